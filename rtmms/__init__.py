@@ -1,0 +1,31 @@
+"""rtmms: real-time mobile multibody systems.
+
+Importing the package costs a few milliseconds: numba and scipy load with the first plant, not here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rtmms.errors import DivergedError, ModelError, RtmmsError, UnknownNameError
+from rtmms.plant import Channel, Plant, load
+
+if TYPE_CHECKING:
+    from rtmms.wire.client import Controller, Link, PlantInfo, State, connect
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Channel", "Controller", "DivergedError", "Link", "ModelError", "Plant", "PlantInfo", "RtmmsError", "State",
+    "UnknownNameError", "__version__", "connect", "load",
+]  # fmt: skip
+
+_LATE = {name: "rtmms.wire.client" for name in ("connect", "Controller", "Link", "PlantInfo", "State")}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        from importlib import import_module
+
+        return getattr(import_module(_LATE[name]), name)
+    raise AttributeError(f"module 'rtmms' has no attribute '{name}'")

@@ -1,0 +1,40 @@
+"""What rtmms raises: one class for each kind of fault that a caller may want to tell apart."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class RtmmsError(Exception):
+    """Any fault that rtmms reports on purpose; its text names the place, what was got and what was expected."""
+
+
+class ModelError(RtmmsError, ValueError):
+    """A robot, a parameter or a mechanism that cannot be built as described."""
+
+
+class UnknownNameError(ModelError):
+    """A robot, controller, parameter or channel that does not exist; the text names the near misses."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        listed = ", ".join(known) if known else "none"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {listed}"
+        super().__init__(f"unknown {kind} '{name}'; {hint}")
+        self.kind, self.name, self.near, self.known = kind, name, near, known
+
+
+class DivergedError(RtmmsError):
+    """The simulation left the finite numbers, or the range in which its model means something.
+
+    time       s         end of the step that failed
+    quantity   str       the state that failed first, for example 'left.joint_angle[2, 29]'
+    last_good  dict      the outputs at the last state that was sound
+    """
+
+    def __init__(self, time: float, quantity: str, last_good: dict[str, Any], reason: str = "is not finite") -> None:
+        super().__init__(f"the simulation diverged at t = {time:.6g} s: {quantity} {reason}")
+        self.time, self.quantity, self.last_good, self.reason = time, quantity, last_good, reason

@@ -1,0 +1,78 @@
+"""What the loop sees of the world outside: an Exchange for commands and state, and Observers of each finished step.
+
+The loop knows no socket. The wire implements Exchange over ZeroMQ; the tests script one against a fake clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+    Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Applied:
+    """What was used for one step. One object, rewritten each step.
+
+    seq          newest sequence number among the commands used; -1 before the first
+    step         step that this command was meant for; -1 before the first
+    lateness_ns  how long after the deadline it came; <= 0 in time
+    policy       '' when every claimed actuator had its command, else the policy that stood in
+    clamped      a value was out of range and was moved to its limit
+    """
+
+    seq: int = -1
+    step: int = -1
+    lateness_ns: int = 0
+    policy: str = ""
+    clamped: bool = False
+
+
+class Exchange(Protocol):
+    """Commands in, state out. Nothing here may block past the instant it is given, whatever a peer does."""
+
+    claimed: Flags
+    """(n_actuators,) held by an admitted peer. A peer that died without bye keeps its claim until it is taken over."""
+
+    fresh: Flags
+    """(n_actuators,) set by `collect`: claimed, and its command for this step is in hand (silence of an actuator
+    within a command counts as 'hold', so a peer's one command makes all its actuators fresh)."""
+
+    applied: Applied
+    """Written by `collect` (policy by the loop)."""
+
+    def publish(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:
+        """State at t_step to every claimant, who has budget_ns to answer; deadline_ns on CLOCK_MONOTONIC, 0 for none."""
+
+    def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        """Take commands until every claimed actuator has its own for `step`, or the clock reads until_ns.
+
+        command   (n_actuators,) holds the last good values; written in place, actuators without news keep theirs
+        until_ns  CLOCK_MONOTONIC; 0: take what is there, newest first come, and return at once (free mode)
+        Returns True when every claimed actuator is fresh (also when none is claimed).
+        """
+
+    def serve(self, until_ns: int) -> None:
+        """The low-priority part, in the loop's slack: hello, requests, bye, telemetry. Back before until_ns."""
+
+    def waiting_for(self) -> tuple[str, ...]:
+        """Names of the peers that hold a claim and have no command for the present step yet."""
+
+    def report(self) -> dict[str, Any]:
+        """{'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]} for the final report."""
+
+
+class Observer(Protocol):
+    """Sees each finished step on the loop's thread: must neither block nor allocate what it keeps."""
+
+    def after_step(self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied) -> None:
+        """outputs at t = time (the end of `step`); command was held over it."""

@@ -1,0 +1,92 @@
+"""The face of a simulated robot: what the loop, the wire and a user's script see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from rtmms.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One actuator or output of a plant.
+
+    name     dotted, unique within the plant, for example 'left.front'
+    unit     SI, for example 'rad', 'm/s'; '' for none
+    shape    () for a scalar; arrays travel flattened in row-major order
+    frame    'world', 'body', or '' where no frame is meant
+    lower, upper   limits of an actuator (inclusive), None where there is none
+    neutral  the value an actuator goes home to
+    """
+
+    name: str
+    unit: str = ""
+    shape: tuple[int, ...] = ()
+    frame: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    neutral: float = 0.0
+
+
+@runtime_checkable
+class Plant(Protocol):
+    """A fixed-step simulator. Anything with these members gets the loop, the wire and the bridges."""
+
+    dt: float
+    actuators: tuple[Channel, ...]
+    outputs: tuple[Channel, ...]
+
+    def reset(self, seed: int = 0) -> None:
+        """Back to t = 0; the same seed gives the same bits."""
+
+    def step(self, command: Array) -> None:
+        """Advance by dt with `command` (n_actuators,) held, in the order of `actuators`; DivergedError if it fails."""
+
+    def observe(self) -> dict[str, Array]:
+        """The outputs at the present state, by name: a function of the state alone."""
+
+    def snapshot(self) -> bytes:
+        """The whole state; `restore` of it continues with the same bits."""
+
+    def restore(self, blob: bytes) -> None:
+        """Back to a snapshot of the same model; ModelError if it is another's."""
+
+
+@runtime_checkable
+class Summarised(Protocol):
+    """A plant that can say what a run amounted to, from samples of some of its outputs."""
+
+    trace_outputs: tuple[str, ...]
+
+    def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
+        """Numbers for the report. time (k,) s, evenly spaced or nearly; trace[name] (k, *shape); None where undefined."""
+
+
+def robots() -> dict[str, Any]:
+    """The entry points of group rtmms.plants by name: ours and third parties' alike."""
+    return {point.name: point for point in entry_points(group="rtmms.plants")}
+
+
+def load(robot: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
+    """Build the plant of a robot by name.
+
+    robot       a name from `rtmms list robots`
+    dt          step in s; None for the robot's own
+    preset      a named set of parameters of that robot; keywords given beside it win
+    parameters  any parameter of the robot, see its page in docs/
+    Raises UnknownNameError or ModelError, each naming the place, what was got and what is expected.
+    """
+    known = robots()
+    if robot not in known:
+        raise UnknownNameError("robot", robot, known)
+    plant: Plant = known[robot].load()(dt=dt, preset=preset, **parameters)
+    return plant
