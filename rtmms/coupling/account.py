@@ -39,7 +39,7 @@ OUTPUT_SIZE = 51
 
 
 @kernel
-def account(finned_, body_, param, state, joints, fins, work, drift, body_drift, normals, out):
+def account(finned_, body_, param, state, joints, links, fins, work, drift, body_drift, normals, out):
     """Write all outputs but the joints' at the present state, a function of the state alone.
 
     Accelerations and wrenches are the true ones of body and fins together (g = 0, monolithic), whatever the coupling
@@ -48,13 +48,9 @@ def account(finned_, body_, param, state, joints, fins, work, drift, body_drift,
     """
     finned, body = finned_[0], body_[0]
     blocks, m = finned.blocks, finned.links
-    for f in range(2):
-        for b in range(blocks):
-            for j in range(m):
-                n = (f * blocks + b) * m + j
-                for i in range(LANES):
-                    fins[f, b, j, Q * LANES + i] = joints[n, i]
-                    fins[f, b, j, QD * LANES + i] = joints[n, LANES + i]
+    for n in range(2 * blocks * m):
+        for i in range(LANES):
+            links[n, Q * LANES + i], links[n, QD * LANES + i] = joints[n, i], joints[n, LANES + i]
     for k in range(6):
         work[W_TWIST + k] = state[TWIST + k]
         work[W_TWIST_FIN + k] = state[TWIST + k]

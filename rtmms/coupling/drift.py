@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numba.core.errors import NumbaError
 
-from rtmms.dynamics.fin_lanes import LANES, LENGTH, STATION
+from rtmms.dynamics.fin_lanes import LANES, LENGTH, L
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
 from rtmms.dynamics.support import OMEGA, POINT, POINT_RATE, ROTATION, SUPPORT_SIZE
 from rtmms.errors import ModelError
@@ -74,9 +74,9 @@ def make_gather(field: Field) -> Gather:
                     for j in range(m):
                         n = (f * blocks + b) * m + j
                         angle += joints[n, i] + ahead * joints[n, LANES + i]
-                        half = 0.5 * params[b, j, LENGTH * LANES + i]
+                        half = 0.5 * params[b, j * L + LENGTH * LANES + i]
                         dy, dz = half * np.cos(angle), half * np.sin(angle)
-                        px, py, pz = params[b, m, STATION * LANES + i], y + dy, z + dz
+                        px, py, pz = params[b, m * L + i], y + dy, z + dz
                         y, z = py + dy, pz + dz
                         ax, ay, az = px + oy * pz - oz * py, py + oz * px - ox * pz, pz + ox * py - oy * px
                         r = s + ROTATION

@@ -141,20 +141,23 @@ def base_acceleration(f, finned, sup, s, work, accel):
 
 
 @kernel
-def fin_on_body(f, finned, sup, s, work):
-    """The wrench [F; M] of the fin on the body, body frame, about its mass centre; (33), corrected in sign.
-
-    Writes W_ON_SUPPORT (6,): support on fin, about the support's origin, support axes; and W_ON_BODY (6,).
-    """
-    side = 1.0 - 2.0 * f
-    root = finned.root
-    base, inertia, on, out = W_BASE + f * BASE_SIZE, W_INERTIA + 36 * f, W_ON_SUPPORT + 6 * f, W_ON_BODY + 6 * f
+def fin_on_support(f, work):
+    """W_ON_SUPPORT (6,) = I [A0; W0'] + p: support on fin, about the support's origin, support axes."""
+    base, inertia, on = W_BASE + f * BASE_SIZE, W_INERTIA + 36 * f, W_ON_SUPPORT + 6 * f
     ax, ay, az = work[base + A0_X], work[base + A0_Y], work[base + A0_Z]
     dx, dy, dz = work[base + DW_X], work[base + DW_Y], work[base + DW_Z]
     for r in range(6):
         i = inertia + 6 * r
         a = work[i] * ax + work[i + 1] * ay + work[i + 2] * az
         work[on + r] = work[W_WRENCH + 6 * f + r] + a + work[i + 3] * dx + work[i + 4] * dy + work[i + 5] * dz
+
+
+@kernel
+def fin_on_body(f, finned, sup, s, work):
+    """W_ON_BODY (6,): fin on body, about the body's mass centre, from W_ON_SUPPORT; (33), corrected in sign."""
+    side = 1.0 - 2.0 * f
+    root = finned.root
+    on, out = W_ON_SUPPORT + 6 * f, W_ON_BODY + 6 * f
     fx, fy, fz = _to_body(sup, s, work[on], work[on + 1], work[on + 2])
     mx, my, mz = _to_body(sup, s, work[on + 3], work[on + 4], work[on + 5])
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from rtmms.coupling import iterated, monolithic, sequential
-from rtmms.coupling.interface import add_to_body, base_acceleration, base_velocity, fin_on_body
+from rtmms.coupling.interface import add_to_body, base_acceleration, base_velocity, fin_on_body, fin_on_support
 from rtmms.dynamics.fin_lanes import (
     BASE_SIZE,
     CARRY_FIELDS,
+    DRIVE_SUMS,
     LANES,
     SUMS,
     accelerate_block,
     collect_sums,
+    collect_wrench,
     condense_block,
+    drive_block,
 )
 from rtmms.dynamics.fin_normals import neighbour_normals
 from rtmms.dynamics.rigid_body import body_force, rotation_matrix
@@ -27,6 +30,7 @@ from rtmms.model.finned import (
     W_FORCE,
     W_INERTIA,
     W_MATRIX,
+    W_ON_SUPPORT,
     W_POSE,
     W_ROTATION,
     W_SUMS,
@@ -42,11 +46,12 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
 
     coupling   SEQUENTIAL, ITERATED, MONOLITHIC
     sup        from sup[s] on (2, SUPPORT_SIZE): the supports of left and right fin
-    lagged     (6,) the body's acceleration as the fins know it (sequential), or a first guess (iterated)
+    lagged     (6,) the body's acceleration as the fins know it (sequential; zero for a fixed body), or a first guess
+               (iterated)
     g, recall, rate_q, rate_a   see fin_lanes; g = 0 for the true accelerations
     drift      (2, blocks, links, 3 LANES) m/s, water beyond the uniform current at each link in support axes, or None
     normals    (2, blocks, links, 3 LANES) scratch for the neighbours' normals, or None for the links' own
-    fins       (2, blocks, links, FIELDS LANES) scratch of the chains
+    fins       (2, blocks, links FIELDS LANES) scratch of the chains
     work       in: Q, QD of the fins, W_TWIST, W_TWIST_FIN (as the fins know it), W_POSE; W_WATER, the velocity of
                the water at the body in world axes. Out: QDD, AN of the fins, W_ON_BODY (2, 6), W_ON_SUPPORT (2, 6).
     acc        (6,) written: [V'; W'] of the body
@@ -62,22 +67,25 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
     ux = work[r] * cx + work[r + 3] * cy + work[r + 6] * cz
     uy = work[r + 1] * cx + work[r + 4] * cy + work[r + 7] * cz
     uz = work[r + 2] * cx + work[r + 5] * cy + work[r + 8] * cz
+    driven = coupling == SEQUENTIAL or body.fixed
     for f in range(2):
+        o = W_BASE + f * BASE_SIZE
         base_velocity(f, finned, sup, s + f * SUPPORT_SIZE, work, ux, uy, uz)
-        for k in range(SUMS * LANES):
-            sums[k] = 0.0
         if normals is not None:
             neighbour_normals(m, finned.chains, f, param, fins, normals)
+        if driven:
+            base_acceleration(f, finned, sup, s + f * SUPPORT_SIZE, work, lagged)
+            for k in range(DRIVE_SUMS * LANES):
+                sums[k] = 0.0
             for b in range(finned.blocks):
-                condense_block(
-                    m, f, b, param, fins, drift, normals, work, W_BASE + f * BASE_SIZE, g, recall, rate_q, rate_a, carry, sums,
-                )  # fmt: skip
+                drive_block(m, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
+            collect_wrench(sums, work, W_ON_SUPPORT + 6 * f)
         else:
+            for k in range(SUMS * LANES):
+                sums[k] = 0.0
             for b in range(finned.blocks):
-                condense_block(
-                    m, f, b, param, fins, drift, None, work, W_BASE + f * BASE_SIZE, g, recall, rate_q, rate_a, carry, sums,
-                )  # fmt: skip
-        collect_sums(sums, work, W_INERTIA + 36 * f, W_WRENCH + 6 * f)
+                condense_block(m, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
+            collect_sums(sums, work, W_INERTIA + 36 * f, W_WRENCH + 6 * f)
 
     w = W_WATER
     x, y, z = work[w], work[w + 1], work[w + 2]
@@ -86,32 +94,34 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
     work[w + 2] = work[r + 2] * x + work[r + 5] * y + work[r + 8] * z
     body_force(body, work, W_ROTATION, W_TWIST, W_WATER, W_FORCE)
     status, passes, residual = OK, 0, 0.0
-    if body.fixed:
-        for k in range(6):
-            acc[k] = 0.0
-    elif coupling == SEQUENTIAL:
+    if driven:
+        for f in range(2):
+            fin_on_body(f, finned, sup, s + f * SUPPORT_SIZE, work)
+        if body.fixed:
+            for k in range(6):
+                acc[k] = 0.0
+        else:
+            sequential.body_acceleration(finned, work, acc)
+            for k in range(6):
+                residual = max(residual, abs(acc[k] - lagged[k]))
+        return status, passes, residual
+
+    for k in range(36):
+        work[W_MATRIX + k] = finned.body_matrix[k]
+    for f in range(2):
+        add_to_body(f, finned, sup, s + f * SUPPORT_SIZE, work)
+    if coupling == MONOLITHIC:
+        monolithic.body_acceleration(work, W_MATRIX, W_FORCE, acc)
+    else:
         for k in range(6):
             acc[k] = lagged[k]
-    else:
-        for k in range(36):
-            work[W_MATRIX + k] = finned.body_matrix[k]
-        for f in range(2):
-            add_to_body(f, finned, sup, s + f * SUPPORT_SIZE, work)
-        if coupling == MONOLITHIC:
-            monolithic.body_acceleration(work, W_MATRIX, W_FORCE, acc)
-        else:
-            for k in range(6):
-                acc[k] = lagged[k]
-            passes, residual = iterated.body_acceleration(finned, work, acc)
-            if not residual <= finned.tolerance:
-                status = NOT_CONVERGED
+        passes, residual = iterated.body_acceleration(finned, work, acc)
+        if not residual <= finned.tolerance:
+            status = NOT_CONVERGED
     for f in range(2):
         base_acceleration(f, finned, sup, s + f * SUPPORT_SIZE, work, acc)
+        fin_on_support(f, work)
         fin_on_body(f, finned, sup, s + f * SUPPORT_SIZE, work)
         for b in range(finned.blocks):
             accelerate_block(m, f, b, param, work, W_BASE + f * BASE_SIZE, fins, carry)
-    if coupling == SEQUENTIAL and not body.fixed:
-        sequential.body_acceleration(finned, work, acc)
-        for k in range(6):
-            residual = max(residual, abs(acc[k] - lagged[k]))
     return status, passes, residual

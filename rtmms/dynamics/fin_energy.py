@@ -15,7 +15,6 @@ from rtmms.dynamics.fin_lanes import (
     LENGTH,
     MASS,
     QD,
-    STATION,
     STIFFNESS,
     U_X,
     U_Y,
@@ -23,9 +22,11 @@ from rtmms.dynamics.fin_lanes import (
     W_X,
     W_Y,
     W_Z,
+    F,
+    L,
     Q,
-    sine_cosine,
 )
+from rtmms.dynamics.fin_link import sine_cosine
 from rtmms.jit import kernel
 
 KINETIC, ELASTIC, DRAG_POWER, DAMPING_POWER = 0, 1, 2, 3
@@ -53,18 +54,21 @@ def account_block(m, f, b, params, scratch, water, normal, work, base, velocity,
         for k in range(CARRY):
             carry[k * LANES + i] = 0.0
         carry[i] = 1.0
+    station = params[b, m * L : m * L + LANES]
     for j in range(m):
+        p = params[b, j * L : (j + 1) * L]
+        r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
-            sq, cq = sine_cosine(scratch[f, b, j, Q * LANES + i])
-            qd = scratch[f, b, j, QD * LANES + i]
+            sq, cq = sine_cosine(r[Q * LANES + i])
+            qd = r[QD * LANES + i]
             c0, s0 = carry[i], carry[LANES + i]
             c, s = c0 * cq - s0 * sq, s0 * cq + c0 * sq
             td = carry[2 * LANES + i] + qd
             py, pz, vy, vz = carry[3 * LANES + i], carry[4 * LANES + i], carry[5 * LANES + i], carry[6 * LANES + i]
-            l = params[b, j, LENGTH * LANES + i]
+            l = p[LENGTH * LANES + i]
             h = 0.5 * l
             cy, cz = py + h * c, pz + h * s
-            x = params[b, m, STATION * LANES + i]
+            x = station[i]
             # velocity of the middle relative to the uniformly moving water
             rx = work[base + U_X] + wy * cz - wz * cy
             ry = work[base + U_Y] + wz * x - wx * cz + vy - h * td * s
@@ -73,17 +77,17 @@ def account_block(m, f, b, params, scratch, water, normal, work, base, velocity,
             vn = c * rz - s * ry
             ax, ay, az = rx + fx, ry + fy, rz + fz
             kinetic = (
-                params[b, j, MASS * LANES + i] * (ax * ax + ay * ay + az * az)
-                + params[b, j, ADDED * LANES + i] * vn * vn
+                p[MASS * LANES + i] * (ax * ax + ay * ay + az * az)
+                + p[ADDED * LANES + i] * vn * vn
             )
             kinetic += (
-                params[b, j, J_X * LANES + i] * om * om
-                + params[b, j, J_D * LANES + i] * od * od
-                + params[b, j, J_N * LANES + i] * on * on
+                p[J_X * LANES + i] * om * om
+                + p[J_D * LANES + i] * od * od
+                + p[J_N * LANES + i] * on * on
             )
             # elastic energy 1/2 EI kappa^2 dl with kappa = 2 tan(q/2) / dl, (13)
             t = sq / (1.0 + cq)
-            elastic = 0.5 * params[b, j, STIFFNESS * LANES + i] * t * t
+            elastic = 0.5 * p[STIFFNESS * LANES + i] * t * t
             dx, dy, dz = rx, ry, rz
             if water is not None:
                 dx, dy, dz = rx - water[f, b, j, i], ry - water[f, b, j, LANES + i], rz - water[f, b, j, 2 * LANES + i]
@@ -96,8 +100,8 @@ def account_block(m, f, b, params, scratch, water, normal, work, base, velocity,
                 lost = w * abs(w) * (nx * ax + ny * ay + nz * az)
             out[KINETIC * LANES + i] += 0.5 * kinetic
             out[ELASTIC * LANES + i] += elastic
-            out[DRAG_POWER * LANES + i] += params[b, j, DRAG * LANES + i] * lost
-            out[DAMPING_POWER * LANES + i] += params[b, j, DAMPING * LANES + i] * qd * qd
+            out[DRAG_POWER * LANES + i] += p[DRAG * LANES + i] * lost
+            out[DAMPING_POWER * LANES + i] += p[DAMPING * LANES + i] * qd * qd
             carry[i], carry[LANES + i], carry[2 * LANES + i] = c, s, td
             carry[3 * LANES + i], carry[4 * LANES + i] = py + l * c, pz + l * s
             carry[5 * LANES + i], carry[6 * LANES + i] = vy - l * td * s, vz + l * td * c

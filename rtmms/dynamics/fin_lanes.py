@@ -8,9 +8,8 @@ relative to the support and is summed as a rigid body.
 
 A fin is cut into blocks of LANES chains, filled up with copies of the last chain whose masses, springs, dampers and
 drag are all scaled by 2^-100: they move like the original, bit for bit, and vanish in every sum. What
-belongs to one link of a block lies together in a row, field by field, lane fastest. The compiler turns the loops over
-lanes into vector instructions only because each touches few rows, and within a row every offset but the lane is
-constant: keep it so. Rows are indexed, not sliced: a slice costs an atomic count.
+belongs to one link of a block lies together, field by field, lane fastest. The compiler turns the loops over lanes into
+vector instructions only because each touches few arrays, and every offset but the lane is constant: keep it so.
 
 The implicit terms. With step t and gamma of a Rosenbrock method, g = gamma t: joint damping c and stiffness K enter as
 the joint inertia g c + g^2 K, drag as the normal mass g |dF/dv|. They act against `recall` times the accelerations of
@@ -21,6 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rtmms.dynamics.fin_link import FREE_END, ROOT, link_inward, link_outward
 from rtmms.jit import kernel
 
 LANES = 16
@@ -29,10 +29,9 @@ INWARD = np.arange(LINKS_MAX)[::-1].copy()
 """Links from the tip to the root. Looked up, not counted down: the compiler moves its test whether rows overlap out of
 a loop that counts down, finds that they might, and gives up on vectors."""
 
-# parameters: (blocks, m + 1, LINK_FIELDS LANES), the last row holding the chain's own fields
+# parameters: (blocks, m LINK_FIELDS LANES + LANES), link by link, then the station of each chain
 (LENGTH, MASS, J_X, J_D, J_N, STIFFNESS, DRAG, ADDED, DAMPING) = range(9)
 LINK_FIELDS = 9
-STATION = 0
 
 # motion of the support as the chains see it, one array a fin
 (A0_X, A0_Y, A0_Z, W_X, W_Y, W_Z, DW_X, DW_Y, DW_Z, U_X, U_Y, U_Z) = range(12)
@@ -44,59 +43,168 @@ of the origin relative to the water; all in support axes. A0 and DW are zero whi
 (YY, YZ, ZZ, YA, ZA, AA, SYY, SYZ, SZZ, SYA, SZA, SSYY, SSYZ, SSZZ, M, MY, MZ, IYY, IYZ, IZZ) = range(20)
 (FX, FY, FZ, MX, MYB, MZB, SFY, SFZ) = range(20, 28)
 SUMS = 28
+DRIVE_SUMS = 6
+"""The wrench [F; M] alone, of `drive_block`."""
 
-# scratch: (fins, blocks, m, FIELDS LANES)
+# scratch: (fins, blocks, m FIELDS LANES), link by link
 (Q, QD, QDD, AN, SUM_Q, SUM_QD, C, S, OMEGA, KAPPA, P_Y, P_Z, P_A, G_JOINT, TAU, U_YY, U_ZZ, U_AA, INV_D) = range(19)
 FIELDS = 19
 """Q, QD are read; QDD, AN (normal acceleration of the link's middle) are written, and read as `recall`; SUM_* are the
 integrators' own; the rest is what condensing leaves for accelerating."""
 
-# handed from link to link, (CARRY_FIELDS, LANES)
-(K_THETA, K_PY, K_PZ, K_VY, K_VZ, K_C, K_S, K_YY, K_YZ, K_ZZ, K_YA, K_ZA, K_AA, K_FY, K_FZ, K_FA) = range(16)
-CARRY_FIELDS = 16
+L, F = LINK_FIELDS * LANES, FIELDS * LANES
+
+CARRY_FIELDS = 25
+"""Passed from link to link where m is not 3: seven of `link_outward`, nine of `link_inward`, nine sums over the links."""
 
 
 @kernel(inline=True)
-def sine_cosine(q):
-    """(sin q, cos q) for |q| <= pi, to 1e-15: Taylor series of the quarter angle, doubled twice. No call, so it
-    vectorises."""
-    z = 0.25 * q
-    w = z * z
-    s = z * (
-        1.0
-        + w
-        * (
-            -1.0 / 6.0
-            + w
-            * (
-                1.0 / 120.0
-                + w
-                * (
-                    -1.0 / 5040.0
-                    + w * (1.0 / 362880.0 + w * (-1.0 / 39916800.0 + w * (1.0 / 6227020800.0 - w / 1307674368000.0)))
-                )
-            )
-        )
-    )
-    c = 1.0 + w * (
-        -0.5
-        + w
-        * (
-            1.0 / 24.0
-            + w
-            * (
-                -1.0 / 720.0
-                + w
-                * (
-                    1.0 / 40320.0
-                    + w
-                    * (-1.0 / 3628800.0 + w * (1.0 / 479001600.0 + w * (-1.0 / 87178291200.0 + w / 20922789888000.0)))
-                )
-            )
-        )
-    )
-    s, c = 2.0 * s * c, 1.0 - 2.0 * s * s
-    return 2.0 * s * c, 1.0 - 2.0 * s * s
+def _nine(a, k, i):
+    """Nine fields of a lane, from field k on."""
+    return (
+        a[k * LANES + i], a[(k + 1) * LANES + i], a[(k + 2) * LANES + i], a[(k + 3) * LANES + i],
+        a[(k + 4) * LANES + i], a[(k + 5) * LANES + i], a[(k + 6) * LANES + i], a[(k + 7) * LANES + i],
+        a[(k + 8) * LANES + i],
+    )  # fmt: skip
+
+
+@kernel(inline=True)
+def _add_six(a, i, values):
+    for n in range(6):
+        a[n * LANES + i] += values[n]
+
+
+@kernel(inline=True)
+def _put_nine(a, k, i, values):
+    a[k * LANES + i], a[(k + 1) * LANES + i], a[(k + 2) * LANES + i] = values[0], values[1], values[2]
+    a[(k + 3) * LANES + i], a[(k + 4) * LANES + i], a[(k + 5) * LANES + i] = values[3], values[4], values[5]
+    a[(k + 6) * LANES + i], a[(k + 7) * LANES + i], a[(k + 8) * LANES + i] = values[6], values[7], values[8]
+
+
+@kernel(inline=True)
+def _add_nine(a, k, i, values):
+    for n in range(9):
+        a[(k + n) * LANES + i] += values[n]
+
+
+@kernel(inline=True)
+def _link(p, o, i):
+    """Parameters of the link that starts at p[o], in the order of the names above."""
+    return (
+        p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i],
+        p[o + J_D * LANES + i], p[o + J_N * LANES + i], p[o + STIFFNESS * LANES + i],
+        p[o + DRAG * LANES + i], p[o + ADDED * LANES + i], p[o + DAMPING * LANES + i],
+    )  # fmt: skip
+
+
+@kernel(inline=True)
+def _inertia(p, o, i):
+    return p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i]
+
+
+@kernel(inline=True)
+def _joint(r, o, i):
+    return (
+        r[o + Q * LANES + i], r[o + QD * LANES + i], r[o + QDD * LANES + i],
+        r[o + AN * LANES + i],
+    )  # fmt: skip
+
+
+@kernel(inline=True)
+def _vector(a, f, b, j, i):
+    return None if a is None else (a[f, b, j, i], a[f, b, j, LANES + i], a[f, b, j, 2 * LANES + i])
+
+
+@kernel(inline=True)
+def _keep(r, o, i, kept, solve):
+    """Store what `accelerate_block` needs of a link."""
+    r[o + C * LANES + i] = kept[0]
+    r[o + S * LANES + i] = kept[1]
+    r[o + OMEGA * LANES + i] = kept[2]
+    r[o + U_YY * LANES + i] = solve[0]
+    r[o + U_ZZ * LANES + i] = solve[1]
+    r[o + U_AA * LANES + i] = solve[2]
+    r[o + INV_D * LANES + i] = solve[3]
+    r[o + TAU * LANES + i] = solve[4]
+
+
+@kernel(inline=True)
+def _move(p, lo, r, ro, i, kept, solve, at):
+    """A link's joint from the acceleration (y, z, alpha) of the joint's centre and of the link before; the next link's."""
+    ay, az, dom = at
+    c, s, om = kept[0], kept[1], kept[2]
+    qdd = (solve[4] - solve[0] * ay - solve[1] * az - solve[2] * dom) * solve[3]
+    dom += qdd
+    l = p[lo + LENGTH * LANES + i]
+    r[ro + QDD * LANES + i] = qdd
+    r[ro + AN * LANES + i] = c * az - s * ay + 0.5 * l * dom
+    return ay - l * (dom * s + om * om * c), az + l * (dom * c - om * om * s), dom
+
+
+@kernel(inline=True)
+def _accelerate(p, lo, r, ro, i, at):
+    """The same with what `_keep` stored."""
+    kept = (r[ro + C * LANES + i], r[ro + S * LANES + i], r[ro + OMEGA * LANES + i])
+    solve = (
+        r[ro + U_YY * LANES + i], r[ro + U_ZZ * LANES + i], r[ro + U_AA * LANES + i], r[ro + INV_D * LANES + i],
+        r[ro + TAU * LANES + i],
+    )  # fmt: skip
+    return _move(p, lo, r, ro, i, kept, solve, at)
+
+
+@kernel(inline=True)
+def _add_chain(sums, i, x, wx, wy, wz, beyond, shares):
+    """Add a chain to the fin's sums: `beyond` as its root feels it, `shares` summed over its links."""
+    yy, yz, zz, ya, za, aa, fy, fz, fa = beyond
+    # the root's classical acceleration at zero A0 and W0': W x (W x (x, 0, 0))
+    by, bz = wx * wy * x, wx * wz * x
+    fy += yy * by + yz * bz
+    fz += yz * by + zz * bz
+    fa += ya * by + za * bz
+    sums[YY * LANES + i] += yy
+    sums[YZ * LANES + i] += yz
+    sums[ZZ * LANES + i] += zz
+    sums[YA * LANES + i] += ya
+    sums[ZA * LANES + i] += za
+    sums[AA * LANES + i] += aa
+    sums[SYY * LANES + i] += x * yy
+    sums[SYZ * LANES + i] += x * yz
+    sums[SZZ * LANES + i] += x * zz
+    sums[SYA * LANES + i] += x * ya
+    sums[SZA * LANES + i] += x * za
+    sums[SSYY * LANES + i] += x * x * yy
+    sums[SSYZ * LANES + i] += x * x * yz
+    sums[SSZZ * LANES + i] += x * x * zz
+    sums[FY * LANES + i] += fy
+    sums[FZ * LANES + i] += fz
+    sums[MX * LANES + i] += fa
+    sums[SFY * LANES + i] += x * fy
+    sums[SFZ * LANES + i] += x * fz
+    sums[M * LANES + i] += shares[0]
+    sums[MY * LANES + i] += shares[1]
+    sums[MZ * LANES + i] += shares[2]
+    sums[IYY * LANES + i] += shares[3]
+    sums[IZZ * LANES + i] += shares[4]
+    sums[IYZ * LANES + i] += shares[5]
+    sums[FX * LANES + i] += shares[6]
+    sums[MYB * LANES + i] += shares[7]
+    sums[MZB * LANES + i] += shares[8]
+
+
+@kernel(inline=True)
+def _chain_of_three(p, r, i, x, motion, implicit, water1, water2, water3, normal1, normal2, normal3):
+    """Out and in along a chain of three links: (beyond, shares) at the root, (kept, solve) of each link."""
+    at1, kept1, a = link_outward(ROOT, _joint(r, 0, i), _link(p, 0, i), x, motion, implicit, water1, normal1)
+    at2, kept2, b = link_outward(at1, _joint(r, F, i), _link(p, L, i), x, motion, implicit, water2, normal2)
+    _, kept3, c = link_outward(at2, _joint(r, 2 * F, i), _link(p, 2 * L, i), x, motion, implicit, water3, normal3)
+    beyond, solve3 = link_inward(FREE_END, kept3, _inertia(p, 2 * L, i))
+    beyond, solve2 = link_inward(beyond, kept2, _inertia(p, L, i))
+    beyond, solve1 = link_inward(beyond, kept1, _inertia(p, 0, i))
+    shares = (
+        a[0] + b[0] + c[0], a[1] + b[1] + c[1], a[2] + b[2] + c[2], a[3] + b[3] + c[3], a[4] + b[4] + c[4],
+        a[5] + b[5] + c[5], a[6] + b[6] + c[6], a[7] + b[7] + c[7], a[8] + b[8] + c[8],
+    )  # fmt: skip
+    return beyond, shares, (kept1, kept2, kept3), (solve1, solve2, solve3)
 
 
 @kernel
@@ -104,8 +212,8 @@ def condense_block(m, f, b, params, scratch, water, normal, work, base, g, recal
     """One block: forces and inertias of all links, then the recursion from the tips to the support.
 
     m, f, b    links a chain; which fin, which block
-    params     (blocks, m + 1, LINK_FIELDS LANES) see the names above
-    scratch    (2, blocks, m, FIELDS LANES) Q rad and QD rad/s are read, QDD and AN when recall or rate_a is not 0
+    params     (blocks, m LINK_FIELDS LANES + LANES) see the names above
+    scratch    (2, blocks, m FIELDS LANES) Q rad, QD rad/s, QDD and AN are read
     water      (2, blocks, m, 3 LANES) m/s, velocity of the water at each link beyond the uniform part, or None
     normal     (2, blocks, m, 3 LANES) direction that the drag acts along (support axes), or None for each link's own n
     work, base from work[base] on (BASE_SIZE,) motion of the support
@@ -115,206 +223,77 @@ def condense_block(m, f, b, params, scratch, water, normal, work, base, g, recal
     sums       (SUMS LANES,)         added to
     """
     wx, wy, wz = work[base + W_X], work[base + W_Y], work[base + W_Z]
-    ux, uy, uz = work[base + U_X], work[base + U_Y], work[base + U_Z]
-    for i in range(LANES):
-        carry[K_THETA * LANES + i] = 0.0
-        carry[K_PY * LANES + i] = 0.0
-        carry[K_PZ * LANES + i] = 0.0
-        carry[K_VY * LANES + i] = 0.0
-        carry[K_VZ * LANES + i] = 0.0
-        carry[K_C * LANES + i] = 1.0
-        carry[K_S * LANES + i] = 0.0
-        carry[K_YY * LANES + i] = 0.0
-        carry[K_YZ * LANES + i] = 0.0
-        carry[K_ZZ * LANES + i] = 0.0
-        carry[K_YA * LANES + i] = 0.0
-        carry[K_ZA * LANES + i] = 0.0
-        carry[K_AA * LANES + i] = 0.0
-        carry[K_FY * LANES + i] = 0.0
-        carry[K_FZ * LANES + i] = 0.0
-        carry[K_FA * LANES + i] = 0.0
-
-    for j in range(m):
+    motion = (wx, wy, wz, work[base + U_X], work[base + U_Y], work[base + U_Z])
+    implicit = (g, recall, rate_q, rate_a)
+    p, r = params[b], scratch[f, b]
+    if m == 3:
+        # the usual number, with all that passes from link to link in registers
         for i in range(LANES):
-            # pose and velocity relative to the support
-            sq, cq = sine_cosine(scratch[f, b, j, Q * LANES + i])
-            c0, s0 = carry[K_C * LANES + i], carry[K_S * LANES + i]
-            c = c0 * cq - s0 * sq
-            s = s0 * cq + c0 * sq
-            qd = scratch[f, b, j, QD * LANES + i]
-            td = carry[K_THETA * LANES + i] + qd
-            om = wx + td
-            py, pz = carry[K_PY * LANES + i], carry[K_PZ * LANES + i]
-            vy, vz = carry[K_VY * LANES + i], carry[K_VZ * LANES + i]
-            l = params[b, j, LENGTH * LANES + i]
-            h = 0.5 * l
-            cy, cz = py + h * c, pz + h * s
-            dy, dz = vy - h * td * s, vz + h * td * c
-            carry[K_C * LANES + i], carry[K_S * LANES + i], carry[K_THETA * LANES + i] = c, s, td
-            carry[K_PY * LANES + i], carry[K_PZ * LANES + i] = py + l * c, pz + l * s
-            carry[K_VY * LANES + i], carry[K_VZ * LANES + i] = vy - l * td * s, vz + l * td * c
+            x = p[3 * L + i]
+            beyond, share, kept, solve = _chain_of_three(
+                p, r, i, x, motion, implicit, _vector(water, f, b, 0, i), _vector(water, f, b, 1, i),
+                _vector(water, f, b, 2, i), _vector(normal, f, b, 0, i), _vector(normal, f, b, 1, i),
+                _vector(normal, f, b, 2, i),
+            )  # fmt: skip
+            _keep(r, 0, i, kept[0], solve[0])
+            _keep(r, F, i, kept[1], solve[1])
+            _keep(r, 2 * F, i, kept[2], solve[2])
+            _add_chain(sums, i, x, wx, wy, wz, beyond, share)
+    else:
+        _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, carry)
+        station = params[b, m * L : m * L + LANES]
+        for i in range(LANES):
+            _add_chain(sums, i, station[i], wx, wy, wz, _nine(carry, 7, i), _nine(carry, 16, i))
 
-            # velocity of the link's middle relative to the water, along x, d and n
-            xi = wy * cz - wz * cy
-            x = params[b, m, STATION * LANES + i]
-            rx = ux + xi
-            ry = uy + wz * x - wx * cz + dy
-            rz = uz - wy * x + wx * cy + dz
-            if water is not None:
-                rx -= water[f, b, j, i]
-                ry -= water[f, b, j, LANES + i]
-                rz -= water[f, b, j, 2 * LANES + i]
-            vd = c * ry + s * rz
-            vn = c * rz - s * ry
-            od = wy * c + wz * s
-            on = wz * c - wy * s
 
-            # (12), corrected: drag -1/2 rho C_D |V.n| (V.n) n dS at the middle of the link
-            ma, mu = params[b, j, ADDED * LANES + i], params[b, j, MASS * LANES + i]
-            jx, jd, jn = params[b, j, J_X * LANES + i], params[b, j, J_D * LANES + i], params[b, j, J_N * LANES + i]
-            if normal is None:
-                sd = -params[b, j, DRAG * LANES + i] * abs(vn)
-                fx_drag = 0.0
-                fd_drag = 0.0
-                fn_drag = sd * vn
-                slope = -2.0 * sd
-            else:
-                nx, ny, nz = normal[f, b, j, i], normal[f, b, j, LANES + i], normal[f, b, j, 2 * LANES + i]
-                w = nx * rx + ny * ry + nz * rz
-                sd = -params[b, j, DRAG * LANES + i] * abs(w)
-                fx_drag = sd * w * nx
-                nd, nn = c * ny + s * nz, c * nz - s * ny
-                fd_drag = sd * w * nd
-                fn_drag = sd * w * nn
-                slope = -2.0 * sd * nn * nn
-            kappa = ma + g * slope
-
-            # forces at zero acceleration of the joint's centre, left side of Newton and Euler; the added mass with all
-            # of Kirchhoff's terms
-            fd = mu * (xi * on - h * om * om) - ma * vn * om - fd_drag
-            ref = recall * scratch[f, b, j, AN * LANES + i]
-            fn = ma * (rx * od - om * vd - xi * od) - mu * xi * od - fn_drag - g * slope * ref
-            mx = (jn - jd) * od * on + ma * vn * vd
-            (
-                scratch[f, b, j, C * LANES + i],
-                scratch[f, b, j, S * LANES + i],
-                scratch[f, b, j, OMEGA * LANES + i],
-                scratch[f, b, j, KAPPA * LANES + i],
-            ) = c, s, om, kappa
-            scratch[f, b, j, P_Y * LANES + i] = c * fd - s * fn
-            scratch[f, b, j, P_Z * LANES + i] = s * fd + c * fn
-            scratch[f, b, j, P_A * LANES + i] = h * fn + mx
-
-            # (14), corrected: elastic torque -(2 EI/dl) tan(q/2) / cos^2(q/2) and its slope; (15) damping
-            t = 1.0 / (1.0 + cq)
-            t2 = t * t
-            stiff = params[b, j, STIFFNESS * LANES + i] * t2
-            slope_q = stiff * (2.0 - cq)
-            cj = params[b, j, DAMPING * LANES + i]
-            gj = g * cj + g * g * slope_q
-            qdd = scratch[f, b, j, QDD * LANES + i]
-            scratch[f, b, j, G_JOINT * LANES + i] = gj
-            scratch[f, b, j, TAU * LANES + i] = (
-                gj * recall * qdd - stiff * sq - cj * qd - g * slope_q * (rate_q * qd + rate_a * qdd)
-            )
-
-            # what cannot move relative to the support: x force, moments about y and z
-            fx = mu * (wx * (wy * cy + wz * cz) + 2.0 * (wy * dz - wz * dy)) + ma * vn * od - fx_drag
-            md = jd * td * on - (jn - jx) * on * om - ma * vn * rx
-            mn = -jn * td * od - (jx - jd) * om * od
-            sums[M * LANES + i] += mu
-            sums[MY * LANES + i] += mu * cy
-            sums[MZ * LANES + i] += mu * cz
-            sums[IYY * LANES + i] += mu * cz * cz + jd * c * c + jn * s * s
-            sums[IZZ * LANES + i] += mu * cy * cy + jd * s * s + jn * c * c
-            sums[IYZ * LANES + i] += (jd - jn) * c * s - mu * cy * cz
-            # the chain's own share -(W_y^2 + W_z^2) x of the classical acceleration along x
-            ax = -(wy * wy + wz * wz) * x
-            fx += mu * ax
-            sums[FX * LANES + i] += fx
-            sums[MYB * LANES + i] += cz * fx + c * md - s * mn
-            sums[MZB * LANES + i] += s * md + c * mn - cy * fx
-
+@kernel
+def _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, carry):
+    """The same for any number of links: what passes from link to link goes through `carry`."""
+    for i in range(LANES):
+        for k in range(CARRY_FIELDS):
+            carry[k * LANES + i] = 0.0
+        carry[i] = 1.0
+    station = params[b, m * L : m * L + LANES]
+    for j in range(m):
+        p = params[b, j * L : (j + 1) * L]
+        r = scratch[f, b, j * F : (j + 1) * F]
+        for i in range(LANES):
+            before = (
+                carry[i], carry[LANES + i], carry[2 * LANES + i], carry[3 * LANES + i], carry[4 * LANES + i],
+                carry[5 * LANES + i], carry[6 * LANES + i],
+            )  # fmt: skip
+            before, kept, share = link_outward(
+                before, _joint(r, 0, i), _link(p, 0, i), station[i], motion,
+                implicit, _vector(water, f, b, j, i), _vector(normal, f, b, j, i),
+            )  # fmt: skip
+            carry[i], carry[LANES + i], carry[2 * LANES + i], carry[3 * LANES + i] = (
+                before[0], before[1], before[2], before[3],
+            )  # fmt: skip
+            carry[4 * LANES + i], carry[5 * LANES + i], carry[6 * LANES + i] = before[4], before[5], before[6]
+            _add_nine(carry, 16, i, share)
+            r[C * LANES + i] = kept[0]
+            r[S * LANES + i] = kept[1]
+            r[OMEGA * LANES + i] = kept[2]
+            r[KAPPA * LANES + i] = kept[3]
+            r[P_Y * LANES + i] = kept[4]
+            r[P_Z * LANES + i] = kept[5]
+            r[P_A * LANES + i] = kept[6]
+            r[G_JOINT * LANES + i] = kept[7]
+            r[TAU * LANES + i] = kept[8]
     for jj in range(m):
         j = INWARD[LINKS_MAX - m + jj]
+        p = params[b, j * L : (j + 1) * L]
+        r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
-            yy, yz, zz = carry[K_YY * LANES + i], carry[K_YZ * LANES + i], carry[K_ZZ * LANES + i]
-            ya, za, aa = carry[K_YA * LANES + i], carry[K_ZA * LANES + i], carry[K_AA * LANES + i]
-            fy, fz, fa = carry[K_FY * LANES + i], carry[K_FZ * LANES + i], carry[K_FA * LANES + i]
-            c, s = scratch[f, b, j, C * LANES + i], scratch[f, b, j, S * LANES + i]
-            l, om = params[b, j, LENGTH * LANES + i], scratch[f, b, j, OMEGA * LANES + i]
-            kappa, mu = scratch[f, b, j, KAPPA * LANES + i], params[b, j, MASS * LANES + i]
-            # what hangs on the link, shifted from O_{j+1} to O_j: a_{j+1} = a_j + l (Omega' n - Omega^2 d)
-            by, bz = -l * om * om * c, -l * om * om * s
-            xy, xz = -l * s, l * c
-            fa += ya * by + za * bz
-            fy += yy * by + yz * bz
-            fz += yz * by + zz * bz
-            fa += xy * fy + xz * fz
-            ty, tz = yy * xy + yz * xz, yz * xy + zz * xz
-            aa += 2.0 * (ya * xy + za * xz) + ty * xy + tz * xz
-            ya += ty
-            za += tz
-            # M_j about O_j plus that
-            h = 0.5 * l
-            e = h * (mu + kappa)
-            yy += mu + kappa * s * s
-            yz -= kappa * s * c
-            zz += mu + kappa * c * c
-            ya -= e * s
-            za += e * c
-            aa += h * e + params[b, j, J_X * LANES + i]
-            fy += scratch[f, b, j, P_Y * LANES + i]
-            fz += scratch[f, b, j, P_Z * LANES + i]
-            fa += scratch[f, b, j, P_A * LANES + i]
-            # condense the joint: A_j^T f_j = tau_j
-            inv = 1.0 / (aa + scratch[f, b, j, G_JOINT * LANES + i])
-            u = scratch[f, b, j, TAU * LANES + i] - fa
-            scratch[f, b, j, U_YY * LANES + i] = ya
-            scratch[f, b, j, U_ZZ * LANES + i] = za
-            scratch[f, b, j, U_AA * LANES + i] = aa
-            scratch[f, b, j, INV_D * LANES + i] = inv
-            scratch[f, b, j, TAU * LANES + i] = u
-            ui = u * inv
-            yi, zi, ai = ya * inv, za * inv, aa * inv
-            carry[K_YY * LANES + i], carry[K_YZ * LANES + i], carry[K_ZZ * LANES + i] = (
-                yy - ya * yi, yz - ya * zi, zz - za * zi,
+            kept = (
+                r[C * LANES + i], r[S * LANES + i], r[OMEGA * LANES + i],
+                r[KAPPA * LANES + i], r[P_Y * LANES + i],
+                r[P_Z * LANES + i], r[P_A * LANES + i],
+                r[G_JOINT * LANES + i], r[TAU * LANES + i],
             )  # fmt: skip
-            carry[K_YA * LANES + i], carry[K_ZA * LANES + i], carry[K_AA * LANES + i] = (
-                ya - ya * ai, za - za * ai, aa - aa * ai,
-            )  # fmt: skip
-            carry[K_FY * LANES + i], carry[K_FZ * LANES + i], carry[K_FA * LANES + i] = (
-                fy + ya * ui, fz + za * ui, fa + aa * ui,
-            )  # fmt: skip
-
-    for i in range(LANES):
-        x = params[b, m, STATION * LANES + i]
-        yy, yz, zz = carry[K_YY * LANES + i], carry[K_YZ * LANES + i], carry[K_ZZ * LANES + i]
-        ya, za, aa = carry[K_YA * LANES + i], carry[K_ZA * LANES + i], carry[K_AA * LANES + i]
-        # the root's classical acceleration at zero A0 and W0': W x (W x (x, 0, 0))
-        by, bz = wx * wy * x, wx * wz * x
-        fy = carry[K_FY * LANES + i] + yy * by + yz * bz
-        fz = carry[K_FZ * LANES + i] + yz * by + zz * bz
-        fa = carry[K_FA * LANES + i] + ya * by + za * bz
-        sums[YY * LANES + i] += yy
-        sums[YZ * LANES + i] += yz
-        sums[ZZ * LANES + i] += zz
-        sums[YA * LANES + i] += ya
-        sums[ZA * LANES + i] += za
-        sums[AA * LANES + i] += aa
-        sums[SYY * LANES + i] += x * yy
-        sums[SYZ * LANES + i] += x * yz
-        sums[SZZ * LANES + i] += x * zz
-        sums[SYA * LANES + i] += x * ya
-        sums[SZA * LANES + i] += x * za
-        sums[SSYY * LANES + i] += x * x * yy
-        sums[SSYZ * LANES + i] += x * x * yz
-        sums[SSZZ * LANES + i] += x * x * zz
-        sums[FY * LANES + i] += fy
-        sums[FZ * LANES + i] += fz
-        sums[MX * LANES + i] += fa
-        sums[SFY * LANES + i] += x * fy
-        sums[SFZ * LANES + i] += x * fz
+            beyond, solve = link_inward(_nine(carry, 7, i), kept, _inertia(p, 0, i))
+            _put_nine(carry, 7, i, beyond)
+            _keep(r, 0, i, kept, solve)
 
 
 @kernel
@@ -325,41 +304,84 @@ def accelerate_block(m, f, b, params, work, base, scratch, carry):
     scratch  as `condense_block` left it; QDD rad/s2 and AN m/s2 written
     carry    (CARRY_FIELDS LANES,) scratch
     """
-    ay0, az0, dwx, dwy, dwz = (
-        work[base + A0_Y],
-        work[base + A0_Z],
-        work[base + DW_X],
-        work[base + DW_Y],
-        work[base + DW_Z],
-    )
+    ay0, az0 = work[base + A0_Y], work[base + A0_Z]
+    dwx, dwy, dwz = work[base + DW_X], work[base + DW_Y], work[base + DW_Z]
     wxy, wxz = work[base + W_X] * work[base + W_Y], work[base + W_X] * work[base + W_Z]
-    for i in range(LANES):
-        x = params[b, m, STATION * LANES + i]
-        carry[i] = ay0 + (dwz + wxy) * x
-        carry[LANES + i] = az0 + (wxz - dwy) * x
-        carry[2 * LANES + i] = dwx
-    for j in range(m):
+    p, r = params[b], scratch[f, b]
+    if m == 3:
         for i in range(LANES):
-            ay, az, dom = carry[i], carry[LANES + i], carry[2 * LANES + i]
-            u = (
-                scratch[f, b, j, TAU * LANES + i]
-                - scratch[f, b, j, U_YY * LANES + i] * ay
-                - scratch[f, b, j, U_ZZ * LANES + i] * az
-                - scratch[f, b, j, U_AA * LANES + i] * dom
-            )
-            qdd = u * scratch[f, b, j, INV_D * LANES + i]
-            dom += qdd
-            c, s, l, om = (
-                scratch[f, b, j, C * LANES + i],
-                scratch[f, b, j, S * LANES + i],
-                params[b, j, LENGTH * LANES + i],
-                scratch[f, b, j, OMEGA * LANES + i],
-            )
-            scratch[f, b, j, QDD * LANES + i] = qdd
-            scratch[f, b, j, AN * LANES + i] = c * az - s * ay + 0.5 * l * dom
-            carry[i] = ay - l * (dom * s + om * om * c)
-            carry[LANES + i] = az + l * (dom * c - om * om * s)
-            carry[2 * LANES + i] = dom
+            x = p[3 * L + i]
+            at = (ay0 + (dwz + wxy) * x, az0 + (wxz - dwy) * x, dwx)
+            at = _accelerate(p, 0, r, 0, i, at)
+            at = _accelerate(p, L, r, F, i, at)
+            at = _accelerate(p, 2 * L, r, 2 * F, i, at)
+        return
+    station = params[b, m * L : m * L + LANES]
+    for i in range(LANES):
+        x = station[i]
+        carry[i], carry[LANES + i], carry[2 * LANES + i] = ay0 + (dwz + wxy) * x, az0 + (wxz - dwy) * x, dwx
+    for j in range(m):
+        p = params[b, j * L : (j + 1) * L]
+        r = scratch[f, b, j * F : (j + 1) * F]
+        for i in range(LANES):
+            at = _accelerate(p, 0, r, 0, i, (carry[i], carry[LANES + i], carry[2 * LANES + i]))
+            carry[i], carry[LANES + i], carry[2 * LANES + i] = at[0], at[1], at[2]
+
+
+@kernel(inline=True)
+def _push(x, motion, accel, beyond, shares):
+    """What the support must push a chain's root with when its own acceleration is known: F, M about its origin."""
+    wx, wy, wz = motion[0], motion[1], motion[2]
+    ax, ay, az, dx, dy, dz = accel
+    yy, yz, zz, ya, za, aa, fy, fz, fa = beyond
+    by, bz = ay + (dz + wx * wy) * x, az + (wx * wz - dy) * x
+    fy += yy * by + yz * bz + ya * dx
+    fz += yz * by + zz * bz + za * dx
+    fa += ya * by + za * bz + aa * dx
+    mass, my, mz, iyy, izz, iyz, fx, sy, sz = shares
+    fx += mass * ax + mz * dy - my * dz
+    sy += mz * ax + iyy * dy + iyz * dz - x * fz
+    sz += -my * ax + iyz * dy + izz * dz + x * fy
+    return fx, fy, fz, fa, sy, sz
+
+
+@kernel
+def drive_block(m, f, b, params, scratch, water, normal, work, base, g, recall, rate_q, rate_a, carry, sums):
+    """One block on a support whose acceleration is known: joint accelerations, and the force that this takes.
+
+    As `condense_block` and `accelerate_block` in one, with A0 and DW filled in beforehand; only the six sums DRIVE_SUMS
+    are added to, the wrench about the support's origin.
+    """
+    motion = (
+        work[base + W_X], work[base + W_Y], work[base + W_Z], work[base + U_X], work[base + U_Y], work[base + U_Z],
+    )  # fmt: skip
+    accel = (
+        work[base + A0_X], work[base + A0_Y], work[base + A0_Z], work[base + DW_X], work[base + DW_Y],
+        work[base + DW_Z],
+    )  # fmt: skip
+    implicit = (g, recall, rate_q, rate_a)
+    wxy, wxz = motion[0] * motion[1], motion[0] * motion[2]
+    p, r = params[b], scratch[f, b]
+    if m == 3:
+        for i in range(LANES):
+            x = p[3 * L + i]
+            beyond, share, kept, solve = _chain_of_three(
+                p, r, i, x, motion, implicit, _vector(water, f, b, 0, i), _vector(water, f, b, 1, i),
+                _vector(water, f, b, 2, i), _vector(normal, f, b, 0, i), _vector(normal, f, b, 1, i),
+                _vector(normal, f, b, 2, i),
+            )  # fmt: skip
+            _add_six(sums, i, _push(x, motion, accel, beyond, share))
+            at = (accel[1] + (accel[5] + wxy) * x, accel[2] + (wxz - accel[4]) * x, accel[3])
+            at = _move(p, 0, r, 0, i, kept[0], solve[0], at)
+            at = _move(p, L, r, F, i, kept[1], solve[1], at)
+            at = _move(p, 2 * L, r, 2 * F, i, kept[2], solve[2], at)
+    else:
+        _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, carry)
+        station = params[b, m * L : m * L + LANES]
+        for i in range(LANES):
+            x = station[i]
+            _add_six(sums, i, _push(x, motion, accel, _nine(carry, 7, i), _nine(carry, 16, i)))
+        accelerate_block(m, f, b, params, work, base, scratch, carry)
 
 
 @kernel(inline=True)
@@ -405,6 +427,13 @@ def collect_sums(sums, work, inertia, wrench):
     work[wrench + 5] = _sum_lanes(sums, MZB * LANES) + _sum_lanes(sums, SFY * LANES)
 
 
+@kernel
+def collect_wrench(sums, work, wrench):
+    """Sum what `drive_block` added up over the lanes, to work[wrench] on (6,)."""
+    for n in range(DRIVE_SUMS):
+        work[wrench + n] = _sum_lanes(sums, n * LANES)
+
+
 def padded(chains: int) -> int:
     """Number of lanes that `chains` fill, a whole number of blocks."""
     return -(-chains // LANES) * LANES
@@ -415,15 +444,13 @@ def pack_links(fields: np.ndarray, station: np.ndarray) -> np.ndarray:
 
     fields   (LINK_FIELDS, m, n) in the order of the names above
     station  (n,) m, where each chain stands on the support
-    Returns (blocks, m + 1, LINK_FIELDS LANES), read-only; the surplus lanes repeat the last chain.
+    Returns (blocks, m LINK_FIELDS LANES + LANES), read-only; the surplus lanes repeat the last chain.
     """
     m, n = fields.shape[1], station.size
     lanes = np.minimum(np.arange(padded(n)), n - 1).reshape(-1, LANES)
-    packed = np.zeros((len(lanes), m + 1, LINK_FIELDS, LANES))
-    packed[:, :m] = fields[:, :, lanes].transpose(2, 1, 0, 3)
-    packed[:, m, STATION] = station[lanes]
+    links = fields[:, :, lanes].transpose(2, 1, 0, 3).copy()
     surplus = np.arange(padded(n)).reshape(-1, LANES) >= n
-    packed[:, :m, MASS:] *= np.where(surplus, 2.0**-100, 1.0)[:, None, None, :]
-    packed = packed.reshape(len(lanes), m + 1, LINK_FIELDS * LANES)
+    links[:, :, MASS:] *= np.where(surplus, 2.0**-100, 1.0)[:, None, None, :]
+    packed = np.concatenate([links.reshape(len(lanes), m * L), station[lanes]], axis=1)
     packed.flags.writeable = False
     return packed

@@ -32,7 +32,7 @@ def servo_acceleration(angle, rate, reference, omega, zeta, rate_limit, accel_li
 
 
 @kernel
-def _servo_half(angle, rate, ref0, ref1, dt, substeps, omega, zeta, rate_limit, accel_limit):
+def _servo(angle, rate, ref0, ref1, dt, substeps, omega, zeta, rate_limit, accel_limit):
     """RK4 over dt with the reference running from ref0 to ref1."""
     h = dt / substeps
     for i in range(substeps):
@@ -52,7 +52,7 @@ def _servo_half(angle, rate, ref0, ref1, dt, substeps, omega, zeta, rate_limit, 
 
 
 @kernel
-def advance_rods(kind, servo, dt, command, rods, start, middle):
+def advance_rods(kind, servo, dt, command, rods, start, middle, halves):
     """Move all rods over one step.
 
     kind     SERVO or IDEAL
@@ -60,7 +60,7 @@ def advance_rods(kind, servo, dt, command, rods, start, middle):
     command  (k,) rad, held over the step
     rods     from rods[start] on (k, ROD_SIZE): angle rad, rate rad/s, acceleration rad/s2, last command, the one
              before; moved to the end of the step
-    middle   from rods[middle] on (k, 3) written: angle, rate, acceleration at the middle of the step
+    middle   from rods[middle] on (k, 3) written if `halves`: angle, rate, acceleration at the middle of the step
     """
     omega, zeta, lower, upper, rate_limit, accel_limit = servo[0], servo[1], servo[2], servo[3], servo[4], servo[5]
     substeps = 1 + int(omega * dt)
@@ -70,23 +70,23 @@ def advance_rods(kind, servo, dt, command, rods, start, middle):
         u1, u2 = rods[r + 3], rods[r + 4]
         if kind == SERVO:
             u = min(max(u, lower), upper)
-            mid = 0.5 * (u1 + u)
-            a, v = _servo_half(
-                rods[r + 0], rods[r + 1], u1, mid, 0.5 * dt, substeps, omega, zeta, rate_limit, accel_limit
-            )
-            rods[h + 0], rods[h + 1] = a, v
-            rods[h + 2] = servo_acceleration(a, v, mid, omega, zeta, rate_limit, accel_limit)
-            a, v = _servo_half(a, v, mid, u, 0.5 * dt, substeps, omega, zeta, rate_limit, accel_limit)
-            rods[r + 0], rods[r + 1] = a, v
+            a, v, from_u, span = rods[r], rods[r + 1], u1, dt
+            if halves:
+                from_u, span = 0.5 * (u1 + u), 0.5 * dt
+                a, v = _servo(a, v, u1, from_u, span, substeps, omega, zeta, rate_limit, accel_limit)
+                rods[h], rods[h + 1] = a, v
+                rods[h + 2] = servo_acceleration(a, v, from_u, omega, zeta, rate_limit, accel_limit)
+            a, v = _servo(a, v, from_u, u, span, substeps, omega, zeta, rate_limit, accel_limit)
+            rods[r], rods[r + 1] = a, v
             rods[r + 2] = servo_acceleration(a, v, u, omega, zeta, rate_limit, accel_limit)
         else:
-            angle, rate, accel = rods[r + 0], rods[r + 1], rods[r + 2]
+            angle, rate, accel = rods[r], rods[r + 1], rods[r + 2]
             jerk = ((u - 2.0 * u1 + u2) / (dt * dt) - accel) / dt
             t = 0.5 * dt
-            rods[h + 0] = angle + t * (rate + t * (accel / 2.0 + t * jerk / 6.0))
+            rods[h] = angle + t * (rate + t * (accel / 2.0 + t * jerk / 6.0))
             rods[h + 1] = rate + t * (accel + t * jerk / 2.0)
             rods[h + 2] = accel + t * jerk
-            rods[r + 0] = (u2 + 4.0 * u1 + u) / 6.0
+            rods[r] = (u2 + 4.0 * u1 + u) / 6.0
             rods[r + 1] = (u - u2) / (2.0 * dt)
             rods[r + 2] = (u - 2.0 * u1 + u2) / (dt * dt)
         rods[r + 3], rods[r + 4] = u, u1

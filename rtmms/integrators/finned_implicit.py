@@ -54,14 +54,14 @@ TWIST_LIMIT = 1e4
 
 
 @kernel(fused=False)
-def step_implicit(finned_, body_, param, state, joints, fins, work, command, drift, body_drift, normals):
+def step_implicit(finned_, body_, param, state, joints, links, fins, work, command, drift, body_drift, normals):
     """One step of dt.
 
     finned_, body_  (1,) records of FINNED_DTYPE and BODY_DTYPE
     param    (blocks, ...) of fin_lanes.pack_links
     state    (state_size,) moved by dt, or left as it was when the step fails
     joints   (2 blocks links, 2 LANES) the part of `state` that holds the joints' angles and rates, as a view
-    fins     (2, blocks, links, FIELDS LANES) scratch of the chains
+    links    (2 blocks links, FIELDS LANES) scratch of the chains; fins (2, blocks, links FIELDS LANES) the same memory
     work     (WORK_SIZE,) scratch
     normals  (2, blocks, links, 3 LANES) scratch when the drag acts along the neighbours' normals, else None
     command  (4,) rad: left.front, left.back, right.front, right.back
@@ -70,7 +70,7 @@ def step_implicit(finned_, body_, param, state, joints, fins, work, command, dri
     Returns OK, SINGULAR, NOT_FINITE or NOT_CONVERGED.
     """
     finned, body = finned_[0], body_[0]
-    m, blocks, coupling = finned.links, finned.blocks, finned.coupling
+    rows, coupling = 2 * finned.blocks * finned.links, finned.coupling
     dt = finned.dt
     g = finned.gamma * dt
     for k in range(4):
@@ -78,7 +78,7 @@ def step_implicit(finned_, body_, param, state, joints, fins, work, command, dri
             return BAD_COMMAND
     for k in range(4 * ROD_SIZE):
         work[W_RODS + k] = state[RODS + k]
-    advance_rods(finned.actuation, finned.servo, dt, command, work, W_RODS, W_MIDDLE)
+    advance_rods(finned.actuation, finned.servo, dt, command, work, W_RODS, W_MIDDLE, False)
     if not move_supports(finned, work, W_RODS, ROD_SIZE, work, W_SUPPORT):
         return SINGULAR
 
@@ -93,29 +93,23 @@ def step_implicit(finned_, body_, param, state, joints, fins, work, command, dri
         work[W_WATER + k] = finned.current[k]
         if body_drift is not None:
             work[W_WATER + k] += body_drift[0, k]
-    for f in range(2):
-        for b in range(blocks):
-            for j in range(m):
-                n = (f * blocks + b) * m + j
-                for i in range(LANES):
-                    fins[f, b, j, Q * LANES + i], fins[f, b, j, QD * LANES + i] = joints[n, i], joints[n, LANES + i]
+    for n in range(rows):
+        for i in range(LANES):
+            links[n, Q * LANES + i], links[n, QD * LANES + i] = joints[n, i], joints[n, LANES + i]
     status, passes1, residual1 = stage(
         coupling, finned, body, param, state, SUPPORTS, lagged, g, 0.0, 1.0, 0.0, None if drift is None else drift[0], normals, fins, work, acc1,
     )  # fmt: skip
     if status != OK:
         return status
 
-    for f in range(2):
-        for b in range(blocks):
-            for j in range(m):
-                n = (f * blocks + b) * m + j
-                for i in range(LANES):
-                    v, k1 = joints[n, LANES + i], fins[f, b, j, QDD * LANES + i]
-                    v2 = v + dt * k1
-                    fins[f, b, j, Q * LANES + i] = joints[n, i] + dt * (v + g * k1)
-                    fins[f, b, j, QD * LANES + i] = v2
-                    fins[f, b, j, SUM_Q * LANES + i] = joints[n, i] + 0.5 * dt * (v + v2 - g * k1)
-                    fins[f, b, j, SUM_QD * LANES + i] = v + 0.5 * dt * k1
+    for n in range(rows):
+        for i in range(LANES):
+            v, k1 = joints[n, LANES + i], links[n, QDD * LANES + i]
+            v2 = v + dt * k1
+            links[n, Q * LANES + i] = joints[n, i] + dt * (v + g * k1)
+            links[n, QD * LANES + i] = v2
+            links[n, SUM_Q * LANES + i] = joints[n, i] + 0.5 * dt * (v + v2 - g * k1)
+            links[n, SUM_QD * LANES + i] = v + 0.5 * dt * k1
     # the paper's body stands still while the fins move (forward Euler), ours is carried along
     ahead = 0.0 if finned.body_method == BODY_EULER else dt
     for k in range(6):
@@ -135,17 +129,14 @@ def step_implicit(finned_, body_, param, state, joints, fins, work, command, dri
         return status
 
     bad = 0
-    for f in range(2):
-        for b in range(blocks):
-            for j in range(m):
-                n = (f * blocks + b) * m + j
-                for i in range(LANES):
-                    a2 = fins[f, b, j, QDD * LANES + i]
-                    q = fins[f, b, j, SUM_Q * LANES + i] + 0.5 * dt * g * a2
-                    v = fins[f, b, j, SUM_QD * LANES + i] + 0.5 * dt * a2
-                    fins[f, b, j, SUM_Q * LANES + i], fins[f, b, j, SUM_QD * LANES + i] = q, v
-                    bad += not abs(q) < HALF_TURN
-                    bad += not abs(v) < RATE_LIMIT
+    for n in range(rows):
+        for i in range(LANES):
+            a2 = links[n, QDD * LANES + i]
+            q = links[n, SUM_Q * LANES + i] + 0.5 * dt * g * a2
+            v = links[n, SUM_QD * LANES + i] + 0.5 * dt * a2
+            links[n, SUM_Q * LANES + i], links[n, SUM_QD * LANES + i] = q, v
+            bad += not abs(q) < HALF_TURN
+            bad += not abs(v) < RATE_LIMIT
     for k in range(6):
         bad += not abs(acc2[k]) < RATE_LIMIT
         bad += not abs(work[W_TWIST + k]) < TWIST_LIMIT
@@ -153,15 +144,12 @@ def step_implicit(finned_, body_, param, state, joints, fins, work, command, dri
         return NOT_FINITE
 
     # all is sound: from here on the state changes
-    for f in range(2):
-        for b in range(blocks):
-            for j in range(m):
-                n = (f * blocks + b) * m + j
-                for i in range(LANES):
-                    joints[n, i], joints[n, LANES + i] = (
-                        fins[f, b, j, SUM_Q * LANES + i],
-                        fins[f, b, j, SUM_QD * LANES + i],
-                    )
+    for n in range(rows):
+        for i in range(LANES):
+            joints[n, i], joints[n, LANES + i] = (
+                links[n, SUM_Q * LANES + i],
+                links[n, SUM_QD * LANES + i],
+            )
     for k in range(6):
         v = state[TWIST + k]
         if finned.body_method == BODY_EULER:

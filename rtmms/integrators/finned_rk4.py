@@ -47,17 +47,17 @@ REAL_LIMIT = 2.785
 
 
 @kernel(fused=False)
-def step_rk4(finned_, body_, param, state, joints, fins, work, command, drift, body_drift, normals):
+def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, drift, body_drift, normals):
     """One step of dt; arguments and result as for `finned_implicit.step_implicit`."""
     finned, body = finned_[0], body_[0]
-    m, blocks, coupling = finned.links, finned.blocks, finned.coupling
+    rows, coupling = 2 * finned.blocks * finned.links, finned.coupling
     dt = finned.dt
     for k in range(4):
         if not abs(command[k]) < np.inf:
             return BAD_COMMAND
     for k in range(4 * ROD_SIZE):
         work[W_RODS + k] = state[RODS + k]
-    advance_rods(finned.actuation, finned.servo, dt, command, work, W_RODS, W_MIDDLE)
+    advance_rods(finned.actuation, finned.servo, dt, command, work, W_RODS, W_MIDDLE, True)
     middle, end = W_SUPPORT, W_SUPPORT + 2 * SUPPORT_SIZE
     sound = move_supports(finned, work, W_MIDDLE, 3, work, middle)
     if not (move_supports(finned, work, W_RODS, ROD_SIZE, work, end) and sound):
@@ -73,20 +73,17 @@ def step_rk4(finned_, body_, param, state, joints, fins, work, command, drift, b
         # offset of this stage from the start of the step, and its weight
         c = dt * (0.0 if s == 0 else (1.0 if s == 3 else 0.5))
         w = dt / 6.0 * (1.0 if s == 0 or s == 3 else 2.0)
-        for f in range(2):
-            for b in range(blocks):
-                for j in range(m):
-                    n = (f * blocks + b) * m + j
-                    for i in range(LANES):
-                        q0, v0 = joints[n, i], joints[n, LANES + i]
-                        if s == 0:
-                            v, a = v0, 0.0
-                            fins[f, b, j, SUM_Q * LANES + i] = q0
-                            fins[f, b, j, SUM_QD * LANES + i] = v0
-                        else:
-                            v, a = fins[f, b, j, QD * LANES + i], fins[f, b, j, QDD * LANES + i]
-                        fins[f, b, j, Q * LANES + i] = q0 + c * v
-                        fins[f, b, j, QD * LANES + i] = v0 + c * a
+        for n in range(rows):
+            for i in range(LANES):
+                q0, v0 = joints[n, i], joints[n, LANES + i]
+                if s == 0:
+                    v, a = v0, 0.0
+                    links[n, SUM_Q * LANES + i] = q0
+                    links[n, SUM_QD * LANES + i] = v0
+                else:
+                    v, a = links[n, QD * LANES + i], links[n, QDD * LANES + i]
+                links[n, Q * LANES + i] = q0 + c * v
+                links[n, QD * LANES + i] = v0 + c * a
         for k in range(6):
             v = state[TWIST + k]
             work[W_TWIST + k] = v + c * acc[k]
@@ -116,33 +113,26 @@ def step_rk4(finned_, body_, param, state, joints, fins, work, command, drift, b
         for k in range(6):
             work[twist_sum + k] += w * acc[k]
             work[xi_sum + k] += w * work[rate + k]
-        for f in range(2):
-            for b in range(blocks):
-                for j in range(m):
-                    for i in range(LANES):
-                        fins[f, b, j, SUM_Q * LANES + i] += w * fins[f, b, j, QD * LANES + i]
-                        fins[f, b, j, SUM_QD * LANES + i] += w * fins[f, b, j, QDD * LANES + i]
+        for n in range(rows):
+            for i in range(LANES):
+                links[n, SUM_Q * LANES + i] += w * links[n, QD * LANES + i]
+                links[n, SUM_QD * LANES + i] += w * links[n, QDD * LANES + i]
 
     bad = 0
-    for f in range(2):
-        for b in range(blocks):
-            for j in range(m):
-                for i in range(LANES):
-                    bad += not abs(fins[f, b, j, SUM_Q * LANES + i]) < HALF_TURN
-                    bad += not abs(fins[f, b, j, SUM_QD * LANES + i]) < RATE_LIMIT
+    for n in range(rows):
+        for i in range(LANES):
+            bad += not abs(links[n, SUM_Q * LANES + i]) < HALF_TURN
+            bad += not abs(links[n, SUM_QD * LANES + i]) < RATE_LIMIT
     for k in range(6):
         bad += not abs(acc[k]) < RATE_LIMIT
         bad += not abs(state[TWIST + k] + work[twist_sum + k]) < TWIST_LIMIT
     if bad:
         return NOT_FINITE
     # all is sound: from here on the state changes
-    for f in range(2):
-        for b in range(blocks):
-            for j in range(m):
-                n = (f * blocks + b) * m + j
-                for i in range(LANES):
-                    joints[n, i] = fins[f, b, j, SUM_Q * LANES + i]
-                    joints[n, LANES + i] = fins[f, b, j, SUM_QD * LANES + i]
+    for n in range(rows):
+        for i in range(LANES):
+            joints[n, i] = links[n, SUM_Q * LANES + i]
+            joints[n, LANES + i] = links[n, SUM_QD * LANES + i]
     for k in range(6):
         state[TWIST + k] += work[twist_sum + k]
         lagged[k] = acc[k]

@@ -128,7 +128,8 @@ class Manta:
 
         self._state = _aligned(state_size(self._blocks, p.links))
         self._joints = self._state[FINS:].reshape(2 * self._blocks * p.links, 2 * LANES)
-        self._fins = _aligned(2, self._blocks, p.links, FIELDS * LANES)
+        self._fins = _aligned(2, self._blocks, p.links * FIELDS * LANES)
+        self._links = self._fins.reshape(2 * self._blocks * p.links, FIELDS * LANES)
         self._work = _aligned(WORK_SIZE)
         self._normals = _aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
         self._param = _aligned(*self.model.param.shape)
@@ -181,7 +182,7 @@ class Manta:
             drift, body_drift = self._drift[0], self._body_drift[0]
             self._gather(self.model.finned, self._param, self._state, self._joints, 0.0, drift, body_drift)
         account(
-            self.model.finned, self.model.body, self._param, self._state, self._joints, self._fins, self._work,
+            self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins, self._work,
             drift, body_drift, self._normals, self._out,
         )  # fmt: skip
         out = self._out.copy()
@@ -241,7 +242,7 @@ class Manta:
                     self._drift[k], self._body_drift[k],
                 )  # fmt: skip
         status: int = self._kernel(
-            self.model.finned, self.model.body, self._param, self._state, self._joints, self._fins, self._work, command,
+            self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins, self._work, command,
             self._drift, self._body_drift, self._normals,
         )  # fmt: skip
         return status
@@ -306,7 +307,8 @@ class Manta:
         p = self.parameters
         for fin, side in enumerate(("left", "right")):
             for field, name, limit in ((SUM_Q, "joint_position", HALF_TURN), (SUM_QD, "joint_velocity", RATE_LIMIT)):
-                lanes = self._fins[fin, :, :, field * LANES : (field + 1) * LANES].transpose(1, 0, 2)
+                rows = self._fins[fin].reshape(self._blocks, p.links, FIELDS, LANES)
+                lanes = rows[:, :, field].transpose(1, 0, 2)
                 values = lanes.reshape(p.links, self._blocks * LANES)[:, : p.chains]
                 bad = np.argwhere(~(np.abs(values) < limit))
                 if len(bad):

@@ -6,7 +6,6 @@ import numpy as np
 
 from rtmms.coupling.sequential import spectral_radius
 from rtmms.coupling.stage import stage
-from rtmms.dynamics.fin_lanes import LANES, QD, Q
 from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
 from rtmms.errors import ModelError
 from rtmms.integrators.finned_rk4 import largest_step
@@ -47,7 +46,7 @@ def fins_inertia(
     g is gamma dt of the implicit method: the larger, the more the damped joints act as locked; 0 for an explicit one.
     """
     finned, body = model.finned[0], model.body[0]
-    fins[..., Q * LANES : (QD + 1) * LANES] = 0.0
+    fins[:] = 0.0
     work[W_TWIST : W_TWIST + 6] = 0.0
     work[W_TWIST_FIN : W_TWIST_FIN + 6] = 0.0
     work[W_POSE : W_POSE + 7] = state[POSITION : POSITION + 7]
