@@ -39,7 +39,7 @@ OUTPUT_SIZE = 51
 
 
 @kernel
-def account(finned_, body_, param, state, joints, links, fins, work, drift, body_drift, normals, out):
+def account(finned_, body_, param, state, joints, links, fins, work, many, drift, body_drift, normals, out):
     """Write all outputs but the joints' at the present state, a function of the state alone.
 
     Accelerations and wrenches are the true ones of body and fins together (g = 0, monolithic), whatever the coupling
@@ -62,7 +62,7 @@ def account(finned_, body_, param, state, joints, links, fins, work, drift, body
             work[W_WATER + k] += body_drift[k]
     acc = work[W_ACC : W_ACC + 6]
     status, _, _ = stage(
-        MONOLITHIC, finned, body, param, state, SUPPORTS, acc, 0.0, 0.0, 0.0, 0.0, drift, normals, fins, work, acc
+        MONOLITHIC, finned, body, param, state, SUPPORTS, acc, 0.0, 0.0, 0.0, 0.0, many, drift, normals, fins, work, acc
     )
 
     for k in range(13):

@@ -41,7 +41,7 @@ from rtmms.model.finned import (
 
 
 @kernel
-def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate_a, drift, normals, fins, work, acc):
+def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate_a, many, drift, normals, fins, work, acc):
     """Accelerations of body and joints at the state in the scratch.
 
     coupling   SEQUENTIAL, ITERATED, MONOLITHIC
@@ -49,6 +49,7 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
     lagged     (6,) the body's acceleration as the fins know it (sequential; zero for a fixed body), or a first guess
                (iterated)
     g, recall, rate_q, rate_a   see fin_lanes; g = 0 for the true accelerations
+    many       links a chain where they are not three, else None
     drift      (2, blocks, links, 3 LANES) m/s, water beyond the uniform current at each link in support axes, or None
     normals    (2, blocks, links, 3 LANES) scratch for the neighbours' normals, or None for the links' own
     fins       (2, blocks, links FIELDS LANES) scratch of the chains
@@ -57,7 +58,6 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
     acc        (6,) written: [V'; W'] of the body
     Returns (status, passes, residual).
     """
-    m = finned.links
     carry = work[W_CARRY : W_CARRY + CARRY_FIELDS * LANES]
     sums = work[W_SUMS : W_SUMS + SUMS * LANES]
     rotation_matrix(work, W_POSE + 3, W_ROTATION)
@@ -72,19 +72,19 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
         o = W_BASE + f * BASE_SIZE
         base_velocity(f, finned, sup, s + f * SUPPORT_SIZE, work, ux, uy, uz)
         if normals is not None:
-            neighbour_normals(m, finned.chains, f, param, fins, normals)
+            neighbour_normals(finned.links, finned.chains, f, param, fins, normals)
         if driven:
             base_acceleration(f, finned, sup, s + f * SUPPORT_SIZE, work, lagged)
             for k in range(DRIVE_SUMS * LANES):
                 sums[k] = 0.0
             for b in range(finned.blocks):
-                drive_block(m, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
+                drive_block(many, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
             collect_wrench(sums, work, W_ON_SUPPORT + 6 * f)
         else:
             for k in range(SUMS * LANES):
                 sums[k] = 0.0
             for b in range(finned.blocks):
-                condense_block(m, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
+                condense_block(many, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
             collect_sums(sums, work, W_INERTIA + 36 * f, W_WRENCH + 6 * f)
 
     w = W_WATER
@@ -123,5 +123,5 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
         fin_on_support(f, work)
         fin_on_body(f, finned, sup, s + f * SUPPORT_SIZE, work)
         for b in range(finned.blocks):
-            accelerate_block(m, f, b, param, work, W_BASE + f * BASE_SIZE, fins, carry)
+            accelerate_block(many, f, b, param, work, W_BASE + f * BASE_SIZE, fins, carry)
     return status, passes, residual

@@ -208,10 +208,11 @@ def _chain_of_three(p, r, i, x, motion, implicit, water1, water2, water3, normal
 
 
 @kernel
-def condense_block(m, f, b, params, scratch, water, normal, work, base, g, recall, rate_q, rate_a, carry, sums):
+def condense_block(many, f, b, params, scratch, water, normal, work, base, g, recall, rate_q, rate_a, carry, sums):
     """One block: forces and inertias of all links, then the recursion from the tips to the support.
 
-    m, f, b    links a chain; which fin, which block
+    many       number of links a chain, or None for three: compiled with their number known, the usual case
+    f, b       which fin, which block
     params     (blocks, m LINK_FIELDS LANES + LANES) see the names above
     scratch    (2, blocks, m FIELDS LANES) Q rad, QD rad/s, QDD and AN are read
     water      (2, blocks, m, 3 LANES) m/s, velocity of the water at each link beyond the uniform part, or None
@@ -226,7 +227,7 @@ def condense_block(m, f, b, params, scratch, water, normal, work, base, g, recal
     motion = (wx, wy, wz, work[base + U_X], work[base + U_Y], work[base + U_Z])
     implicit = (g, recall, rate_q, rate_a)
     p, r = params[b], scratch[f, b]
-    if m == 3:
+    if many is None:
         # the usual number, with all that passes from link to link in registers
         for i in range(LANES):
             x = p[3 * L + i]
@@ -240,8 +241,8 @@ def condense_block(m, f, b, params, scratch, water, normal, work, base, g, recal
             _keep(r, 2 * F, i, kept[2], solve[2])
             _add_chain(sums, i, x, wx, wy, wz, beyond, share)
     else:
-        _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, carry)
-        station = params[b, m * L : m * L + LANES]
+        _condense_any(many, f, b, params, scratch, water, normal, motion, implicit, carry)
+        station = params[b, many * L : many * L + LANES]
         for i in range(LANES):
             _add_chain(sums, i, station[i], wx, wy, wz, _nine(carry, 7, i), _nine(carry, 16, i))
 
@@ -297,10 +298,10 @@ def _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, car
 
 
 @kernel
-def accelerate_block(m, f, b, params, work, base, scratch, carry):
+def accelerate_block(many, f, b, params, work, base, scratch, carry):
     """Joint accelerations of one block, from the support out to the tips, once the support's acceleration is known.
 
-    m, f, b, params  as there; from work[base] on (BASE_SIZE,) with A0 and DW filled in
+    many, f, b, params  as there; from work[base] on (BASE_SIZE,) with A0 and DW filled in
     scratch  as `condense_block` left it; QDD rad/s2 and AN m/s2 written
     carry    (CARRY_FIELDS LANES,) scratch
     """
@@ -308,24 +309,24 @@ def accelerate_block(m, f, b, params, work, base, scratch, carry):
     dwx, dwy, dwz = work[base + DW_X], work[base + DW_Y], work[base + DW_Z]
     wxy, wxz = work[base + W_X] * work[base + W_Y], work[base + W_X] * work[base + W_Z]
     p, r = params[b], scratch[f, b]
-    if m == 3:
+    if many is None:
         for i in range(LANES):
             x = p[3 * L + i]
             at = (ay0 + (dwz + wxy) * x, az0 + (wxz - dwy) * x, dwx)
             at = _accelerate(p, 0, r, 0, i, at)
             at = _accelerate(p, L, r, F, i, at)
             at = _accelerate(p, 2 * L, r, 2 * F, i, at)
-        return
-    station = params[b, m * L : m * L + LANES]
-    for i in range(LANES):
-        x = station[i]
-        carry[i], carry[LANES + i], carry[2 * LANES + i] = ay0 + (dwz + wxy) * x, az0 + (wxz - dwy) * x, dwx
-    for j in range(m):
-        p = params[b, j * L : (j + 1) * L]
-        r = scratch[f, b, j * F : (j + 1) * F]
+    else:
+        station = params[b, many * L : many * L + LANES]
         for i in range(LANES):
-            at = _accelerate(p, 0, r, 0, i, (carry[i], carry[LANES + i], carry[2 * LANES + i]))
-            carry[i], carry[LANES + i], carry[2 * LANES + i] = at[0], at[1], at[2]
+            x = station[i]
+            carry[i], carry[LANES + i], carry[2 * LANES + i] = ay0 + (dwz + wxy) * x, az0 + (wxz - dwy) * x, dwx
+        for j in range(many):
+            p = params[b, j * L : (j + 1) * L]
+            r = scratch[f, b, j * F : (j + 1) * F]
+            for i in range(LANES):
+                at = _accelerate(p, 0, r, 0, i, (carry[i], carry[LANES + i], carry[2 * LANES + i]))
+                carry[i], carry[LANES + i], carry[2 * LANES + i] = at[0], at[1], at[2]
 
 
 @kernel(inline=True)
@@ -346,7 +347,7 @@ def _push(x, motion, accel, beyond, shares):
 
 
 @kernel
-def drive_block(m, f, b, params, scratch, water, normal, work, base, g, recall, rate_q, rate_a, carry, sums):
+def drive_block(many, f, b, params, scratch, water, normal, work, base, g, recall, rate_q, rate_a, carry, sums):
     """One block on a support whose acceleration is known: joint accelerations, and the force that this takes.
 
     As `condense_block` and `accelerate_block` in one, with A0 and DW filled in beforehand; only the six sums DRIVE_SUMS
@@ -362,7 +363,7 @@ def drive_block(m, f, b, params, scratch, water, normal, work, base, g, recall, 
     implicit = (g, recall, rate_q, rate_a)
     wxy, wxz = motion[0] * motion[1], motion[0] * motion[2]
     p, r = params[b], scratch[f, b]
-    if m == 3:
+    if many is None:
         for i in range(LANES):
             x = p[3 * L + i]
             beyond, share, kept, solve = _chain_of_three(
@@ -376,12 +377,12 @@ def drive_block(m, f, b, params, scratch, water, normal, work, base, g, recall, 
             at = _move(p, L, r, F, i, kept[1], solve[1], at)
             at = _move(p, 2 * L, r, 2 * F, i, kept[2], solve[2], at)
     else:
-        _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, carry)
-        station = params[b, m * L : m * L + LANES]
+        _condense_any(many, f, b, params, scratch, water, normal, motion, implicit, carry)
+        station = params[b, many * L : many * L + LANES]
         for i in range(LANES):
             x = station[i]
             _add_six(sums, i, _push(x, motion, accel, _nine(carry, 7, i), _nine(carry, 16, i)))
-        accelerate_block(m, f, b, params, work, base, scratch, carry)
+        accelerate_block(many, f, b, params, work, base, scratch, carry)
 
 
 @kernel(inline=True)

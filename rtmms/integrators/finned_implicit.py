@@ -54,7 +54,7 @@ TWIST_LIMIT = 1e4
 
 
 @kernel(fused=False)
-def step_implicit(finned_, body_, param, state, joints, links, fins, work, command, drift, body_drift, normals):
+def step_implicit(finned_, body_, param, state, joints, links, fins, work, command, many, drift, body_drift, normals):
     """One step of dt.
 
     finned_, body_  (1,) records of FINNED_DTYPE and BODY_DTYPE
@@ -65,6 +65,7 @@ def step_implicit(finned_, body_, param, state, joints, links, fins, work, comma
     work     (WORK_SIZE,) scratch
     normals  (2, blocks, links, 3 LANES) scratch when the drag acts along the neighbours' normals, else None
     command  (4,) rad: left.front, left.back, right.front, right.back
+    many     links a chain where they are not three, else None
     drift    (2, 2, blocks, links, 3 LANES) m/s, water beyond the uniform current at each link at the start and the end
              of the step, or None; body_drift (2, 3) m/s in world axes, the same at the body, or None
     Returns OK, SINGULAR, NOT_FINITE or NOT_CONVERGED.
@@ -97,7 +98,7 @@ def step_implicit(finned_, body_, param, state, joints, links, fins, work, comma
         for i in range(LANES):
             links[n, Q * LANES + i], links[n, QD * LANES + i] = joints[n, i], joints[n, LANES + i]
     status, passes1, residual1 = stage(
-        coupling, finned, body, param, state, SUPPORTS, lagged, g, 0.0, 1.0, 0.0, None if drift is None else drift[0], normals, fins, work, acc1,
+        coupling, finned, body, param, state, SUPPORTS, lagged, g, 0.0, 1.0, 0.0, many, None if drift is None else drift[0], normals, fins, work, acc1,
     )  # fmt: skip
     if status != OK:
         return status
@@ -123,7 +124,7 @@ def step_implicit(finned_, body_, param, state, joints, links, fins, work, comma
             work[W_WATER + k] += body_drift[1, k]
     status, passes2, residual2 = stage(
         coupling, finned, body, param, work, W_SUPPORT, lagged if coupling == SEQUENTIAL else acc1, g,
-        2.0, -1.0, 2.0 * (dt - g), None if drift is None else drift[1], normals, fins, work, acc2,
+        2.0, -1.0, 2.0 * (dt - g), many, None if drift is None else drift[1], normals, fins, work, acc2,
     )  # fmt: skip
     if status != OK:
         return status

@@ -47,7 +47,7 @@ REAL_LIMIT = 2.785
 
 
 @kernel(fused=False)
-def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, drift, body_drift, normals):
+def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, many, drift, body_drift, normals):
     """One step of dt; arguments and result as for `finned_implicit.step_implicit`."""
     finned, body = finned_[0], body_[0]
     rows, coupling = 2 * finned.blocks * finned.links, finned.coupling
@@ -99,12 +99,12 @@ def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, d
         if s == 0:
             status, n, r = stage(
                 coupling, finned, body, param, state, SUPPORTS, guess, 0.0, 0.0, 0.0, 0.0,
-                flow, normals, fins, work, acc,
+                many, flow, normals, fins, work, acc,
             )  # fmt: skip
         else:
             status, n, r = stage(
                 coupling, finned, body, param, work, end if s == 3 else middle, guess, 0.0, 0.0, 0.0, 0.0,
-                flow, normals, fins, work, acc,
+                many, flow, normals, fins, work, acc,
             )  # fmt: skip
         if status != OK:
             return status

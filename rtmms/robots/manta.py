@@ -134,6 +134,7 @@ class Manta:
         self._normals = _aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
         self._param = _aligned(*self.model.param.shape)
         self._param[:] = self.model.param
+        self._many = None if p.links == 3 else p.links
         self._out = np.zeros(OUTPUT_SIZE)
         self._command = np.zeros(4)
         if field is None and any(p.current_gradient_1_s):
@@ -148,7 +149,7 @@ class Manta:
                 self._drift = _aligned(2, 2, self._blocks, p.links, 3 * LANES)
                 self._body_drift = np.zeros((2, 3))
             self._reset_state()
-            check_coupling(self.model, self._param, self._state, self._fins, self._work, self._normals)
+            check_coupling(self.model, self._param, self._state, self._fins, self._work, self._many, self._normals)
             self._advance(self._command)  # compiled, or fetched from the cache, and warm
             self.observe()
         self._key = hashlib.sha256(
@@ -183,7 +184,7 @@ class Manta:
             self._gather(self.model.finned, self._param, self._state, self._joints, 0.0, drift, body_drift)
         account(
             self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins, self._work,
-            drift, body_drift, self._normals, self._out,
+            self._many, drift, body_drift, self._normals, self._out,
         )  # fmt: skip
         out = self._out.copy()
         seen = {name: out[start : start + size].reshape(shape) for name, shape, start, size in _SLICES}
@@ -243,7 +244,7 @@ class Manta:
                 )  # fmt: skip
         status: int = self._kernel(
             self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins, self._work, command,
-            self._drift, self._body_drift, self._normals,
+            self._many, self._drift, self._body_drift, self._normals,
         )  # fmt: skip
         return status
 

@@ -39,7 +39,7 @@ def check_step(model: MantaModel, dt: float) -> None:
 
 
 def fins_inertia(
-    model: MantaModel, param: Array, state: Array, fins: Array, work: Array, normals: Array | None, g: float
+    model: MantaModel, param: Array, state: Array, fins: Array, work: Array, many: int | None, normals: Array | None, g: float
 ) -> Array:
     """(6, 6) inertia of both fins as the body feels it through one step, about its mass centre, at the present state.
 
@@ -53,7 +53,7 @@ def fins_inertia(
     work[W_WATER : W_WATER + 3] = 0.0
     acc = work[W_ACC : W_ACC + 6]
     acc[:] = 0.0
-    stage(MONOLITHIC, finned, body, param, state, SUPPORTS, acc, g, 0.0, 0.0, 0.0, None, normals, fins, work, acc)
+    stage(MONOLITHIC, finned, body, param, state, SUPPORTS, acc, g, 0.0, 0.0, 0.0, many, None, normals, fins, work, acc)
     total = np.zeros((6, 6))
     for f in range(2):
         s = state[SUPPORTS + f * SUPPORT_SIZE :]
@@ -68,7 +68,7 @@ def fins_inertia(
 
 
 def check_coupling(
-    model: MantaModel, param: Array, state: Array, fins: Array, work: Array, normals: Array | None
+    model: MantaModel, param: Array, state: Array, fins: Array, work: Array, many: int | None, normals: Array | None
 ) -> None:
     """Fill in the iterated coupling's relaxation, and refuse a sequential coupling that would blow up."""
     finned = model.finned[0]
@@ -77,10 +77,10 @@ def check_coupling(
     g = 0.0 if explicit else float(finned["gamma"] * finned["dt"])
     if finned["coupling"] == ITERATED:
         # locked joints: an implicit step of infinite length
-        locked = fins_inertia(model, param, state, fins, work, normals, 1e6)
+        locked = fins_inertia(model, param, state, fins, work, many, normals, 1e6)
         finned["relaxation"] = np.linalg.inv(body + 0.5 * (locked + locked.T)).ravel()
     if finned["coupling"] == SEQUENTIAL and not model.body["fixed"][0]:
-        radius = spectral_radius(body, fins_inertia(model, param, state, fins, work, normals, g))
+        radius = spectral_radius(body, fins_inertia(model, param, state, fins, work, many, normals, g))
         if radius >= 1.0:
             raise ModelError(
                 f"coupling sequential: would be unstable, the spectral radius of M_b^-1 M_A is {radius:.3g} and must be "
