@@ -36,7 +36,7 @@ class Control:
                 self._reply(request, result={"step": self.loop.step})
                 self.loop.end("stop", "stopped by request")
             elif len(self.pending) >= MOST_WAITING:
-                self._reply(request, error=f"{MOST_WAITING} requests are waiting already")
+                self._reply(request, ok=False, error=f"{MOST_WAITING} requests are waiting already")
             else:
                 self.pending.append(request)
 
@@ -66,7 +66,7 @@ class Control:
             try:
                 result = self._do(request.op, request.args or {})
             except (RtmmsError, ValueError, TypeError, KeyError) as error:
-                self._reply(request, error=str(error) or type(error).__name__)
+                self._reply(request, ok=False, error=str(error) or type(error).__name__)
             else:
                 self._reply(request, result=result)
 

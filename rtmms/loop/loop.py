@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NEVER = 1 << 62
 WATCH_EVERY_NS = 50_000_000
+WATCH_COST_NS = 120_000
 
 Watch = Callable[[], Sequence[str]]
 """Called about every 50 ms between steps; returns a sentence for each process that has died since the last call."""
@@ -121,7 +122,8 @@ class Loop:
         self._refresh_claims()
         self._control.fetch()
         now = self.clock.now()
-        if now - self._watched_ns >= WATCH_EVERY_NS:
+        unwatched = now - self._watched_ns
+        if unwatched >= WATCH_EVERY_NS and (until_ns - now > WATCH_COST_NS or unwatched > 10 * WATCH_EVERY_NS):
             self.watch_now()
         else:
             self.statistics.drain(min(8, (until_ns - now) // 4000))

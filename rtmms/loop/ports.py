@@ -79,8 +79,8 @@ class Requests(Protocol):
     def requests(self) -> Iterable[Request]:
         """The requests that `serve` or `collect` took in since the last call, oldest first; each is answered once."""
 
-    def reply(self, request: Any, result: Any = None, error: str | None = None) -> None:
-        """Answer one: with a result that msgpack can carry, or with a text that says why not."""
+    def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
+        """Answer one: ok with a result that msgpack can carry, or not ok with a text that says why."""
 
 
 class Request(Protocol):

@@ -194,7 +194,8 @@ class World:
         asked, self.asked = self.asked, []
         return asked
 
-    def reply(self, request: Request, result: Any = None, error: str | None = None) -> None:
+    def reply(self, request: Request, ok: bool = True, result: Any = None, error: str | None = None) -> None:
+        assert ok == (error is None)
         self.replies.append((request.op, result, error))
 
     def watch(self) -> Sequence[str]:

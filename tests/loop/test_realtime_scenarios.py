@@ -253,7 +253,7 @@ def test_a_clock_that_jumps_past_periods_in_the_slack_is_taken_up_by_skip() -> N
 
 def test_without_slack_for_long_requests_are_still_served() -> None:
     bench = Bench(
-        steps=1000, claimed={}, cost_us={k: 990 for k in range(1000)}, happenings=[Happening(200_000, op="stop")]
+        steps=1000, claimed={}, cost_us=dict.fromkeys(range(1000), 990), happenings=[Happening(200_000, op="stop")]
     )
     assert bench.outcome.ended == "stop"
     assert 200 <= bench.outcome.steps < 310
