@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import select
 from collections import deque
@@ -83,7 +84,7 @@ class Link:
         self._seq = 0
         self._step = -1
         self._ids = itertools.count(1)
-        self._pack = packer().pack
+        self._pack = packer()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._door = self._socket(zmq.DEALER)
         self._data: zmq.Socket[bytes] | None = None
@@ -110,13 +111,13 @@ class Link:
     def __next__(self) -> State:
         """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
         data = self._data
-        watch = [data.getsockopt(zmq.FD)] if data is not None and not self._closed else []
-        while not self.ended and watch:
+        watch: list[Any] = [data.getsockopt(zmq.FD)] if data is not None and not self._closed else []
+        while watch and not self.ended:
             message = self._newest()
             if message is not None:
                 self._step = message["step"]
                 return State(message, self.plant)
-            if self.ended:
+            if self._over():
                 break
             readable, _, _ = select.select(watch, (), (), _LOOK_S)
             if not readable:
@@ -183,10 +184,8 @@ class Link:
             if socket is None:
                 continue
             if socket.socket_type == zmq.DEALER:
-                try:
+                with contextlib.suppress(zmq.ZMQError):
                     socket.send(bye, _NOW)
-                except zmq.ZMQError:
-                    pass
             socket.close(linger=200)
         self._context.term()
 
@@ -282,6 +281,9 @@ class Link:
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
             if self._presence is not None:
                 self._presence.heard()
+
+    def _over(self) -> bool:
+        return bool(self.ended)
 
     def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
         """Telemetry carries everything; an observer sees what it asked for."""

@@ -1,22 +1,25 @@
-"""One message to one frame and back: a msgpack map with `type`, sizes capped, every fault of a frame a named refusal."""
+"""One message to one frame and back: a msgpack map with `type`, sizes capped, every fault a named refusal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import msgpack
+from msgpack import Packer, unpackb  # type: ignore[attr-defined]
 
 from rtmms.wire.messages import Reason, Refused
+
+_new_packer: Callable[..., Any] = Packer
+_unpack: Callable[..., Any] = unpackb
 
 _LONGEST_LIST = 65536
 _LONGEST_MAP = 4096
 
-_unpackb = msgpack.unpackb
 
-
-def packer() -> msgpack.Packer:
-    """A packer to keep: its buffer is reused. Numbers of other libraries (numpy's float32, int64) travel as float64."""
-    return msgpack.Packer(default=float)
+def packer() -> Callable[[Any], bytes]:
+    """A packing function to keep: its buffer is reused. Other libraries' numbers (float32, int64) travel as float64."""
+    pack: Callable[[Any], bytes] = _new_packer(default=float).pack
+    return pack
 
 
 def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
     if len(frame) > cap:
         raise Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got {len(frame)}")
     try:
-        message = _unpackb(
+        message = _unpack(
             frame,
             raw=False,
             strict_map_key=True,

@@ -42,7 +42,7 @@ class Door:
     ) -> None:
         self._socket, self._peers, self._cap, self._rejected, self._enter = socket, peers, cap, rejected, enter
         self._token = token.encode()
-        self._pack = packer().pack
+        self._pack = packer()
         self._requests: list[Request] = []
         self._skip_frames = False
         self._errors_left = _ERRORS_A_SECOND

@@ -31,9 +31,31 @@ class Peer:
     """
 
     __slots__ = (
-        "actuators", "clamped", "claim", "commands", "door", "error", "error_ns", "fresh", "identity", "index",
-        "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection", "seq",
-        "since_ns", "skipped", "state", "warm_step",
+        "actuators",
+        "claim",
+        "clamped",
+        "commands",
+        "door",
+        "error",
+        "error_ns",
+        "fresh",
+        "identity",
+        "index",
+        "late",
+        "name",
+        "observer",
+        "owed",
+        "probe_ns",
+        "queue",
+        "queued",
+        "ready",
+        "rejected",
+        "selection",
+        "seq",
+        "since_ns",
+        "skipped",
+        "state",
+        "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
@@ -73,6 +95,7 @@ class Peers:
 
     claimed    (n_actuators,) bool, held by an admitted peer, dead or alive
     claimants  admitted peers that hold at least one actuator, in the order of their coming
+    gone       what is left to report of those that went;  changes   counts comings and goings
     """
 
     def __init__(self, actuators: Sequence[Channel]) -> None:
@@ -84,6 +107,7 @@ class Peers:
         self.by_identity: dict[bytes, Peer] = {}
         self.by_door: dict[bytes, Peer] = {}
         self.gone: list[dict[str, Any]] = []
+        self.changes = 0
 
     def match(self, claim: Iterable[str]) -> dict[str, int]:
         """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none."""
@@ -131,6 +155,8 @@ class Peers:
             self._owner[i] = peer
             self.claimed[i] = True
         peer.state, peer.ready = LIVE, False
+        peer.fresh = True  # it has not been asked for the present step
+        self.changes += 1
         if peer not in self.claimants:
             self.claimants.append(peer)
 
@@ -144,6 +170,7 @@ class Peers:
 
     def _forget(self, peer: Peer) -> None:
         peer.state = DEAD
+        self.changes += 1
         if peer in self.all:
             self.all.remove(peer)
             if len(self.gone) < MOST_PEERS and (peer.commands or peer.observer):

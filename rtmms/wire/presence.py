@@ -11,7 +11,7 @@ _GRACE_S = 1.0
 
 
 class Presence:
-    """Follows one socket's connection. A short break is forgiven: a plant that sees us again sends something at once."""
+    """Follows one socket's connection. A short break is forgiven: a plant that sees us again sends at once."""
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._socket = socket

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def select(outputs: Sequence[Channel], patterns: Sequence[str]) -> tuple[Channel, ...]:
     """The outputs that match one of the patterns, in the plant's order; Refused for a pattern that names none.
 
-    Without patterns: all but the fields (outputs of two or more dimensions, such as the joints of every chain of a fin).
+    Without patterns: all but the fields (two or more dimensions, such as the joints of every chain of a fin).
     """
     if not patterns:
         return tuple(channel for channel in outputs if len(channel.shape) < 2)
@@ -43,7 +43,7 @@ class Selection:
             "type": kind, "step": 0, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
             "outputs": self._outputs, "applied": self._applied,
         }  # fmt: skip
-        self._pack: Callable[[Any], bytes] = packer().pack
+        self._pack = packer()
         self.step = -1 << 62
         self.payload = b""
 

@@ -22,6 +22,7 @@ from rtmms.wire.peers import DEAD, LIVE, Peers
 from rtmms.wire.selection import Selection, select
 from rtmms.wire.sockets import Sockets, Threads
 from rtmms.wire.step_port import StepPort
+from rtmms.wire.tending import Tending
 from rtmms.wire.tokens import new_token, remove_token, write_token
 
 if TYPE_CHECKING:
@@ -83,11 +84,10 @@ class Server:
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind
         )
+        self._tending = Tending(self._port, self._peers)
         room = DOOR_BYTES + 2 * len(plant.snapshot())
         self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
-        self._door = Door(
-            self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter
-        )
+        self._door = Door(self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter)
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
@@ -127,7 +127,7 @@ class Server:
             self._door.serve(until_ns)
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
-            port.tend(now_ns, self._outputs)
+            self._tending.serve(now_ns, self._outputs)
 
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)

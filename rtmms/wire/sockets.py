@@ -93,9 +93,7 @@ class Sockets:
                     os.unlink(endpoint[len("ipc://") :])
 
 
-def _router(
-    context: zmq.Context[zmq.Socket[bytes]], backlog: int, longest: int
-) -> zmq.Socket[bytes]:
+def _router(context: zmq.Context[zmq.Socket[bytes]], backlog: int, longest: int) -> zmq.Socket[bytes]:
     socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
     socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     socket.setsockopt(zmq.ROUTER_HANDOVER, 0)  # an identity in use is nobody else's

@@ -105,7 +105,7 @@ class State:
     deadline_ns        the same as an instant of CLOCK_MONOTONIC, for peers on the plant's machine; 0 for none
     applied            what was used for the step before
     outputs            the values as they came: a number, or a list in row-major order
-    state["velocity"]  a float for a scalar, a numpy array of the channel's shape else (numpy loads at the first of these)
+    state["velocity"]  a float for a scalar, else a numpy array of the channel's shape (numpy loads at the first)
     """
 
     __slots__ = ("_info", "_message", "outputs", "step", "time")

@@ -5,6 +5,7 @@ Only peers that were welcomed at the door have an identity here; what anyone els
 
 from __future__ import annotations
 
+import errno
 import select
 from collections.abc import Mapping
 from math import inf, isfinite
@@ -30,13 +31,7 @@ _MORE = int(zmq.RCVMORE)
 _AFTER_DEADLINE = 4
 _FREE_READS = 64
 _SLACK_READS = 8
-_ERROR_GAP_NS = 200_000_000
-_PROBE_GAP_NS = 100_000_000
-_WARM_LIMIT_NS = 5_000_000_000
 _DEADLINES = 64
-_PROBE = {
-    "type": "state", "step": -1, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0, "outputs": {}, "applied": {},
-}  # fmt: skip
 
 
 class StepPort:
@@ -44,6 +39,7 @@ class StepPort:
 
     claimed, fresh, applied   as rtmms.loop.ports.Exchange says
     behind_steps              a command older than this is refused, a younger one counts as late
+    credits                   states that may lie unanswered with a peer
     """
 
     def __init__(
@@ -57,19 +53,18 @@ class StepPort:
     ) -> None:
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self._recv, self._send, self._get = socket.recv, socket.send, socket.getsockopt
-        self._watch = [socket.getsockopt(zmq.FD)]
+        self._watch: list[Any] = [socket.getsockopt(zmq.FD)]
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
-        self._pack = packer().pack
-        self._probe_frame = self._pack(_PROBE)
-        self._credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
+        self._pack = packer()
+        self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
         self.claimed: Flags = peers.claimed
         self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
         self.applied = Applied()
         self.rejected: dict[str, int] = {}
         self.late = 0
         self._step = -1
-        self._missing = 0
+        self._missing = self._seen = 0
         self._first = True
         self._deadline_ns = 0
         self._deadlines = [(-1, 0)] * _DEADLINES
@@ -88,18 +83,18 @@ class StepPort:
         for peer in self._peers.claimants:
             if peer.state is DEAD:
                 continue
-            if peer.owed > self._credits:
-                peer.skipped += 1
+            if peer.owed > self.credits:
+                peer.skipped += not self._free
                 continue
             selection = peer.selection
             if selection.step != step:
                 selection.packed(step, time, deadline_ns, budget_ns, outputs, applied)
                 selection.step = step
             peer.owed += 1
-            self._transmit(peer, selection.payload)
+            self.transmit(peer, selection.payload)
 
-    def _transmit(self, peer: Peer, payload: bytes) -> bool:
-        """Send without waiting; False if nobody is there. One that has gone is marked dead: within a step of its going."""
+    def transmit(self, peer: Peer, payload: bytes) -> bool:
+        """Send without waiting; False if nobody is there. One that has gone is dead within a step of its going."""
         try:
             self._send(peer.identity, _NOW_MORE)
             self._send(payload, _NOW)
@@ -116,7 +111,7 @@ class StepPort:
 
     def say(self, peer: Peer, message: Mapping[str, Any]) -> None:
         """An error or a bye, if it can be sent at once."""
-        self._transmit(peer, self._pack(message))
+        self.transmit(peer, self._pack(message))
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
@@ -127,25 +122,32 @@ class StepPort:
         self._step, self._deadline_ns, self._first = step, deadline_ns, True
         self._deadlines[step % _DEADLINES] = (step, deadline_ns)
         self.fresh[:] = False
-        self._missing = 0
         for peer in self._peers.claimants:
             peer.fresh = False
-            self._missing += 1
+        self._missing = len(self._peers.claimants)
+        self._seen = self._peers.changes
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:
             self._begin(step, 0)
         self._command = command
         try:
+            if self._seen != self._peers.changes:
+                self._recount()
             if self._held:
                 for i, value in self._held.items():
                     command[i] = value
                 self._held.clear()
             if self._missing and self._first:
                 self._take_queued(step)
-            return self._missing == 0 if not self._peers.claimants else self._gather(until_ns)
+            return self._gather(until_ns) if self._peers.claimants else True
         finally:
             self._command = None
+
+    def _recount(self) -> None:
+        """Peers came or went within the step."""
+        self._seen = self._peers.changes
+        self._missing = sum(not peer.fresh for peer in self._peers.claimants)
 
     def _gather(self, until_ns: int) -> bool:
         """Read, then wait on the socket's descriptor, until all is in hand: ZeroMQ's own time-outs are whole ms.
@@ -189,7 +191,7 @@ class StepPort:
         except zmq.Again:
             return False
         except zmq.ZMQError as fault:
-            if fault.errno == zmq.EINTR:
+            if fault.errno == errno.EINTR:
                 return True
             raise
         frame = self._recv(_NOW) if self._get(_MORE) else b""
@@ -218,9 +220,8 @@ class StepPort:
         if kind == "command":
             self._hear_command(peer, message)
         elif kind == "bye":
-            if not peer.fresh and peer in self._peers.claimants:
-                self._missing -= 1
             self._peers.release(peer)
+            self._recount()
         else:
             raise Refused(Reason.TYPE, f"the step socket takes command and bye, got type {shown(kind)}")
 
@@ -330,8 +331,6 @@ class StepPort:
                 if waiting[0] == step:
                     self._use(peer, waiting[1], step, waiting[2])
 
-    # -- in the slack ------------------------------------------------------------------------------------------------
-
     def _hear_warm_answer(self, peer: Peer, step: int) -> None:
         if peer.state is WARMING and step == peer.warm_step:
             peer.warm_step += 1
@@ -345,41 +344,3 @@ class StepPort:
             for peer in list(self._peers.all):
                 if peer.ready:
                     self._peers.admit(peer)
-
-    def tend(self, now_ns: int, outputs: Mapping[str, Any]) -> None:
-        """Warm-up states to newcomers, probes to the silent and the dead, pending errors; sends only, never waits."""
-        for peer in list(self._peers.all):
-            if peer.observer:
-                continue
-            if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
-                code, text = peer.error
-                self.say(peer, {"type": "error", "code": code, "text": text})
-                peer.error, peer.error_ns = None, now_ns
-            if peer.state is WARMING:
-                self._warm_up(peer, now_ns, outputs)
-            elif (peer.state is DEAD or peer.owed > self._credits) and now_ns - peer.probe_ns > _PROBE_GAP_NS:
-                peer.probe_ns = now_ns
-                self._probe(peer)
-
-    def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
-        """States as in earnest but for their steps, which make both sides' first exchanges before they count.
-
-        A newcomer that is not (or no longer) connected after a while loses its place; one that is takes its time.
-        """
-        if peer.ready:
-            return
-        if peer.owed == 0:
-            payload = peer.selection.packed(peer.warm_step, 0.0, 0, 0, outputs, self.applied)
-            peer.selection.step = peer.warm_step
-            if self._transmit(peer, payload):
-                peer.owed, peer.since_ns = 1, now_ns
-        elif now_ns - peer.probe_ns > _PROBE_GAP_NS:
-            peer.probe_ns = now_ns
-            if self._probe(peer):
-                peer.since_ns = now_ns
-        if now_ns - peer.since_ns > _WARM_LIMIT_NS:
-            self._peers.release(peer)
-
-    def _probe(self, peer: Peer) -> bool:
-        """Is it (still, again) connected? An empty state of step -1, which a peer answers like a warm-up state."""
-        return self._transmit(peer, self._probe_frame)

@@ -28,7 +28,7 @@ def token_path(exchange: str) -> Path:
 
 
 def write_token(exchange: str, token: str) -> Path:
-    """Write the token for this endpoint, replacing what a killed session left; EndpointError if it cannot be private."""
+    """Write the token for this endpoint over what a killed session left; EndpointError if it cannot be private."""
     path = token_path(exchange)
     directory = path.parent
     try:
