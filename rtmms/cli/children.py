@@ -96,9 +96,11 @@ class Children:
     def start_controller(self, word: str, exchange: str) -> Child:
         """`rtmms control WORD` against the exchange endpoint."""
         name = word.partition(":")[0]
+        same = sum(child.peer.split("-")[0] == name for child in self.all)
+        peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
-        arguments = ["-m", "rtmms.cli.main", "control", word, "--exchange", exchange]
-        child = Child(f"controller {name}", name, arguments, words=words)
+        arguments = ["-m", "rtmms.cli.main", "control", word, "--exchange", exchange, "--name", peer]
+        child = Child(f"controller {peer}", peer, arguments, words=words)
         self.all.append(child)
         return child
 
