@@ -48,7 +48,7 @@ class Session:
         self.plan, self.report = plan, blank(plan)
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
-        self.phase = "starting"
+        self.phase, self.token = "starting", ""
         self.messages: list[str] = []
         self.begun = time.monotonic()
 
@@ -63,7 +63,7 @@ class Session:
             self.report["ended"], status = "interrupt", 0
         except StartError as error:
             if error.status == 2:
-                raise click.UsageError(str(error)) from None
+                raise ModelError(str(error)) from None
             self.report["ended"], text = "peer", str(error)
         except ModelError:
             raise
@@ -71,7 +71,10 @@ class Session:
             text = str(error)
         if text:
             click.echo(f"rtmms: {text}", err=True)
-        click.echo(as_json(self.report) if self.plan.as_json else as_table(self.report))
+        if self.plan.as_json:
+            click.echo(as_json(self.report))
+        elif self.report["steps"]:
+            click.echo(as_table(self.report))
         return status
 
     # --- the order of things ----------------------------------------------------------------------------------------
@@ -99,6 +102,7 @@ class Session:
         """Timer and power states, then the endpoints: the children must know where to go."""
         from rtmms.loop.realtime import may_raise, parse_priority, prepare
         from rtmms.wire.sockets import Sockets, Threads
+        from rtmms.wire.tokens import new_token, remove_token, write_token
 
         plan = self.plan
         priority, _ = parse_priority(plan.priority)
@@ -109,6 +113,10 @@ class Session:
             plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted)
         )
         stack.callback(sockets.close)
+        # before the children look for it: the first hello is then granted, and not only the second
+        self.token = new_token()
+        write_token(sockets.endpoints["exchange"], self.token)
+        stack.callback(remove_token, sockets.endpoints["exchange"], self.token)
         return ready, sockets
 
     def _start_processes(self, sockets: Sockets) -> None:
@@ -167,7 +175,7 @@ class Session:
             pace = Lockstep() if plan.mode == "lockstep" else Free()
         server = Server(
             plant, robot=plan.robot, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
-            seed=plan.seed,
+            seed=plan.seed, token=self.token,
         )  # fmt: skip
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
@@ -216,10 +224,14 @@ class Session:
         if self.plan.figure is not None:
             self._tell("drawing the figure")
             plant.figure(self.plan.figure, keep.trace, keep.recent, loop.statistics)  # type: ignore[attr-defined]
-        if keep.commands is not None and self.plan.trace is not None:
+        plan = self.plan
+        if keep.commands is not None and plan.trace is not None:
             from rtmms.record.commands import save
 
-            save(self.plan.trace, keep.commands, plant, outcome, self.plan)
+            save(plan.trace, keep.commands, plant, {
+                "robot": plan.robot, "dt": plan.dt, "preset": plan.preset, "parameters": plan.load_parameters(),
+                "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
+            })  # fmt: skip
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message
 
     # --- between steps ----------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ class Loop:
         except PeerError as error:
             self.end("peer", str(error))
         finally:
-            wall_ns = self.clock.now() - self._started_ns
+            wall_ns = max(0, self.clock.now() - self._started_ns)
             gc.enable()
             gc.unfreeze()
         self.end("duration")
@@ -194,8 +194,7 @@ class Loop:
         for observer in self.observers:
             observer.start(self.outputs(0))
         self._due = min((observer.due for observer in self.observers), default=NEVER)
-        self.pace.anchor(self.step)
-        self._started_ns = self._complete_at = self.clock.now()
+        self._started_ns = self._complete_at = self.pace.anchor(self.step)
         self._refresh_claims()
 
     def _take_steps(self) -> None:

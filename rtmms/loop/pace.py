@@ -37,8 +37,8 @@ class Pace(Protocol):
     def bind(self, loop: Loop) -> None:
         """Called once, by the loop."""
 
-    def anchor(self, step: int) -> None:
-        """`step` starts now: at the start, after a pause, after a reset."""
+    def anchor(self, step: int) -> int:
+        """The schedule begins anew with `step`: at the start, after a pause, after a reset. Returns its instant."""
 
     def begin(self, step: int) -> int:
         """Wait for the step's instant. Returns how late it starts in ns, UNDEFINED where it has no instant."""
@@ -63,8 +63,9 @@ class Realtime:
         self.overrun = OVERRUN_POLICIES[loop.policies.overrun]
         self.served_ns = loop.clock.now()
 
-    def anchor(self, step: int) -> None:
+    def anchor(self, step: int) -> int:
         self.schedule.anchor(self.clock.now() + int(self.schedule.period_ns), step)
+        return self.schedule.due(step)
 
     def begin(self, step: int) -> int:
         due = self.schedule.due(step)
@@ -110,8 +111,9 @@ class Lockstep:
         self.loop, self.clock = loop, loop.clock
         self.served_ns = loop.clock.now()
 
-    def anchor(self, step: int) -> None:
+    def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
+        return self.served_ns
 
     def begin(self, step: int) -> int:
         return UNDEFINED
@@ -153,8 +155,9 @@ class Free:
         self.loop, self.clock = loop, loop.clock
         self.served_ns = loop.clock.now()
 
-    def anchor(self, step: int) -> None:
+    def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
+        return self.served_ns
 
     def begin(self, step: int) -> int:
         return UNDEFINED
