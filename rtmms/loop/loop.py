@@ -204,6 +204,8 @@ class Loop:
                 control.between_steps()
                 continue
             advance(self.step)
+        if not self.ended:
+            self.pace.begin(self.step)  # the last period is lived through to its end, as every other
 
     def advance(self, step: int) -> None:
         """One step, from its instant to the end of its slack."""
