@@ -47,10 +47,11 @@ class Child:
         return "" if status == 0 else self.obituary(status)
 
     def obituary(self, status: int) -> str:
-        """What it was, how it ended and the last line it wrote."""
-        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
+        """What it was and how it ended; if by itself, then with the last line it wrote."""
+        if status < 0:
+            return f"{self.name} was ended by {signal.Signals(-status).name}"
         last = self.last_line()
-        return f"{self.name} {how}" + (f": {last}" if last else "")
+        return f"{self.name} ended with exit status {status}" + (f": {last}" if last else "")
 
     def last_line(self) -> str:
         """The last line that it wrote, '' for none."""

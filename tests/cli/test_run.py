@@ -121,7 +121,7 @@ def test_nothing_to_do_is_done_at_once(tmp_path: Path) -> None:
     [
         (("run", "pendulm"), "unknown robot 'pendulm'; did you mean pendulum?"),
         (("rum", "pendulum"), "unknown command 'rum'; did you mean run?"),
-        (("run", "pendulum", "--controller", "swig"), "unknown controller 'swig'; did you mean swing?"),
+        (("run", "pendulum", "--controller", "swig"), "unknown controller 'swig'; did you mean swing or slow?"),
         (("run", "pendulum", "--controller", "swing:amplitud=1"), "did you mean amplitude?"),
         (("run", "pendulum", "--controller", "swing:amplitude=x"), "amplitude: expected a number, got 'x'"),
         (("run", "pendulum", "--controller", "none", "--controller", "swing"), "--controller none: stands alone"),
