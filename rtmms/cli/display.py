@@ -1,6 +1,6 @@
 """The live display: a process of its own that reads the run's board and its children's words.
 
-It writes to standard error: on a terminal one line is redrawn, elsewhere a plain line comes every five seconds. The
+It writes to standard error: on a terminal two lines are redrawn, elsewhere a plain line comes every five seconds. The
 plant's process never waits for it.
 """
 
@@ -42,26 +42,27 @@ def heading(outputs: Mapping[str, Any]) -> float | None:
     return math.degrees(math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
 
-def facts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, value) pairs for what is known; the same on a terminal and off it."""
+Facts = list[tuple[str, str]]
+
+
+def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
+    """(label, value) pairs for what is known: of the robot, and of the loop."""
     outputs = content.get("outputs", {})
     duration = content.get("duration_s")
     time_s = f"{content.get('time_s', 0.0):.1f}" + (f" / {duration:g} s" if duration is not None else " s")
-    rows: list[tuple[str, str]] = [("time", time_s)]
+    robot: Facts = [("time", time_s)]
     for label, found, form in (
         ("speed", speed(outputs), "{:.3f} m/s"), ("depth", depth(outputs), "{:.2f} m"),
         ("heading", heading(outputs), "{:.0f} deg"),
     ):  # fmt: skip
         if found is not None:
-            rows.append((label, form.format(found)))
-    rows.append(("misses", str(content.get("misses", 0))))
-    if content.get("overruns"):
-        rows.append(("overruns", str(content["overruns"])))
+            robot.append((label, form.format(found)))
+    loop: Facts = [("misses", str(content.get("misses", 0))), ("overruns", str(content.get("overruns", 0)))]
     if content.get("exchange_p99_us") is not None:
-        rows.append(("exchange p99", f"{content['exchange_p99_us']:.0f} us"))
+        loop.append(("exchange p99", f"{content['exchange_p99_us']:.0f} us"))
     if content.get("real_time_factor") is not None:
-        rows.append(("real time x", f"{content['real_time_factor']:.3g}"))
-    return rows
+        loop.append(("real time x", f"{content['real_time_factor']:.3g}"))
+    return robot, loop
 
 
 class Words:
@@ -102,7 +103,8 @@ class Plain:
             return
         self.shown_s, self.phase = now_s, phase
         if content is not None and phase == "running":
-            self.say("  ".join(f"{label} {text}" for label, text in facts(content)))
+            robot, loop = facts(content)
+            self.say("  ".join(f"{label} {text}" for label, text in robot + loop))
         elif new_phase:
             self.say(f"{phase} ...")
 
@@ -110,7 +112,7 @@ class Plain:
 
 
 class Terminal:
-    """One line, redrawn."""
+    """Two lines, redrawn."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -132,8 +134,10 @@ class Terminal:
         if content is None or content.get("phase") != "running":
             line.append(_phase(content, now_s), style="dim")
         else:
-            for label, text in facts(content):
-                line.append(f"{label} ", style="dim").append(f"{text}   ", style="bold")
+            for number, pairs in enumerate(facts(content)):
+                line.append("\n" * number)
+                for label, text in pairs:
+                    line.append(f"{label} ", style="dim").append(f"{text}   ", style="bold")
         self.live.update(line, refresh=True)
 
     def close(self) -> None:

@@ -248,7 +248,7 @@ class Session:
             return
         statistics, time_s = loop.statistics, loop.step * loop.plant.dt
         outputs = loop.outputs(loop.step)
-        wall_s = (loop.clock.now() - loop._started_ns) * 1e-9
+        wall_s = (loop.clock.now() - loop.started_ns) * 1e-9
         self.board.write({
             "phase": self.phase, "time_s": time_s, "duration_s": self.plan.duration, "misses": statistics.misses,
             "overruns": statistics.overruns, "exchange_p99_us": statistics.recent("exchange", 0.99),

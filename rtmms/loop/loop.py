@@ -95,7 +95,7 @@ class Loop:
         self._observed_step = -1
         self._outputs: Mapping[str, Array] = {}
         self._due = NEVER
-        self._started_ns = 0
+        self.started_ns = 0
         pace.bind(self)
 
     # --- what the paces and the control use -------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class Loop:
         except PeerError as error:
             self.end("peer", str(error))
         finally:
-            wall_ns = max(0, self.clock.now() - self._started_ns)
+            wall_ns = max(0, self.clock.now() - self.started_ns)
             gc.enable()
             gc.unfreeze()
         self.end("duration")
@@ -194,7 +194,7 @@ class Loop:
         for observer in self.observers:
             observer.start(self.outputs(0))
         self._due = min((observer.due for observer in self.observers), default=NEVER)
-        self._started_ns = self._complete_at = self.pace.anchor(self.step)
+        self.started_ns = self._complete_at = self.pace.anchor(self.step)
         self._refresh_claims()
 
     def _take_steps(self) -> None:
