@@ -20,7 +20,7 @@ __all__ = [
     "UnknownNameError", "__version__", "connect", "load",
 ]  # fmt: skip
 
-_LATE = {name: "rtmms.wire.client" for name in ("connect", "Controller", "Link", "PlantInfo", "State")}
+_LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.client")
 
 
 def __getattr__(name: str) -> Any:

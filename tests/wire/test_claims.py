@@ -18,7 +18,12 @@ from tests.wire.bench import Host, Raw, Toy
 
 def test_the_welcome_tells_what_a_peer_needs(raw: Raw) -> None:
     welcome = raw.hello(["left.*"], outputs=["speed", "pos*"])
-    assert (welcome["type"], welcome["protocol"], welcome["robot"], welcome["mode"]) == ("welcome", 1, "toy", "realtime")
+    assert (welcome["type"], welcome["protocol"], welcome["robot"], welcome["mode"]) == (
+        "welcome",
+        1,
+        "toy",
+        "realtime",
+    )
     assert (welcome["dt"], welcome["period_s"], welcome["deadline_s"]) == (1e-3, 1e-3, 5e-4)
     assert welcome["granted"] == ["left.front", "left.back"]
     assert len(welcome["identity"]) == 16
