@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from math import asin, atan2, cos, degrees, pi, radians, sin, tanh
 from typing import Any
@@ -66,11 +67,11 @@ def test_a_soft_start_begins_at_rest_wherever_it_joins() -> None:
 def test_the_soft_start_is_smooth() -> None:
     rise, h = SoftStart(1.0), 1e-3
     values = [rise(i * h) for i in range(1001)]
-    rates = [(b - a) / h for a, b in zip(values, values[1:], strict=False)]
+    rates = [(b - a) / h for a, b in itertools.pairwise(values)]
     assert (values[0], values[-1]) == (0.0, 1.0)
     assert min(rates) >= 0.0
     assert max(rates) < 1.9
-    assert max(abs(b - a) / h for a, b in zip(rates, rates[1:], strict=False)) < 6.0
+    assert max(abs(b - a) / h for a, b in itertools.pairwise(rates)) < 6.0
 
 
 @pytest.mark.parametrize(

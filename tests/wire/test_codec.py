@@ -33,11 +33,10 @@ def test_a_message_survives_the_round_trip(message: dict[str, Any]) -> None:
 @given(st.binary(max_size=300))
 def test_garbage_is_refused_or_a_map_with_a_type(frame: bytes) -> None:
     try:
-        message = decode(frame, CAP)
+        said = type(decode(frame, CAP)["type"]).__name__
     except Refused as refusal:
-        assert refusal.code in ("garbled", "unknown_type")
-    else:
-        assert isinstance(message["type"], str)
+        said = refusal.code
+    assert said in ("garbled", "unknown_type", "str")
 
 
 @given(messages, st.data())

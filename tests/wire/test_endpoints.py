@@ -63,7 +63,7 @@ def test_an_ipc_path_in_use_is_named_and_a_stale_one_is_taken(tmp_path: Path) ->
     stale.close()
     sockets = Sockets(**ends)
     assert stat.S_IMODE((tmp_path / "exchange").stat().st_mode) & 0o077 == 0
-    with pytest.raises(EndpointError, match="exchange endpoint '.*' is in use"):
+    with pytest.raises(EndpointError, match=r"exchange endpoint '.*' is in use"):
         Sockets(exchange=ends["exchange"])
     sockets.close()
     assert not (tmp_path / "exchange").exists()
@@ -122,3 +122,9 @@ def test_one_open_to_all_is_closed(runtime_directory: Path) -> None:
 def test_without_a_runtime_directory_there_is_a_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     assert token_path("tcp://127.0.0.1:1").parent.name == "rtmms"
+
+
+def test_the_tokens_name_is_the_one_of_the_protocols_page() -> None:
+    name = token_path("tcp://127.0.0.1:9870").name
+    page = Path(__file__).parents[2] / "docs" / "protocol.md"
+    assert f"`{name}`" in page.read_text()
