@@ -183,9 +183,8 @@ class Link:
         for socket in (self._data, self._door):
             if socket is None:
                 continue
-            if socket.socket_type == zmq.DEALER:
-                with contextlib.suppress(zmq.ZMQError):
-                    socket.send(bye, _NOW)
+            with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
+                socket.send(bye, _NOW)
             socket.close(linger=200)
         self._context.term()
 
