@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rtmms.wire.sockets import Sockets
 
 ADMISSION_S = 10.0
+IMPATIENT_S = 1.0
 TRACE_BYTES = 1 << 26
 MOST_MESSAGES = 50
 SMALL = 4
@@ -69,6 +71,8 @@ class Session:
             raise
         except RtmmsError as error:
             text = str(error)
+        except Exception:  # a bug, here or in a plug-in: its author needs to see where
+            traceback.print_exc()
         if text:
             click.echo(f"rtmms: {text}", err=True)
         if self.plan.as_json:
@@ -219,7 +223,7 @@ class Session:
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
         """What is made of the run when it is over: summary, figure, trace of commands."""
-        if keep.trace is not None:
+        if keep.trace is not None and outcome.steps:
             self.report["summary"] = plant.summarise(*keep.trace.read())  # type: ignore[attr-defined]
         if self.plan.figure is not None:
             self._tell("drawing the figure")
@@ -322,11 +326,14 @@ def _moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _interrupts_end(loop: Loop) -> Iterator[None]:
-    """Within: Ctrl-C and SIGTERM end the run after its step; a second one breaks off."""
+    """Within: Ctrl-C and SIGTERM end the run after its step; one more, when that did not help, breaks off."""
+    first_s: list[float] = []
 
     def end(*_: Any) -> None:
-        if loop.ended == "interrupt":
+        # some senders signal the process and then its group: the second of a pair is not a person's impatience
+        if first_s and time.monotonic() - first_s[0] > IMPATIENT_S:
             raise KeyboardInterrupt
+        first_s.append(time.monotonic())
         loop.end("interrupt")
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
