@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -48,6 +49,7 @@ class Session:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.report = plan, blank(plan)
+        self.silent = plan.quiet or os.name != "posix"  # the display is handed its files by descriptor
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
         self.phase, self.token = "starting", ""
@@ -128,7 +130,7 @@ class Session:
         plan = self.plan
         for word in plan.controllers:
             self.children.start_controller(word, sockets.endpoints["exchange"])
-        if not plan.quiet:
+        if not self.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
             arguments = ["-m", "rtmms.cli.display", str(self.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
@@ -248,7 +250,7 @@ class Session:
 
     def _status(self, loop: Loop) -> None:
         """A few facts for the display; about 60 us, done in the slack."""
-        if self.plan.quiet:
+        if self.silent:
             return
         statistics, time_s = loop.statistics, loop.step * loop.plant.dt
         outputs = loop.outputs(loop.step)
@@ -270,7 +272,7 @@ class Session:
         """Messages for the display, bounded: a fault that repeats must not fill the memory. Without one, they are
         written here, but within the run."""
         self.messages.extend(messages[: MOST_MESSAGES - len(self.messages)])
-        if self.plan.quiet and self.phase != "running":
+        if self.silent and self.phase != "running":
             self._write_messages()
 
     def _write_messages(self) -> None:
@@ -288,7 +290,7 @@ class Session:
             except Exception:
                 self.display.process.kill()
         self.board.close()
-        if self.plan.quiet:
+        if self.silent:
             self._write_messages()
 
 
