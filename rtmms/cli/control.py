@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ import traceback
 import click
 
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.wire.client import GONE
 from rtmms.wire.controller import run_controller
 from rtmms.wire.endpoints import EXCHANGE
 from rtmms.wire.errors import EndpointError
@@ -50,8 +52,9 @@ def control(spec: str, exchange: str, peer: str | None, timeout_s: float | None)
         traceback.print_exc()
         _say(f"controller '{spec}' failed: {type(fault).__name__}: {fault}")
         raise SystemExit(1) from None
-    if not child:
+    if not child or reason == GONE:
         _say(f"controller '{spec}': {reason}")
+    raise SystemExit(1 if reason == GONE else 0)
 
 
 def _drive(spec: str, exchange: str, peer: str | None, timeout_s: float) -> str:
@@ -60,6 +63,8 @@ def _drive(spec: str, exchange: str, peer: str | None, timeout_s: float) -> str:
     elsewhere = loaded_elsewhere(name)
     if elsewhere:
         _say(f"controller '{name}' {elsewhere}")
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
     return run_controller(
         controller, exchange, name=peer or name, timeout_s=timeout_s, tell=lambda text: _say(f"refused: {text}")
     )

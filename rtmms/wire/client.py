@@ -29,6 +29,7 @@ __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connec
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
+GONE = "the plant is gone: its connection closed without a bye"
 
 
 def connect(
@@ -313,4 +314,4 @@ class Link:
         while self._hear_door() is not None:
             pass
         if not self.ended and self._presence is not None and self._presence.gone():
-            self.ended = "the plant is gone: its connection closed without a bye"
+            self.ended = GONE

@@ -22,6 +22,7 @@ _MORE = int(zmq.RCVMORE)
 _READS = 4
 _WAITING_REQUESTS = 16
 _ERRORS_A_SECOND = 50
+_PEER_ERROR_GAP_NS = 20_000_000
 
 
 class Door:
@@ -103,7 +104,7 @@ class Door:
             self._rejected[refusal.code] = self._rejected.get(refusal.code, 0) + 1
             if peer is not None:
                 peer.rejected += 1
-            self._tell(door, refusal)
+            self._tell(door, peer, refusal)
         return True
 
     def _hear(self, door: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
@@ -129,11 +130,20 @@ class Door:
         else:
             raise Refused(Reason.TYPE, f"the exchange socket takes hello, request and bye, got type {shown(kind)}")
 
-    def _tell(self, door: bytes, refusal: Refused) -> None:
-        """Answer with the reason, at most so many a second: a flood must not make us busy answering it."""
+    def _tell(self, door: bytes, peer: Peer | None, refusal: Refused) -> None:
+        """Answer with the reason, at most so many a second: a flood must not make us busy answering it.
+
+        Peers have a measure of their own, so that strangers cannot use up theirs.
+        """
         now_ns = monotonic_ns()
-        if now_ns - self._errors_since > 1_000_000_000:
+        if peer is not None:
+            if now_ns - peer.told_ns < _PEER_ERROR_GAP_NS:
+                return
+            peer.told_ns = now_ns
+        elif now_ns - self._errors_since > 1_000_000_000:
             self._errors_since, self._errors_left = now_ns, _ERRORS_A_SECOND
-        if self._errors_left > 0:
+        if peer is None:
+            if self._errors_left == 0:
+                return
             self._errors_left -= 1
-            self.say(door, {"type": "error", "code": refusal.code, "text": refusal.text})
+        self.say(door, {"type": "error", "code": refusal.code, "text": refusal.text})

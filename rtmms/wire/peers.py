@@ -31,31 +31,9 @@ class Peer:
     """
 
     __slots__ = (
-        "actuators",
-        "claim",
-        "clamped",
-        "commands",
-        "door",
-        "error",
-        "error_ns",
-        "fresh",
-        "identity",
-        "index",
-        "late",
-        "name",
-        "observer",
-        "owed",
-        "probe_ns",
-        "queue",
-        "queued",
-        "ready",
-        "rejected",
-        "selection",
-        "seq",
-        "since_ns",
-        "skipped",
-        "state",
-        "warm_step",
+        "actuators", "claim", "clamped", "commands", "door", "error", "error_ns", "fresh", "identity", "index",
+        "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection", "seq",
+        "since_ns", "skipped", "state", "told_ns", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
@@ -74,7 +52,7 @@ class Peer:
         self.queued = 0
         self.since_ns = self.probe_ns = now_ns
         self.error: tuple[str, str] | None = None
-        self.error_ns = 0
+        self.error_ns = self.told_ns = 0
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
 
     def forget_queue(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import zmq
 
+from rtmms.loop.realtime import may_raise
 from rtmms.wire.endpoints import DEFAULTS, bind
 from rtmms.wire.messages import COMMAND_BYTES
 
@@ -74,7 +75,7 @@ class Sockets:
         if cpu is not None:
             context.set(zmq.THREAD_AFFINITY_CPU_ADD, cpu)
         if priority is not None:
-            if _may_raise(priority):  # libzmq ends the process if it may not, so it is tried here first
+            if may_raise(priority):  # libzmq ends the process if it may not, so it is tried here first
                 context.set(zmq.THREAD_PRIORITY, priority)
                 context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
             else:
@@ -105,16 +106,3 @@ def _router(context: zmq.Context[zmq.Socket[bytes]], backlog: int, longest: int)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 1500)
     socket.setsockopt(zmq.HANDSHAKE_IVL, 2000)
     return socket
-
-
-def _may_raise(priority: int) -> bool:
-    """Whether this thread may run at this SCHED_FIFO priority: tried, and taken back at once."""
-    if not hasattr(os, "sched_setscheduler"):
-        return False
-    try:
-        policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-        os.sched_setscheduler(0, policy, parameter)
-    except (OSError, ValueError):
-        return False
-    return True
