@@ -17,20 +17,13 @@ import rtmms
 
 FRONT_LENGTH_M = 0.215
 BACK_LENGTH_M = 0.185
-_LENGTH_NAMES = {"front": ("r1", "front_rod_m", "front_rod", "r1_m"), "back": ("r2", "back_rod_m", "back_rod", "r2_m")}
 
 
 def rod_ratio(parameters: Mapping[str, Any]) -> float:
-    """r2 / r1 from what the plant tells of itself, from the defaults where it does not."""
-
-    def length(rod: str, default: float) -> float:
-        for name in _LENGTH_NAMES[rod]:
-            value = parameters.get(name)
-            if isinstance(value, (int, float)) and value > 0.0:
-                return float(value)
-        return default
-
-    return length("back", BACK_LENGTH_M) / length("front", FRONT_LENGTH_M)
+    """r2 / r1 from what the plant tells of itself (front_rod_m, back_rod_m), from the defaults where it does not."""
+    front = parameters.get("front_rod_m", FRONT_LENGTH_M)
+    back = parameters.get("back_rod_m", BACK_LENGTH_M)
+    return float(back) / float(front)
 
 
 def front_amplitude(back: float, ratio: float) -> float:

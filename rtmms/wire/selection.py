@@ -14,14 +14,17 @@ from rtmms.wire.messages import Reason, Refused
 if TYPE_CHECKING:
     from rtmms.loop.ports import Applied
 
+FIELD_DIMENSIONS = 3
+"""An output of so many dimensions or more is a field: it travels only where it is asked for."""
+
 
 def select(outputs: Sequence[Channel], patterns: Sequence[str]) -> tuple[Channel, ...]:
     """The outputs that match one of the patterns, in the plant's order; Refused for a pattern that names none.
 
-    Without patterns: all but the fields (two or more dimensions, such as the joints of every chain of a fin).
+    Without patterns: all but the fields, such as the joints of every chain of every fin.
     """
     if not patterns:
-        return tuple(channel for channel in outputs if len(channel.shape) < 2)
+        return tuple(channel for channel in outputs if len(channel.shape) < FIELD_DIMENSIONS)
     for pattern in patterns:
         if not any(fnmatchcase(channel.name, pattern) for channel in outputs):
             names = [channel.name for channel in outputs]

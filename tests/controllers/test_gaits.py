@@ -41,7 +41,7 @@ def test_the_rods_are_sines_with_the_front_one_ahead() -> None:
 
 def test_both_rods_reach_the_same_height_of_the_plants_own_lengths() -> None:
     gait = Gait(phase_deg=0.0, frequency_hz=0.25, ramp_s=0.0)
-    gait.start(replace(MANTA, parameters={"r1": 0.24, "r2": 0.2}))
+    gait.start(replace(MANTA, parameters={"front_rod_m": 0.24, "back_rod_m": 0.2}))
     command = gait.update(state(1.0))
     assert 0.24 * sin(command["left.front"]) == pytest.approx(0.2 * sin(command["left.back"]), rel=1e-12)
     assert command["left.back"] == pytest.approx(radians(40.0))
@@ -97,7 +97,7 @@ def test_a_gait_beyond_the_rods_limits_is_refused_at_the_start() -> None:
     with pytest.raises(rtmms.UnknownNameError):
         Gait().start(replace(MANTA, actuators=()))
     with pytest.raises(rtmms.ModelError, match="front rod is too short"):
-        Gait(amplitude_deg=60.0).start(replace(MANTA, parameters={"r1": 0.1, "r2": 0.2}))
+        Gait(amplitude_deg=60.0).start(replace(MANTA, parameters={"front_rod_m": 0.1, "back_rod_m": 0.2}))
 
 
 def test_the_template_leads_with_the_front_rods() -> None:

@@ -30,7 +30,8 @@ class Toy:
             Channel("position", "m", (3,), "world"),
             Channel("quaternion", "", (4,), "world"),
             Channel("speed", "m/s"),
-            Channel("left.joint_angle", "rad", (3, 5)),
+            Channel("thrust", "N", (2, 2), "body"),
+            Channel("joint_angle", "rad", (1, 3, 5)),
         )
         self.parameters = {"r1": 0.215, "r2": 0.185, "body": "free", "table": [1, 2], "broken": float("nan")}
         self.reset()
@@ -47,7 +48,8 @@ class Toy:
             "position": self.state[:3].copy(),
             "quaternion": np.array([1.0, 0.0, 0.0, 0.0]),
             "speed": np.array(self.state[4]),
-            "left.joint_angle": np.arange(15.0).reshape(3, 5),
+            "thrust": np.array([[1.0, 2.0], [3.0, 4.0]]),
+            "joint_angle": np.arange(15.0).reshape(1, 3, 5),
         }
 
     def snapshot(self) -> bytes:

@@ -31,7 +31,7 @@ def test_the_welcome_tells_what_a_peer_needs(raw: Raw) -> None:
     assert welcome["actuators"][0] == {
         "name": "left.front", "unit": "rad", "shape": [], "frame": "", "lower": -1.2, "upper": 1.2, "neutral": 0.0,
     }  # fmt: skip
-    assert [channel["name"] for channel in welcome["outputs"]][-1] == "left.joint_angle"
+    assert [channel["name"] for channel in welcome["outputs"]][-1] == "joint_angle"
     assert welcome["selected"] == ["position", "speed"]
     assert welcome["parameters"] == {"r1": 0.215, "r2": 0.185, "body": "free"}
 
@@ -299,7 +299,7 @@ def test_telemetry_has_everything_under_the_robots_name(raw: Raw) -> None:
     message = msgpack.unpackb(frame)
     assert (topic, message["type"]) == (b"toy", "telemetry")
     assert message["timestamp"] == message["step"] * 1e-3
-    assert message["outputs"]["left.joint_angle"] == list(range(15))
+    assert message["outputs"]["joint_angle"] == list(range(15))
 
 
 def test_a_plant_that_observes_something_else_than_it_declares_is_refused() -> None:

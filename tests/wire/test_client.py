@@ -59,11 +59,12 @@ def test_a_state_reads_as_the_contract_says(tcp: Looping) -> None:
         later = next(s for s in link if s.applied.seq > 0)
     assert isinstance(state["speed"], float)
     assert isinstance(state["position"], np.ndarray)
-    assert state["left.joint_angle"].shape == (3, 5)
-    assert state["left.joint_angle"][1, 0] == 5.0
+    assert state["joint_angle"].shape == (1, 3, 5)
+    assert state["joint_angle"][0, 1, 0] == 5.0
+    assert state["thrust"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert state.time == pytest.approx(state.step * 1e-3)
     assert state.budget_s == 5e-4
-    assert set(state) == {"position", "quaternion", "speed", "left.joint_angle"}
+    assert set(state) == {"position", "quaternion", "speed", "thrust", "joint_angle"}
     assert "speed" in state
     assert later.applied.clamped
     assert later.applied["clamped"]

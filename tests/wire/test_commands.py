@@ -47,7 +47,8 @@ def test_a_command_is_applied_to_its_step(peer: Raw) -> None:
     said = peer.hear()
     assert (said["step"], said["applied"]["seq"], said["applied"]["step"]) == (1, peer.seq, 0)
     assert said["outputs"]["position"] == [0.1, 0.2, 0.3]
-    assert "left.joint_angle" not in said["outputs"]
+    assert said["outputs"]["thrust"] == [1.0, 2.0, 3.0, 4.0]
+    assert "joint_angle" not in said["outputs"]
 
 
 def test_silence_about_an_actuator_means_hold(peer: Raw) -> None:
