@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 ADMISSION_S = 10.0
 IMPATIENT_S = 1.0
 TRACE_BYTES = 1 << 26
+TRACE_APART_S = 0.01
 MOST_MESSAGES = 50
 SMALL = 4
 GOOD_ENDS = ("duration", "interrupt", "stop")
@@ -53,6 +54,7 @@ class Session:
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
         self.phase, self.token = "starting", ""
+        self.farewell = False  # the children were told that the run is over
         self.messages: list[str] = []
         self.begun = time.monotonic()
 
@@ -88,7 +90,7 @@ class Session:
     def _run(self, stack: ExitStack) -> tuple[int, str]:
         ready, sockets = self._open_sockets(stack)
         self._start_processes(sockets)
-        self._tell("loading the plant (the first time it is compiled)")
+        self._tell("loading the plant")
         plant = self._load()
         server, loop, keep = self._assemble(plant, sockets, ready)
         stack.callback(server.close)
@@ -100,7 +102,7 @@ class Session:
         self.report["realtime"] = ready.report()
         add_outcome(self.report, outcome, loop.statistics, server.report())
         server.close()
-        self.phase = "finishing"
+        self.phase, self.farewell = "finishing", True
         ready.close()
         return self._finish(plant, loop, outcome, keep)
 
@@ -282,7 +284,7 @@ class Session:
 
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
-        self.children.close()
+        self.children.close(patience_s=1.0 if self.farewell else 0.0)
         self.board.write({"phase": "done", "messages": self.messages})
         if self.display is not None:
             try:
@@ -308,7 +310,7 @@ class Keepers:
         if names and hasattr(plant, "summarise"):
             row = sum(plant.observe()[name].nbytes for name in names)
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity)
+            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity, TRACE_APART_S)
         if plan.figure is not None:
             self.recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
         if plan.trace is not None:

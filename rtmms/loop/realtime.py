@@ -48,10 +48,12 @@ class Readiness:
         }  # fmt: skip
 
     def close(self) -> None:
-        """Give up what outlives a run: the scheduler and the power state (the process may go on to draw a figure)."""
+        """Give up what outlives a run: power state, memory, scheduler (the process may go on to draw a figure)."""
         if self._dma_file is not None:
             os.close(self._dma_file)
             self._dma_file = None
+        if self.memory_locked:
+            ctypes.CDLL(None).munlockall()
         if self.priority and sys.platform == "linux":
             os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
 
