@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from tests.wire.bench import PATIENCE_S, Host
@@ -16,7 +18,7 @@ class Looping:
 
     def __init__(self, host: Host, pause_s: float = 1e-3) -> None:
         self.host, self.pause_s = host, pause_s
-        self.times: list[float] = []
+        self.errands: deque[Callable[[], Any]] = deque()  # done in the thread that has the sockets
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -45,6 +47,8 @@ class Looping:
             host.collect(0.02)
             host.advance()
             host.serve()
+            while self.errands:
+                self.errands.popleft()()
             for request in host.server.requests():
                 refused = request.op == "set"
                 host.server.reply(request, not refused, {"op": request.op, **request.args}, "not this one")

@@ -237,11 +237,11 @@ def test_a_controller_that_starts_before_its_plant_finds_it(make_host: Callable[
 
 def test_garbage_from_a_plant_is_noted_and_passed_over(make_host: Callable[..., Host]) -> None:
     host = make_host(token=None)
-    with Looping(host), rtmms.connect(host.exchange, claim="*") as link:
+    with Looping(host) as running, rtmms.connect(host.exchange, claim="*") as link:
         next(link)
         peer = next(iter(host.server._peers.claimants))
         for frame in (b"\xc1", msgpack.packb({"type": "state"}), msgpack.packb({"type": "novelty", "x": 1})):
-            host.server._port.transmit(peer, frame)
+            running.errands.append(lambda frame=frame: host.server._port.transmit(peer, frame))
         link.command({})
         for _ in link:
             link.command({})
