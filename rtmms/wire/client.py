@@ -215,7 +215,7 @@ class Link:
     ) -> dict[str, Any]:
         """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
         end = monotonic() + timeout_s
-        again = 0.0
+        again, gap = 0.0, _HELLO_AGAIN_S
         sent = ""
         while monotonic() < end:
             if monotonic() >= again:
@@ -227,7 +227,9 @@ class Link:
                 except zmq.Again:
                     sleep(0.01)
                     continue
-                again = monotonic() + _HELLO_AGAIN_S
+                # A plant that compiles reads nothing for half a minute. Hellos that fill its queue would hold up the
+                # heartbeats too, and the connection would be lost, with the identity it was greeted under.
+                again, gap = monotonic() + gap, 2.0 * gap
             wait_ms = int(1e3 * (min(end, again) - monotonic()))
             if not self._door.poll(max(1, wait_ms)):
                 continue
