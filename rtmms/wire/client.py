@@ -145,7 +145,11 @@ class Link:
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
         try:
-            self._data.send(frame, _NOW)
+            try:
+                self._data.send(frame, _NOW)
+            except zmq.Again:
+                self._data.getsockopt(zmq.EVENTS)  # makes libzmq look at what the plant has read since
+                self._data.send(frame, _NOW)
         except zmq.Again:
             self.dropped += 1
 
