@@ -1,0 +1,64 @@
+"""Looking after the claimants in the loop's slack: warm-up states, probes, pending errors. Sends only, never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rtmms.wire.codec import packer
+from rtmms.wire.peers import DEAD, WARMING, Peer, Peers
+from rtmms.wire.step_port import StepPort
+
+_ERROR_GAP_NS = 200_000_000
+_PROBE_GAP_NS = 100_000_000
+_WARM_LIMIT_NS = 5_000_000_000
+
+
+class Tending:
+    """What peers on the step socket are sent outside the steps."""
+
+    def __init__(self, port: StepPort, peers: Peers) -> None:
+        self._port, self._peers = port, peers
+        self._probe = packer()({
+            "type": "state", "step": -1, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
+            "outputs": {}, "applied": {},
+        })  # fmt: skip
+
+    def serve(self, now_ns: int, outputs: Mapping[str, Any]) -> None:
+        """One round; outputs are for the warm-up states."""
+        for peer in list(self._peers.all):
+            if peer.observer:
+                continue
+            if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
+                code, text = peer.error
+                self._port.say(peer, {"type": "error", "code": code, "text": text})
+                peer.error, peer.error_ns = None, now_ns
+            if peer.state is WARMING:
+                self._warm_up(peer, now_ns, outputs)
+            elif (peer.state is DEAD or peer.owed > self._port.credits) and self._may_probe(peer, now_ns):
+                self._port.transmit(peer, self._probe)
+
+    def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
+        """States as in earnest but for their steps, which make both sides' first exchanges before they count.
+
+        A newcomer that is not (or no longer) connected after a while loses its place; one that is takes its time.
+        """
+        if peer.ready:
+            return
+        if peer.owed == 0:
+            payload = peer.selection.packed(peer.warm_step, 0.0, 0, 0, outputs, self._port.applied)
+            peer.selection.step = peer.warm_step
+            if self._port.transmit(peer, payload):
+                peer.owed, peer.since_ns = 1, now_ns
+        elif self._may_probe(peer, now_ns) and self._port.transmit(peer, self._probe):
+            peer.since_ns = now_ns
+        if now_ns - peer.since_ns > _WARM_LIMIT_NS:
+            self._peers.release(peer)
+
+    @staticmethod
+    def _may_probe(peer: Peer, now_ns: int) -> bool:
+        """Is it still, or again, there? An empty state of step -1 tells: a peer answers it like a warm-up state."""
+        if now_ns - peer.probe_ns <= _PROBE_GAP_NS:
+            return False
+        peer.probe_ns = now_ns
+        return True
