@@ -204,8 +204,6 @@ class Link:
         socket.setsockopt(zmq.SNDHWM, 32)
         socket.setsockopt(zmq.RECONNECT_IVL, 20)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
         if kind == zmq.DEALER:
             socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a plant that is not there
         return socket
