@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -28,18 +29,20 @@ class Pendulum:
                         Channel("shape", "m", (2, 4)))  # fmt: skip
         self.trace_outputs = ("angle", "rate")
         self.recent_outputs = ("shape",)
-        self.diverge_at = math.inf
+        self.diverge_at = self.fault_at = math.inf
         self.reset()
 
     def reset(self, seed: int = 0) -> None:
         self.state = np.array([0.01 * seed, 0.0, 0.0])
 
     def step(self, command: np.ndarray) -> None:
-        angle, rate, time = self.state
-        if time >= self.diverge_at - 1e-9:
-            raise DivergedError(time + self.dt, "rate", self.observe())
+        angle, rate, now = self.state
+        if now >= self.fault_at:
+            raise ZeroDivisionError("a bug in the plant")
+        if now >= self.diverge_at - 1e-9:
+            raise DivergedError(now + self.dt, "rate", self.observe())
         rate += self.dt * (command[0] + command[1] - self.damping * rate - 9.81 * math.sin(angle))
-        self.state[:] = angle + self.dt * rate, rate, time + self.dt
+        self.state[:] = angle + self.dt * rate, rate, now + self.dt
 
     def observe(self) -> dict[str, Any]:
         angle, rate, _ = self.state
@@ -62,13 +65,14 @@ class Pendulum:
 
 def load(dt: float | None = None, preset: str | None = None, **parameters: Any) -> Pendulum:
     """What an entry point of group rtmms.plants names."""
-    known = ("damping", "coupling", "diverge_at")
+    known = ("damping", "coupling", "diverge_at", "load_s", "fault_at")
     for name in parameters:
         if name not in known:
             raise UnknownNameError("parameter of pendulum", name, known)
     if preset is not None:
         raise UnknownNameError("preset of pendulum", preset, ())
-    diverge_at = parameters.pop("diverge_at", math.inf)
+    diverge_at, fault_at = parameters.pop("diverge_at", math.inf), parameters.pop("fault_at", math.inf)
+    time.sleep(parameters.pop("load_s", 0))
     plant = Pendulum(dt=1e-2 if dt is None else dt, **parameters)
-    plant.diverge_at = diverge_at
+    plant.diverge_at, plant.fault_at = diverge_at, fault_at
     return plant

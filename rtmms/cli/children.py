@@ -57,8 +57,12 @@ class Child:
         """The last line that it wrote, '' for none."""
         if self.words is None:
             return ""
-        size = os.fstat(self.words.fileno()).st_size
-        tail = os.pread(self.words.fileno(), LAST_WORDS, max(0, size - LAST_WORDS))
+        at = max(0, os.fstat(self.words.fileno()).st_size - LAST_WORDS)
+        if hasattr(os, "pread"):  # it may still be writing, and shares our place in the file
+            tail = os.pread(self.words.fileno(), LAST_WORDS, at)
+        else:
+            self.words.seek(at)
+            tail = self.words.read(LAST_WORDS)
         lines = [line for line in tail.decode(errors="replace").splitlines() if line.strip()]
         return lines[-1].strip() if lines else ""
 
@@ -115,14 +119,13 @@ class Children:
 
     def close(self, patience_s: float = 1.0) -> None:
         """Wait for those that end by themselves at the plant's bye; then ask, then make them."""
-        for send, patience in ((None, patience_s), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5)):
+        for order, patience in (("", patience_s), ("terminate", 0.5), ("kill", 0.5)):
             alive = [child for child in self.all if child.process.poll() is None]
             if not alive:
                 break
             for child in alive:
-                if send is not None:
-                    with contextlib.suppress(ProcessLookupError):
-                        child.process.send_signal(send)
+                if order:
+                    getattr(child.process, order)()
             _wait(alive, patience)
         for child in self.all:
             if child.words is not None:

@@ -11,10 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rtmms.cli.board import Board
 from rtmms.cli.children import settle
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 REFRESH_S = 0.1
 PLAIN_EVERY_S = 5.0
@@ -82,11 +85,6 @@ class Words:
         return lines
 
 
-def _phase(content: Mapping[str, Any] | None, since_s: float) -> str:
-    phase = (content or {}).get("phase", "starting")
-    return f"{phase} ... {since_s:.0f} s"
-
-
 class Plain:
     """Lines for a log file."""
 
@@ -112,15 +110,13 @@ class Plain:
 
 
 class Terminal:
-    """Two lines, redrawn."""
+    """A line for each phase of the start, when the plant may say something of its own; then two lines, redrawn."""
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.live import Live
 
-        self.console = Console(stderr=True)
-        self.live = Live(console=self.console, auto_refresh=False, transient=True)
-        self.live.start()
+        self.console, self.phase = Console(stderr=True), ""
+        self.live: Live | None = None
 
     def say(self, line: str) -> None:
         from rich.text import Text
@@ -128,20 +124,32 @@ class Terminal:
         self.console.print(Text(line))
 
     def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
+        phase = (content or {}).get("phase", "")
+        if content is not None and phase == "running":
+            self._redraw(content)
+        elif phase not in ("", "done", "starting", self.phase):
+            self.close()
+            self.say(f"{phase} ...")
+        self.phase = phase
+
+    def _redraw(self, content: Mapping[str, Any]) -> None:
+        from rich.live import Live
         from rich.text import Text
 
+        if self.live is None:
+            self.live = Live(console=self.console, auto_refresh=False, transient=True)
+            self.live.start()
         line = Text(no_wrap=True, overflow="ellipsis")
-        if content is None or content.get("phase") != "running":
-            line.append(_phase(content, now_s), style="dim")
-        else:
-            for number, pairs in enumerate(facts(content)):
-                line.append("\n" * number)
-                for label, text in pairs:
-                    line.append(f"{label} ", style="dim").append(f"{text}   ", style="bold")
+        for number, pairs in enumerate(facts(content)):
+            line.append("\n" * number)
+            for label, text in pairs:
+                line.append(f"{label} ", style="dim").append(f"{text}   ", style="bold")
         self.live.update(line, refresh=True)
 
     def close(self) -> None:
-        self.live.stop()
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
 
 
 def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from rtmms.wire.sockets import Sockets
 
 ADMISSION_S = 10.0
+IMPATIENT_S = 1.0
 TRACE_BYTES = 1 << 26
+TRACE_APART_S = 0.01
 MOST_MESSAGES = 50
 SMALL = 4
 GOOD_ENDS = ("duration", "interrupt", "stop")
@@ -46,9 +50,11 @@ class Session:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.report = plan, blank(plan)
+        self.silent = plan.quiet or os.name != "posix"  # the display is handed its files by descriptor
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
         self.phase, self.token = "starting", ""
+        self.farewell = False  # the children were told that the run is over
         self.messages: list[str] = []
         self.begun = time.monotonic()
 
@@ -69,6 +75,8 @@ class Session:
             raise
         except RtmmsError as error:
             text = str(error)
+        except Exception:  # a bug, here or in a plug-in: its author needs to see where
+            traceback.print_exc()
         if text:
             click.echo(f"rtmms: {text}", err=True)
         if self.plan.as_json:
@@ -82,7 +90,7 @@ class Session:
     def _run(self, stack: ExitStack) -> tuple[int, str]:
         ready, sockets = self._open_sockets(stack)
         self._start_processes(sockets)
-        self._tell("loading the plant (the first time it is compiled)")
+        self._tell("loading the plant")
         plant = self._load()
         server, loop, keep = self._assemble(plant, sockets, ready)
         stack.callback(server.close)
@@ -94,7 +102,7 @@ class Session:
         self.report["realtime"] = ready.report()
         add_outcome(self.report, outcome, loop.statistics, server.report())
         server.close()
-        self.phase = "finishing"
+        self.phase, self.farewell = "finishing", True
         ready.close()
         return self._finish(plant, loop, outcome, keep)
 
@@ -124,7 +132,7 @@ class Session:
         plan = self.plan
         for word in plan.controllers:
             self.children.start_controller(word, sockets.endpoints["exchange"])
-        if not plan.quiet:
+        if not self.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
             arguments = ["-m", "rtmms.cli.display", str(self.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
@@ -155,6 +163,7 @@ class Session:
         from rtmms.loop.loop import Loop
         from rtmms.loop.pace import Free, Lockstep, Pace, Realtime
         from rtmms.loop.policies import Policies
+        from rtmms.loop.realtime import raised
         from rtmms.loop.schedule import Schedule, deadline_s
         from rtmms.loop.statistics import Statistics
         from rtmms.loop.trial import trial
@@ -163,7 +172,8 @@ class Session:
         plan = self.plan
         steps = None if plan.duration is None else round(plan.duration / plant.dt)
         keep = Keepers(plan, plant, steps)
-        p999_s = trial(plant, plan.seed)
+        with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
+            p999_s = trial(plant, plan.seed)
         pace: Pace
         deadline: float | None = None
         if plan.mode == "realtime":
@@ -219,7 +229,7 @@ class Session:
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
         """What is made of the run when it is over: summary, figure, trace of commands."""
-        if keep.trace is not None:
+        if keep.trace is not None and outcome.steps:
             self.report["summary"] = plant.summarise(*keep.trace.read())  # type: ignore[attr-defined]
         if self.plan.figure is not None:
             self._tell("drawing the figure")
@@ -244,7 +254,7 @@ class Session:
 
     def _status(self, loop: Loop) -> None:
         """A few facts for the display; about 60 us, done in the slack."""
-        if self.plan.quiet:
+        if self.silent:
             return
         statistics, time_s = loop.statistics, loop.step * loop.plant.dt
         outputs = loop.outputs(loop.step)
@@ -266,7 +276,7 @@ class Session:
         """Messages for the display, bounded: a fault that repeats must not fill the memory. Without one, they are
         written here, but within the run."""
         self.messages.extend(messages[: MOST_MESSAGES - len(self.messages)])
-        if self.plan.quiet and self.phase != "running":
+        if self.silent and self.phase != "running":
             self._write_messages()
 
     def _write_messages(self) -> None:
@@ -276,7 +286,7 @@ class Session:
 
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
-        self.children.close()
+        self.children.close(patience_s=1.0 if self.farewell else 0.0)
         self.board.write({"phase": "done", "messages": self.messages})
         if self.display is not None:
             try:
@@ -284,7 +294,7 @@ class Session:
             except Exception:
                 self.display.process.kill()
         self.board.close()
-        if self.plan.quiet:
+        if self.silent:
             self._write_messages()
 
 
@@ -302,7 +312,7 @@ class Keepers:
         if names and hasattr(plant, "summarise"):
             row = sum(plant.observe()[name].nbytes for name in names)
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity)
+            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity, TRACE_APART_S)
         if plan.figure is not None:
             self.recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
         if plan.trace is not None:
@@ -322,11 +332,14 @@ def _moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _interrupts_end(loop: Loop) -> Iterator[None]:
-    """Within: Ctrl-C and SIGTERM end the run after its step; a second one breaks off."""
+    """Within: Ctrl-C and SIGTERM end the run after its step; one more, when that did not help, breaks off."""
+    first_s: list[float] = []
 
     def end(*_: Any) -> None:
-        if loop.ended == "interrupt":
+        # some senders signal the process and then its group: the second of a pair is not a person's impatience
+        if first_s and time.monotonic() - first_s[0] > IMPATIENT_S:
             raise KeyboardInterrupt
+        first_s.append(time.monotonic())
         loop.end("interrupt")
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -20,6 +20,7 @@ MARGIN_NS = 30_000
 """The loop stops serving this long before the next step is due, to be asleep when the timer fires."""
 SERVE_NS = 200_000
 SERVE_EVERY_NS = 5_000_000
+SEND_EVERY_NS = 1_000_000
 STARVED_NS = 100_000_000
 SLICE_NS = 50_000_000
 SILENT_NS = 5_000_000_000
@@ -146,14 +147,16 @@ class Lockstep:
 class Free:
     """As fast as the plant goes: takes the newest command there is and never waits.
 
-    Without a claimant the world is seen every 5 ms only, and the state observed for it alone.
+    A state is observed and sent when the last one was answered, or 1 ms after it: a peer that is still thinking would
+    not be sent another. Without a claimant the world is seen every 5 ms only.
     """
 
     mode = "free"
 
     def bind(self, loop: Loop) -> None:
         self.loop, self.clock = loop, loop.clock
-        self.served_ns = loop.clock.now()
+        self.served_ns = self.published_ns = loop.clock.now()
+        self.answered = True
 
     def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
@@ -163,11 +166,15 @@ class Free:
         return UNDEFINED
 
     def gather(self, step: int) -> bool:
-        loop = self.loop
+        loop, now = self.loop, self.clock.now()
         if not loop.claimed_any:
             return True
-        loop.publish(step, 0, 0)
-        return loop.collect(step, 0)
+        if self.answered or now - self.published_ns >= SEND_EVERY_NS:
+            self.published_ns = now
+            loop.publish(step, 0, 0)
+        complete = loop.collect(step, 0)
+        self.answered = complete or bool(loop.exchange.fresh.any())
+        return complete
 
     def finish(self, step: int, now_ns: int) -> int:
         if now_ns - self.served_ns >= SERVE_EVERY_NS:

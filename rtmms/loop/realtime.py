@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,10 +50,12 @@ class Readiness:
         }  # fmt: skip
 
     def close(self) -> None:
-        """Give up what outlives a run: the scheduler and the power state (the process may go on to draw a figure)."""
+        """Give up what outlives a run: power state, memory, scheduler (the process may go on to draw a figure)."""
         if self._dma_file is not None:
             os.close(self._dma_file)
             self._dma_file = None
+        if self.memory_locked:
+            ctypes.CDLL(None).munlockall()
         if self.priority and sys.platform == "linux":
             os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
 
@@ -85,14 +89,25 @@ def prepare(priority: int | None) -> Readiness:
 
 def may_raise(priority: int | None) -> bool:
     """Whether SCHED_FIFO at this priority is granted; tried, and taken back."""
-    if priority is None or not hasattr(os, "sched_setscheduler"):
-        return False
+    with raised(priority) as granted:
+        return granted
+
+
+@contextmanager
+def raised(priority: int | None) -> Iterator[bool]:
+    """Within: this thread at SCHED_FIFO `priority`, if that is permitted. Gives whether it is."""
+    granted = False
+    if priority is not None and sys.platform == "linux":
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+            granted = True
+        except OSError:
+            pass
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    except OSError:
-        return False
-    return True
+        yield granted
+    finally:
+        if granted:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def finish(ready: Readiness) -> None:

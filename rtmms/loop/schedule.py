@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rtmms.errors import ModelError
@@ -53,4 +54,4 @@ def deadline_s(period_s: float, plant_p999_s: float, asked_s: float | None = Non
 def quantile(samples: Sequence[float], share: float) -> float:
     """The smallest sample that at least `share` of them do not exceed."""
     ordered = sorted(samples)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

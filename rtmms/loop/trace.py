@@ -32,14 +32,18 @@ class Trace:
 
     outputs   the plant's channels;  names   which of them are kept;  dt   s
     steps     of the run, None when it is not known
+    apart_s   least time between samples: observing a state costs several times a step
     due       (read by the loop) the next step whose end is wanted
     """
 
     def __init__(
-        self, outputs: Sequence[Channel], names: Sequence[str], dt: float, steps: int | None, capacity: int = CAPACITY
-    ) -> None:
+        self, outputs: Sequence[Channel], names: Sequence[str], dt: float, steps: int | None,
+        capacity: int = CAPACITY, apart_s: float = 0.0,
+    ) -> None:  # fmt: skip
         self.names, self.dt, self.capacity = tuple(names), dt, capacity
-        self.stride = 1 if steps is None else max(1, math.ceil((steps + 1) / capacity))
+        self.stride = max(1, round(apart_s / dt))
+        if steps is not None:
+            self.stride = max(self.stride, math.ceil((steps + 1) / capacity))
         self._values = {
             name: np.full((capacity, *shape), 0.0) for name, shape in _columns(outputs, self.names).items()
         }

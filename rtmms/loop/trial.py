@@ -13,7 +13,7 @@ from rtmms.loop.schedule import quantile
 if TYPE_CHECKING:
     from rtmms.plant import Plant
 
-STEPS = 1000
+STEPS = 2000
 LONGEST_NS = 150_000_000
 
 

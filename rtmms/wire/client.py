@@ -145,7 +145,11 @@ class Link:
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
         try:
-            self._data.send(frame, _NOW)
+            try:
+                self._data.send(frame, _NOW)
+            except zmq.Again:
+                self._data.getsockopt(zmq.EVENTS)  # makes libzmq look at what the plant has read since
+                self._data.send(frame, _NOW)
         except zmq.Again:
             self.dropped += 1
 
@@ -213,7 +217,7 @@ class Link:
     ) -> dict[str, Any]:
         """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
         end = monotonic() + timeout_s
-        again = 0.0
+        again, gap = 0.0, _HELLO_AGAIN_S
         sent = ""
         while monotonic() < end:
             if monotonic() >= again:
@@ -225,7 +229,9 @@ class Link:
                 except zmq.Again:
                     sleep(0.01)
                     continue
-                again = monotonic() + _HELLO_AGAIN_S
+                # A plant that compiles reads nothing for half a minute. Hellos that fill its queue would hold up the
+                # heartbeats too, and the connection would be lost, with the identity it was greeted under.
+                again, gap = monotonic() + gap, 2.0 * gap
             wait_ms = int(1e3 * (min(end, again) - monotonic()))
             if not self._door.poll(max(1, wait_ms)):
                 continue

@@ -97,7 +97,13 @@ class StepPort:
     def transmit(self, peer: Peer, payload: bytes) -> bool:
         """Send without waiting; False if nobody is there. One that has gone is dead within a step of its going."""
         try:
-            self._send(peer.identity, _NOW_MORE)
+            try:
+                self._send(peer.identity, _NOW_MORE)
+            except zmq.Again:
+                # libzmq looks only once a millisecond at what the other side has read; a queue that seems full in a
+                # quick exchange may be empty. Asking for events makes it look.
+                self._get(zmq.EVENTS)
+                self._send(peer.identity, _NOW_MORE)
             self._send(payload, _NOW)
         except zmq.Again:
             peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is

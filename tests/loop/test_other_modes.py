@@ -62,6 +62,11 @@ def test_free_takes_the_newest_and_counts_the_rest_as_reused() -> None:
     assert bench.statistics.timing_us()["wake"]["p50"] is None
 
 
+def test_free_sends_a_state_when_the_last_was_answered_or_is_a_millisecond_old() -> None:
+    bench = Bench("free", steps=250, arrivals=[Arrival(25, 0, {0: 0.1}), Arrival(75, 3, {0: 0.2})])
+    assert [step for step, *_ in bench.world.published] == [0, 4, 9, 109, 209]
+
+
 def test_free_without_peers_observes_only_for_the_telemetry() -> None:
     bench = Bench("free", steps=2000, claimed={})  # 10 us each: 20 ms
     assert bench.counts == (0, 0, 2000, 0)
