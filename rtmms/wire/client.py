@@ -229,8 +229,7 @@ class Link:
                 except zmq.Again:
                     sleep(0.01)
                     continue
-                # A plant that compiles reads nothing for half a minute. Hellos that fill its queue would hold up the
-                # heartbeats too, and the connection would be lost, with the identity it was greeted under.
+                # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
                 again, gap = monotonic() + gap, 2.0 * gap
             wait_ms = int(1e3 * (min(end, again) - monotonic()))
             if not self._door.poll(max(1, wait_ms)):
