@@ -208,8 +208,6 @@ class Link:
         socket.setsockopt(zmq.SNDHWM, 32)
         socket.setsockopt(zmq.RECONNECT_IVL, 20)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
         if kind == zmq.DEALER:
             socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a plant that is not there
         return socket
@@ -231,8 +229,7 @@ class Link:
                 except zmq.Again:
                     sleep(0.01)
                     continue
-                # A plant that compiles reads nothing for half a minute. Hellos that fill its queue would hold up the
-                # heartbeats too, and the connection would be lost, with the identity it was greeted under.
+                # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
                 again, gap = monotonic() + gap, 2.0 * gap
             wait_ms = int(1e3 * (min(end, again) - monotonic()))
             if not self._door.poll(max(1, wait_ms)):

@@ -24,7 +24,8 @@ class Peer:
     identity    its routing id on the step socket, made by us and known to it alone
     door        its routing id on the exchange socket
     actuators   indices it holds; `index` is the same by name
-    state       warming until it has answered the warm-up states, then live; dead when its connection is gone
+    state       warming until it has answered the warm-up states, then live; dead when its connection is gone, or
+                when it has long said nothing; live again with its next message
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message
     queue       commands for steps ahead, by step modulo the length: (step, seq, values, clamped)
@@ -74,6 +75,7 @@ class Peers:
     claimed    (n_actuators,) bool, held by an admitted peer, dead or alive
     claimants  admitted peers that hold at least one actuator, in the order of their coming
     gone       what is left to report of those that went;  changes   counts comings and goings
+    displaced  those that lost all they held to another one, and its name: to be told
     """
 
     def __init__(self, actuators: Sequence[Channel]) -> None:
@@ -85,6 +87,7 @@ class Peers:
         self.by_identity: dict[bytes, Peer] = {}
         self.by_door: dict[bytes, Peer] = {}
         self.gone: list[dict[str, Any]] = []
+        self.displaced: list[tuple[Peer, str]] = []
         self.changes = 0
 
     def match(self, claim: Iterable[str]) -> dict[str, int]:
@@ -128,8 +131,10 @@ class Peers:
             if before is not None and before is not peer:
                 before.actuators.remove(i)
                 before.index = {name: j for name, j in before.index.items() if j != i}
+                before.forget_queue()  # it may have come back meanwhile, and be at work
                 if not before.actuators:
                     self._forget(before)
+                    self.displaced.append((before, peer.name))
             self._owner[i] = peer
             self.claimed[i] = True
         peer.state, peer.ready = LIVE, False

@@ -47,7 +47,7 @@ class Selection:
             "outputs": self._outputs, "applied": self._applied,
         }  # fmt: skip
         self._pack = packer()
-        self.step = -1 << 62
+        self.round = 0
         self.payload = b""
 
     def packed(

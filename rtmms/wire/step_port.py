@@ -63,7 +63,7 @@ class StepPort:
         self.applied = Applied()
         self.rejected: dict[str, int] = {}
         self.late = 0
-        self._step = -1
+        self._step, self._round = -1, 0
         self._missing = self._seen = 0
         self._first = True
         self._deadline_ns = 0
@@ -80,6 +80,7 @@ class StepPort:
     ) -> None:
         self.admit_ready()
         self._begin(step, deadline_ns)
+        self._round += 1
         for peer in self._peers.claimants:
             if peer.state is DEAD:
                 continue
@@ -87,9 +88,9 @@ class StepPort:
                 peer.skipped += not self._free
                 continue
             selection = peer.selection
-            if selection.step != step:
+            if selection.round != self._round:  # not the step: that one comes again after a reset
                 selection.packed(step, time, deadline_ns, budget_ns, outputs, applied)
-                selection.step = step
+                selection.round = self._round
             peer.owed += 1
             self.transmit(peer, selection.payload)
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtmms.wire.codec import packer
-from rtmms.wire.peers import DEAD, WARMING, Peer, Peers
+from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
 from rtmms.wire.step_port import StepPort
 
 _ERROR_GAP_NS = 200_000_000
 _PROBE_GAP_NS = 100_000_000
 _WARM_LIMIT_NS = 5_000_000_000
+SILENT_NS = 1_500_000_000
+"""One that has used up its credits and says nothing for so long counts as dead, though its connection stands."""
 
 
 class Tending:
@@ -26,6 +28,9 @@ class Tending:
 
     def serve(self, now_ns: int, outputs: Mapping[str, Any]) -> None:
         """One round; outputs are for the warm-up states."""
+        while self._peers.displaced:
+            peer, heir = self._peers.displaced.pop()
+            self._port.say(peer, {"type": "bye", "reason": f"your claim passed to '{heir}' while you were gone"})
         for peer in list(self._peers.all):
             if peer.observer:
                 continue
@@ -35,8 +40,14 @@ class Tending:
                 peer.error, peer.error_ns = None, now_ns
             if peer.state is WARMING:
                 self._warm_up(peer, now_ns, outputs)
-            elif (peer.state is DEAD or peer.owed > self._port.credits) and self._may_probe(peer, now_ns):
-                self._port.transmit(peer, self._probe)
+            elif peer.state is LIVE and peer.owed <= self._port.credits:
+                peer.since_ns = now_ns
+            else:
+                if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
+                    peer.state = DEAD  # until its next message; meanwhile another one may take its place
+                    peer.forget_queue()
+                if self._may_probe(peer, now_ns):
+                    self._port.transmit(peer, self._probe)
 
     def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
         """States as in earnest but for their steps, which make both sides' first exchanges before they count.
@@ -47,7 +58,7 @@ class Tending:
             return
         if peer.owed == 0:
             payload = peer.selection.packed(peer.warm_step, 0.0, 0, 0, outputs, self._port.applied)
-            peer.selection.step = peer.warm_step
+            peer.selection.round = 0
             if self._port.transmit(peer, payload):
                 peer.owed, peer.since_ns = 1, now_ns
         elif self._may_probe(peer, now_ns) and self._port.transmit(peer, self._probe):

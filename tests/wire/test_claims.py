@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -173,6 +175,53 @@ def test_the_dead_keep_their_claim_until_it_is_taken_over(host: Host, make_raw: 
     assert states == {"second": "live", "third": "live"}
 
 
+def test_one_that_stays_silent_is_dead_until_it_speaks(
+    host: Host, make_raw: Callable[[Host], Raw], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtmms.wire.tending.SILENT_NS", 50_000_000)
+    peer = make_raw(host).join(["*"])
+
+    def step() -> bool:
+        host.publish()
+        host.collect(0.0)
+        host.advance()
+        return bool(host.server.dead())
+
+    host.until(step)
+    assert host.server.claimed.all()
+    host.publish()
+    peer.command({"left.front": 0.4})
+    host.arrived()
+    assert host.collect()
+    assert host.server.dead() == ()
+    assert host.command[0] == 0.4
+
+
+FLOOD_AND_DIE = """
+import os, sys, time, zmq
+context = zmq.Context()
+for endpoint in sys.argv[1:]:
+    socket = context.socket(zmq.DEALER)
+    socket.sndhwm = 0
+    socket.connect(endpoint)
+    for _ in range(20000):
+        socket.send(b"x" * 1000)
+time.sleep(0.3)
+os._exit(0)
+"""
+
+
+def test_a_full_connection_that_breaks_while_nobody_reads_does_no_harm(raw: Raw) -> None:
+    host = raw.host
+    subprocess.run([sys.executable, "-c", FLOOD_AND_DIE, host.exchange, host.server.endpoints["step"]], check=True)
+    time.sleep(1.0)  # a heartbeat would fall due here
+    raw.join(["*"])
+    host.publish()
+    raw.command({"left.front": 0.1})
+    assert host.collect()
+    assert host.rejected["stranger"] > 0
+
+
 def test_one_that_comes_back_is_live_again(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     peer = make_raw(host).join(["*"])
     assert peer.data is not None
@@ -197,6 +246,48 @@ def test_one_that_comes_back_is_live_again(host: Host, make_raw: Callable[[Host]
     peer.command({"left.front": 0.3})
     assert host.collect()
     assert host.command[0] == 0.3
+
+
+def test_one_that_comes_back_too_late_is_told_so(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+    first = make_raw(host).join(["*"], "first")
+    first.data.close(0)
+
+    def step() -> bool:
+        host.publish()
+        host.collect(0.0)
+        host.advance()
+        return bool(host.server.dead())
+
+    host.until(step)
+    second = make_raw(host)
+    second.welcome = second.hello(["left.*"], "second")
+    first.data = first._dealer(first.welcome["identity"])  # back before the second one is warm, and at work
+    first.data.connect(first.welcome["step_endpoint"])
+    host.until(lambda: first.data.poll(0))
+    first.command({"left.front": 0.7, "right.front": 0.7}, host.step + 9)
+    host.until(lambda: not host.server.dead())
+    second.join(["left.*"], "second")
+    host.publish()
+    second.command({"left.front": 0.1})
+    first.command({"right.front": 0.2})
+    assert host.collect()
+    for _ in range(12):
+        host.advance()
+        host.publish()
+        host.collect(0.0)
+    assert host.command.tolist() == [0.1, 0.0, 0.2, 0.0]
+    first.command({"left.front": 0.7})
+    host.until(lambda: host.rejected.get("not_claimed"))
+
+
+def test_one_that_lost_all_gets_a_bye(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+    first = make_raw(host).join(["*"], "first")
+    host.server._peers.claimants[0].state = "dead"  # as its silence would have it; the connection stands
+    make_raw(host).join(["*"], "second")
+    assert first.data is not None
+    while (said := first.hear())["type"] != "bye":
+        host.serve()
+    assert "passed to 'second'" in said["reason"]
 
 
 def test_a_stranger_on_the_step_socket_is_not_heard(host: Host, make_raw: Callable[[Host], Raw]) -> None:

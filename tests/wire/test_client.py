@@ -145,7 +145,7 @@ def test_a_stopped_controller_recovers() -> None:
                 return next(state.step for state in observer if state.applied.step > after)
 
             step = answered(0)
-            peer.send_signal(19)  # SIGSTOP, for longer than heartbeats forgive
+            peer.send_signal(19)  # SIGSTOP, for longer than silence is forgiven
             stopped = next(state.step for state in observer if state.step > step and state.applied.policy == "")
             time.sleep(2.5)
             peer.send_signal(18)

@@ -160,6 +160,14 @@ def test_going_back_forgets_what_waits(peer: Raw) -> None:
     assert peer.host.command[0] == 0.0
 
 
+def test_the_state_after_a_reset_is_packed_anew(peer: Raw) -> None:
+    peer.command({"left.front": 0.5})
+    exchange(peer)
+    peer.host.step = 0  # the same step again, with another state
+    peer.host.publish()
+    assert peer.hear()["outputs"]["position"] == [0.5, 0.0, 0.0]
+
+
 def test_a_second_command_for_a_step_already_taken_is_late(peer: Raw) -> None:
     peer.command({"left.front": 0.1})
     peer.command({"left.front": 0.2})
