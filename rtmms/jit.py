@@ -63,7 +63,11 @@ def _use_cache() -> None:
 
 _use_cache()
 
+from numba import config as _config  # noqa: E402
 from numba import njit as _njit  # noqa: E402  (after the cache is chosen: numba reads it when a function is decorated)
+
+COMPILED = not _config.DISABLE_JIT
+"""False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
 
 STRICT: set[str] = {"contract", "nsz"}
 """Fused multiply-add and no sign of zero; no reordering, so every run of one machine gives the same bits. NaN and
