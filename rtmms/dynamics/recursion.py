@@ -1,0 +1,435 @@
+"""The three passes of the hybrid recursion: any tree, any joint given by its motion or by its torque, any base.
+
+Featherstone's hybrid dynamics in the notation of Porez 2014 (eqs 2-12 and section III); the inverse and the direct
+models of Khalil 2007 (eqs 17-43) are its cases. Inertias are full symmetric 6 x 6 matrices. Twists and wrenches are
+[linear; angular] in body frames; accelerations are component derivatives. Columns: rtmms.model.layout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtmms.model.layout import (
+    BASE_FREE,
+    C_COULOMB,
+    C_DAMPING,
+    C_INERTIA,
+    C_POS,
+    C_REST,
+    C_ROT,
+    C_ROTOR,
+    C_STIFFNESS,
+    C_WEIGHT,
+    C_WEIGHT_MOMENT,
+    REVOLUTE,
+    S_ACCELERATION,
+    S_BIAS,
+    S_FORCE,
+    S_GRAVITY,
+    S_INERTIA,
+    S_INVERSE,
+    S_POS,
+    S_ROT,
+    S_TWIST,
+    S_U,
+    S_WORLD_POS,
+    S_WORLD_ROT,
+    S_WRENCH,
+    S_ZETA,
+    T_KIND,
+    T_PARENT,
+)  # fmt: skip
+from rtmms.spatial import cross, kernel, quaternion_columns, scalar
+
+
+@scalar
+def _into_child(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
+    """R^T (x, y, z): components in the parent's frame -> in body j's."""
+    return (
+        s[j, S_ROT] * x + s[j, S_ROT + 3] * y + s[j, S_ROT + 6] * z,
+        s[j, S_ROT + 1] * x + s[j, S_ROT + 4] * y + s[j, S_ROT + 7] * z,
+        s[j, S_ROT + 2] * x + s[j, S_ROT + 5] * y + s[j, S_ROT + 8] * z,
+    )
+
+
+@scalar
+def _into_parent(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
+    """R (x, y, z): components in body j's frame -> in its parent's."""
+    return (
+        s[j, S_ROT] * x + s[j, S_ROT + 1] * y + s[j, S_ROT + 2] * z,
+        s[j, S_ROT + 3] * x + s[j, S_ROT + 4] * y + s[j, S_ROT + 5] * z,
+        s[j, S_ROT + 6] * x + s[j, S_ROT + 7] * y + s[j, S_ROT + 8] * z,
+    )
+
+
+@scalar
+def times(m: Any, j: Any, c: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
+    """[[A, B], [B^T, C]] (V; W), the packed inertia standing in m[j, c : c + 21]."""
+    b = c + 6
+    d = c + 15
+    return (
+        m[j, c] * vx + m[j, c + 1] * vy + m[j, c + 2] * vz + m[j, b] * wx + m[j, b + 1] * wy + m[j, b + 2] * wz,
+        m[j, c + 1] * vx + m[j, c + 3] * vy + m[j, c + 4] * vz + m[j, b + 3] * wx + m[j, b + 4] * wy + m[j, b + 5] * wz,
+        m[j, c + 2] * vx + m[j, c + 4] * vy + m[j, c + 5] * vz + m[j, b + 6] * wx + m[j, b + 7] * wy + m[j, b + 8] * wz,
+        m[j, b] * vx + m[j, b + 3] * vy + m[j, b + 6] * vz + m[j, d] * wx + m[j, d + 1] * wy + m[j, d + 2] * wz,
+        m[j, b + 1] * vx + m[j, b + 4] * vy + m[j, b + 7] * vz + m[j, d + 1] * wx + m[j, d + 3] * wy + m[j, d + 4] * wz,
+        m[j, b + 2] * vx + m[j, b + 5] * vy + m[j, b + 8] * vz + m[j, d + 2] * wx + m[j, d + 4] * wy + m[j, d + 5] * wz,
+    )
+
+
+@kernel
+def configure(topology: Any, constant: Any, orientation: Any, gravity: Any, q: Any, s: Any) -> None:
+    """Joint transforms at q, and gravity in every body's frame.
+
+    orientation (4,) base to world, gravity (3,) m/s2 world, q (n,); writes S_ROT, S_POS, S_GRAVITY.
+    """
+    r = quaternion_columns(orientation[0], orientation[1], orientation[2], orientation[3])
+    for k in range(3):  # g_0 = R_0^T g
+        s[0, S_GRAVITY + k] = r[k] * gravity[0] + r[k + 3] * gravity[1] + r[k + 6] * gravity[2]
+    for j in range(1, topology.shape[0]):
+        i = topology[j, T_PARENT]
+        if topology[j, T_KIND] == REVOLUTE:
+            sine, cosine = np.sin(q[j - 1]), np.cos(q[j - 1])
+            for k in range(0, 9, 3):  # R = R_0 Rz(q)
+                x, y = constant[j, C_ROT + k], constant[j, C_ROT + k + 1]
+                s[j, S_ROT + k] = x * cosine + y * sine
+                s[j, S_ROT + k + 1] = y * cosine - x * sine
+                s[j, S_ROT + k + 2] = constant[j, C_ROT + k + 2]
+            for k in range(3):
+                s[j, S_POS + k] = constant[j, C_POS + k]
+        else:
+            for k in range(9):
+                s[j, S_ROT + k] = constant[j, C_ROT + k]
+            for k in range(3):
+                s[j, S_POS + k] = constant[j, C_POS + k] + q[j - 1] * constant[j, C_ROT + 3 * k + 2]
+        x, y, z = _into_child(s, j, s[i, S_GRAVITY], s[i, S_GRAVITY + 1], s[i, S_GRAVITY + 2])
+        s[j, S_GRAVITY] = x
+        s[j, S_GRAVITY + 1] = y
+        s[j, S_GRAVITY + 2] = z
+
+
+@kernel
+def place(topology: Any, position: Any, orientation: Any, s: Any) -> None:
+    """World poses of all bodies, after `configure`: writes S_WORLD_POS, S_WORLD_ROT."""
+    r = quaternion_columns(orientation[0], orientation[1], orientation[2], orientation[3])
+    for k in range(9):
+        s[0, S_WORLD_ROT + k] = r[k]
+    for k in range(3):
+        s[0, S_WORLD_POS + k] = position[k]
+    for j in range(1, topology.shape[0]):
+        i = topology[j, T_PARENT]
+        for k in range(3):
+            a, b, c = s[i, S_WORLD_ROT + 3 * k], s[i, S_WORLD_ROT + 3 * k + 1], s[i, S_WORLD_ROT + 3 * k + 2]
+            s[j, S_WORLD_POS + k] = s[i, S_WORLD_POS + k] + a * s[j, S_POS] + b * s[j, S_POS + 1] + c * s[j, S_POS + 2]
+            for m in range(3):
+                s[j, S_WORLD_ROT + 3 * k + m] = a * s[j, S_ROT + m] + b * s[j, S_ROT + 3 + m] + c * s[j, S_ROT + 6 + m]
+
+
+@kernel
+def outward(topology: Any, twist: Any, qd: Any, s: Any) -> None:
+    """First pass: eta_j and zeta_j, and no outside wrench yet (S_WRENCH = 0). After `configure`.
+
+    twist (6,) of the base, base frame; qd (n,)
+    """
+    for k in range(6):
+        s[0, S_TWIST + k] = twist[k]
+        s[0, S_WRENCH + k] = 0.0
+    for j in range(1, topology.shape[0]):
+        i = topology[j, T_PARENT]
+        wx, wy, wz = s[i, S_TWIST + 3], s[i, S_TWIST + 4], s[i, S_TWIST + 5]
+        cx, cy, cz = cross(wx, wy, wz, s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2])
+        # (2) eta_j = Ad eta_i + S qd
+        vx, vy, vz = _into_child(s, j, s[i, S_TWIST] + cx, s[i, S_TWIST + 1] + cy, s[i, S_TWIST + 2] + cz)
+        wx, wy, wz = _into_child(s, j, wx, wy, wz)
+        rate = qd[j - 1]
+        # (5) zeta_j = ad_{eta_j} S qd = (V x z, W x z) qd, or (W x z, 0) qd for a prismatic joint
+        if topology[j, T_KIND] == REVOLUTE:
+            wz += rate
+            s[j, S_ZETA], s[j, S_ZETA + 1] = vy * rate, -vx * rate
+            s[j, S_ZETA + 3], s[j, S_ZETA + 4] = wy * rate, -wx * rate
+        else:
+            vz += rate
+            s[j, S_ZETA], s[j, S_ZETA + 1] = wy * rate, -wx * rate
+            s[j, S_ZETA + 3] = s[j, S_ZETA + 4] = 0.0
+        s[j, S_ZETA + 2] = s[j, S_ZETA + 5] = 0.0
+        s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2] = vx, vy, vz
+        s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5] = wx, wy, wz
+        for k in range(6):
+            s[j, S_WRENCH + k] = 0.0
+
+
+@kernel
+def load(topology: Any, constant: Any, s: Any) -> None:
+    """M*_j = M_j and beta*_j = -ad_eta^T M_j eta - (weight less buoyancy) - outside wrench (eqs 8, 9, 11, 12)."""
+    for j in range(topology.shape[0]):
+        for k in range(21):
+            s[j, S_INERTIA + k] = constant[j, C_INERTIA + k]
+        vx, vy, vz = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
+        wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
+        px, py, pz, lx, ly, lz = times(constant, j, C_INERTIA, vx, vy, vz, wx, wy, wz)
+        # -ad_eta^T (p; l) = (W x p; W x l + V x p)
+        ax, ay, az = cross(wx, wy, wz, px, py, pz)
+        bx, by, bz = cross(wx, wy, wz, lx, ly, lz)
+        cx, cy, cz = cross(vx, vy, vz, px, py, pz)
+        gx, gy, gz = s[j, S_GRAVITY], s[j, S_GRAVITY + 1], s[j, S_GRAVITY + 2]
+        m = constant[j, C_WEIGHT]
+        mx, my, mz = cross(
+            constant[j, C_WEIGHT_MOMENT], constant[j, C_WEIGHT_MOMENT + 1], constant[j, C_WEIGHT_MOMENT + 2], gx, gy, gz
+        )
+        s[j, S_BIAS] = ax - m * gx - s[j, S_WRENCH]
+        s[j, S_BIAS + 1] = ay - m * gy - s[j, S_WRENCH + 1]
+        s[j, S_BIAS + 2] = az - m * gz - s[j, S_WRENCH + 2]
+        s[j, S_BIAS + 3] = bx + cx - mx - s[j, S_WRENCH + 3]
+        s[j, S_BIAS + 4] = by + cy - my - s[j, S_WRENCH + 4]
+        s[j, S_BIAS + 5] = bz + cz - mz - s[j, S_WRENCH + 5]
+
+
+@scalar
+def _shift_symmetric(r0, r1, r2, r3, r4, r5, r6, r7, r8, xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
+    """R X R^T for a symmetric X."""
+    a, b, c = r0 * xx + r1 * xy + r2 * xz, r0 * xy + r1 * yy + r2 * yz, r0 * xz + r1 * yz + r2 * zz
+    d, e, f = r3 * xx + r4 * xy + r5 * xz, r3 * xy + r4 * yy + r5 * yz, r3 * xz + r4 * yz + r5 * zz
+    g, h, i = r6 * xx + r7 * xy + r8 * xz, r6 * xy + r7 * yy + r8 * yz, r6 * xz + r7 * yz + r8 * zz
+    return (
+        a * r0 + b * r1 + c * r2, a * r3 + b * r4 + c * r5, a * r6 + b * r7 + c * r8,
+        d * r3 + e * r4 + f * r5, d * r6 + e * r7 + f * r8, g * r6 + h * r7 + i * r8,
+    )  # fmt: skip
+
+
+@scalar
+def add_inertia(  # type: ignore[no-untyped-def]
+    s, i, j, a0, a1, a2, a3, a4, a5, b0, b1, b2, b3, b4, b5, b6, b7, b8, c0, c1, c2, c3, c4, c5
+):
+    """M*_i += Ad^T K Ad, K given in body j's frame by its packed numbers."""
+    r0, r1, r2 = s[j, S_ROT], s[j, S_ROT + 1], s[j, S_ROT + 2]
+    r3, r4, r5 = s[j, S_ROT + 3], s[j, S_ROT + 4], s[j, S_ROT + 5]
+    r6, r7, r8 = s[j, S_ROT + 6], s[j, S_ROT + 7], s[j, S_ROT + 8]
+    px, py, pz = s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2]
+    a0, a1, a2, a3, a4, a5 = _shift_symmetric(r0, r1, r2, r3, r4, r5, r6, r7, r8, a0, a1, a2, a3, a4, a5)
+    c0, c1, c2, c3, c4, c5 = _shift_symmetric(r0, r1, r2, r3, r4, r5, r6, r7, r8, c0, c1, c2, c3, c4, c5)
+    # B <- R B R^T
+    t0, t1, t2 = r0 * b0 + r1 * b3 + r2 * b6, r0 * b1 + r1 * b4 + r2 * b7, r0 * b2 + r1 * b5 + r2 * b8
+    t3, t4, t5 = r3 * b0 + r4 * b3 + r5 * b6, r3 * b1 + r4 * b4 + r5 * b7, r3 * b2 + r4 * b5 + r5 * b8
+    t6, t7, t8 = r6 * b0 + r7 * b3 + r8 * b6, r6 * b1 + r7 * b4 + r8 * b7, r6 * b2 + r7 * b5 + r8 * b8
+    b0, b1, b2 = t0 * r0 + t1 * r1 + t2 * r2, t0 * r3 + t1 * r4 + t2 * r5, t0 * r6 + t1 * r7 + t2 * r8
+    b3, b4, b5 = t3 * r0 + t4 * r1 + t5 * r2, t3 * r3 + t4 * r4 + t5 * r5, t3 * r6 + t4 * r7 + t5 * r8
+    b6, b7, b8 = t6 * r0 + t7 * r1 + t8 * r2, t6 * r3 + t7 * r4 + t8 * r5, t6 * r6 + t7 * r7 + t8 * r8
+    # C <- C - B^T p^ + p^ (B - A p^), B <- B - A p^
+    n0, n1, n2 = b0 - a1 * pz + a2 * py, b1 + a0 * pz - a2 * px, b2 - a0 * py + a1 * px
+    n3, n4, n5 = b3 - a3 * pz + a4 * py, b4 + a1 * pz - a4 * px, b5 - a1 * py + a3 * px
+    n6, n7, n8 = b6 - a4 * pz + a5 * py, b7 + a2 * pz - a5 * px, b8 - a2 * py + a4 * px
+    c0 += -(b3 * pz - b6 * py) + py * n6 - pz * n3
+    c1 += -(b6 * px - b0 * pz) + py * n7 - pz * n4
+    c2 += -(b0 * py - b3 * px) + py * n8 - pz * n5
+    c3 += -(b7 * px - b1 * pz) + pz * n1 - px * n7
+    c4 += -(b1 * py - b4 * px) + pz * n2 - px * n8
+    c5 += -(b2 * py - b5 * px) + px * n5 - py * n2
+    k = S_INERTIA
+    s[i, k] += a0
+    s[i, k + 1] += a1
+    s[i, k + 2] += a2
+    s[i, k + 3] += a3
+    s[i, k + 4] += a4
+    s[i, k + 5] += a5
+    s[i, k + 6] += n0
+    s[i, k + 7] += n1
+    s[i, k + 8] += n2
+    s[i, k + 9] += n3
+    s[i, k + 10] += n4
+    s[i, k + 11] += n5
+    s[i, k + 12] += n6
+    s[i, k + 13] += n7
+    s[i, k + 14] += n8
+    s[i, k + 15] += c0
+    s[i, k + 16] += c1
+    s[i, k + 17] += c2
+    s[i, k + 18] += c3
+    s[i, k + 19] += c4
+    s[i, k + 20] += c5
+
+
+@scalar
+def add_wrench(s: Any, c: Any, i: Any, j: Any, fx: Any, fy: Any, fz: Any, mx: Any, my: Any, mz: Any) -> None:
+    """s[i, c : c + 6] += Ad^T f, f in body j's frame."""
+    fx, fy, fz = _into_parent(s, j, fx, fy, fz)
+    mx, my, mz = _into_parent(s, j, mx, my, mz)
+    tx, ty, tz = cross(s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2], fx, fy, fz)
+    s[i, c] += fx
+    s[i, c + 1] += fy
+    s[i, c + 2] += fz
+    s[i, c + 3] += mx + tx
+    s[i, c + 4] += my + ty
+    s[i, c + 5] += mz + tz
+
+
+@scalar
+def friction(constant: Any, j: Any, q: Any, qd: Any) -> Any:
+    """What spring, damper and Coulomb friction of joint j take: k (q - rest) + c qd + F_s sign(qd)."""
+    force = constant[j, C_STIFFNESS] * (q - constant[j, C_REST]) + constant[j, C_DAMPING] * qd
+    if qd.real > 0.0:
+        force += constant[j, C_COULOMB]
+    elif qd.real < 0.0:
+        force -= constant[j, C_COULOMB]
+    return force
+
+
+@kernel
+def inward(topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float, s: Any) -> None:
+    """Second pass, tips to base: the inertia and bias that each body shows its parent (section III-C).
+
+    imposed   (n,) bool   True: drive[j] is the acceleration; False: it is the torque (or force)
+    implicit  s           > 0 treats springs and dampers linearly implicitly over that step: H + h c + h^2 k, and
+                          h k qd joins the spring's force; 0 for the plain equations
+    """
+    n = s.shape[0] - 1
+    for j in range(n, 0, -1):
+        i = topology[j, T_PARENT]
+        m = S_INERTIA
+        if topology[j, T_KIND] == REVOLUTE:  # U = M* S
+            u0, u1, u2 = s[j, m + 8], s[j, m + 11], s[j, m + 14]
+            u3, u4, u5 = s[j, m + 17], s[j, m + 19], s[j, m + 20]
+            own, left = u5, s[j, S_BIAS + 5]
+        else:
+            u0, u1, u2 = s[j, m + 2], s[j, m + 4], s[j, m + 5]
+            u3, u4, u5 = s[j, m + 12], s[j, m + 13], s[j, m + 14]
+            own, left = u2, s[j, S_BIAS + 2]
+        s[j, S_U], s[j, S_U + 1], s[j, S_U + 2] = u0, u1, u2
+        s[j, S_U + 3], s[j, S_U + 4], s[j, S_U + 5] = u3, u4, u5
+        z0, z1, z2 = s[j, S_ZETA], s[j, S_ZETA + 1], s[j, S_ZETA + 2]
+        z3, z4, z5 = s[j, S_ZETA + 3], s[j, S_ZETA + 4], s[j, S_ZETA + 5]
+        f0, f1, f2, f3, f4, f5 = times(s, j, S_INERTIA, z0, z1, z2, z3, z4, z5)
+        if imposed[j - 1]:  # alpha = beta* + M* (zeta + S qdd), K = M*
+            inverse, push = 0.0 * own, drive[j - 1]
+            s[j, S_FORCE] = left
+        else:  # alpha = beta* + K zeta + U (tau - S^T beta*) / H, K = M* - U U^T / H
+            k, c = constant[j, C_STIFFNESS], constant[j, C_DAMPING]
+            inverse = 1.0 / (own + constant[j, C_ROTOR] + implicit * (c + implicit * k))
+            torque = drive[j - 1] - friction(constant, j, q[j - 1], qd[j - 1]) - implicit * k * qd[j - 1]
+            s[j, S_FORCE] = torque - left
+            push = inverse * (torque - left - (u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3 + u4 * z4 + u5 * z5))
+        s[j, S_INVERSE] = inverse
+        add_wrench(
+            s, S_BIAS, i, j,
+            s[j, S_BIAS] + f0 + u0 * push, s[j, S_BIAS + 1] + f1 + u1 * push, s[j, S_BIAS + 2] + f2 + u2 * push,
+            s[j, S_BIAS + 3] + f3 + u3 * push, s[j, S_BIAS + 4] + f4 + u4 * push, s[j, S_BIAS + 5] + f5 + u5 * push,
+        )  # fmt: skip
+        w0, w1, w2, w3, w4, w5 = u0 * inverse, u1 * inverse, u2 * inverse, u3 * inverse, u4 * inverse, u5 * inverse
+        add_inertia(
+            s, i, j,
+            s[j, m] - w0 * u0, s[j, m + 1] - w0 * u1, s[j, m + 2] - w0 * u2,
+            s[j, m + 3] - w1 * u1, s[j, m + 4] - w1 * u2, s[j, m + 5] - w2 * u2,
+            s[j, m + 6] - w0 * u3, s[j, m + 7] - w0 * u4, s[j, m + 8] - w0 * u5,
+            s[j, m + 9] - w1 * u3, s[j, m + 10] - w1 * u4, s[j, m + 11] - w1 * u5,
+            s[j, m + 12] - w2 * u3, s[j, m + 13] - w2 * u4, s[j, m + 14] - w2 * u5,
+            s[j, m + 15] - w3 * u3, s[j, m + 16] - w3 * u4, s[j, m + 17] - w3 * u5,
+            s[j, m + 18] - w4 * u4, s[j, m + 19] - w4 * u5, s[j, m + 20] - w5 * u5,
+        )  # fmt: skip
+
+
+@kernel
+def solve_base(s: Any, work: Any) -> None:
+    """(10) eta_0' = -M*_0^-1 beta*_0 by Cholesky's method; work (6, 6). NaN where M*_0 is not positive."""
+    m = S_INERTIA
+    k = 0
+    for a in range(3):
+        for b in range(a, 3):
+            work[b, a] = s[0, m + k]
+            work[b + 3, a + 3] = s[0, m + 15 + k]
+            k += 1
+        for b in range(3):
+            work[b + 3, a] = s[0, m + 6 + 3 * a + b]
+    for a in range(6):
+        total = work[a, a]
+        for k in range(a):
+            total -= work[a, k] * work[a, k]
+        pivot = np.sqrt(total)
+        work[a, a] = pivot
+        for b in range(a + 1, 6):
+            total = work[b, a]
+            for k in range(a):
+                total -= work[b, k] * work[a, k]
+            work[b, a] = total / pivot
+    for a in range(6):
+        total = -s[0, S_BIAS + a]
+        for k in range(a):
+            total -= work[a, k] * s[0, S_ACCELERATION + k]
+        s[0, S_ACCELERATION + a] = total / work[a, a]
+    for a in range(5, -1, -1):
+        total = s[0, S_ACCELERATION + a]
+        for k in range(a + 1, 6):
+            total -= work[k, a] * s[0, S_ACCELERATION + k]
+        s[0, S_ACCELERATION + a] = total / work[a, a]
+
+
+@kernel
+def respond(
+    topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: Any, s: Any, qdd: Any, torque: Any
+) -> None:
+    """Third pass, base to tips: accelerations of the driven joints, torques of the imposed ones (section III-D).
+
+    qdd (n,) and torque (n,) are written for every joint.
+    """
+    for j in range(1, topology.shape[0]):
+        i = topology[j, T_PARENT]
+        wx, wy, wz = s[i, S_ACCELERATION + 3], s[i, S_ACCELERATION + 4], s[i, S_ACCELERATION + 5]
+        cx, cy, cz = cross(wx, wy, wz, s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2])
+        vx, vy, vz = _into_child(
+            s, j, s[i, S_ACCELERATION] + cx, s[i, S_ACCELERATION + 1] + cy, s[i, S_ACCELERATION + 2] + cz
+        )
+        wx, wy, wz = _into_child(s, j, wx, wy, wz)
+        # (4) eta_j' = Ad eta_i' + zeta_j + S qdd
+        vx, vy, vz = vx + s[j, S_ZETA], vy + s[j, S_ZETA + 1], vz + s[j, S_ZETA + 2]
+        wx, wy, wz = wx + s[j, S_ZETA + 3], wy + s[j, S_ZETA + 4], wz + s[j, S_ZETA + 5]
+        u = S_U
+        pull = s[j, u] * vx + s[j, u + 1] * vy + s[j, u + 2] * vz
+        pull += s[j, u + 3] * wx + s[j, u + 4] * wy + s[j, u + 5] * wz
+        revolute = topology[j, T_KIND] == REVOLUTE
+        if imposed[j - 1]:
+            acceleration = drive[j - 1]
+            own = s[j, u + 5] if revolute else s[j, u + 2]
+            # tau = S^T (M* eta' + beta*) + rotor qdd + what friction takes
+            torque[j - 1] = (
+                pull + (own + constant[j, C_ROTOR]) * acceleration + s[j, S_FORCE]
+                + friction(constant, j, q[j - 1], qd[j - 1])
+            )  # fmt: skip
+        else:
+            acceleration = s[j, S_INVERSE] * (s[j, S_FORCE] - pull)
+            torque[j - 1] = drive[j - 1]
+        qdd[j - 1] = acceleration
+        if revolute:
+            wz += acceleration
+        else:
+            vz += acceleration
+        s[j, S_ACCELERATION], s[j, S_ACCELERATION + 1], s[j, S_ACCELERATION + 2] = vx, vy, vz
+        s[j, S_ACCELERATION + 3], s[j, S_ACCELERATION + 4], s[j, S_ACCELERATION + 5] = wx, wy, wz
+
+
+@kernel
+def solve(
+    topology: Any, constant: Any, base_mode: int, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float,
+    s: Any, work: Any, qdd: Any, torque: Any,
+) -> None:  # fmt: skip
+    """The recursion after `configure`, `outward` and whatever adds to S_WRENCH.
+
+    base_mode   BASE_FREE: eta_0' follows. Otherwise s[0, S_ACCELERATION] holds the given one, and the wrench that it
+                takes is left in s[0, S_BIAS] (base frame, on the base from outside).
+    """
+    load(topology, constant, s)
+    inward(topology, constant, imposed, drive, q, qd, implicit, s)
+    if base_mode == BASE_FREE:
+        solve_base(s, work)
+    else:
+        f0, f1, f2, f3, f4, f5 = times(
+            s, 0, S_INERTIA,
+            s[0, S_ACCELERATION], s[0, S_ACCELERATION + 1], s[0, S_ACCELERATION + 2],
+            s[0, S_ACCELERATION + 3], s[0, S_ACCELERATION + 4], s[0, S_ACCELERATION + 5],
+        )  # fmt: skip
+        s[0, S_BIAS] += f0
+        s[0, S_BIAS + 1] += f1
+        s[0, S_BIAS + 2] += f2
+        s[0, S_BIAS + 3] += f3
+        s[0, S_BIAS + 4] += f4
+        s[0, S_BIAS + 5] += f5
+    respond(topology, constant, imposed, drive, q, qd, s, qdd, torque)
