@@ -140,12 +140,10 @@ class _Builder:
         rigid, added = _rigid_inertia(body, place), np.zeros((6, 6))
         if body.added is not None:
             added += _symmetric(_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
-        displaced, displaced_moment = 0.0, np.zeros(3)
+        displaced, displaced_moment = _displaced(body, place)
         for element in body.elements:
             _check_element(element, place)
             added += element.added_inertia()
-            mass, moment = element.displaced_moments()
-            displaced, displaced_moment = displaced + mass, displaced_moment + moment
             self.elements.append((row, replace(element, placement=offset @ element.placement)))
         x = adjoint(offset.rotation, offset.position)
         rigid, added = x.T @ rigid @ x, x.T @ added @ x
@@ -244,6 +242,17 @@ def _rigid_inertia(body: Body, place: str) -> Array:
     for k, solid in enumerate(body.solids):
         own = own + inertia_of(solid, f"{place}: solid {k}")
     return own
+
+
+def _displaced(body: Body, place: str) -> tuple[float, Array]:
+    """Mass (kg) and first moments (3,) kg m of the fluid that a body's solids displace."""
+    density = float(_numbers(body.fluid_density, (), f"{place}: fluid_density"))
+    if density < 0.0:
+        raise ModelError(f"{place}: fluid_density must be >= 0 kg/m3, got {density}")
+    total = np.zeros((6, 6))
+    for solid in body.solids:
+        total += inertia_of(solid) * density / solid.density
+    return float(total[0, 0]), np.array([total[5, 1], total[3, 2], total[4, 0]])
 
 
 def _check_element(element: Element, place: str) -> None:

@@ -28,6 +28,7 @@ class Body:
     inertia       (3, 3) kg m2 about the body's origin, body frame
     solids        shapes whose inertias are added to the above
     added         (6, 6) further inertia that gravity does not pull (added mass of a fluid), about the body's origin
+    fluid_density kg/m3 of the fluid that the solids displace: buoyancy; 0 for none
     elements      what a fluid acts on: strips and blades; their added mass joins `added`
     """
 
@@ -37,6 +38,7 @@ class Body:
     inertia: Any = field(default_factory=lambda: np.zeros((3, 3)))
     solids: Sequence[Solid] = ()
     added: Any = None
+    fluid_density: float = 0.0
     elements: Sequence[Element] = ()
 
     @classmethod

@@ -22,7 +22,7 @@ class Strip:
     added       (3,)         (kg m2/m about e1, kg/m along e2, kg/m along e3)
     law         'kirchhoff' (M_a eta' - ad_eta^T M_a eta: conserves momentum and energy without drag) or 'khalil2007'
                 (the paper's: sections' classical acceleration only; without drag it does not conserve momentum)
-    displaced   kg/m         of fluid, for buoyancy
+    displaced   kg/m         of fluid: what an accelerating fluid pushes (buoyancy in gravity: Body.fluid_density)
     """
 
     length: float
@@ -40,11 +40,6 @@ class Strip:
         x = adjoint(self.placement.rotation, self.placement.position)
         own = np.diag([0.0, m2, m3, j1, m3 * sq, m2 * sq])
         return x.T @ own @ x
-
-    def displaced_moments(self) -> tuple[float, Array]:
-        """Mass (kg) and first moments (3,) kg m of the displaced fluid."""
-        mass = self.displaced * self.length
-        return mass, mass * self.placement.position
 
 
 def elliptic_strip(
@@ -115,10 +110,6 @@ class Blade:
         )
         x = adjoint(self.placement.rotation, self.placement.position)
         return x.T @ own @ x
-
-    def displaced_moments(self) -> tuple[float, Array]:
-        """Nothing: a blade has no volume here."""
-        return 0.0, np.zeros(3)
 
 
 Element = Strip | Blade

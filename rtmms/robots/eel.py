@@ -1,0 +1,264 @@
+"""The eel-like robot of Khalil, Gallot and Boyer (2007): 13 bodies, 12 spherical joints, Morison's fluid."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.fluids.ambient import Flow
+from rtmms.model.compiled import Model
+from rtmms.model.compiler import compile
+from rtmms.model.description import Body, Joint, Mechanism, khalil_kleinfinger
+from rtmms.model.elements import elliptic_strip
+from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
+from rtmms.plant import Channel
+from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, TreePlant
+from rtmms.spatial import Array
+
+AXES = ("yaw", "pitch", "roll")
+
+
+@dataclass(frozen=True)
+class Eel:
+    """Parameters; the defaults are the paper's (section VII), with its table I repaired (docs/eel.md). SI and radians.
+
+    drive          'motion': the shape is imposed and torques follow; 'torque': torques are given
+    gait           'planar', 'loop' (the paper's two examples) or 'none'
+    added_mass     'kirchhoff' (conserves momentum and energy without drag) or 'khalil2007' (the paper's, does not)
+    joints         spherical joints
+    head_length, link_length
+    half_width, half_height   a along y, b along z
+    nose_length, tail_length  axial half-axis of the half-ellipsoids at the ends
+    density, fluid_density    kg/m3
+    c1 .. c4       axial, lateral, vertical and rolling drag; c5 .. c7 added mass lateral, vertical, rolling
+    amplitude, growth, wavelength, period, ramp
+                   A (rad), alpha (1/m), lambda (m), T (s), t_f (s) of the gait, eqs 63 to 65
+    yaw_offset     rad, on every yaw joint (O_ff1); pitch_offset on every pitch joint when gait is 'loop' (O_ff2)
+    kp, kd         N m/rad, N m s/rad, torque drive: a servo about the gait
+    bandwidth      rad/s, motion drive: how fast commanded angles are followed
+    current_x, current_y, current_z    m/s, a uniform current, world frame
+    gravity        m/s2
+    method, substeps, nodes            integrator, its steps in a plant's step, Gauss nodes a link
+    """
+
+    drive: str = "motion"
+    gait: str = "planar"
+    added_mass: str = "kirchhoff"
+    joints: int = 12
+    head_length: float = 0.4
+    link_length: float = 0.14
+    half_width: float = 0.065
+    half_height: float = 0.09
+    nose_length: float = 0.09
+    tail_length: float = 0.09
+    density: float = 1000.0
+    fluid_density: float = 1000.0
+    c1: float = 0.01
+    c2: float = 1.0
+    c3: float = 1.0
+    c4: float = 1.0
+    c5: float = 1.0
+    c6: float = 1.0
+    c7: float = 1.0
+    amplitude: float = 0.06
+    growth: float = 1.2
+    wavelength: float = 1.8
+    period: float = 2.0
+    ramp: float = 2.0
+    yaw_offset: float = 0.0
+    pitch_offset: float = math.pi / 40.0
+    kp: float = 20.0
+    kd: float = 2.0
+    bandwidth: float = 20.0
+    current_x: float = 0.0
+    current_y: float = 0.0
+    current_z: float = 0.0
+    gravity: float = 9.81
+    method: str = "rk4"
+    substeps: int = 1
+    nodes: int = 10
+
+    @property
+    def length(self) -> float:
+        return self.head_length + self.joints * self.link_length
+
+
+PRESETS: dict[str, dict[str, Any]] = {"paper": {"added_mass": "khalil2007"}, "loop": {"gait": "loop"}}
+CHOICES = {
+    "drive": ("motion", "torque"),
+    "gait": ("planar", "loop", "none"),
+    "added_mass": ("kirchhoff", "khalil2007"),
+}
+
+
+def describe(p: Eel) -> Mechanism:
+    """The mechanism: x0 from nose to tail, z0 up; it swims towards -x0."""
+    a, b = p.half_width, p.half_height
+    along_x = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # own z -> x0, own x -> y0, own y -> z0
+    backwards = np.array([[0.0, 0, -1], [1, 0, 0], [0, -1, 0]])  # own z -> -x0
+
+    def strip(length: float, solids: list[Any], placement: Placement) -> Any:
+        mass = sum(float(inertia_of(solid)[0, 0]) for solid in solids)
+        made = elliptic_strip(
+            a, b, length, p.fluid_density, placement,
+            drag=(p.c1, p.c2, p.c3), roll=p.c4, added=(p.c7, p.c5, p.c6), law=p.added_mass,
+        )  # fmt: skip
+        # pushed by an accelerating fluid like the solids' own volume, so that a neutral eel goes with it
+        return replace(made, displaced=mass * p.fluid_density / p.density / length)
+
+    def column(length: float, placement: Placement) -> EllipticCylinder:
+        return EllipticCylinder(a, b, length, p.density, placement)
+
+    straight = p.head_length - p.nose_length
+    shapes: list[Any] = [
+        HalfEllipsoid(a, b, p.nose_length, p.density, Placement(backwards, np.array([p.nose_length, 0, 0]))),
+        column(straight, Placement(along_x, np.array([p.nose_length + straight / 2, 0, 0]))),
+    ]
+    skin = strip(p.head_length, shapes, Placement(np.eye(3), np.array([p.head_length / 2, 0, 0])))
+    head = Body("head", solids=shapes, fluid_density=p.fluid_density, elements=[skin])
+    bodies, joints = [head], []
+    to_strip = np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])  # e1 = z, e2 = x, e3 = y of frame 3 j
+    half = math.pi / 2
+    for i in range(1, p.joints + 1):
+        last, l = i == p.joints, p.link_length
+        # s runs over (-l, 0) in the frame of the link's distal end
+        solids: list[Any] = [column(l, Placement(np.eye(3), np.array([0, 0, -l / 2])))]
+        if last:
+            c = l - p.tail_length
+            solids = [
+                column(c, Placement(np.eye(3), np.array([0, 0, -l + c / 2]))),
+                HalfEllipsoid(a, b, p.tail_length, p.density, Placement(np.eye(3), np.array([0, 0, -p.tail_length]))),
+            ]
+        skin = strip(l, solids, Placement(to_strip, np.array([0, 0, -l / 2])))
+        link = Body(f"link{i}", solids=solids, fluid_density=p.fluid_density, elements=[skin])
+        bodies += [Body(f"yoke{i}"), Body(f"cross{i}"), link]
+        # table I repaired: (alpha, d, q0, r) of joints 3 i - 2, 3 i - 1, 3 i
+        table = [
+            (0.0, p.head_length, 0.0, 0.0) if i == 1 else (half, 0.0, half, 0.0),
+            (-half, 0.0, -half, 0.0),
+            (-half, 0.0, half, l),
+        ]
+        parent = "head" if i == 1 else f"link{i - 1}"
+        for axis, parameters, child in zip(AXES, table, (f"yoke{i}", f"cross{i}", f"link{i}"), strict=True):
+            joints.append(Joint(f"{axis}{i}", parent, child, placement=khalil_kleinfinger(*parameters), drive=p.drive))
+            parent = child
+    return Mechanism("eel", bodies, joints, gravity=(0.0, 0.0, -p.gravity))
+
+
+def gait(p: Eel) -> Law:
+    """The paper's motion law (63) to (66) as offset, cosine and sine of each joint.
+
+    q_{3i-2} = f(t) (Q(l i, t) - Q(l (i - 1), t) + O_ff1), Q = A exp(alpha s) sin 2 pi (s / lambda - t / T)
+    """
+    motion, k = np.zeros((3 * p.joints, 3)), 2.0 * math.pi / p.wavelength
+    if p.gait != "none":
+        s = p.link_length * np.arange(p.joints + 1)
+        envelope = p.amplitude * np.exp(p.growth * s)
+        motion[0::3, 0] = p.yaw_offset
+        motion[0::3, 1] = np.diff(envelope * np.sin(k * s))  # sin(k s - w t) = sin k s cos w t - cos k s sin w t
+        motion[0::3, 2] = -np.diff(envelope * np.cos(k * s))
+    if p.gait == "loop":
+        motion[1::3, 0] = p.pitch_offset
+    return Law(motion, 2.0 * math.pi / p.period, p.ramp, p.kp, p.kd, p.bandwidth)
+
+
+def parameters(preset: str | None, given: dict[str, Any]) -> Eel:
+    """Check and merge. UnknownNameError or ModelError, naming the parameter."""
+    if preset is not None and preset not in PRESETS:
+        raise UnknownNameError("eel preset", preset, PRESETS)
+    return build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, may_vanish=_MAY_VANISH)
+
+
+_MAY_VANISH = {
+    "c1", "c2", "c3", "c4", "c5", "c6", "c7", "amplitude", "growth", "ramp", "kp", "kd", "gravity", "fluid_density",
+}  # fmt: skip
+_SIGNED = {"yaw_offset", "pitch_offset", "current_x", "current_y", "current_z", "growth"}
+
+
+def build(kind: Any, given: dict[str, Any], choices: dict[str, tuple[str, ...]], may_vanish: set[str]) -> Any:
+    """A parameter dataclass from names and values: every name known, every number finite and in range."""
+    known = {f.name: f.default for f in fields(kind)}
+    robot = kind.__name__.lower()
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownNameError(f"{robot} parameter", name, known)
+        default = known[name]
+        if name in choices:
+            if value not in choices[name]:
+                near = difflib.get_close_matches(str(value), choices[name], n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise ModelError(f"{robot}: {name} must be one of {', '.join(choices[name])}, got '{value}'{hint}")
+        elif isinstance(default, (int, float)):
+            value = _number(robot, name, value, isinstance(default, int))
+            low = -math.inf if name in _SIGNED else 0.0
+            if value < low or (value == 0.0 and name not in may_vanish and name not in _SIGNED):
+                bound = ">= 0" if name in may_vanish else "> 0"
+                raise ModelError(f"{robot}: {name} must be {bound}, got {value}")
+        values[name] = value
+    return replace(kind(), **values)
+
+
+def _number(robot: str, name: str, value: Any, whole: bool) -> Any:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{robot}: {name} must be a number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ModelError(f"{robot}: {name} must be finite, got {value}")
+    if whole and number != int(number):
+        raise ModelError(f"{robot}: {name} must be a whole number, got {value}")
+    return int(number) if whole else number
+
+
+def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The eel as a plant (entry point 'eel'). Parameters: see Eel; presets: 'paper', 'loop'.
+
+    Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter)
+    with drive=motion; `yaw1.torque` (N m, added to the servo about the gait) with drive=torque.
+    """
+    p = parameters(preset, given)
+    if p.nose_length >= p.head_length or p.tail_length >= p.link_length:
+        raise ModelError("eel: nose_length and tail_length must be shorter than their links")
+    model = compile(describe(p))
+    return TreePlant(
+        model,
+        1e-3 if dt is None else dt,
+        gait(p),
+        _actuators(p, model),
+        flow=Flow((p.current_x, p.current_y, p.current_z)),
+        method=p.method,
+        substeps=p.substeps,
+        nodes={"strip_nodes": p.nodes},
+        summary=_summary,
+    )
+
+
+def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:
+    made = []
+    for j, name in enumerate(model.joint_names):
+        if p.drive == "motion":
+            made.append(Actuator(Channel(f"{name}.angle", "rad", lower=-1.5, upper=1.5), OFFSET, j))
+        else:
+            made.append(Actuator(Channel(f"{name}.torque", "N m", lower=-20.0, upper=20.0), TORQUE, j))
+    return tuple(made)
+
+
+def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
+    """Means over the whole gait periods that fit into the second half of the run."""
+    period = 2.0 * math.pi / plant.law.omega
+    whole = math.floor((time[-1] - time[0]) / 2.0 / period) * period if len(time) > 1 else 0.0
+    window = time >= time[-1] - (whole if whole > 0.0 else (time[-1] - time[0]) / 2.0)
+    speed = -float(np.mean(trace["velocity"][window, 0]))
+    power = float(np.mean(trace["power"][window]))
+    weight = plant.model.mass * 9.81
+    return {
+        "mean_speed_m_s": speed,
+        "mean_power_w": power,
+        "cost_of_transport": power / (weight * speed) if speed > 1e-6 else None,
+    }
