@@ -96,7 +96,8 @@ def rotation_to(axis: Array) -> Array:
         flip: Array = rotation_to(-np.asarray(axis)) @ np.diag([1.0, -1.0, -1.0])
         return flip
     k = skew(np.array([-y, x, 0.0]))  # z x axis
-    return np.eye(3) + k + k @ k / (1.0 + z)
+    turn: Array = np.eye(3) + k + k @ k / (1.0 + z)
+    return turn
 
 
 def quaternion_matrix(quaternion: Array) -> Array:

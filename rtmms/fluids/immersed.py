@@ -172,7 +172,7 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
     fx, fy, fz = m * bx, m * by, m * bz
     tx, ty, tz = cross(cx, cy, cz, fx, fy, fz)
     if common[e, KIRCHHOFF] > 0.0:
-        p0, p1, p2, p3, p4, p5 = _momentum(common, e, vx - ux, vy - uy, vz - uz, wx, wy, wz)
+        p0, p1, p2, _, _, _ = _momentum(common, e, vx - ux, vy - uy, vz - uz, wx, wy, wz)
         # -(G^T p_V): the gradient turns to the row's frame, acts, and turns back
         x, y, z = to_world(s, j, p0, p1, p2)
         qx = f[g] * x + f[g + 3] * y + f[g + 6] * z

@@ -110,7 +110,7 @@ def strips(rows: Any, strip: Any, gauss: Any, moving: bool, ambient: Any, s: Any
 
 @scalar
 def _paper(e: Any, i: Any, v1: Any, v2: Any, v3: Any, w1: Any, w2: Any, w3: Any) -> Any:
-    """Wrench in the strip's frame, at its middle, that turns the model's Kirchhoff terms into the paper's (48), (49), (57).
+    """Wrench in the strip's frame, at its middle, that makes the model's Kirchhoff terms the paper's (48), (49), (57).
 
     The model's: -M_a eta' - (W x p; W x l + V x p), p = m_a V, l = I_a W.
     The paper's: -M_a eta' - int (1; s e1 x) m_a (W x (V + W x s e1)) ds.

@@ -3,8 +3,8 @@
 state  (13 + 2 n,)  position 3 (m, world), quaternion 4 (w x y z, base to world), q n, twist 6 (base frame), qd n
 rate   (12 + 2 n,)  world velocity 3, W 3 (rad/s, base frame), qd n, twist' 6, qdd n
 A step along a rate turns the attitude by an exponential, Q exp(h W), so that it stays a rotation. A method of higher
-order needs the rate of the exponential's own coordinate theta instead of W: W + theta x W / 2 + theta x (theta x W) / 12
-(Munthe-Kaas), exact enough up to order four.
+order needs the rate of the exponential's own coordinate theta instead of W: W + theta x W / 2 +
+theta x (theta x W) / 12 (Munthe-Kaas), exact enough up to order four.
 """
 
 from __future__ import annotations

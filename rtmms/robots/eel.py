@@ -171,7 +171,8 @@ def parameters(preset: str | None, given: dict[str, Any]) -> Eel:
     """Check and merge. UnknownNameError or ModelError, naming the parameter."""
     if preset is not None and preset not in PRESETS:
         raise UnknownNameError("eel preset", preset, PRESETS)
-    return build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, may_vanish=_MAY_VANISH)
+    merged: Eel = build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, may_vanish=_MAY_VANISH)
+    return merged
 
 
 _MAY_VANISH = {

@@ -121,7 +121,7 @@ def follow(tree: Any, law: Any, hold: Any, state: Any, t: float) -> None:
 def rk4(tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, k: Any, y: Any) -> float:
     """Runge-Kutta of order 4 on the group; k (4, 12 + 2 n), y (13 + 2 n,) scratch.
 
-    Returns an estimate of |lambda| h, the ratio of successive differences of rates and states in the joint rates.
+    Returns an estimate of (lambda h)^2: how much the rates of the joint rates differ where these differ; -1 for none.
     """
     evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
     displace(state, k[0], 0.5 * h, y)
@@ -136,12 +136,13 @@ def rk4(tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: fl
     n = tree[4].shape[0]
     above, below = 0.0, 0.0
     for m in range(12 + n, 12 + 2 * n):
-        above += (k[2, m] - k[1, m]) ** 2
-        below += (k[1, m] - k[0, m]) ** 2
+        if not tree[4][m - 12 - n]:
+            above += (k[2, m] - k[1, m]) ** 2
+            below += (0.5 * (k[1, m] - k[0, m])) ** 2
     for m in range(k.shape[1]):
         k[0, m] = (k[0, m] + 2.0 * (k[1, m] + k[2, m]) + k[3, m]) / 6.0
     displace(state, k[0], h, state)
-    return 2.0 * np.sqrt(above / below) if below > 0.0 else 0.0
+    return above / below if below > 0.0 and above > 0.0 else -1.0
 
 
 @kernel
@@ -199,37 +200,54 @@ def plain_rate(state: Any, rate: Any, out: Any) -> None:
 @kernel
 def abam(
     tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, history: Any, count: int,
-    k: Any, y: Any,
+    monitor: Any, k: Any, y: Any,
 ) -> float:  # fmt: skip
     """Adams-Bashforth 4 predicts, Adams-Moulton 5 corrects, evaluate again (PECE); RK4 starts.
 
     history  (5, 13 + 2 n): rates at the last four steps, newest first, then room for the predicted one
     count    how many of them are there; below 4 the step is RK4's
-    Returns the largest correction of a joint rate relative to the rates' own size: what grows when it turns unstable.
+    monitor  (3,)  the last is the squared size of the last correction of the joint rates
+    Returns an estimate of (lambda h)^2 as `rk4` does.
     """
     evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
     for i in range(3, 0, -1):
         history[i, :] = history[i - 1]
-    plain_rate(state, k[0], history[0])
+    f, n = history, tree[4].shape[0]
+    plain_rate(state, k[0], f[0])
     if count < 3:
         rk4(tree, law, hold, fluid, work, state, t, h, k, y)
-        return 0.0
-    f = history
+        return -1.0
+    above = 0.0  # rates of the last step's prediction (f[4]) and of what it was corrected to (f[0])
+    for m in range(13 + n, 13 + 2 * n):
+        if not tree[4][m - 13 - n]:
+            above += (h * (f[0, m] - f[4, m])) ** 2
+    ratio = above / monitor[2] if count > 3 and above > 0.0 and monitor[2] > 0.0 else -1.0
     for m in range(state.shape[0]):
         y[m] = state[m] + h / 24.0 * (55.0 * f[0, m] - 59.0 * f[1, m] + 37.0 * f[2, m] - 9.0 * f[3, m])
     follow(tree, law, hold, y, t + h)
     evaluate(tree, law, hold, fluid, work, y, t + h, 0.0, k[0])
     plain_rate(y, k[0], f[4])
-    n = tree[4].shape[0]
-    worst, size = 0.0, 0.0
     for m in range(state.shape[0]):
         state[m] += h / 720.0 * (
             251.0 * f[4, m] + 646.0 * f[0, m] - 264.0 * f[1, m] + 106.0 * f[2, m] - 19.0 * f[3, m]
         )  # fmt: skip
-        if m >= 13 + n and not tree[4][m - 13 - n]:
-            worst = max(worst, abs(state[m] - y[m]))
-            size = max(size, abs(state[m]))
-    return worst / size if size > 0.0 else 0.0
+    monitor[2] = 0.0
+    for m in range(13 + n, 13 + 2 * n):
+        if not tree[4][m - 13 - n]:
+            monitor[2] += (state[m] - y[m]) ** 2
+    return ratio
+
+
+@kernel
+def watch(monitor: Any, ratio: float) -> float:
+    """|lambda| h over the last hundred steps or so: the geometric mean of its estimates, which swing with the phase.
+
+    monitor (3,)  mean of ln (lambda h)^2, how many estimates, the method's own memory. 0 before twenty estimates.
+    """
+    if ratio > 0.0 and np.isfinite(ratio):
+        monitor[1] += 1.0
+        monitor[0] += (np.log(ratio) - monitor[0]) / min(monitor[1], 100.0)
+    return np.exp(0.5 * monitor[0]) if monitor[1] > 20.0 else 0.0
 
 
 @kernel
@@ -256,29 +274,29 @@ def finish_servo(target: Any, servo: Any, bandwidth: float, dt: float) -> None:
 @kernel
 def advance(
     method: int, tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, h: float, substeps: int,
-    history: Any, counts: Any, k: Any, y: Any,
+    history: Any, counts: Any, monitor: Any, limit: float, k: Any, y: Any,
 ) -> int:  # fmt: skip
     """`substeps` steps of h from time hold.start; method 0 rk4, 1 implicit, 2 implicit2, 3 abam.
 
-    counts  (2,) int64: steps since the history was empty; steps in a row that looked unstable. Returns SOUND, or what
-    went wrong.
+    counts   (1,) int64 steps since the history was empty
+    monitor  (3,) see `watch`;  limit  |lambda| h that the method bears
+    Returns SOUND, or what went wrong.
     """
     for i in range(substeps):
         t = hold[4] + i * h
-        unstable = False
+        seen = 0.0
         if method == 0:
-            unstable = rk4(tree, law, hold, fluid, work, state, t, h, k, y) > 2.785
+            seen = watch(monitor, rk4(tree, law, hold, fluid, work, state, t, h, k, y))
         elif method == 3:
-            unstable = abam(tree, law, hold, fluid, work, state, t, h, history, counts[0], k, y) > 0.05
+            seen = watch(monitor, abam(tree, law, hold, fluid, work, state, t, h, history, counts[0], monitor, k, y))
             counts[0] += 1
         else:
             implicit_step(tree, law, hold, fluid, work, state, t, h, method, k, y)
         normalise(state)
         follow(tree, law, hold, state, t + h)
+        if seen > limit:
+            return UNSTABLE
         for m in range(state.shape[0]):
             if not np.isfinite(state[m]):
                 return NOT_FINITE
-        counts[1] = counts[1] + 1 if unstable else 0
-        if counts[1] > 20:
-            return UNSTABLE
     return SOUND

@@ -105,7 +105,7 @@ class TreePlant:
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self._neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         # everything that changes, in one vector, so that a snapshot is its bytes
-        sizes = {"state": 13 + 2 * n, "torque": n, "target": 2 * n, "servo": 4 * n, "history": 5 * (13 + 2 * n)}
+        sizes = {"state": 13 + 2 * n, "torque": n, "target": 2 * n, "servo": 4 * n, "history": 5 * (13 + 2 * n), "monitor": 3}
         self._memory = np.zeros(sum(sizes.values()))
         self._last = self._memory.copy()
         ends = np.cumsum(list(sizes.values()))
@@ -113,7 +113,9 @@ class TreePlant:
         self.vector, self._torque = parts[0], parts[1]
         self._target, self._servo = parts[2].reshape(n, 2), parts[3].reshape(n, 4)
         self._history = parts[4].reshape(5, 13 + 2 * n)
-        self._counts = np.zeros(2, dtype=np.int64)
+        self._monitor = parts[5]
+        self._limit = METHODS[self.method].stability or np.inf
+        self._counts = np.zeros(1, dtype=np.int64)
         self._k, self._y = np.zeros((4, 12 + 2 * n)), np.zeros(13 + 2 * n)
         self._method = list(METHODS).index(self.method)
         self.reset()
@@ -162,11 +164,11 @@ class TreePlant:
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
-        self._counts[:] = 0
+        self._counts[:], self._monitor[:] = 0, 0.0
         follow(self._tree, self._law, self._hold, y, self.time)
 
     def step(self, command: Array) -> None:
-        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size, DivergedError when it fails."""
+        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size, DivergedError if it fails."""
         if command.shape != self._kinds.shape:
             raise ValueError(f"{self.model.name}: command must have shape {self._kinds.shape}, got {command.shape}")
         hold_commands(self._kinds, self._joints, command, self._torque, self._target)
@@ -176,7 +178,7 @@ class TreePlant:
         hold = self._hold
         status = advance(
             self._method, self._tree, self._law, hold, self._fluid, self._work, self.vector, self.dt / self.substeps,
-            self.substeps, self._history, self._counts, self._k, self._y,
+            self.substeps, self._history, self._counts, self._monitor, self._limit, self._k, self._y,
         )  # fmt: skip
         if status != SOUND:
             self._fail(status)
@@ -198,8 +200,8 @@ class TreePlant:
         if status == NOT_FINITE:
             raise DivergedError(end, self._name(int(bad[0])), good)
         reason = (
-            f"grows by the method's own instability: {self.method} with steps of {h:.3g} s is outside its stable range; "
-            "take a smaller step (substeps) or method=implicit"
+            f"grows by the method's own instability: {self.method} with steps of {h:.3g} s is outside its stable "
+            "range; take a smaller step (substeps) or method=implicit"
         )
         raise DivergedError(end, "joint_velocity", good, reason)
 
