@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from rtmms.model.description import Body, Joint, Mechanism, khalil_kleinfinger
 from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant import Channel
+from rtmms.robots.parameters import build
 from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, TreePlant
 from rtmms.spatial import Array
 
@@ -171,7 +171,7 @@ def parameters(preset: str | None, given: dict[str, Any]) -> Eel:
     """Check and merge. UnknownNameError or ModelError, naming the parameter."""
     if preset is not None and preset not in PRESETS:
         raise UnknownNameError("eel preset", preset, PRESETS)
-    merged: Eel = build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, may_vanish=_MAY_VANISH)
+    merged: Eel = build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, _MAY_VANISH, _SIGNED)
     return merged
 
 
@@ -179,42 +179,6 @@ _MAY_VANISH = {
     "c1", "c2", "c3", "c4", "c5", "c6", "c7", "amplitude", "growth", "ramp", "kp", "kd", "gravity", "fluid_density",
 }  # fmt: skip
 _SIGNED = {"yaw_offset", "pitch_offset", "current_x", "current_y", "current_z", "growth"}
-
-
-def build(kind: Any, given: dict[str, Any], choices: dict[str, tuple[str, ...]], may_vanish: set[str]) -> Any:
-    """A parameter dataclass from names and values: every name known, every number finite and in range."""
-    known = {f.name: f.default for f in fields(kind)}
-    robot = kind.__name__.lower()
-    values: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in known:
-            raise UnknownNameError(f"{robot} parameter", name, known)
-        default = known[name]
-        if name in choices:
-            if value not in choices[name]:
-                near = difflib.get_close_matches(str(value), choices[name], n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else ""
-                raise ModelError(f"{robot}: {name} must be one of {', '.join(choices[name])}, got '{value}'{hint}")
-        elif isinstance(default, (int, float)):
-            value = _number(robot, name, value, isinstance(default, int))
-            low = -math.inf if name in _SIGNED else 0.0
-            if value < low or (value == 0.0 and name not in may_vanish and name not in _SIGNED):
-                bound = ">= 0" if name in may_vanish else "> 0"
-                raise ModelError(f"{robot}: {name} must be {bound}, got {value}")
-        values[name] = value
-    return replace(kind(), **values)
-
-
-def _number(robot: str, name: str, value: Any, whole: bool) -> Any:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{robot}: {name} must be a number, got {value!r}") from None
-    if not math.isfinite(number):
-        raise ModelError(f"{robot}: {name} must be finite, got {value}")
-    if whole and number != int(number):
-        raise ModelError(f"{robot}: {name} must be a whole number, got {value}")
-    return int(number) if whole else number
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:

@@ -2,7 +2,7 @@
 
 Arguments travel in tuples of arrays, unpacked where they are used:
 tree   topology, constant, base_mode, gravity, imposed
-law    motion (n, 3) offset, cosine, sine; omega rad/s; ramp s; kp, kd
+law    motion (n, 3) offset, cosine, sine; omega rad/s; ramp s; kp, kd (n,)
 hold   what is constant over the plant's step: torque (n,), target (n, 2), servo (n, 4), bandwidth rad/s, start s
 fluid  Immersed.arrays, held (e, 3), ambient (e, SAMPLE)
 work   s, base (6, 6), qdd, torque, q, qd, drive (n,) each
@@ -86,7 +86,7 @@ def evaluate(
             q[j], qd[j], drive[j] = a, b, c
         else:
             q[j], qd[j] = state[7 + j], state[13 + n + j]
-            drive[j] = hold[0][j] + kp * (a - q[j]) + kd * (b - qd[j])
+            drive[j] = hold[0][j] + kp[j] * (a - q[j]) + kd[j] * (b - qd[j])
     orientation, twist = state[3:7], state[7 + n : 13 + n]
     configure(topology, constant, orientation, gravity, q, s)
     outward(topology, twist, qd, s)

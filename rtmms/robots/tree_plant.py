@@ -16,7 +16,7 @@ from rtmms.fluids.ambient import SAMPLE, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
 from rtmms.integrators.methods import METHODS
 from rtmms.model.compiled import Model, State
-from rtmms.model.layout import S_WRENCH
+from rtmms.model.layout import BASE_FREE, S_BIAS, S_WRENCH
 from rtmms.plant import Channel
 from rtmms.robots.tree_kernels import (
     NOT_FINITE,
@@ -39,15 +39,15 @@ class Law:
     """What joints are meant to do: ramp(t) (offset + cosine cos omega t + sine sin omega t), and how well held.
 
     motion     (n, 3) offset, cosine, sine, rad;  omega rad/s;  ramp s, a quintic start, 0 for none
-    kp, kd     N m/rad, N m s/rad: a servo about that motion, on the joints driven by torque
+    kp, kd     N m/rad, N m s/rad, numbers or (n,): a servo about that motion, on the joints driven by torque
     bandwidth  rad/s: how fast commanded offsets and gains are followed, critically damped
     """
 
     motion: Array
     omega: float = 1.0
     ramp: float = 0.0
-    kp: float = 0.0
-    kd: float = 0.0
+    kp: Any = 0.0
+    kd: Any = 0.0
     bandwidth: float = 20.0
 
 
@@ -93,11 +93,12 @@ class TreePlant:
         self.outputs = (*self._channels(), *(channel for channel, _ in self.extra))
         self.immersed = immerse(model, self.flow, **self.nodes)
         e = len(self.immersed.rows)
-        motion = np.ascontiguousarray(self.law.motion, dtype=float)
+        motion = np.array(self.law.motion, dtype=float, order="C")
         if motion.shape != (n, 3):
             raise ModelError(f"{model.name}: law.motion must have shape ({n}, 3), got {motion.shape}")
         self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed)
-        self._law = (motion, float(self.law.omega), float(self.law.ramp), float(self.law.kp), float(self.law.kd))
+        servo = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
+        self._law = (motion, float(self.law.omega), float(self.law.ramp), *servo)
         self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
         self._fluid = (*self.immersed.arrays, self._held, self._ambient)
         self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
@@ -105,7 +106,14 @@ class TreePlant:
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self._neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         # everything that changes, in one vector, so that a snapshot is its bytes
-        sizes = {"state": 13 + 2 * n, "torque": n, "target": 2 * n, "servo": 4 * n, "history": 5 * (13 + 2 * n), "monitor": 3}
+        sizes = {
+            "state": 13 + 2 * n,
+            "torque": n,
+            "target": 2 * n,
+            "servo": 4 * n,
+            "history": 5 * (13 + 2 * n),
+            "monitor": 3,
+        }
         self._memory = np.zeros(sum(sizes.values()))
         self._last = self._memory.copy()
         ends = np.cumsum(list(sizes.values()))
@@ -122,6 +130,7 @@ class TreePlant:
 
     def _channels(self) -> tuple[Channel, ...]:
         n = self.model.n
+        held = () if self.model.base_mode == BASE_FREE else (Channel("base_wrench", "N, N m", (6,), "body"),)
         return (
             Channel("position", "m", (3,), "world"),
             Channel("orientation", "", (4,), "world"),
@@ -132,6 +141,7 @@ class TreePlant:
             Channel("joint_torque", "N m", (n,)),
             Channel("power", "W"),
             Channel("energy", "J"),
+            *held,
         )
 
     @property
@@ -146,8 +156,7 @@ class TreePlant:
     @property
     def state(self) -> State:
         """A copy of the mechanical state."""
-        y, n = self.vector, self.model.n
-        return State(y[:3].copy(), y[3:7].copy(), y[7 : 7 + n].copy(), y[7 + n : 13 + n].copy(), y[13 + n :].copy())
+        return unpacked(self.vector, self.model.n)
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
@@ -241,6 +250,8 @@ class TreePlant:
             "power": np.array(torque @ state.qd),
             "energy": np.array(self._energy()),
         }
+        if self.model.base_mode != BASE_FREE:  # from outside on the base
+            values["base_wrench"] = self._work[0][0, S_BIAS : S_BIAS + 6].copy()
         for channel, function in self.extra:
             values[channel.name] = np.asarray(function(self), dtype=float)
         return values
@@ -273,6 +284,11 @@ class TreePlant:
     def summarise(self, time: Array, trace: Any) -> dict[str, float | None]:
         """Numbers for the report, from the second half of the run."""
         return {} if self.summary is None else self.summary(self, time, trace)
+
+
+def unpacked(y: Array, n: int) -> State:
+    """A state vector (13 + 2 n,) as a State; copies."""
+    return State(y[:3].copy(), y[3:7].copy(), y[7 : 7 + n].copy(), y[7 + n : 13 + n].copy(), y[13 + n :].copy())
 
 
 def fluid_wrench(model: Model, state: State, flow: Flow | None = None, time: float = 0.0, **nodes: int) -> Array:

@@ -98,7 +98,9 @@ def test_blade_is_the_sum_over_its_sections():
     assert not np.any(fluid_wrench(model, model.state()))
 
 
-@pytest.mark.parametrize("element", [Strip(0.5, added=(0.2, 9.0, 5.0), placement=PLACE), Blade(0.5, 0.3, 10.0, placement=PLACE)])
+@pytest.mark.parametrize(
+    "element", [Strip(0.5, added=(0.2, 9.0, 5.0), placement=PLACE), Blade(0.5, 0.3, 10.0, placement=PLACE)]
+)
 def test_added_inertia_is_the_fluids_kinetic_energy(element):
     """1/2 eta^T M_a eta = 1/2 int m_a V_n^2."""
     e, twist = PLACE.rotation, np.random.default_rng(1).normal(size=6)

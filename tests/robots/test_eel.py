@@ -200,7 +200,7 @@ def test_commands_are_added_to_the_gait():
 
 def test_mirror_gait_mirrors_the_path():
     a, b = eel.load(yaw_offset=0.02, dt=2e-3), eel.load(yaw_offset=-0.02, amplitude=0.06, dt=2e-3)
-    b.law.motion[0::3, 1:] *= -1.0
+    b._law[0][0::3, 1:] *= -1.0
     for _ in range(2500):
         a.step(NONE)
         b.step(NONE)
