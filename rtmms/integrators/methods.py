@@ -8,8 +8,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Method:
     """order: of the error at a fixed time; evaluations: of the equations of motion, each step;
-    stability: the |lambda| dt beyond which a run is stopped as unstable; None where there is no bound. For rk4 the end of
-    its negative real axis; for abam the radius of the half disc that its region holds (its real axis ends at 1.41)."""
+
+    stability: the |lambda| dt beyond which a run is stopped as unstable; None where there is no bound. For rk4 the end
+    of its negative real axis; for abam the radius of the half disc that its region holds (its real axis ends at 1.41).
+    """
 
     name: str
     order: int

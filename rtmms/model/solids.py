@@ -44,8 +44,13 @@ def at(x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Placement:
 class Solid(Protocol):
     """A homogeneous shape somewhere on a body."""
 
-    density: float
-    placement: Placement
+    @property
+    def density(self) -> float:
+        """kg/m3."""
+
+    @property
+    def placement(self) -> Placement:
+        """The solid's axes in the body's frame."""
 
     def own(self) -> tuple[float, Array, Array]:
         """Mass (kg), centre of mass (3,) m and inertia (3, 3) kg m2 about it, in the solid's own axes."""

@@ -1,4 +1,4 @@
-"""Periodic gaits by shooting on the period map: a state, and if wanted an amplitude, that comes back after one period."""
+"""Periodic gaits by shooting on the period map: a state, and if wanted an amplitude, that comes back after a period."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmms.dynamics.inertia import composite_inertia
 from rtmms.errors import ModelError
@@ -29,7 +30,7 @@ class Trim:
     vector: Array
     amplitude: float
     residual: float
-    multipliers: Array
+    multipliers: npt.NDArray[np.complex128]
     travel: Array
     iterations: int
 
@@ -39,7 +40,7 @@ class Chart:
     """Coordinates around a state: position 3, rotation vector 3, twist 6, then q and qd of the joints that are free."""
 
     origin: Array
-    free: Array
+    free: npt.NDArray[np.intp]
 
     @property
     def size(self) -> int:
@@ -150,7 +151,7 @@ def trim(
             f"{residual:.3g} in '{[names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]}'"
         )
     matrix = _jacobian(defect, c, a, False) + np.eye(chart.size)
-    values = np.linalg.eigvals(matrix)
+    values = np.linalg.eigvals(matrix).astype(complex)
     final = chart.vector(c)
     travel = period_map(plant, final, a)[:3] - final[:3]
     plant.reset()
@@ -178,7 +179,7 @@ def _settled(plant: TreePlant, periods: int) -> Array:
     return vector
 
 
-def _rows(names: list[str], close: Sequence[str] | None, robot: str) -> Array:
+def _rows(names: list[str], close: Sequence[str] | None, robot: str) -> npt.NDArray[np.intp]:
     if close is None:
         return np.arange(3, len(names))
     rows: list[int] = []
@@ -189,7 +190,7 @@ def _rows(names: list[str], close: Sequence[str] | None, robot: str) -> Array:
             rows.append(names.index(name))
         else:
             raise ModelError(f"{robot}: trim: unknown coordinate '{name}'; known: joints, {', '.join(names)}")
-    return np.array(sorted(set(rows)), dtype=int)
+    return np.array(sorted(set(rows)), dtype=np.intp)
 
 
 def _jacobian(defect, c: Array, a: float, amplitude: bool) -> Array:  # type: ignore[no-untyped-def]

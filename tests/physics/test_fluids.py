@@ -135,7 +135,7 @@ def test_a_neutral_body_goes_with_an_accelerating_fluid(law):
 
 
 def test_energy_identity_in_a_flow_with_gradient():
-    """d/dt (T_b + 1/2 p.eta_r + p.u) = m_displaced gamma.v in a steady flow, without drag: Kirchhoff, transposed gradient."""
+    """d/dt (T_b + 1/2 p.eta_r + p.u) = m_displaced gamma.v in a steady flow without drag (Kirchhoff)."""
     strip = Strip(0.5, added=(0.2, 9.0, 5.0), displaced=4.0, placement=PLACE)
     model = single(strip)
     slope = RNG.normal(size=(3, 3))

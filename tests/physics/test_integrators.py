@@ -18,6 +18,11 @@ JOINTS = 6
 NONE = np.zeros(0)
 
 
+def run(plant, steps):
+    for _ in range(steps):
+        plant.step(NONE)
+
+
 def plant_of(mechanism, dt, method, state=None, **law):
     model = rtmms.compile(mechanism)
     motion = np.zeros((model.n, 3))
@@ -74,7 +79,7 @@ def test_stability(method):
         assert decay(method, 1e4) < 1e-3
     else:
         assert decay(method, 0.97 * limit) < 1.0
-        with pytest.raises(rtmms.DivergedError, match="unstable|instability"):
+        with pytest.raises(rtmms.DivergedError, match="instability"):
             decay(method, 1.05 * limit)
 
 
@@ -83,9 +88,8 @@ def test_an_unstable_run_gives_the_last_sound_outputs():
     state = plant.model.state()
     state.qd[0] = 1.0
     plant.place(state)
-    with pytest.raises(rtmms.DivergedError, match=r"rk4 with steps of 1 s is outside its stable range") as caught:
-        for _ in range(1000):
-            plant.step(NONE)
+    with pytest.raises(rtmms.DivergedError, match="rk4 with steps of 1 s is outside its stable range") as caught:
+        run(plant, 1000)
     assert np.isfinite(caught.value.last_good["joint_velocity"][0])
     assert caught.value.quantity == "joint_velocity"
     assert caught.value.time == pytest.approx(plant.time + 1.0)
