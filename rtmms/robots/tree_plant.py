@@ -113,6 +113,7 @@ class TreePlant:
             "servo": 4 * n,
             "history": 5 * (13 + 2 * n),
             "monitor": 3,
+            "command": len(self.drives),
         }
         self._memory = np.zeros(sum(sizes.values()))
         self._last = self._memory.copy()
@@ -121,7 +122,7 @@ class TreePlant:
         self.vector, self._torque = parts[0], parts[1]
         self._target, self._servo = parts[2].reshape(n, 2), parts[3].reshape(n, 4)
         self._history = parts[4].reshape(5, 13 + 2 * n)
-        self._monitor = parts[5]
+        self._monitor, self.commanded = parts[5], parts[6]
         self._limit = METHODS[self.method].stability or np.inf
         self._counts = np.zeros(1, dtype=np.int64)
         self._k, self._y = np.zeros((4, 12 + 2 * n)), np.zeros(13 + 2 * n)
@@ -164,6 +165,7 @@ class TreePlant:
         self._counts[:] = 0
         self._steps = 0
         self.place(self.model.state() if self.initial is None else self.initial)
+        self.commanded[:] = self._neutral
         hold_commands(self._kinds, self._joints, self._neutral, self._torque, self._target)
         follow(self._tree, self._law, self._hold, self.vector, 0.0)
 
@@ -184,6 +186,7 @@ class TreePlant:
         if self.flow.field is not None:
             self._sample_field()
         self._last[:] = self._memory
+        self.commanded[:] = command
         hold = self._hold
         status = advance(
             self._method, self._tree, self._law, hold, self._fluid, self._work, self.vector, self.dt / self.substeps,

@@ -77,7 +77,8 @@ class Chart:
 
 
 def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0) -> Array:
-    """The state vector one gait period after `vector`, from t = 0, with neutral commands. Leaves the plant there."""
+    """The state vector one gait period after `vector`, with neutral commands, from the first whole period after the
+    gait's ramp (t = 0 without one). Leaves the plant there."""
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
     if abs(steps * plant.dt - period) > 1e-9 * period:
@@ -86,6 +87,7 @@ def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0) -> Array
             f"{plant.dt:.6g} s; dt = {period / max(1, steps):.12g} would do"
         )
     plant.reset()
+    plant._steps = steps * math.ceil(plant.law.ramp / period - 1e-9)
     motion = plant._law[0]
     motion[:] = plant.law.motion
     motion[:, 1:] *= amplitude
