@@ -28,6 +28,7 @@ class Eel:
     """Parameters; the defaults are the paper's (section VII), with its table I repaired (docs/eel.md). SI and radians.
 
     drive          'motion': the shape is imposed and torques follow; 'torque': torques are given
+    command        'angle' (added to the gait) or 'torque' (drive=torque only); 'auto': what the drive is named for
     gait           'planar', 'loop' (the paper's two examples) or 'none'
     added_mass     'kirchhoff' (conserves momentum and energy without drag) or 'khalil2007' (the paper's, does not)
     joints         spherical joints
@@ -47,6 +48,7 @@ class Eel:
     """
 
     drive: str = "motion"
+    command: str = "auto"
     gait: str = "planar"
     added_mass: str = "kirchhoff"
     joints: int = 12
@@ -91,6 +93,7 @@ class Eel:
 PRESETS: dict[str, dict[str, Any]] = {"paper": {"added_mass": "khalil2007"}, "loop": {"gait": "loop"}}
 CHOICES = {
     "drive": ("motion", "torque"),
+    "command": ("auto", "angle", "torque"),
     "gait": ("planar", "loop", "none"),
     "added_mass": ("kirchhoff", "khalil2007"),
 }
@@ -184,10 +187,12 @@ _SIGNED = {"yaw_offset", "pitch_offset", "current_x", "current_y", "current_z", 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The eel as a plant (entry point 'eel'). Parameters: see Eel; presets: 'paper', 'loop'.
 
-    Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter)
-    with drive=motion; `yaw1.torque` (N m, added to the servo about the gait) with drive=torque.
+    Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter;
+    with drive=torque it is the servo's target); `yaw1.torque` (N m, added to the servo about the gait) with drive=torque.
     """
     p = parameters(preset, given)
+    if p.command == "torque" and p.drive == "motion":
+        raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
     if p.nose_length >= p.head_length or p.tail_length >= p.link_length:
         raise ModelError("eel: nose_length and tail_length must be shorter than their links")
     model = compile(describe(p))
@@ -207,7 +212,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:
     made = []
     for j, name in enumerate(model.joint_names):
-        if p.drive == "motion":
+        if p.command == "angle" or p.drive == "motion":
             made.append(Actuator(Channel(f"{name}.angle", "rad", lower=-1.5, upper=1.5), OFFSET, j))
         else:
             made.append(Actuator(Channel(f"{name}.torque", "N m", lower=-20.0, upper=20.0), TORQUE, j))

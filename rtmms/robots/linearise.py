@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmms.errors import ModelError
 from rtmms.fluids.ambient import SAMPLE
@@ -13,6 +14,7 @@ from rtmms.robots.tree_kernels import evaluate
 from rtmms.robots.tree_plant import TORQUE, Actuator, TreePlant
 from rtmms.spatial import Array, ad
 
+ComplexArray = npt.NDArray[np.complex128]
 STEP = 1e-30  # imag(f(x + i h)) / h: no difference is taken, so h may be as small as this and the error is rounding
 
 
@@ -93,21 +95,21 @@ class _Complex:
         self.work = tuple(np.asarray(array).astype(complex) for array in plant._work)
         self.ambient = np.zeros((len(plant.immersed.rows), SAMPLE), dtype=complex)
 
-    def _rate(self, vector: Array, torque: Array, target: Array, servo: Array) -> Array:
+    def _rate(self, vector: ComplexArray, torque: ComplexArray, target: ComplexArray, servo: ComplexArray) -> Array:
         plant = self.plant
         rate = np.zeros(12 + 2 * plant.model.n, dtype=complex)
         hold = (torque, target, servo, float(plant.law.bandwidth), plant.time)
         fluid = (*plant.immersed.arrays, plant._held, self.ambient)
         evaluate(plant._tree, plant._law, hold, fluid, self.work, vector, plant.time, 0.0, rate)
-        return rate.imag / STEP
+        slope: Array = rate.imag / STEP
+        return slope
 
-    def _copies(self) -> tuple[Array, Array, Array, Array]:
+    def _copies(self) -> list[ComplexArray]:
+        """State vector, torque, target, servo."""
         plant = self.plant
-        return tuple(  # type: ignore[return-value]
-            np.asarray(array).astype(complex) for array in (plant.vector, plant._torque, plant._target, plant._servo)
-        )
+        return [array.astype(complex) for array in (plant.vector, plant._torque, plant._target, plant._servo)]
 
-    def state(self, k: int, free: Array) -> Array:
+    def state(self, k: int, free: npt.NDArray[np.intp]) -> Array:
         """Derivative of the rate by error coordinate k."""
         vector, torque, target, servo = self._copies()
         n, m, h = self.plant.model.n, len(free), 1j * STEP

@@ -198,6 +198,17 @@ def test_commands_are_added_to_the_gait():
     assert plant.vector[k] == pytest.approx(0.2, abs=1e-9)
 
 
+def test_a_servo_takes_angles_too():
+    """drive=torque, command=angle: the servo's target; it gets there but for the sag."""
+    plant = eel.load(gait="none", drive="torque", command="angle", kp=200.0, kd=5.0)
+    assert plant.actuators[0].name == "yaw1.angle"
+    command = NONE.copy()
+    command[plant.model.joint("yaw3")] = 0.2
+    for _ in range(3000):
+        plant.step(command)
+    assert plant.vector[7 + plant.model.joint("yaw3")] == pytest.approx(0.2, abs=0.01)
+
+
 def test_mirror_gait_mirrors_the_path():
     a, b = eel.load(yaw_offset=0.02, dt=2e-3), eel.load(yaw_offset=-0.02, amplitude=0.06, dt=2e-3)
     b._law[0][0::3, 1:] *= -1.0
@@ -267,6 +278,7 @@ def test_as_a_plant():
         ({"tail_length": 0.2}, "tail_length must be shorter"),
         ({"dt": 0.0}, "dt must be > 0 s"),
         ({"preset": "papers"}, "unknown eel preset 'papers'; did you mean paper"),
+        ({"command": "torque"}, "command=torque needs drive=torque"),
         ({"method": "rk5"}, "method must be one of"),
     ],
 )
