@@ -188,7 +188,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     """The eel as a plant (entry point 'eel'). Parameters: see Eel; presets: 'paper', 'loop'.
 
     Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter;
-    with drive=torque it is the servo's target); `yaw1.torque` (N m, added to the servo about the gait) with drive=torque.
+    with drive=torque it is the servo's target); with drive=torque `yaw1.torque` (N m, added to the servo).
     """
     p = parameters(preset, given)
     if p.command == "torque" and p.drive == "motion":
