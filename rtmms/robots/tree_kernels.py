@@ -170,7 +170,8 @@ def implicit_step(
 ) -> None:
     """One step of order 1, or of order 2 by extrapolating one step against two half steps."""
     if order == 2:
-        y[:] = state
+        for m in range(state.shape[0]):
+            y[m] = state[m]
         implicit_euler(tree, law, hold, fluid, work, y, t, h, k[0])
         follow(tree, law, hold, y, t + h)
         implicit_euler(tree, law, hold, fluid, work, state, t, 0.5 * h, k[0])
@@ -211,7 +212,8 @@ def abam(
     """
     evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
     for i in range(3, 0, -1):
-        history[i, :] = history[i - 1]
+        for m in range(state.shape[0]):
+            history[i, m] = history[i - 1, m]
     f, n = history, tree[4].shape[0]
     plain_rate(state, k[0], f[0])
     if count < 3:
@@ -272,31 +274,66 @@ def finish_servo(target: Any, servo: Any, bandwidth: float, dt: float) -> None:
 
 
 @kernel
-def advance(
-    method: int, tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, h: float, substeps: int,
+def _finish(tree: Any, law: Any, hold: Any, state: Any, t: float) -> bool:
+    """Quaternion and imposed joints in order at a step's end; False where the state is no longer finite."""
+    normalise(state)
+    follow(tree, law, hold, state, t)
+    sound = True
+    for m in range(state.shape[0]):
+        sound = sound and np.isfinite(state[m])
+    return sound
+
+
+@kernel
+def advance_rk4(
+    order: int, tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, h: float, substeps: int,
     history: Any, counts: Any, monitor: Any, limit: float, k: Any, y: Any,
 ) -> int:  # fmt: skip
-    """`substeps` steps of h from time hold.start; method 0 rk4, 1 implicit, 2 implicit2, 3 abam.
+    """`substeps` steps of h from time hold.start; one function a method, so that only what is used is compiled.
 
-    counts   (1,) int64 steps since the history was empty
+    order    of the method;  history (5, 13 + 2 n) and counts (1,), steps since it was empty: of `abam`
     monitor  (3,) see `watch`;  limit  |lambda| h that the method bears
     Returns SOUND, or what went wrong.
     """
     for i in range(substeps):
         t = hold[4] + i * h
-        seen = 0.0
-        if method == 0:
-            seen = watch(monitor, rk4(tree, law, hold, fluid, work, state, t, h, k, y))
-        elif method == 3:
-            seen = watch(monitor, abam(tree, law, hold, fluid, work, state, t, h, history, counts[0], monitor, k, y))
-            counts[0] += 1
-        else:
-            implicit_step(tree, law, hold, fluid, work, state, t, h, method, k, y)
-        normalise(state)
-        follow(tree, law, hold, state, t + h)
+        seen = watch(monitor, rk4(tree, law, hold, fluid, work, state, t, h, k, y))
+        sound = _finish(tree, law, hold, state, t + h)
         if seen > limit:
             return UNSTABLE
-        for m in range(state.shape[0]):
-            if not np.isfinite(state[m]):
-                return NOT_FINITE
+        if not sound:
+            return NOT_FINITE
+    return SOUND
+
+
+@kernel
+def advance_abam(
+    order: int, tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, h: float, substeps: int,
+    history: Any, counts: Any, monitor: Any, limit: float, k: Any, y: Any,
+) -> int:  # fmt: skip
+    """As `advance_rk4`, by `abam`."""
+    for i in range(substeps):
+        t = hold[4] + i * h
+        ratio = abam(tree, law, hold, fluid, work, state, t, h, history, counts[0], monitor, k, y)
+        counts[0] += 1
+        seen = watch(monitor, ratio)
+        sound = _finish(tree, law, hold, state, t + h)
+        if seen > limit:
+            return UNSTABLE
+        if not sound:
+            return NOT_FINITE
+    return SOUND
+
+
+@kernel
+def advance_implicit(
+    order: int, tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, h: float, substeps: int,
+    history: Any, counts: Any, monitor: Any, limit: float, k: Any, y: Any,
+) -> int:  # fmt: skip
+    """As `advance_rk4`, by `implicit_step` of order 1 or 2."""
+    for i in range(substeps):
+        t = hold[4] + i * h
+        implicit_step(tree, law, hold, fluid, work, state, t, h, order, k, y)
+        if not _finish(tree, law, hold, state, t + h):
+            return NOT_FINITE
     return SOUND

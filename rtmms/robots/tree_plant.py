@@ -21,7 +21,9 @@ from rtmms.plant import Channel
 from rtmms.robots.tree_kernels import (
     NOT_FINITE,
     SOUND,
-    advance,
+    advance_abam,
+    advance_implicit,
+    advance_rk4,
     evaluate,
     finish_servo,
     follow,
@@ -32,6 +34,7 @@ from rtmms.spatial import Array
 _HEADER = struct.Struct("<8s32sdqq")
 _MAGIC = b"rtmmstr1"
 TORQUE, OFFSET, GAIN = 0, 1, 2
+ADVANCE = {"rk4": advance_rk4, "implicit": advance_implicit, "implicit2": advance_implicit, "abam": advance_abam}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,7 @@ class TreePlant:
         self._limit = METHODS[self.method].stability or np.inf
         self._counts = np.zeros(1, dtype=np.int64)
         self._k, self._y = np.zeros((4, 12 + 2 * n)), np.zeros(13 + 2 * n)
-        self._method = list(METHODS).index(self.method)
+        self._advance, self._order = ADVANCE[self.method], METHODS[self.method].order
         self.reset()
 
     def _channels(self) -> tuple[Channel, ...]:
@@ -188,8 +191,8 @@ class TreePlant:
         self._last[:] = self._memory
         self.commanded[:] = command
         hold = self._hold
-        status = advance(
-            self._method, self._tree, self._law, hold, self._fluid, self._work, self.vector, self.dt / self.substeps,
+        status = self._advance(
+            self._order, self._tree, self._law, hold, self._fluid, self._work, self.vector, self.dt / self.substeps,
             self.substeps, self._history, self._counts, self._monitor, self._limit, self._k, self._y,
         )  # fmt: skip
         if status != SOUND:
