@@ -15,10 +15,16 @@ from numba import njit
 
 Array = npt.NDArray[np.float64]
 
-OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
-kernel = njit(**OPTIONS, no_cfunc_wrapper=True)
+OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"contract"},
+    "nogil": True,
+    "no_cfunc_wrapper": True,
+}
+kernel = njit(**OPTIONS)
 """Module-level functions only (closures miss the cache). 'contract' fuses a*b + c; NaN guards stay."""
-scalar = njit(**OPTIONS, forceinline=True, no_cfunc_wrapper=True)
+scalar = njit(**{**OPTIONS, "forceinline": True})
 """Small functions of scalars, put in place by the compiler."""
 
 
