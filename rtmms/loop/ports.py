@@ -5,7 +5,7 @@ The loop knows no socket. The wire implements Exchange over ZeroMQ; the tests sc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -51,13 +51,15 @@ class Exchange(Protocol):
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        """State at t_step to every claimant, who has budget_ns to answer; deadline_ns on CLOCK_MONOTONIC, 0 for none."""
+        """State at t_step to every claimant, who has budget_ns to answer; deadline_ns on CLOCK_MONOTONIC. 0: none."""
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         """Take commands until every claimed actuator has its own for `step`, or the clock reads until_ns.
 
+        Called again for the same step it goes on: what is fresh stays so (lockstep waits in slices).
+
         command   (n_actuators,) holds the last good values; written in place, actuators without news keep theirs
-        until_ns  CLOCK_MONOTONIC; 0: take what is there, newest first come, and return at once (free mode)
+        until_ns  CLOCK_MONOTONIC; 0: take what is there, for whatever step it was meant, and return at once (free mode)
         Returns True when every claimed actuator is fresh (also when none is claimed).
         """
 
@@ -71,8 +73,38 @@ class Exchange(Protocol):
         """{'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]} for the final report."""
 
 
-class Observer(Protocol):
-    """Sees each finished step on the loop's thread: must neither block nor allocate what it keeps."""
+class Requests(Protocol):
+    """What peers asked of the plant, for an Exchange that carries requests (the loop looks for `requests` on it)."""
 
-    def after_step(self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied) -> None:
+    def requests(self) -> Iterable[Request]:
+        """The requests that `serve` or `collect` took in since the last call, oldest first; each is answered once."""
+
+    def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
+        """Answer one: ok with a result that msgpack can carry, or not ok with a text that says why."""
+
+
+class Request(Protocol):
+    """One request: op is reset, pause, resume, step, set, snapshot, restore or stop."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def args(self) -> Any: ...
+
+
+class Observer(Protocol):
+    """Sees finished steps on the loop's thread: must neither block nor allocate what it keeps."""
+
+    due: int
+    """The next step it wants to see the end of; the loop skips it, and the cost of observing, until then."""
+
+    def start(self, outputs: Mapping[str, Array]) -> None:
+        """The state before the first step."""
+
+    def clear(self) -> None:
+        """The plant was reset: forget what was kept."""
+
+    def after_step(
+        self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
+    ) -> None:
         """outputs at t = time (the end of `step`); command was held over it."""

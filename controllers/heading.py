@@ -1,0 +1,89 @@
+"""Turns the manta to a heading and holds it, by a difference of phase and amplitude between its fins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan2, exp, inf, pi, radians
+
+import rtmms
+from controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
+
+_PER_RAD = 3.0
+_PER_RAD_S = 3.0
+_LAG_S = 0.3
+_PHASE_SHARE = 1.0
+_AMPLITUDE_SHARE = 0.25
+
+
+def yaw(quaternion: Sequence[float]) -> float:
+    """Heading of body x in the world's horizontal plane, rad, counted to the left from world x.
+
+    quaternion  (w, x, y, z), body to world
+    """
+    w, x, y, z = quaternion
+    return atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+
+
+def wrapped(angle: float) -> float:
+    """The same angle within (-pi, pi]."""
+    return -((-angle + pi) % (2.0 * pi) - pi)
+
+
+@dataclass
+class Heading(rtmms.Controller):
+    """A proportional-derivative law from the heading's error to the fins' difference.
+
+    heading_deg    to turn to, in the world, counted to the left from world x
+    amplitude_deg, frequency_hz, phase_deg, ramp_s   of the straight gait, as in `gait`
+
+    The stronger fin is the outer one: a stronger left fin turns right. The inner fin loses phase, and with it thrust;
+    a little amplitude goes from the inner to the outer fin, which keeps the mean, and so the speed.
+    """
+
+    heading_deg: float = 0.0
+    amplitude_deg: float = 40.0
+    frequency_hz: float = 0.6
+    phase_deg: float = 40.0
+    ramp_s: float = 1.0
+
+    claim = ("left.front", "left.back", "right.front", "right.back")
+    outputs = ("quaternion", "angular_velocity")
+
+    def __post_init__(self) -> None:
+        self._heading = radians(checked("heading", "heading_deg", self.heading_deg, -360.0, 360.0))
+        self._amplitude = radians(checked("heading", "amplitude_deg", self.amplitude_deg, 0.0, 70.0))
+        self._omega = 2.0 * pi * checked("heading", "frequency_hz", self.frequency_hz, 0.0, 50.0)
+        self._phase = radians(checked("heading", "phase_deg", self.phase_deg, -180.0, 180.0))
+        self._strength = SoftStart(checked("heading", "ramp_s", self.ramp_s, 0.0, inf))
+        self._ratio = rod_ratio({})
+        self._turn = self._before = 0.0
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Take the rods' lengths from the plant, and see that its rods can do the strongest stroke."""
+        self._ratio = rod_ratio(plant.parameters)
+        strongest = self._amplitude * (1.0 + _AMPLITUDE_SHARE)
+        for side in ("left", "right"):
+            within_limits("heading", plant, side, front_amplitude(strongest, self._ratio), strongest)
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        """Rod angles in rad at state.time."""
+        turn = self._steer(state)
+        strength = self._strength(state.time)
+        command = {}
+        for side, outer in (("left", -turn), ("right", turn)):  # > 0: to the left, the right fin is the outer one
+            amplitude = self._amplitude * (1.0 + _AMPLITUDE_SHARE * outer)
+            phase = self._phase * (1.0 + _PHASE_SHARE * min(outer, 0.0))
+            front, back = rod_angles(self._omega * state.time, amplitude, phase, 0.0, self._ratio, strength)
+            command[f"{side}.front"], command[f"{side}.back"] = front, back
+        return command
+
+    def _steer(self, state: rtmms.State) -> float:
+        """How hard to turn, from -1 (right) to 1 (left), smoothed so that no rod jumps."""
+        error = wrapped(self._heading - yaw(state.outputs["quaternion"]))
+        rate = state.outputs["angular_velocity"][2]  # about body z: the manta flies nearly level
+        wanted = max(-1.0, min(1.0, _PER_RAD * error - _PER_RAD_S * rate))
+        lapse = max(0.0, state.time - self._before)
+        self._before = state.time
+        self._turn += (wanted - self._turn) * (1.0 - exp(-lapse / _LAG_S))
+        return self._turn

@@ -1,0 +1,87 @@
+"""The angles of a fin's two driving rods: one sine each, of one frequency, the front rod ahead by the phase.
+
+    alpha1 = A1 sin(w t + phi) + delta      front
+    alpha2 = A2 sin(w t)       + delta      back
+    sin A1 = r2 sin A2 / r1                 the ends of both rods reach the same height (Qu 2024, section 5)
+
+A leading front rod (phi > 0) drives forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import asin, isfinite, pi, radians, sin
+from typing import Any
+
+import rtmms
+
+FRONT_LENGTH_M = 0.215
+BACK_LENGTH_M = 0.185
+
+
+def rod_ratio(parameters: Mapping[str, Any]) -> float:
+    """r2 / r1 from what the plant tells of itself (front_rod_m, back_rod_m), from the defaults where it does not."""
+    front = parameters.get("front_rod_m", FRONT_LENGTH_M)
+    back = parameters.get("back_rod_m", BACK_LENGTH_M)
+    return float(back) / float(front)
+
+
+def front_amplitude(back: float, ratio: float) -> float:
+    """A1 in rad from A2 in rad by the rule of equal height; ratio is r2 / r1. ModelError where there is none."""
+    height = ratio * sin(back)
+    if height > 1.0:
+        raise rtmms.ModelError(
+            f"gait: the front rod is too short to reach as high as the back rod at {back * 180 / pi:.3g} deg"
+        )
+    return asin(height)
+
+
+def rod_angles(
+    cycle: float, amplitude: float, phase: float, bias: float, ratio: float, strength: float = 1.0
+) -> tuple[float, float]:
+    """(front, back) in rad.
+
+    cycle      w t, rad
+    amplitude, phase, bias   A2, phi, delta, rad
+    strength   0 to 1, on amplitude and bias: the soft start
+    """
+    front = front_amplitude(amplitude, ratio) * sin(cycle + phase) + bias  # alpha1
+    back = amplitude * sin(cycle) + bias  # alpha2
+    return strength * front, strength * back
+
+
+class SoftStart:
+    """Rises from 0 to 1 within ramp_s of the first state, with zero rate and acceleration at both ends."""
+
+    def __init__(self, ramp_s: float) -> None:
+        self.ramp_s = ramp_s
+        self._from: float | None = None
+
+    def __call__(self, time: float) -> float:
+        if self._from is None or time < self._from:  # the first state, or the first after a reset
+            self._from = time
+        if self.ramp_s <= 0.0 or time >= self._from + self.ramp_s:
+            return 1.0
+        x = (time - self._from) / self.ramp_s
+        return x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
+def checked(controller: str, name: str, value: float, lower: float, upper: float) -> float:
+    """The value; ModelError naming the parameter if it is not a number within the limits."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not isfinite(value) or not lower <= value <= upper:
+        expected = f"a number from {lower:g} to {upper:g}" if isfinite(upper) else f"a number >= {lower:g}"
+        raise rtmms.ModelError(f"controller '{controller}': {name}: expected {expected}, got {value!r}")
+    return float(value)
+
+
+def within_limits(controller: str, plant: rtmms.PlantInfo, side: str, front: float, back: float) -> None:
+    """ModelError if a rod's largest angle (rad, bias included) is beyond what the plant's rod can do."""
+    for rod, angle in (("front", front), ("back", back)):
+        channel = plant.actuator(f"{side}.{rod}")
+        limits = [abs(limit) for limit in (channel.lower, channel.upper) if limit is not None]
+        if limits and angle > min(limits) + 1e-9:
+            raise rtmms.ModelError(
+                f"controller '{controller}': {channel.name} would move to {angle / radians(1):.3g} deg, "
+                f"beyond its limit of {min(limits) / radians(1):.3g} deg"
+            )

@@ -1,0 +1,74 @@
+"""`rtmms control`: run a controller against a plant that is there, or is about to be."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import traceback
+
+import click
+
+from rtmms.errors import ModelError, RtmmsError
+from rtmms.wire.client import GONE
+from rtmms.wire.controller import run_controller
+from rtmms.wire.endpoints import EXCHANGE
+from rtmms.wire.errors import EndpointError
+from rtmms.wire.plugins import build, loaded_elsewhere, split_spec
+
+CHILD = "RTMMS_CHILD"
+"""Set to 1 by `rtmms run` in the processes it starts: Ctrl-C is its affair, and it may compile before it answers."""
+
+_WAIT_S = 5.0
+_CHILD_WAIT_S = 120.0
+
+
+@click.command("control")
+@click.argument("spec", metavar="NAME[:key=value,...]")
+@click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of the plant.")
+@click.option(
+    "--name", "peer", default=None, help="Name under which the plant lists it; the controller's own if not given."
+)
+@click.option("--timeout", "timeout_s", type=float, default=None, help="Seconds to wait for the plant (5).")
+def control(spec: str, exchange: str, peer: str | None, timeout_s: float | None) -> None:
+    """Drive a running plant with a controller, until the plant ends."""
+    child = os.environ.get(CHILD) == "1"
+    if child:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if timeout_s is None:
+        timeout_s = _CHILD_WAIT_S if child else _WAIT_S
+    try:
+        reason = _drive(spec, exchange, peer, timeout_s)
+    except (EndpointError, ModelError) as fault:
+        _say(str(fault))
+        raise SystemExit(2) from None
+    except RtmmsError as fault:
+        _say(f"controller '{spec}': {fault}")
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    except Exception as fault:  # whatever a user's controller does wrong, they need to see where
+        traceback.print_exc()
+        _say(f"controller '{spec}' failed: {type(fault).__name__}: {fault}")
+        raise SystemExit(1) from None
+    if not child or reason == GONE:
+        _say(f"controller '{spec}': {reason}")
+    raise SystemExit(1 if reason == GONE else 0)
+
+
+def _drive(spec: str, exchange: str, peer: str | None, timeout_s: float) -> str:
+    name, _ = split_spec(spec)
+    controller = build(spec)
+    elsewhere = loaded_elsewhere(name)
+    if elsewhere:
+        _say(f"controller '{name}' {elsewhere}")
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
+    return run_controller(
+        controller, exchange, name=peer or name, timeout_s=timeout_s, tell=lambda text: _say(f"refused: {text}")
+    )
+
+
+def _say(text: str) -> None:
+    print(f"rtmms control: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,184 @@
+"""The live display: a process of its own that reads the run's board and its children's words.
+
+It writes to standard error: on a terminal two lines are redrawn, elsewhere a plain line comes every five seconds. The
+plant's process never waits for it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rtmms.cli.board import Board
+from rtmms.cli.children import settle
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+REFRESH_S = 0.1
+PLAIN_EVERY_S = 5.0
+LONGEST_LINE = 400
+
+
+def speed(outputs: Mapping[str, Any]) -> float | None:
+    """m/s along body x, where the plant has a velocity; else None."""
+    found = outputs.get("velocity")
+    return float(found[0]) if isinstance(found, list) and len(found) == 3 else None
+
+
+def depth(outputs: Mapping[str, Any]) -> float | None:
+    """m below the start of the world frame (z up); else None."""
+    found = outputs.get("position")
+    return -float(found[2]) if isinstance(found, list) and len(found) == 3 else None
+
+
+def heading(outputs: Mapping[str, Any]) -> float | None:
+    """deg, yaw from the quaternion w, x, y, z; else None."""
+    found = outputs.get("quaternion")
+    if not isinstance(found, list) or len(found) != 4:
+        return None
+    w, x, y, z = found
+    return math.degrees(math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+
+
+Facts = list[tuple[str, str]]
+
+
+def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
+    """(label, value) pairs for what is known: of the robot, and of the loop."""
+    outputs = content.get("outputs", {})
+    duration = content.get("duration_s")
+    time_s = f"{content.get('time_s', 0.0):.1f}" + (f" / {duration:g} s" if duration is not None else " s")
+    robot: Facts = [("time", time_s)]
+    for label, found, form in (
+        ("speed", speed(outputs), "{:.3f} m/s"), ("depth", depth(outputs), "{:.2f} m"),
+        ("heading", heading(outputs), "{:.0f} deg"),
+    ):  # fmt: skip
+        if found is not None:
+            robot.append((label, form.format(found)))
+    loop: Facts = [("misses", str(content.get("misses", 0))), ("overruns", str(content.get("overruns", 0)))]
+    if content.get("exchange_p99_us") is not None:
+        loop.append(("exchange p99", f"{content['exchange_p99_us']:.0f} us"))
+    if content.get("real_time_factor") is not None:
+        loop.append(("real time x", f"{content['real_time_factor']:.3g}"))
+    return robot, loop
+
+
+class Words:
+    """What the children write, line by line."""
+
+    def __init__(self, files: Mapping[str, int]) -> None:
+        self.files, self.read = dict(files), dict.fromkeys(files, 0)
+
+    def new_lines(self) -> list[str]:
+        """Whole lines since the last call, each with its author's name."""
+        lines: list[str] = []
+        for name, descriptor in self.files.items():
+            text = os.pread(descriptor, 1 << 16, self.read[name])
+            whole = text[: text.rfind(b"\n") + 1] if len(text) < 1 << 16 else text
+            self.read[name] += len(whole)
+            lines += [f"{name}: {line[:LONGEST_LINE]}" for line in whole.decode(errors="replace").splitlines() if line]
+        return lines
+
+
+class Plain:
+    """Lines for a log file."""
+
+    def __init__(self) -> None:
+        self.shown_s, self.phase = -PLAIN_EVERY_S, ""
+
+    def say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
+        phase = (content or {}).get("phase", "starting")
+        new_phase = phase != self.phase and phase not in ("starting", "done")
+        if phase == "done" or (not new_phase and now_s - self.shown_s < PLAIN_EVERY_S):
+            return
+        self.shown_s, self.phase = now_s, phase
+        if content is not None and phase == "running":
+            robot, loop = facts(content)
+            self.say("  ".join(f"{label} {text}" for label, text in robot + loop))
+        elif new_phase:
+            self.say(f"{phase} ...")
+
+    def close(self) -> None: ...
+
+
+class Terminal:
+    """A line for each phase of the start, when the plant may say something of its own; then two lines, redrawn."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.console, self.phase = Console(stderr=True), ""
+        self.live: Live | None = None
+
+    def say(self, line: str) -> None:
+        from rich.text import Text
+
+        self.console.print(Text(line))
+
+    def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
+        phase = (content or {}).get("phase", "")
+        if content is not None and phase == "running":
+            self._redraw(content)
+        elif phase not in ("", "done", "starting", self.phase):
+            self.close()
+            self.say(f"{phase} ...")
+        self.phase = phase
+
+    def _redraw(self, content: Mapping[str, Any]) -> None:
+        from rich.live import Live
+        from rich.text import Text
+
+        if self.live is None:
+            self.live = Live(console=self.console, auto_refresh=False, transient=True)
+            self.live.start()
+        line = Text(no_wrap=True, overflow="ellipsis")
+        for number, pairs in enumerate(facts(content)):
+            line.append("\n" * number)
+            for label, text in pairs:
+                line.append(f"{label} ", style="dim").append(f"{text}   ", style="bold")
+        self.live.update(line, refresh=True)
+
+    def close(self) -> None:
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
+
+
+def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> None:
+    """Show what stands on the board until it says that the run is done, or until the run is gone."""
+    begun, parent, told = time.monotonic(), os.getppid(), 0
+    while os.getppid() == parent:
+        content = board.read()
+        for line in words.new_lines():
+            screen.say(line)
+        messages = (content or {}).get("messages", [])
+        for line in messages[told:]:
+            screen.say(line)
+        told = max(told, len(messages))
+        screen.show(content, time.monotonic() - begun)
+        if content is not None and content.get("phase") == "done":
+            break
+        time.sleep(REFRESH_S)
+    for line in words.new_lines():
+        screen.say(line)
+    screen.close()
+
+
+def main(arguments: list[str]) -> None:
+    """python -m rtmms.cli.display BOARD_FD [NAME=FD ...]"""
+    settle()
+    files = {name: int(descriptor) for name, _, descriptor in (word.rpartition("=") for word in arguments[1:])}
+    screen = Terminal() if sys.stderr.isatty() else Plain()
+    show_until_done(Board(int(arguments[0])), Words(files), screen)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

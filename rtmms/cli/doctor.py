@@ -1,0 +1,157 @@
+"""rtmms doctor: what this machine offers a real-time run, and what to do about what it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import urlparse
+
+import click
+
+PACKAGES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "hdrhistogram")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. state: good, note (works, could be better) or bad; advice '' when good."""
+
+    topic: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def doctor(as_json: bool) -> int:
+    """Look at this machine: versions, plug-ins, ports, compiler cache, real-time set-up. Exit 1 if something is bad."""
+    findings = [*_software(), *_plugins(), *_ports(), _cache(), *_machine(), *_real_time()]
+    status = int(any(finding.state == "bad" for finding in findings))
+    if as_json:
+        click.echo(json.dumps({"ok": status == 0, "findings": [asdict(finding) for finding in findings]}))
+        return status
+    for finding in findings:
+        mark = {"good": "  ", "note": "- ", "bad": "! "}[finding.state]
+        click.echo(f"{mark}{finding.topic:<22} {finding.found}")
+        if finding.advice:
+            click.echo(f"{'':<25}{finding.advice}")
+    return status
+
+
+def _software() -> list[Finding]:
+    import zmq
+
+    import rtmms
+
+    system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    found = [Finding("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
+             Finding("python", "good", system)]  # fmt: skip
+    for package in PACKAGES:
+        try:
+            found.append(Finding(package, "good", version(package)))
+        except PackageNotFoundError:
+            found.append(Finding(package, "bad", "not installed", f"pip install {package}"))
+    found.append(Finding("libzmq", "good", f"{zmq.zmq_version()}, curve {'yes' if zmq.has('curve') else 'no'}"))
+    return found
+
+
+def _plugins() -> list[Finding]:
+    """A folder of the user's own that hides one of ours is the commonest surprise."""
+    from rtmms.cli.words import plugins
+    from rtmms.errors import ModelError
+    from rtmms.wire.plugins import load_controller, loaded_elsewhere
+
+    found = [Finding("robots", "good", ", ".join(sorted(plugins("rtmms.plants"))) or "none")]
+    for name in sorted(plugins("rtmms.controllers")):
+        try:
+            load_controller(name)
+        except ModelError as error:
+            found.append(Finding(f"controller {name}", "bad", str(error), "reinstall it, or take its name away"))
+            continue
+        elsewhere = loaded_elsewhere(name)
+        found.append(Finding(f"controller {name}", "note" if elsewhere else "good", elsewhere or "loads"))
+    return found
+
+
+def _ports() -> list[Finding]:
+    from rtmms.wire.endpoints import DEFAULTS
+
+    found = []
+    for role, endpoint in DEFAULTS.items():
+        where = urlparse(endpoint)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((where.hostname, where.port))
+                found.append(Finding(f"port {where.port}", "good", f"free ({role})"))
+            except OSError as error:
+                advice = "a run takes another one and prints it"
+                found.append(Finding(f"port {where.port}", "note", f"{role}: {error.strerror}", advice))
+    return found
+
+
+def _cache() -> Finding:
+    """Where compiled steps are kept; without it every start compiles."""
+    import rtmms
+
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    place = Path(given) if given else Path(rtmms.__file__).parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return Finding("compiler cache", "good", f"{place} can be written")
+    except OSError as error:
+        advice = "numba falls back to a cache of the user's; set NUMBA_CACHE_DIR to choose one"
+        return Finding("compiler cache", "note", f"{place}: {error.strerror}", advice)
+
+
+def _machine() -> list[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    found = [Finding("cores", "good" if cores > 1 else "note", str(cores),
+                     "" if cores > 1 else "the plant and its controllers share one core")]  # fmt: skip
+    if sys.platform != "linux":
+        return [*found, Finding("system", "note", sys.platform, "real time is set up on Linux only; all modes run")]
+    preempt = next((word for word in platform.version().split() if word.startswith("PREEMPT")), "no preemption")
+    best = preempt == "PREEMPT_RT"
+    found.append(Finding("kernel", "good" if best else "note", f"{platform.release()} {preempt}",
+                         "" if best else "a PREEMPT_RT kernel has shorter worst cases"))  # fmt: skip
+    clock = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    slow = clock in ("hpet", "acpi_pm")
+    found.append(Finding("clock source", "note" if slow else "good", clock or "unknown",
+                         "reading it costs microseconds; tsc is better" if slow else ""))  # fmt: skip
+    governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    if governor:
+        lazy = governor != "performance"
+        found.append(Finding("frequency governor", "note" if lazy else "good", governor,
+                             "cpupower frequency-set -g performance" if lazy else ""))  # fmt: skip
+    return found
+
+
+def _real_time() -> list[Finding]:
+    """The set-up of a run, tried on this process and taken back."""
+    from rtmms.loop.realtime import AUTO_PRIORITY, finish, prepare
+
+    ready = prepare(AUTO_PRIORITY)
+    finish(ready)
+    found = [Finding("real-time set-up", "note", text.partition(";")[0], text.partition(";")[2].strip())
+             for text in ready.failed]  # fmt: skip
+    done = [f"{ready.scheduler} {ready.priority}" if ready.priority else "", "memory locked" * ready.memory_locked,
+            "timer slack 1 ns" * (ready.timer_slack_ns is not None),
+            "no deep sleep" * (ready.dma_latency_us is not None)]  # fmt: skip
+    ready.close()
+    if any(done):
+        found.insert(0, Finding("real-time set-up", "good", ", ".join(one for one in done if one)))
+    return found
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,141 @@
+"""The final report of a run: one object, printed as JSON or as a table."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import rtmms
+
+if TYPE_CHECKING:
+    from rtmms.cli.plan import Plan
+    from rtmms.loop.loop import Outcome
+    from rtmms.loop.statistics import Statistics
+    from rtmms.plant import Plant
+
+PARTS = ("wake", "exchange", "plant", "slack")
+QUANTILES = ("p50", "p99", "p999", "max")
+
+
+def blank(plan: Plan) -> dict[str, Any]:
+    """The report of a run that did not begin: everything that is not known is None."""
+    return {
+        "robot": plan.robot, "mode": plan.mode, "dt": plan.dt, "rate": plan.rate, "steps": 0, "simulated_s": 0.0,
+        "wall_s": None, "real_time_factor": None, "coupling": plan.coupling, "seed": plan.seed,
+        "version": rtmms.__version__, "ended": None,
+        "exchange": {"commands_applied": 0, "misses": 0, "unclaimed": 0, "reused": 0, "max_consecutive_misses": 0,
+                     "late": 0, "rejected": {}, "peers": []},
+        "schedule": {"period_us": None, "deadline_us": None, "overruns": 0, "skipped": 0,
+                     "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "blame": {}},
+        "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
+        "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
+        "final": {}, "summary": {},
+    }  # fmt: skip
+
+
+def add_plant(report: dict[str, Any], plant: Plant) -> None:
+    """What the plant itself says: its dt and coupling."""
+    report["dt"] = plant.dt
+    coupling = getattr(plant, "coupling", report["coupling"])
+    report["coupling"] = coupling if isinstance(coupling, str) else report["coupling"]
+
+
+def add_outcome(report: dict[str, Any], outcome: Outcome, statistics: Statistics, exchange: Mapping[str, Any]) -> None:
+    """How the run went."""
+    factor = outcome.simulated_s / outcome.wall_s if outcome.wall_s > 0 else None
+    report.update(
+        steps=outcome.steps, simulated_s=outcome.simulated_s, wall_s=outcome.wall_s, real_time_factor=factor,
+        ended=outcome.ended, final={name: value.tolist() for name, value in outcome.final.items()},
+    )  # fmt: skip
+    report["exchange"] = {
+        "commands_applied": statistics.applied, "misses": statistics.misses, "unclaimed": statistics.unclaimed,
+        "reused": statistics.reused, "max_consecutive_misses": statistics.max_consecutive,
+        "late": exchange.get("late", 0), "rejected": dict(exchange.get("rejected", {})),
+        "peers": list(exchange.get("peers", [])),
+    }  # fmt: skip
+    report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
+    report["timing_us"] = statistics.timing_us()
+
+
+def plain(value: Any) -> Any:
+    """JSON's own types; what is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy's arrays and scalars
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return str(value)
+
+
+def as_json(report: Mapping[str, Any]) -> str:
+    """The one object, on one line for a pipe to read."""
+    return json.dumps(plain(report), allow_nan=False)
+
+
+def as_table(report: Mapping[str, Any]) -> str:
+    """The same facts for a person."""
+    exchange, schedule, realtime = report["exchange"], report["schedule"], report["realtime"]
+    blocks = [
+        [
+            ("robot", f"{report['robot']}, {report['mode']}, dt {_number(report['dt'])} s, "
+                      f"coupling {report['coupling'] or 'none'}, seed {report['seed']}"),
+            ("ended", report["ended"] or "did not begin"),
+            ("simulated", f"{_number(report['simulated_s'])} s in {_number(report['wall_s'])} s "
+                          f"({_number(report['real_time_factor'])} x real time), {report['steps']} steps"),
+        ],
+        [
+            ("commands", f"{exchange['commands_applied']} steps applied, {exchange['misses']} missed "
+                         f"(at most {exchange['max_consecutive_misses']} in a row), {exchange['unclaimed']} unclaimed"
+                         + (f", {exchange['reused']} reused" if exchange["reused"] else "")),
+            ("late, rejected", f"{exchange['late']}, {sum(exchange['rejected'].values())}"
+                               + "".join(f"; {reason} {count}" for reason, count in exchange["rejected"].items())),
+            ("peers", ", ".join(peer.get("name", "?") for peer in exchange["peers"]) or "none"),
+            ("schedule", f"period {_number(schedule['period_us'])} us, deadline {_number(schedule['deadline_us'])} us, "
+                         f"{schedule['overruns']} overruns, {schedule['skipped']} periods skipped "
+                         f"(policies {schedule['policy']['miss']}, {schedule['policy']['overrun']})"),
+            ("scheduler", f"{realtime['scheduler']} {realtime['priority']}, memory "
+                          f"{'locked' if realtime['memory_locked'] else 'not locked'}, cores {realtime['affinity']}"),
+            *[("  not set up", text) for text in realtime["failed"]],
+        ],
+    ]  # fmt: skip
+    lines = [line for block in blocks for line in (*_rows(block), "")]
+    lines += _timings(report["timing_us"])
+    if report["summary"]:
+        lines += ["", *_rows([(name, _number(value)) for name, value in report["summary"].items()])]
+    small = [(n, _array(v)) for n, v in report["final"].items() if not isinstance(v, list) or len(v) <= 4]
+    small = [(name, text) for name, text in small if text]
+    if small:
+        lines += ["", "at the end", *_rows([(f"  {name}", text) for name, text in small])]
+    return "\n".join(lines)
+
+
+def _rows(rows: list[tuple[str, str]]) -> list[str]:
+    width = max(16, *(len(name) for name, _ in rows)) if rows else 16
+    return [f"{name:<{width}}  {text}" for name, text in rows]
+
+
+def _timings(timing: Mapping[str, Mapping[str, float | None]]) -> list[str]:
+    known = [part for part in PARTS if timing[part]["p50"] is not None]
+    if not known:
+        return []
+    head = f"{'us':<16}" + "".join(f"{name:>10}" for name in QUANTILES)
+    return [head, *(f"{part:<16}" + "".join(f"{timing[part][q]:>10.1f}" for q in QUANTILES) for part in known)]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
+
+
+def _array(value: Any) -> str:
+    if not isinstance(value, list):
+        return _number(value)
+    if any(isinstance(item, list) for item in value):
+        return ""
+    return "  ".join(f"{item:.4g}" for item in value)

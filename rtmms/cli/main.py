@@ -1,0 +1,90 @@
+"""The command `rtmms`: finds the command asked for, loads that one alone, and turns faults into exit statuses.
+
+0 done; 1 the run failed; 2 the words were wrong. Neither of the latter shows a traceback.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+
+COMMANDS = {
+    "run": "rtmms.cli.run:run",
+    "serve": "rtmms.cli.serve:serve",
+    "control": "rtmms.cli.control:control",
+    "list": "rtmms.cli.list:list_",
+    "replay": "rtmms.cli.replay:replay",
+    "reproduce": "rtmms.cli.reproduce:reproduce",
+    "bench": "rtmms.cli.bench:bench",
+    "doctor": "rtmms.cli.doctor:doctor",
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are loaded when they are named: `rtmms control` must not pay for `rtmms run`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(str(UnknownNameError("command", args[0], COMMANDS)))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="rtmms", prog_name="rtmms")
+def rtmms() -> None:
+    """Real-time mobile multibody systems: robots with soft appendages, simulated on a deadline."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point. Always ends by SystemExit."""
+    if "RTMMS_PARENT" in os.environ:
+        from rtmms.cli.children import settle
+
+        settle()
+    status = _status(arguments)
+    gc.freeze()  # there is nothing left to collect for: the interpreter's last collection would take 0.2 s after numba
+    sys.exit(status)
+
+
+def _status(arguments: list[str] | None) -> int:
+    try:
+        result = rtmms.main(args=arguments, prog_name="rtmms", standalone_mode=False)
+    except click.ClickException as fault:
+        fault.show()
+        return fault.exit_code
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return 0
+    except ModelError as fault:
+        click.echo(f"rtmms: {fault}", err=True)
+        return 2
+    except RtmmsError as fault:
+        click.echo(f"rtmms: {fault}", err=True)
+        return 1
+    except BrokenPipeError:  # the reader of our standard output has gone, as with `| head`
+        sys.stderr.close()
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What a command line asks of a run, as data, and the options that `run` and `serve` share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtmms.cli.words import Near, Number, options, plugin, settings
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.names import MISS, MODES, OVERRUN
+from rtmms.plant import robots
+
+COUPLINGS = ("sequential", "iterated", "monolithic")
+DEFAULT_CONTROLLERS = {"manta": ("gait",)}
+"""What drives a robot when nothing else is asked for."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run. Times in s; None: the robot's own, the default, or unlimited (duration)."""
+
+    robot: str
+    controllers: tuple[str, ...] = ()
+    mode: str = "realtime"
+    rate: float = 1.0
+    dt: float | None = None
+    duration: float | None = None
+    deadline: float | None = None
+    on_miss: str = "hold"
+    on_overrun: str = "skip"
+    coupling: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    seed: int = 0
+    priority: str = "auto"
+    exchange: str | None = None
+    step: str | None = None
+    telemetry: str | None = None
+    figure: Path | None = None
+    trace: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
+    wait_for_claim: bool = False
+
+    def load_parameters(self) -> dict[str, Any]:
+        """Keywords for rtmms.load beside dt and preset. A coupling goes along only if it was asked for: not every
+        robot has one."""
+        if self.coupling is None:
+            return dict(self.parameters)
+        return {**self.parameters, "coupling": self.coupling}
+
+
+def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None = ()) -> Plan:
+    """Check what can be checked before anything is started; RtmmsError or click.UsageError for what is wrong.
+
+    words        the options by name, as click read them
+    controllers  () for none; None for the robot's default
+    """
+    known = robots()
+    if robot not in known:
+        raise UnknownNameError("robot", robot, known)
+    if controllers is None:
+        controllers = DEFAULT_CONTROLLERS.get(robot, ())
+    for word in controllers:
+        plugin("rtmms.controllers", "controller", word)
+    parameters = settings(words.pop("set_", ()))
+    for key in ("dt", "preset", "coupling"):
+        if key in parameters:
+            raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
+    if words.get("priority") is not None:
+        from rtmms.loop.realtime import parse_priority
+
+        parse_priority(words["priority"])
+    for option in ("figure", "trace"):
+        path = words.get(option)
+        if path is not None and not path.parent.is_dir():
+            raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
+    return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
+
+
+simulation = options(
+    click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
+    click.option("--rate", type=Number(""), default=1.0, help="Simulated over wall time in realtime (default 1)."),
+    click.option("--dt", type=Number("s"), help="Step; default the robot's own."),
+    click.option("--deadline", type=Number("s"), help="Time within a step by which commands must be in hand."),
+    click.option("--on-miss", type=Near("miss policy", MISS), default="hold", help="Stands in for a missing command."),
+    click.option("--on-overrun", type=Near("overrun policy", OVERRUN), default="skip",
+                 help="What the schedule does when a step took longer than its period."),
+    click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step."),
+    click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."),
+    click.option("--preset", metavar="NAME", help="A named set of parameters of the robot."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
+    click.option("--priority", default="auto", metavar="auto|off|N",
+                 help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
+    click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
+    click.option("--quiet", is_flag=True, help="No progress on standard error."),
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""rtmms reproduce: a paper's figures and numbers again, beside ours."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from rtmms.cli.words import Near
+
+PAPERS = {"qu2024": "rtmms.report.qu2024"}
+"""Papers by name; each module has main(out: Path | None, as_json: bool) -> int | None."""
+
+
+@click.command()
+@click.argument("paper", type=Near("paper", PAPERS))
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Where figures and tables go.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def reproduce(paper: str, out: Path | None, as_json: bool) -> int:
+    """Compute the figures and numbers of PAPER again and print them beside the paper's."""
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    status: int | None = import_module(PAPERS[paper]).main(out, as_json)
+    return status or 0

@@ -1,0 +1,102 @@
+"""The words of the command line: values typed by a person, checked where they are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import click
+
+from rtmms.errors import ModelError, UnknownNameError
+
+
+class Near(click.ParamType):
+    """One of some names; anything else is refused with the near misses."""
+
+    name = "name"
+
+    def __init__(self, kind: str, known: Iterable[str]) -> None:
+        self.kind, self.known = kind, tuple(known)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.known:
+            self.fail(str(UnknownNameError(self.kind, str(value), self.known)), param, ctx)
+        return str(value)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "|".join(self.known)
+
+
+class Number(click.ParamType):
+    """A finite number, > 0 unless `zero` is allowed."""
+
+    name = "number"
+
+    def __init__(self, unit: str, *, zero: bool = False) -> None:
+        self.unit, self.zero = unit, zero
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number) or number < 0 or (number == 0 and not self.zero):
+            expected = ">= 0" if self.zero else "> 0"
+            self.fail(f"expected a number {expected}{' ' if self.unit else ''}{self.unit}, got '{value}'", param, ctx)
+        return number
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return (self.unit or "number").upper()
+
+
+def value(text: str) -> bool | int | float | str:
+    """'true' and 'false', whole numbers, numbers, else the text itself; what it may be, the model says."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """['key=value', ...] -> {key: value}; ModelError for a pair without a key or '=', or a key named twice."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        key = key.strip()
+        if not equals or not key or not text:
+            raise ModelError(f"--set {pair}: expected key=value")
+        if key in found:
+            raise ModelError(f"--set {pair}: '{key}' is set twice")
+        found[key] = value(text.strip())
+    return found
+
+
+def plugin(group: str, kind: str, word: str) -> tuple[str, str]:
+    """'NAME[:key=value,...]' -> (name, word), the name checked against the entry points of the group."""
+    name = word.partition(":")[0]
+    known = plugins(group)
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
+    return name, word
+
+
+def plugins(group: str) -> Mapping[str, EntryPoint]:
+    """The entry points of a group by name."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one decorator, in the order given."""
+
+    def decorate(command: Any) -> Any:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate

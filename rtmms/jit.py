@@ -1,0 +1,117 @@
+"""Compiling kernels: one set of options, a cache that cannot go stale, and progress while it is being filled.
+
+numba's own cache looks only at the file of the function itself, so that a change in a kernel it calls would be missed.
+Ours is a folder named after all sources that kernels are made of; folders of sources that are gone are swept away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+LAYERS = ("model", "dynamics", "fluids", "integrators", "coupling", "robots")
+"""Folders with kernels, or with constants that kernels are compiled with."""
+
+KEPT = 4
+"""Cache folders of other sources (branches, versions, environments) that are left in place."""
+
+
+def _fingerprint() -> str:
+    """Sources of the package by path, size and time, and what compiled code depends on besides."""
+    import llvmlite
+    import numba
+
+    root = Path(__file__).parent
+    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {root}".encode())
+    sources = [root / "jit.py", root / "spatial.py"]
+    for layer in LAYERS:
+        sources += sorted((root / layer).rglob("*.py"))
+    for path in sources:
+        if not path.exists():
+            continue
+        stat = path.stat()
+        digest.update(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _use_cache() -> None:
+    """Point numba at the folder for these sources, unless the user has chosen one (NUMBA_CACHE_DIR)."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return
+    from numba.core import config
+    from platformdirs import user_cache_dir
+
+    home = Path(user_cache_dir("rtmms")) / "kernels"
+    folder = home / _fingerprint()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        others = sorted((p for p in home.iterdir() if p != folder), key=lambda p: p.stat().st_mtime, reverse=True)
+        for old in others[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError:
+        return  # no home to write to: numba falls back on its own choice
+    config.CACHE_DIR = str(folder)
+
+
+_use_cache()
+
+from numba import njit as _njit  # noqa: E402  (after the cache is chosen: numba reads it when a function is decorated)
+
+STRICT: set[str] = {"contract", "nsz"}
+"""Fused multiply-add and no sign of zero; no reordering, so every run of one machine gives the same bits. NaN and
+infinity keep their meaning."""
+
+
+def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True) -> Any:
+    """Decorator: compile on first call, keep on disk; numpy's division, no GIL.
+
+    inline  for small scalar functions: always in line, never a call
+    fused   False for code whose finiteness checks or complex-step tests must see plain arithmetic
+    """
+    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
+    if fused:
+        options["fastmath"] = STRICT
+    if inline:
+        options["forceinline"] = True
+    return _njit(**options) if function is None else _njit(**options)(function)
+
+
+@contextmanager
+def compile_progress(what: str) -> Iterator[None]:
+    """Say on standard error what is being compiled inside the block, and nothing when all comes from the cache."""
+    from numba.core import event
+
+    tty = sys.stderr.isatty()
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.count, self.start = 0, time.monotonic()
+
+        def on_start(self, event: Any) -> None:
+            self.count += 1
+            if self.count == 1:
+                print(f"rtmms: compiling {what} (once on this machine, about 15 s)", file=sys.stderr, flush=True)
+            elif tty:
+                seconds = time.monotonic() - self.start
+                name = event.data["dispatcher"].py_func.__name__
+                print(f"\r\x1b[K  {self.count} functions, {seconds:.0f} s: {name}", end="", file=sys.stderr, flush=True)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    listener = Listener()
+    with event.install_listener("numba:compile", listener):
+        yield
+    if listener.count:
+        seconds = time.monotonic() - listener.start
+        with suppress(OSError):
+            lead = "\r\x1b[K" if tty else ""
+            print(f"{lead}rtmms: compiled {listener.count} functions in {seconds:.1f} s", file=sys.stderr, flush=True)

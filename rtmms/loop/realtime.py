@@ -1,0 +1,184 @@
+"""Getting this process ready to keep time, each part tried, and reported as done or as failed with what to do.
+
+The order matters (docs/realtime.md): core, memory, timer, power states; then sockets, the plant and its compilation;
+then, last of all, the scheduler. Nothing here is fatal: without privileges the loop runs, only less evenly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from rtmms.errors import ModelError
+
+AUTO_PRIORITY = 80
+CHILD_BELOW = 10
+CHILD_RTTIME_US = 500_000
+_PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
+_MCL_CURRENT, _MCL_FUTURE = 1, 2
+
+
+@dataclass(slots=True)
+class Readiness:
+    """What was set up. `failed` holds a sentence for each part that was not, with what to do about it.
+
+    asked       priority asked for; None for none
+    scheduler   'SCHED_FIFO' or 'SCHED_OTHER';  priority 0 under the latter
+    affinity    cores of the loop's thread
+    """
+
+    asked: int | None = None
+    scheduler: str = "SCHED_OTHER"
+    priority: int = 0
+    memory_locked: bool = False
+    affinity: list[int] = field(default_factory=list)
+    timer_slack_ns: int | None = None
+    dma_latency_us: int | None = None
+    failed: list[str] = field(default_factory=list)
+    _dma_file: int | None = None
+
+    def report(self) -> dict[str, Any]:
+        """The object `realtime` of the final report."""
+        return {
+            "scheduler": self.scheduler, "priority": self.priority, "memory_locked": self.memory_locked,
+            "affinity": self.affinity, "failed": list(self.failed),
+        }  # fmt: skip
+
+    def close(self) -> None:
+        """Give up what outlives a run: power state, memory, scheduler (the process may go on to draw a figure)."""
+        if self._dma_file is not None:
+            os.close(self._dma_file)
+            self._dma_file = None
+        if self.memory_locked:
+            ctypes.CDLL(None).munlockall()
+        if self.priority and sys.platform == "linux":
+            os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
+
+
+def parse_priority(text: str) -> tuple[int | None, bool]:
+    """'auto', 'off' or a SCHED_FIFO priority 1 to 99 -> (priority or None, whether it was asked for by number)."""
+    if text == "auto":
+        return AUTO_PRIORITY, False
+    if text == "off":
+        return None, False
+    if text.isdigit() and 1 <= int(text) <= 99:
+        return int(text), True
+    raise ModelError(f"priority: expected auto, off or a whole number from 1 to 99, got '{text}'")
+
+
+def prepare(priority: int | None) -> Readiness:
+    """The parts that come before the sockets and the plant. priority None (off) leaves the machine as it is."""
+    ready = Readiness(asked=priority)
+    if hasattr(os, "sched_getaffinity"):
+        ready.affinity = sorted(os.sched_getaffinity(0))
+    if priority is None:
+        return ready
+    if sys.platform != "linux":
+        ready.failed.append(f"real time is set up on Linux only; on {sys.platform} the loop runs without it")
+        return ready
+    libc = ctypes.CDLL(None, use_errno=True)
+    _timer_slack(ready, libc)
+    _dma_latency(ready)
+    return ready
+
+
+def may_raise(priority: int | None) -> bool:
+    """Whether SCHED_FIFO at this priority is granted; tried, and taken back."""
+    with raised(priority) as granted:
+        return granted
+
+
+@contextmanager
+def raised(priority: int | None) -> Iterator[bool]:
+    """Within: this thread at SCHED_FIFO `priority`, if that is permitted. Gives whether it is."""
+    granted = False
+    if priority is not None and sys.platform == "linux":
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+            granted = True
+        except OSError:
+            pass
+    try:
+        yield granted
+    finally:
+        if granted:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def finish(ready: Readiness) -> None:
+    """The parts that come last, when everything is loaded and warm: memory, then the scheduler."""
+    if ready.asked is None or sys.platform != "linux":
+        return
+    _lock_memory(ready, ctypes.CDLL(None, use_errno=True))
+    _scheduler(ready, ready.asked)
+
+
+def raise_child(pid: int, priority: int) -> str:
+    """Give a child SCHED_FIFO `priority` and a limit on what it may use without sleeping. Returns what failed."""
+    if sys.platform != "linux":
+        return "priorities of controllers: not available on this system"
+    import resource
+
+    try:
+        resource.prlimit(pid, resource.RLIMIT_RTTIME, (CHILD_RTTIME_US, CHILD_RTTIME_US))
+        os.sched_setscheduler(pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority)))
+    except OSError as error:
+        return f"priority {priority} of process {pid}: {error.strerror}"
+    return ""
+
+
+def _timer_slack(ready: Readiness, libc: ctypes.CDLL) -> None:
+    """Wake-ups at SCHED_OTHER come up to 50 us late by default, to save power: ask for 1 ns."""
+    if libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0:
+        ready.timer_slack_ns = int(libc.prctl(_PR_GET_TIMERSLACK, 0, 0, 0, 0))
+    else:
+        ready.failed.append(f"timer slack: {os.strerror(ctypes.get_errno())}; wake-ups may come 50 us late")
+
+
+def _dma_latency(ready: Readiness) -> None:
+    """A core in a deep sleep takes long to wake: hold the door open while we run."""
+    path = "/dev/cpu_dma_latency"
+    try:
+        ready._dma_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        os.write(ready._dma_file, (0).to_bytes(4, sys.byteorder))
+        ready.dma_latency_us = 0
+    except OSError as error:
+        ready.failed.append(f"power states: {path}: {error.strerror}; allow writing to it, for example by a udev rule")
+
+
+def _lock_memory(ready: Readiness, libc: ctypes.CDLL) -> None:
+    """No page of ours is to be taken away, nor to be fetched within a step."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
+    if libc.mlockall(_MCL_CURRENT) != 0:
+        limit = "unlimited" if hard == resource.RLIM_INFINITY else f"{hard >> 10} KiB"
+        ready.failed.append(
+            f"memory lock: {os.strerror(ctypes.get_errno())} (limit {limit}); "
+            "raise memlock in /etc/security/limits.conf or run with CAP_IPC_LOCK"
+        )
+        return
+    # what is mapped later is locked too, unless a limit would then turn every allocation beyond it into a failure
+    if hard == resource.RLIM_INFINITY or os.geteuid() == 0:
+        libc.mlockall(_MCL_CURRENT | _MCL_FUTURE)
+    ready.memory_locked = True
+
+
+def _scheduler(ready: Readiness, priority: int) -> None:
+    """SCHED_FIFO for this thread alone; children of it begin at SCHED_OTHER."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+    except OSError as error:
+        ready.failed.append(
+            f"SCHED_FIFO {priority}: {error.strerror}; "
+            "raise rtprio in /etc/security/limits.conf or run with CAP_SYS_NICE"
+        )
+        return
+    ready.scheduler, ready.priority = "SCHED_FIFO", priority

@@ -1,0 +1,140 @@
+"""A run's commands in a file, and the rerun that must give the same bits."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import rtmms
+from rtmms.errors import DivergedError, ModelError
+from rtmms.loop.commands import OUTCOMES, CommandTrace
+from rtmms.loop.ports import Applied
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rtmms.loop.ports import Array
+    from rtmms.plant import Plant
+
+FORMAT = "rtmms command trace 1"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a file holds.
+
+    origin    robot, dt, preset, parameters, seed, mode, version, actuators, columns, ended, altered
+    command   (steps, n) as the plant got it;  outcome (steps,) index into OUTCOMES;  seq, lateness_ns (steps,)
+    check     (steps, c) the small outputs after each step, in the order of origin['columns']
+    state     the plant's snapshot at the end
+    """
+
+    origin: Mapping[str, Any]
+    command: Array
+    outcome: npt.NDArray[np.uint8]
+    seq: npt.NDArray[np.int64]
+    lateness_ns: npt.NDArray[np.int64]
+    check: Array
+    state: bytes
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first step at whose end a quantity is not, to the bit, what was recorded."""
+
+    step: int
+    quantity: str
+    recorded: Any
+    replayed: Any
+
+    def __str__(self) -> str:
+        return f"step {self.step}: {self.quantity}: recorded {self.recorded!r}, replayed {self.replayed!r}"
+
+
+def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any]) -> None:
+    """Write a finished run's trace; origin as in Recorded, completed here by what the plant and the trace know."""
+    full = dict(origin) | {
+        "format": FORMAT, "version": rtmms.__version__, "columns": trace.columns(), "outcomes": OUTCOMES,
+        "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
+    }  # fmt: skip
+    kept, name = trace.steps, path.with_name(path.name + ".part")
+    with name.open("wb") as file:
+        np.savez(
+            file, origin=np.array(json.dumps(full)), command=trace.command[:kept], outcome=trace.outcome[:kept],
+            seq=trace.seq[:kept], lateness_ns=trace.lateness_ns[:kept], check=trace.check[:kept],
+            state=np.frombuffer(plant.snapshot(), dtype=np.uint8),
+        )  # fmt: skip
+    name.replace(path)  # a file of this name is always whole
+
+
+def load(path: Path) -> Recorded:
+    """Read a file that `save` wrote; ModelError for anything else."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            origin = json.loads(str(file["origin"]))
+            if origin.get("format") != FORMAT:
+                raise ModelError(f"{path}: expected a file of '{FORMAT}', got {origin.get('format')!r}")
+            arrays = {name: file[name] for name in ("command", "outcome", "seq", "lateness_ns", "check")}
+            return Recorded(origin=origin, state=file["state"].tobytes(), **arrays)
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file") from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ModelError(f"{path}: is not a command trace: {error}") from None
+
+
+def replay(recorded: Recorded) -> tuple[Plant, Difference | None]:
+    """Step a new plant through the recorded commands. Returns it at the end, and the first difference, if any.
+
+    ModelError when the run was altered from outside (its state was restored or a parameter set), when the plant can no
+    longer be built, or has other actuators or outputs.
+    """
+    origin = recorded.origin
+    if origin["altered"]:
+        step = origin["altered"][0]
+        raise ModelError(f"the run's state was changed by request at step {step}: it cannot be replayed")
+    plant = rtmms.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    plant.reset(origin["seed"])
+    trace = CommandTrace(plant.actuators, plant.outputs, 1)
+    if [channel.name for channel in plant.actuators] != origin["actuators"] or trace.columns() != origin["columns"]:
+        raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
+    applied, first = Applied(), None
+    for step, command in enumerate(recorded.command):
+        try:
+            plant.step(command)
+        except DivergedError as error:
+            return plant, first or Difference(step, error.quantity, "sound", error.reason)
+        trace.record(0, command, 0, applied, plant.observe())
+        if first is None and trace.check[0].tobytes() != recorded.check[step].tobytes():
+            first = _first_column(step, origin["columns"], recorded.check[step], trace.check[0])
+    return plant, first or _final(recorded, plant)
+
+
+def _first_column(step: int, columns: list[str], recorded: Array, replayed: Array) -> Difference:
+    at = int(np.flatnonzero(recorded.view(np.int64) != replayed.view(np.int64))[0])
+    return Difference(step, columns[at], float(recorded[at]), float(replayed[at]))
+
+
+def _final(recorded: Recorded, plant: Plant) -> Difference | None:
+    """The whole state at the end, which holds more than the small outputs."""
+    state, last = plant.snapshot(), len(recorded.command) - 1
+    if state == recorded.state:
+        return None
+    replayed = plant.observe()
+    try:
+        plant.restore(recorded.state)
+        before = plant.observe()
+        plant.restore(state)
+    except ModelError as error:
+        return Difference(last, "state", str(error), "another model")
+    for name, value in replayed.items():
+        unequal = np.flatnonzero(np.atleast_1d(value).ravel() != np.atleast_1d(before[name]).ravel())
+        if unequal.size:
+            at = int(unequal[0])
+            return Difference(last, f"{name}.flat[{at}]", float(np.ravel(before[name])[at]), float(np.ravel(value)[at]))
+    return Difference(last, "state", f"{len(recorded.state)} bytes", f"{len(state)} bytes, not the same")

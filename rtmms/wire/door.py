@@ -1,0 +1,149 @@
+"""The exchange socket: hello, requests and strangers. Served in the loop's slack only, a few messages at a time.
+
+It has a context of its own, so that a flood here keeps neither the step socket's I/O thread nor the loop busy.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from time import monotonic_ns
+from typing import Any
+
+import zmq
+
+from rtmms.wire.codec import decode, packer
+from rtmms.wire.messages import Hello, Reason, Refused, Request, read_hello, read_request, shown
+from rtmms.wire.peers import Peer, Peers
+
+_NOW = int(zmq.NOBLOCK)
+_NOW_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+_MORE = int(zmq.RCVMORE)
+_READS = 4
+_WAITING_REQUESTS = 16
+_ERRORS_A_SECOND = 50
+_PEER_ERROR_GAP_NS = 20_000_000
+
+
+class Door:
+    """Answers hello with welcome, queues requests for the loop's owner, refuses the rest by name.
+
+    token    what a claim or a request needs to have said in its hello
+    enter    makes a peer of a checked hello and returns it with its welcome message; Refused if it may not
+    """
+
+    def __init__(
+        self,
+        socket: zmq.Socket[bytes],
+        peers: Peers,
+        token: str,
+        cap: int,
+        rejected: dict[str, int],
+        enter: Callable[[Hello, bytes, bool], Mapping[str, Any]],
+    ) -> None:
+        self._socket, self._peers, self._cap, self._rejected, self._enter = socket, peers, cap, rejected, enter
+        self._token = token.encode()
+        self._pack = packer()
+        self._requests: list[Request] = []
+        self._skip_frames = False
+        self._errors_left = _ERRORS_A_SECOND
+        self._errors_since = 0
+
+    def serve(self, until_ns: int) -> None:
+        for _ in range(_READS):
+            if monotonic_ns() >= until_ns or not self._read_one():
+                return
+
+    def requests(self) -> list[Request]:
+        """What was asked since the last call, in order."""
+        asked, self._requests = self._requests, []
+        return asked
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._requests)
+
+    def reply(self, request: Request, ok: bool, result: Any = None, error: str | None = None) -> None:
+        """Answer a request; a result that cannot travel becomes an error."""
+        message: dict[str, Any] = {"type": "reply", "id": request.id, "ok": ok}
+        message["result" if ok else "error"] = result if ok else (error or "refused")
+        try:
+            frame = self._pack(message)
+        except (TypeError, ValueError, OverflowError) as fault:
+            why = f"the result of {request.op} cannot be sent: {fault}"
+            frame = self._pack({"type": "reply", "id": request.id, "ok": False, "error": why})
+        self._transmit(request.door, frame)
+
+    def say(self, door: bytes, message: Mapping[str, Any]) -> None:
+        self._transmit(door, self._pack(message))
+
+    def _transmit(self, door: bytes, frame: bytes) -> None:
+        try:
+            self._socket.send(door, _NOW_MORE)
+            self._socket.send(frame, _NOW)
+        except zmq.ZMQError:
+            pass  # gone, or not reading: its loss
+
+    def _read_one(self) -> bool:
+        try:
+            if self._skip_frames:
+                self._socket.recv(_NOW)
+                self._skip_frames = bool(self._socket.getsockopt(_MORE))
+                return True
+            door = self._socket.recv(_NOW)
+        except zmq.Again:
+            return False
+        frame = self._socket.recv(_NOW) if self._socket.getsockopt(_MORE) else b""
+        self._skip_frames = bool(self._socket.getsockopt(_MORE))
+        peer = self._peers.by_door.get(door)
+        try:
+            if self._skip_frames:
+                raise Refused(Reason.GARBLED, "a message is one frame here")
+            self._hear(door, peer, decode(frame, self._cap))
+        except Refused as refusal:
+            self._rejected[refusal.code] = self._rejected.get(refusal.code, 0) + 1
+            if peer is not None:
+                peer.rejected += 1
+            self._tell(door, peer, refusal)
+        return True
+
+    def _hear(self, door: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
+        kind = message["type"]
+        if kind == "hello":
+            hello = read_hello(message)
+            trusted = hmac.compare_digest(hello.token.encode(), self._token)
+            if hello.claim and not trusted:
+                raise Refused(
+                    Reason.TOKEN, "hello: a claim needs the token of this session, which only its user can read"
+                )
+            self._transmit(door, self._pack(self._enter(hello, door, trusted)))
+        elif kind == "request":
+            if peer is None:
+                raise Refused(Reason.TOKEN, "request: say hello with the session's token first")
+            request = read_request(message, peer.name, door)
+            if len(self._requests) >= _WAITING_REQUESTS:
+                raise Refused(Reason.BUSY, f"request: {_WAITING_REQUESTS} are waiting already")
+            self._requests.append(request)
+        elif kind == "bye":
+            if peer is not None:
+                self._peers.release(peer)
+        else:
+            raise Refused(Reason.TYPE, f"the exchange socket takes hello, request and bye, got type {shown(kind)}")
+
+    def _tell(self, door: bytes, peer: Peer | None, refusal: Refused) -> None:
+        """Answer with the reason, at most so many a second: a flood must not make us busy answering it.
+
+        Peers have a measure of their own, so that strangers cannot use up theirs.
+        """
+        now_ns = monotonic_ns()
+        if peer is not None:
+            if now_ns - peer.told_ns < _PEER_ERROR_GAP_NS:
+                return
+            peer.told_ns = now_ns
+        elif now_ns - self._errors_since > 1_000_000_000:
+            self._errors_since, self._errors_left = now_ns, _ERRORS_A_SECOND
+        if peer is None:
+            if self._errors_left == 0:
+                return
+            self._errors_left -= 1
+        self.say(door, {"type": "error", "code": refusal.code, "text": refusal.text})

@@ -1,0 +1,95 @@
+"""Endpoints: their defaults, which may be bound, and binding them with an error that a person can act on."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import socket as plain_sockets
+from collections.abc import Iterator
+
+import zmq
+
+from rtmms.wire.errors import EndpointError
+
+EXCHANGE = "tcp://127.0.0.1:9870"
+STEP = "tcp://127.0.0.1:9871"
+TELEMETRY = "tcp://127.0.0.1:9872"
+DEFAULTS = {"exchange": EXCHANGE, "step": STEP, "telemetry": TELEMETRY}
+
+_TCP = re.compile(r"tcp://(\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(\d{1,5}|\*)\Z")
+
+
+def checked(endpoint: str, role: str) -> str:
+    """The endpoint in its plain form; EndpointError if it is not one, or reaches beyond this machine.
+
+    role  what it is for, for the error: 'exchange', 'step', 'telemetry'
+    """
+    if endpoint.startswith("ipc://") and len(endpoint) > len("ipc://"):
+        return endpoint
+    found = _TCP.match(endpoint)
+    if not found or (found[2] != "*" and int(found[2]) > 65535):
+        raise EndpointError(
+            f"{role} endpoint '{endpoint}': expected tcp://HOST:PORT (port 0 to 65535, or * for a free one) or ipc://PATH"
+        )
+    host = "127.0.0.1" if found[1] == "localhost" else found[1]
+    return f"tcp://{host}:{found[2]}"
+
+
+def only_local(endpoint: str, role: str) -> None:
+    """EndpointError unless only this machine can reach the endpoint."""
+    if endpoint.startswith("ipc://"):
+        return
+    host = endpoint[len("tcp://") :].rpartition(":")[0]
+    if host == "[::1]" or re.match(r"127\.\d+\.\d+\.\d+\Z", host):
+        return
+    raise EndpointError(
+        f"{role} endpoint '{endpoint}': others could reach it, and this version does not encrypt; "
+        "bind tcp://127.0.0.1:PORT or ipc://PATH, and go further through a tunnel (ssh -L)"
+    )
+
+
+def bind(socket: zmq.Socket[bytes], endpoint: str, role: str, *, may_move: bool) -> str:
+    """Bind and return the address really bound.
+
+    may_move  a busy tcp port gives way to a free one; otherwise EndpointError names the endpoint
+    """
+    endpoint = checked(endpoint, role)
+    only_local(endpoint, role)
+    if endpoint.startswith("ipc://"):
+        _refuse_live_path(endpoint, role)
+    try:
+        with _private_files():
+            socket.bind(endpoint)
+    except zmq.ZMQError as fault:
+        if may_move and fault.errno == errno.EADDRINUSE and endpoint.startswith("tcp://"):
+            socket.bind(endpoint.rpartition(":")[0] + ":*")
+        else:
+            why = "is in use by another process" if fault.errno == errno.EADDRINUSE else f"cannot be bound: {fault}"
+            raise EndpointError(f"{role} endpoint '{endpoint}' {why}") from None
+    return str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
+
+
+def _refuse_live_path(endpoint: str, role: str) -> None:
+    """ZeroMQ takes an ipc path over without a word, also from a plant that still runs: look first."""
+    path = endpoint[len("ipc://") :]
+    if not hasattr(plain_sockets, "AF_UNIX") or not os.path.exists(path):
+        return
+    with plain_sockets.socket(plain_sockets.AF_UNIX, plain_sockets.SOCK_STREAM) as probe:
+        probe.settimeout(0.2)
+        try:
+            probe.connect(path)
+        except OSError:
+            return
+    raise EndpointError(f"{role} endpoint '{endpoint}' is in use by another process")
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """The socket file of an ipc endpoint is for its owner alone."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)

@@ -1,0 +1,21 @@
+"""Faults of the wire that a user may meet, apart from those of the models."""
+
+from __future__ import annotations
+
+from rtmms.errors import RtmmsError
+
+
+class EndpointError(RtmmsError):
+    """An endpoint that cannot be bound or connected as asked; the text names it, the reason and a way out."""
+
+
+class NotConnectedError(RtmmsError, ConnectionError):
+    """No plant answered, or it turned the peer away; `code` is the plant's reason ('' where nobody answered)."""
+
+    def __init__(self, text: str, code: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class RequestError(RtmmsError):
+    """A request (reset, stop, ...) that the plant refused or did not answer in time."""

@@ -1,0 +1,185 @@
+"""What is said on the wire, version 1: the names, the limits, and the strict reading of each message.
+
+docs/protocol.md is the text of record. Reading is strict in what it needs and blind to what it does not know, so that a
+later version can add fields at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rtmms.plant import Channel
+
+PROTOCOL = 1
+SPOKEN = (1,)
+
+COMMAND_BYTES = 32 * 1024
+"""Longest message that is read on the step socket: 500 actuators of 40 bytes and room to spare."""
+
+DOOR_BYTES = 64 * 1024
+"""Longest message that is read on the exchange socket, before room for the plant's own snapshots is added."""
+
+NAME_LENGTH = 64
+PATTERNS = 256
+PATTERN_LENGTH = 128
+AHEAD_STEPS = 64
+"""A command may be at most this many steps ahead of now: the length of the queue in which it waits its turn."""
+
+WARM_STEPS = 10
+"""States that are exchanged with a claimant, with steps -10 to -1, before it counts as admitted."""
+
+CREDITS = 4
+"""States that may lie unanswered with a claimant before the plant stops sending it more."""
+
+OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop")
+
+
+class Reason:
+    """Why a message was refused: the codes of `error` messages and the keys of `rejected` in the report."""
+
+    GARBLED = "garbled"
+    OVERSIZE = "oversize"
+    TYPE = "unknown_type"
+    PROTOCOL = "protocol"
+    TOKEN = "token"
+    UNKNOWN_ACTUATOR = "unknown_actuator"
+    UNKNOWN_OUTPUT = "unknown_output"
+    NOT_CLAIMED = "not_claimed"
+    NOT_FINITE = "not_finite"
+    WRONG_TYPE = "wrong_type"
+    SEQ = "seq"
+    TOO_EARLY = "too_early"
+    TOO_LATE = "too_late"
+    CLAIM_HELD = "claim_held"
+    STRANGER = "stranger"
+    BUSY = "busy"
+
+
+class Refused(Exception):
+    """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    name: str
+    claim: tuple[str, ...]
+    outputs: tuple[str, ...]
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something asked of the owner of the loop, to be done between steps and answered by `Server.reply`.
+
+    op    one of OPERATIONS
+    args  what came with it, unchecked beyond being a map with text keys
+    peer  name of the one who asks
+    """
+
+    id: int | str
+    op: str
+    args: Mapping[str, Any]
+    peer: str
+    door: bytes = b""
+
+
+def shown(value: Any) -> str:
+    """A stranger's value for a message to a person: short, and never what it says it is."""
+    text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def read_hello(message: Mapping[str, Any]) -> Hello:
+    """The fields of a hello; Refused if the version is not spoken here or a field is not what it should be."""
+    version = message.get("protocol")
+    if type(version) is not int or version not in SPOKEN:
+        spoken = ", ".join(map(str, SPOKEN))
+        raise Refused(Reason.PROTOCOL, f"hello: protocol {shown(version)} is not spoken here; spoken: {spoken}")
+    name = message.get("name")
+    if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
+        raise Refused(
+            Reason.WRONG_TYPE, f"hello: name must be 1 to {NAME_LENGTH} printable characters, got {shown(name)}"
+        )
+    token = message.get("token", "")
+    if token is None:
+        token = ""
+    if type(token) is not str or len(token) > 256:
+        raise Refused(Reason.WRONG_TYPE, f"hello: token must be text, got {type(token).__name__}")
+    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token)
+
+
+def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    value = message.get(field)
+    if value is None:
+        return ()
+    if type(value) is not list or len(value) > PATTERNS:
+        raise Refused(
+            Reason.WRONG_TYPE, f"hello: {field} must be a list of at most {PATTERNS} patterns, got {shown(value)}"
+        )
+    for pattern in value:
+        if type(pattern) is not str or not 0 < len(pattern) <= PATTERN_LENGTH:
+            raise Refused(
+                Reason.WRONG_TYPE,
+                f"hello: {field}: a pattern must be text of 1 to {PATTERN_LENGTH} characters, got {shown(pattern)}",
+            )
+    return tuple(value)
+
+
+def read_request(message: Mapping[str, Any], peer: str, door: bytes) -> Request:
+    """The fields of a request; Refused if one is not what it should be."""
+    ident, op, args = message.get("id"), message.get("op"), message.get("args")
+    if type(ident) not in (int, str) or (isinstance(ident, str) and len(ident) > NAME_LENGTH):
+        raise Refused(Reason.WRONG_TYPE, f"request: id must be a whole number or short text, got {shown(ident)}")
+    if type(op) is not str or op not in OPERATIONS:
+        raise Refused(Reason.TYPE, f"request: op must be one of {', '.join(OPERATIONS)}; got {shown(op)}")
+    args = {} if args is None else args
+    if type(args) is not dict or not all(type(key) is str for key in args):
+        raise Refused(Reason.WRONG_TYPE, f"request: args must be a map with text keys, got {shown(args)}")
+    return Request(ident, op, args, peer, door)  # type: ignore[arg-type]
+
+
+def channel_map(channel: Channel) -> dict[str, Any]:
+    """A channel as it stands in `welcome`."""
+    return {
+        "name": channel.name, "unit": channel.unit, "shape": list(channel.shape), "frame": channel.frame,
+        "lower": channel.lower, "upper": channel.upper, "neutral": channel.neutral,
+    }  # fmt: skip
+
+
+def read_channel(entry: Mapping[str, Any]) -> Channel:
+    """The channel that `channel_map` wrote, defaults where a field is missing."""
+    return Channel(
+        name=str(entry["name"]),
+        unit=str(entry.get("unit") or ""),
+        shape=tuple(int(size) for size in entry.get("shape") or ()),
+        frame=str(entry.get("frame") or ""),
+        lower=entry.get("lower"),
+        upper=entry.get("upper"),
+        neutral=float(entry.get("neutral") or 0.0),
+    )
+
+
+def plain_parameters(plant: object) -> dict[str, Any]:
+    """The plant's `parameters` (a mapping or a dataclass) as far as they are finite numbers, flags or short text."""
+    source = getattr(plant, "parameters", None)
+    if source is None:
+        return {}
+    if not isinstance(source, Mapping):
+        fields = getattr(source, "__dataclass_fields__", None)
+        if fields is None:
+            return {}
+        source = {name: getattr(source, name) for name in fields}
+    plain: dict[str, Any] = {}
+    for name, value in list(source.items())[:512]:
+        if isinstance(value, (bool, int)) or (isinstance(value, str) and len(value) <= PATTERN_LENGTH):
+            plain[str(name)] = value
+        elif isinstance(value, float) and math.isfinite(value):
+            plain[str(name)] = float(value)
+    return plain

@@ -1,0 +1,173 @@
+"""Who holds which actuators: peers, their claims, and how a claim passes on. No socket here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import UnknownNameError
+from rtmms.plant import Channel
+from rtmms.wire.messages import AHEAD_STEPS, WARM_STEPS, Hello, Reason, Refused
+from rtmms.wire.selection import Selection
+
+WARMING, LIVE, DEAD = "warming", "live", "dead"
+MOST_PEERS = 64
+
+
+class Peer:
+    """One that said hello with the session's token. Its size is fixed: nothing in it grows with what it sends.
+
+    identity    its routing id on the step socket, made by us and known to it alone
+    door        its routing id on the exchange socket
+    actuators   indices it holds; `index` is the same by name
+    state       warming until it has answered the warm-up states, then live; dead when its connection is gone, or
+                when it has long said nothing; live again with its next message
+    warm_step   the warm-up state it owes an answer to
+    owed        states sent since its last message
+    queue       commands for steps ahead, by step modulo the length: (step, seq, values, clamped)
+    """
+
+    __slots__ = (
+        "actuators", "claim", "clamped", "commands", "door", "error", "error_ns", "fresh", "identity", "index",
+        "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection", "seq",
+        "since_ns", "skipped", "state", "told_ns", "warm_step",
+    )  # fmt: skip
+
+    def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
+        self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
+        self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
+        self.index = index
+        self.actuators: list[int] = list(index.values())
+        self.observer = not index
+        self.state = LIVE if self.observer else WARMING
+        self.warm_step = -WARM_STEPS
+        self.ready = False
+        self.seq = -1
+        self.owed = 0
+        self.fresh = False
+        self.queue: list[tuple[int, int, dict[str, float]] | None] = [None] * AHEAD_STEPS
+        self.queued = 0
+        self.since_ns = self.probe_ns = now_ns
+        self.error: tuple[str, str] | None = None
+        self.error_ns = self.told_ns = 0
+        self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
+
+    def forget_queue(self) -> None:
+        if self.queued:
+            self.queue = [None] * AHEAD_STEPS
+            self.queued = 0
+
+    def summary(self) -> dict[str, Any]:
+        """For the final report."""
+        return {
+            "name": self.name, "claim": list(self.claim), "state": self.state, "commands": self.commands,
+            "late": self.late, "clamped": self.clamped, "rejected": self.rejected, "states_withheld": self.skipped,
+        }  # fmt: skip
+
+
+class Peers:
+    """All peers and the owner of each actuator.
+
+    claimed    (n_actuators,) bool, held by an admitted peer, dead or alive
+    claimants  admitted peers that hold at least one actuator, in the order of their coming
+    gone       what is left to report of those that went;  changes   counts comings and goings
+    displaced  those that lost all they held to another one, and its name: to be told
+    """
+
+    def __init__(self, actuators: Sequence[Channel]) -> None:
+        self._names = {channel.name: i for i, channel in enumerate(actuators)}
+        self._owner: list[Peer | None] = [None] * len(actuators)
+        self.claimed = np.zeros(len(actuators), dtype=np.bool_)
+        self.claimants: list[Peer] = []
+        self.all: list[Peer] = []
+        self.by_identity: dict[bytes, Peer] = {}
+        self.by_door: dict[bytes, Peer] = {}
+        self.gone: list[dict[str, Any]] = []
+        self.displaced: list[tuple[Peer, str]] = []
+        self.changes = 0
+
+    def match(self, claim: Iterable[str]) -> dict[str, int]:
+        """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none."""
+        wanted: set[str] = set()
+        for pattern in claim:
+            found = [name for name in self._names if fnmatchcase(name, pattern)]
+            if not found:
+                raise Refused(
+                    Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, self._names))
+                )
+            wanted.update(found)
+        return {name: i for name, i in self._names.items() if name in wanted}
+
+    def known(self, name: str) -> bool:
+        return name in self._names
+
+    def welcome(self, hello: Hello, door: bytes, selection: Selection, now_ns: int) -> Peer:
+        """A new peer, with its actuators kept for it but not yet claimed; Refused if another one lives on them."""
+        index = self.match(hello.claim)
+        for name, i in index.items():
+            for other in self.all:
+                if i in other.actuators and other.state != DEAD and other.door != door:
+                    raise Refused(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
+        earlier = self.by_door.get(door)
+        if earlier is not None:
+            self.release(earlier)
+        if len(self.all) >= MOST_PEERS and not self._drop_one_observer():
+            raise Refused(Reason.BUSY, f"hello: {MOST_PEERS} peers are here already")
+        peer = Peer(hello, door, index, selection, now_ns)
+        self.all.append(peer)
+        self.by_door[door] = peer
+        if index:
+            self.by_identity[peer.identity] = peer
+        return peer
+
+    def admit(self, peer: Peer) -> None:
+        """The peer is warm: it owns its actuators from the next step; what a dead one held passes to it."""
+        for i in peer.actuators:
+            before = self._owner[i]
+            if before is not None and before is not peer:
+                before.actuators.remove(i)
+                before.index = {name: j for name, j in before.index.items() if j != i}
+                before.forget_queue()  # it may have come back meanwhile, and be at work
+                if not before.actuators:
+                    self._forget(before)
+                    self.displaced.append((before, peer.name))
+            self._owner[i] = peer
+            self.claimed[i] = True
+        peer.state, peer.ready = LIVE, False
+        peer.fresh = True  # it has not been asked for the present step
+        self.changes += 1
+        if peer not in self.claimants:
+            self.claimants.append(peer)
+
+    def release(self, peer: Peer) -> None:
+        """The peer said bye, or never became warm: its actuators are free."""
+        for i in peer.actuators:
+            if self._owner[i] is peer:
+                self._owner[i] = None
+                self.claimed[i] = False
+        self._forget(peer)
+
+    def _forget(self, peer: Peer) -> None:
+        peer.state = DEAD
+        self.changes += 1
+        if peer in self.all:
+            self.all.remove(peer)
+            if len(self.gone) < MOST_PEERS and (peer.commands or peer.observer):
+                self.gone.append(peer.summary() | {"state": "gone"})
+        if peer in self.claimants:
+            self.claimants.remove(peer)
+        self.by_identity.pop(peer.identity, None)
+        if self.by_door.get(peer.door) is peer:
+            del self.by_door[peer.door]
+
+    def _drop_one_observer(self) -> bool:
+        """Observers leave no trace when they go: the oldest gives way."""
+        for peer in self.all:
+            if peer.observer:
+                self._forget(peer)
+                return True
+        return False

@@ -1,0 +1,226 @@
+"""The plant's side of the wire: what the loop sees as its Exchange, over ZeroMQ.
+
+No thread, no lock: every call is made by the loop's own thread, and none of them waits past the instant it is given.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zmq
+
+from rtmms.errors import ModelError
+from rtmms.loop.ports import Applied
+from rtmms.plant import Plant
+from rtmms.wire.door import Door
+from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Request, channel_map, plain_parameters
+from rtmms.wire.peers import DEAD, LIVE, Peers
+from rtmms.wire.selection import Selection, select
+from rtmms.wire.sockets import Sockets, Threads
+from rtmms.wire.step_port import StepPort
+from rtmms.wire.tending import Tending
+from rtmms.wire.tokens import new_token, remove_token, write_token
+
+if TYPE_CHECKING:
+    from rtmms.loop.ports import Array, Flags
+
+_BEHIND_S = 0.5
+_LEAST_BEHIND = 16
+
+
+class Server:
+    """Peers, their claims, commands and requests, for one plant. Implements rtmms.loop.ports.Exchange.
+
+    plant       its actuators, outputs and dt are read; it is observed once here and never stepped
+    mode        'realtime', 'lockstep', 'free' or 'external', as the peers are told
+    rate        simulated over wall time
+    deadline_s  time for an answer, as the peers are told; None where nobody waits on a clock. May be set later.
+    sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
+    token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
+    telemetry_hz   states sent to observers, at most, per second of wall time
+    """
+
+    def __init__(
+        self,
+        plant: Plant,
+        *,
+        robot: str,
+        mode: str = "realtime",
+        rate: float = 1.0,
+        deadline_s: float | None = None,
+        exchange: str | None = None,
+        step: str | None = None,
+        telemetry: str | None = None,
+        seed: int = 0,
+        token: str | None = None,
+        free_ports: bool = False,
+        io_priority: int | None = None,
+        threads: Threads | None = None,
+        sockets: Sockets | None = None,
+        telemetry_hz: float = 100.0,
+    ) -> None:
+        self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
+        self.session = secrets.token_hex(8)
+        self._plant = plant
+        self._outputs: Mapping[str, Any] = _checked_outputs(plant)
+        self._parameters = plain_parameters(plant)
+        self._sockets = sockets or Sockets(
+            exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority)
+        )
+        self.endpoints = self._sockets.endpoints
+        self.notes = self._sockets.notes
+        self._token = new_token() if token is None else token
+        try:
+            self.token_file = write_token(self.endpoints["exchange"], self._token)
+        except BaseException:
+            self._sockets.close(0)
+            raise
+        behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
+        self._peers = Peers(plant.actuators)
+        self._port = StepPort(
+            self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind
+        )
+        self._tending = Tending(self._port, self._peers)
+        room = DOOR_BYTES + 2 * len(plant.snapshot())
+        self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
+        self._door = Door(self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter)
+        self._topic = robot.encode()
+        self._telemetry = Selection(plant.outputs, "telemetry")
+        self._telemetry_gap_ns = round(1e9 / telemetry_hz)
+        self._telemetry_due_ns = 0
+        self._telemetry_frame = b""
+        self._selections: dict[tuple[str, ...], Selection] = {}
+        self.claimed: Flags = self._port.claimed
+        self.fresh: Flags = self._port.fresh
+        self.applied: Applied = self._port.applied
+        self._closed = False
+
+    # -- Exchange ----------------------------------------------------------------------------------------------------
+
+    def publish(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:
+        """State to the claimants. What observers will get is packed while the claimants think, and sent by `serve`."""
+        self._outputs = outputs
+        self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
+        now_ns = monotonic_ns()
+        if now_ns >= self._telemetry_due_ns:
+            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+
+    def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        """Commands for `step` into `command`; see Exchange."""
+        return self._port.collect(step, command, until_ns)
+
+    def serve(self, until_ns: int) -> None:
+        """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
+        if self._telemetry_frame:
+            self._send_telemetry()
+        port = self._port
+        port.read_in_slack(until_ns)
+        port.admit_ready()
+        if monotonic_ns() < until_ns:
+            self._door.serve(until_ns)
+        now_ns = monotonic_ns()
+        if now_ns < until_ns and self._peers.all:
+            self._tending.serve(now_ns, self._outputs)
+
+    def waiting_for(self) -> tuple[str, ...]:
+        return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
+
+    def report(self) -> dict[str, Any]:
+        peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
+        return {"late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers}
+
+    # -- for the owner of the run ------------------------------------------------------------------------------------
+
+    def admitted(self) -> set[str]:
+        """Names of the peers that are here and warm, observers (with the token) too."""
+        return {peer.name for peer in self._peers.all if peer.state is LIVE}
+
+    def dead(self) -> tuple[str, ...]:
+        """Names of the claimants whose connection is gone; they keep their claim until it is taken over."""
+        return tuple(peer.name for peer in self._peers.claimants if peer.state is DEAD)
+
+    def requests(self) -> list[Request]:
+        """What peers asked for since the last call; each must get a `reply`."""
+        return self._door.requests()
+
+    def reply(self, request: Request, ok: bool = True, result: Any = None, error: str | None = None) -> None:
+        self._door.reply(request, ok, result, error)
+
+    def close(self, reason: str = "the run ended") -> None:
+        """Say bye to every peer, close the sockets, take the token away. Twice does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        for peer in self._peers.all:
+            bye = {"type": "bye", "reason": reason}
+            if not peer.observer:
+                self._port.say(peer, bye)
+            self._door.say(peer.door, bye)
+        remove_token(self.endpoints["exchange"], self._token)
+        self._sockets.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _send_telemetry(self) -> None:
+        frame, self._telemetry_frame = self._telemetry_frame, b""
+        socket = self._sockets.telemetry
+        try:
+            socket.send(self._topic, zmq.NOBLOCK | zmq.SNDMORE)
+            socket.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            pass  # PUB drops for those that do not read; it never makes us wait
+
+    def _enter(self, hello: Hello, door: bytes, trusted: bool) -> Mapping[str, Any]:
+        """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
+        channels = select(self._plant.outputs, hello.outputs)
+        identity, granted = b"", []
+        if trusted:
+            names = tuple(channel.name for channel in channels)
+            peer = self._peers.by_door.get(door)
+            if peer is None or (peer.name, peer.claim, peer.selection.names) != (hello.name, hello.claim, names):
+                peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
+            identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
+        plant, timed = self._plant, self.mode in ("realtime", "external")
+        return {
+            "type": "welcome", "protocol": PROTOCOL, "session": self.session, "identity": identity,
+            "step_endpoint": self.endpoints["step"], "robot": self.robot, "dt": plant.dt, "mode": self.mode,
+            "period_s": plant.dt / self.rate if timed else None, "deadline_s": self.deadline_s if timed else None,
+            "actuators": [channel_map(channel) for channel in plant.actuators],
+            "outputs": [channel_map(channel) for channel in plant.outputs],
+            "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
+            "selected": [channel.name for channel in channels], "parameters": self._parameters,
+        }  # fmt: skip
+
+    def _selection(self, names: tuple[str, ...]) -> Selection:
+        """Peers that want the same outputs share one, and a state is packed once for all of them."""
+        if len(self._selections) > 64:
+            self._selections.clear()
+        if names not in self._selections:
+            channels = [channel for channel in self._plant.outputs if channel.name in names]
+            self._selections[names] = Selection(channels)
+        return self._selections[names]
+
+
+def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
+    """One observation, held to the channels the plant declares; ModelError where it is not what it says."""
+    outputs = plant.observe()
+    for channel in plant.outputs:
+        if channel.name not in outputs:
+            raise ModelError(f"output '{channel.name}': declared by the plant, but missing from what it observes")
+        shape = np.shape(outputs[channel.name])
+        if shape != tuple(channel.shape):
+            raise ModelError(f"output '{channel.name}': shape {tuple(channel.shape)} declared, got {shape}")
+    return dict(outputs)

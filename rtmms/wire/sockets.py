@@ -1,0 +1,108 @@
+"""The three sockets of a plant and the two contexts they live in, with the options that keep a peer from hurting it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+
+import zmq
+
+from rtmms.loop.realtime import may_raise
+from rtmms.wire.endpoints import DEFAULTS, bind
+from rtmms.wire.messages import COMMAND_BYTES
+
+_STEP_BACKLOG = 16
+_DOOR_BACKLOG = 8
+_TELEMETRY_BACKLOG = 16
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Where ZeroMQ's I/O threads run.
+
+    priority  SCHED_FIFO priority of the step socket's thread; None leaves it as it is
+    step_cpu  core of the step socket's thread, best the loop's own; None anywhere
+    door_cpu  core of the thread for strangers and telemetry, best another one; None anywhere
+    """
+
+    priority: int | None = None
+    step_cpu: int | None = None
+    door_cpu: int | None = None
+
+
+class Sockets:
+    """Bound sockets. They may be made before there is a plant: what peers send waits in them.
+
+    endpoints  dict exchange, step, telemetry -> the address really bound
+    notes      what could not be set up, for the report
+    """
+
+    def __init__(
+        self,
+        exchange: str | None = None,
+        step: str | None = None,
+        telemetry: str | None = None,
+        *,
+        free_ports: bool = False,
+        threads: Threads | None = None,
+    ) -> None:
+        """Bind. An endpoint that is None or the default moves to a free port if busy and free_ports is set;
+        any other that is busy raises EndpointError naming it."""
+        threads = threads or Threads()
+        asked = {"exchange": exchange, "step": step, "telemetry": telemetry}
+        self.notes: list[str] = []
+        self.endpoints: dict[str, str] = {}
+        self._step_context = self._context(threads.step_cpu, threads.priority)
+        self._door_context = self._context(threads.door_cpu, None)
+        self.step = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
+        self.exchange = _router(self._door_context, _DOOR_BACKLOG, 1 << 20)
+        self.telemetry: zmq.Socket[bytes] = self._door_context.socket(zmq.PUB)
+        self.telemetry.setsockopt(zmq.SNDHWM, _TELEMETRY_BACKLOG)
+        self.telemetry.setsockopt(zmq.LINGER, 0)
+        self.telemetry.setsockopt(zmq.MAXMSGSIZE, 1024)  # all a subscriber sends is subscriptions
+        try:
+            for role, socket in (("exchange", self.exchange), ("step", self.step), ("telemetry", self.telemetry)):
+                given = asked[role]
+                may_move = free_ports and given in (None, DEFAULTS[role])
+                self.endpoints[role] = bind(socket, given or DEFAULTS[role], role, may_move=may_move)
+        except BaseException:
+            self.close(0)
+            raise
+
+    def _context(self, cpu: int | None, priority: int | None) -> zmq.Context[zmq.Socket[bytes]]:
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        if cpu is not None:
+            context.set(zmq.THREAD_AFFINITY_CPU_ADD, cpu)
+        if priority is not None:
+            if may_raise(priority):  # libzmq ends the process if it may not, so it is tried here first
+                context.set(zmq.THREAD_PRIORITY, priority)
+                context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
+            else:
+                self.notes.append(f"I/O thread priority {priority}: not permitted")
+        return context
+
+    def close(self, linger_ms: int = 100) -> None:
+        """Close all, giving a last bye linger_ms to leave."""
+        for socket in (self.step, self.exchange, self.telemetry):
+            socket.close(linger=linger_ms)
+        self._step_context.term()
+        self._door_context.term()
+        for endpoint in self.endpoints.values():
+            if endpoint.startswith("ipc://"):
+                with contextlib.suppress(OSError):
+                    os.unlink(endpoint[len("ipc://") :])
+
+
+def _router(context: zmq.Context[zmq.Socket[bytes]], backlog: int, longest: int) -> zmq.Socket[bytes]:
+    socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
+    socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    socket.setsockopt(zmq.ROUTER_HANDOVER, 0)  # an identity in use is nobody else's
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.RCVHWM, backlog)
+    socket.setsockopt(zmq.SNDHWM, backlog)
+    socket.setsockopt(zmq.MAXMSGSIZE, longest)
+    socket.setsockopt(zmq.HANDSHAKE_IVL, 5000)
+    # No HEARTBEAT_IVL: in libzmq up to 4.3.5 a heartbeat that falls due on a connection which its peer has filled and
+    # then closed ends the process (assertion !_io_error). States of our own ask whether peers live: see tending.py.
+    return socket

@@ -1,0 +1,152 @@
+"""What a controller gets to see: the plant it is linked to, and its state at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rtmms.errors import UnknownNameError
+from rtmms.plant import Channel
+from rtmms.wire.messages import read_channel
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class PlantInfo:
+    """The plant as its welcome describes it.
+
+    dt           s         a step
+    period_s     s         wall time of a step; None where nobody paces it (lockstep, free)
+    deadline_s   s         time for an answer; None where nobody waits on a clock
+    actuators, outputs     all of the plant's channels; `granted` and `selected` are the names of yours
+    parameters   what the plant tells of itself by name, SI units; may be empty
+    """
+
+    robot: str
+    dt: float
+    mode: str
+    period_s: float | None
+    deadline_s: float | None
+    actuators: tuple[Channel, ...]
+    outputs: tuple[Channel, ...]
+    granted: tuple[str, ...] = ()
+    selected: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    session: str = ""
+    seed: int = 0
+
+    @property
+    def budget_s(self) -> float | None:
+        """The same as deadline_s: each state carries what is left of it."""
+        return self.deadline_s
+
+    def actuator(self, name: str) -> Channel:
+        return _channel("actuator", name, self.actuators)
+
+    def output(self, name: str) -> Channel:
+        return _channel("output", name, self.outputs)
+
+
+def _channel(kind: str, name: str, channels: tuple[Channel, ...]) -> Channel:
+    for channel in channels:
+        if channel.name == name:
+            return channel
+    raise UnknownNameError(kind, name, [channel.name for channel in channels])
+
+
+def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
+    return PlantInfo(
+        robot=str(message["robot"]),
+        dt=float(message["dt"]),
+        mode=str(message["mode"]),
+        period_s=message.get("period_s"),
+        deadline_s=message.get("deadline_s"),
+        actuators=tuple(read_channel(entry) for entry in message["actuators"]),
+        outputs=tuple(read_channel(entry) for entry in message["outputs"]),
+        granted=tuple(message.get("granted") or ()),
+        selected=tuple(message.get("selected") or ()),
+        parameters=message.get("parameters") or {},
+        session=str(message.get("session", "")),
+        seed=int(message.get("seed", 0)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedCommand:
+    """What the plant used for the step that led to a state: as attributes or by name.
+
+    seq, step    of the command, -1 before the first
+    lateness_ns  after the deadline; <= 0 in time
+    policy       '' when every claimed actuator had its command, else the policy that stood in
+    clamped      a value was out of range and was moved to its limit
+    """
+
+    seq: int = -1
+    step: int = -1
+    lateness_ns: int = 0
+    policy: str = ""
+    clamped: bool = False
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__slots__:
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+class State:
+    """The plant at the beginning of a step.
+
+    step, time         k, t_k in simulated s
+    budget_s           time to answer from the moment it was sent; 0 where nobody waits on a clock
+    deadline_ns        the same as an instant of CLOCK_MONOTONIC, for peers on the plant's machine; 0 for none
+    applied            what was used for the step before
+    outputs            the values as they came: a number, or a list in row-major order
+    state["velocity"]  a float for a scalar, else a numpy array of the channel's shape (numpy loads at the first)
+    """
+
+    __slots__ = ("_info", "_message", "outputs", "step", "time")
+
+    def __init__(self, message: Mapping[str, Any], info: PlantInfo) -> None:
+        self._message, self._info = message, info
+        self.step: int = message["step"]
+        self.time: float = message["timestamp"]
+        self.outputs: dict[str, Any] = message["outputs"]
+
+    @property
+    def budget_s(self) -> float:
+        return float(self._message.get("budget_ns", 0)) * 1e-9
+
+    @property
+    def deadline_ns(self) -> int:
+        return int(self._message.get("deadline_ns", 0))
+
+    @property
+    def applied(self) -> AppliedCommand:
+        said = self._message.get("applied") or {}
+        return AppliedCommand(**{name: said[name] for name in AppliedCommand.__slots__ if name in said})
+
+    def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
+        try:
+            value = self.outputs[name]
+        except KeyError:
+            raise UnknownNameError("output", name, self.outputs) from None
+        if not isinstance(value, list):
+            return float(value)
+        import numpy
+
+        array = numpy.array(value, dtype=numpy.float64)
+        shape = self._info.output(name).shape
+        return array if len(shape) < 2 else array.reshape(shape)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.outputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.outputs)
+
+    def __repr__(self) -> str:
+        return f"State(step={self.step}, time={self.time:.6g}, outputs={sorted(self.outputs)})"

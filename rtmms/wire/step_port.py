@@ -1,0 +1,353 @@
+"""The step socket: state out to the claimants, their commands in, by the deadline. The critical path of the wire.
+
+Only peers that were welcomed at the door have an identity here; what anyone else sends is counted and dropped.
+"""
+
+from __future__ import annotations
+
+import errno
+import select
+from collections.abc import Mapping
+from math import inf, isfinite
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zmq
+
+from rtmms.loop.ports import Applied
+from rtmms.plant import Channel
+from rtmms.wire.codec import decode, packer
+from rtmms.wire.messages import AHEAD_STEPS, COMMAND_BYTES, CREDITS, Reason, Refused, shown
+from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
+
+if TYPE_CHECKING:
+    from rtmms.loop.ports import Array, Flags
+
+_NOW = int(zmq.NOBLOCK)
+_NOW_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+_MORE = int(zmq.RCVMORE)
+
+_AFTER_DEADLINE = 4
+_FREE_READS = 64
+_SLACK_READS = 8
+_DEADLINES = 64
+
+
+class StepPort:
+    """Commands in, state out, on one ROUTER.
+
+    claimed, fresh, applied   as rtmms.loop.ports.Exchange says
+    behind_steps              a command older than this is refused, a younger one counts as late
+    credits                   states that may lie unanswered with a peer
+    """
+
+    def __init__(
+        self,
+        socket: zmq.Socket[bytes],
+        peers: Peers,
+        actuators: tuple[Channel, ...],
+        *,
+        free: bool,
+        behind_steps: int,
+    ) -> None:
+        self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
+        self._recv, self._send, self._get = socket.recv, socket.send, socket.getsockopt
+        self._watch: list[Any] = [socket.getsockopt(zmq.FD)]
+        self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
+        self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
+        self._pack = packer()
+        self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
+        self.claimed: Flags = peers.claimed
+        self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
+        self.applied = Applied()
+        self.rejected: dict[str, int] = {}
+        self.late = 0
+        self._step, self._round = -1, 0
+        self._missing = self._seen = 0
+        self._first = True
+        self._deadline_ns = 0
+        self._deadlines = [(-1, 0)] * _DEADLINES
+        self._command: Array | None = None
+        self._held: dict[int, float] = {}
+        self._skip_frames = False
+        self._ready = False
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def publish(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:
+        self.admit_ready()
+        self._begin(step, deadline_ns)
+        self._round += 1
+        for peer in self._peers.claimants:
+            if peer.state is DEAD:
+                continue
+            if peer.owed > self.credits:
+                peer.skipped += not self._free
+                continue
+            selection = peer.selection
+            if selection.round != self._round:  # not the step: that one comes again after a reset
+                selection.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+                selection.round = self._round
+            peer.owed += 1
+            self.transmit(peer, selection.payload)
+
+    def transmit(self, peer: Peer, payload: bytes) -> bool:
+        """Send without waiting; False if nobody is there. One that has gone is dead within a step of its going."""
+        try:
+            try:
+                self._send(peer.identity, _NOW_MORE)
+            except zmq.Again:
+                # libzmq looks only once a millisecond at what the other side has read; a queue that seems full in a
+                # quick exchange may be empty. Asking for events makes it look.
+                self._get(zmq.EVENTS)
+                self._send(peer.identity, _NOW_MORE)
+            self._send(payload, _NOW)
+        except zmq.Again:
+            peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
+        except zmq.ZMQError as fault:
+            if fault.errno != zmq.EHOSTUNREACH:
+                raise
+            if peer.state is LIVE:
+                peer.state = DEAD
+                peer.forget_queue()
+            return False
+        return True
+
+    def say(self, peer: Peer, message: Mapping[str, Any]) -> None:
+        """An error or a bye, if it can be sent at once."""
+        self.transmit(peer, self._pack(message))
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def _begin(self, step: int, deadline_ns: int) -> None:
+        if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
+            for peer in self._peers.claimants:
+                peer.forget_queue()
+        self._step, self._deadline_ns, self._first = step, deadline_ns, True
+        self._deadlines[step % _DEADLINES] = (step, deadline_ns)
+        self.fresh[:] = False
+        for peer in self._peers.claimants:
+            peer.fresh = False
+        self._missing = len(self._peers.claimants)
+        self._seen = self._peers.changes
+
+    def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        if step != self._step:
+            self._begin(step, 0)
+        self._command = command
+        try:
+            if self._seen != self._peers.changes:
+                self._recount()
+            if self._held:
+                for i, value in self._held.items():
+                    command[i] = value
+                self._held.clear()
+            if self._missing and self._first:
+                self._take_queued(step)
+            return self._gather(until_ns) if self._peers.claimants else True
+        finally:
+            self._command = None
+
+    def _recount(self) -> None:
+        """Peers came or went within the step."""
+        self._seen = self._peers.changes
+        self._missing = sum(not peer.fresh for peer in self._peers.claimants)
+
+    def _gather(self, until_ns: int) -> bool:
+        """Read, then wait on the socket's descriptor, until all is in hand: ZeroMQ's own time-outs are whole ms.
+
+        What already lies in the socket at the deadline is still looked at, a few messages and no more.
+        """
+        reads = past = 0
+        while self._missing or self._free:
+            if self._read_one():
+                reads += 1
+                if until_ns == 0:
+                    if reads >= _FREE_READS:
+                        break
+                elif monotonic_ns() >= until_ns:
+                    past += 1
+                    if past >= _AFTER_DEADLINE:
+                        break
+                continue
+            if until_ns == 0:
+                break
+            left = until_ns - monotonic_ns()
+            if left <= 0:
+                break
+            select.select(self._watch, (), (), left * 1e-9)
+        return self._missing == 0
+
+    def read_in_slack(self, until_ns: int) -> None:
+        """Answers to warm-up states, byes and late commands, off the critical path: a few messages at most."""
+        for _ in range(_SLACK_READS):
+            if monotonic_ns() >= until_ns or not self._read_one():
+                return
+
+    def _read_one(self) -> bool:
+        """Read and deal with one message; False when there is none. Frames beyond the first are thrown away."""
+        try:
+            if self._skip_frames:
+                self._recv(_NOW)
+                self._skip_frames = bool(self._get(_MORE))
+                return True
+            identity = self._recv(_NOW)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as fault:
+            if fault.errno == errno.EINTR:
+                return True
+            raise
+        frame = self._recv(_NOW) if self._get(_MORE) else b""
+        self._skip_frames = bool(self._get(_MORE))
+        peer = self._peers.by_identity.get(identity)
+        if peer is None:
+            self._count(Reason.STRANGER)
+            return True
+        peer.owed = 0
+        try:
+            if self._skip_frames:
+                raise Refused(Reason.GARBLED, "a message is one frame here")
+            self._hear(peer, decode(frame, COMMAND_BYTES))
+        except Refused as refusal:
+            self._count(refusal.code)
+            peer.rejected += 1
+            if peer.error is None:
+                peer.error = (refusal.code, refusal.text)
+        return True
+
+    def _count(self, reason: str) -> None:
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+
+    def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
+        kind = message["type"]
+        if kind == "command":
+            self._hear_command(peer, message)
+        elif kind == "bye":
+            self._peers.release(peer)
+            self._recount()
+        else:
+            raise Refused(Reason.TYPE, f"the step socket takes command and bye, got type {shown(kind)}")
+
+    def _hear_command(self, peer: Peer, message: dict[str, Any]) -> None:
+        """Check all of it before any of it counts: a command is taken whole or not at all."""
+        seq, step, values = message.get("seq"), message.get("step"), message.get("values")
+        if type(seq) is not int or type(step) is not int or type(values) is not dict:
+            raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
+        if not peer.seq < seq < 1 << 63:
+            raise Refused(Reason.SEQ, f"command: seq must rise; newest {peer.seq}, got {shown(seq)}")
+        if peer.state is DEAD:
+            peer.state = LIVE  # it has come back, and nobody has taken its place
+        if step < 0:
+            peer.seq = seq
+            self._hear_warm_answer(peer, step)
+            return
+        ahead = step - self._step
+        if ahead > AHEAD_STEPS:
+            raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {AHEAD_STEPS} ahead of now")
+        if -ahead > self._behind and not self._free:
+            raise Refused(Reason.TOO_LATE, f"command: step {step} is more than {self._behind} behind now")
+        index = peer.index
+        for name, value in values.items():
+            if name not in index:
+                self._refuse_name(name)
+            if type(value) is not float:
+                if type(value) is not int:
+                    raise Refused(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {shown(value)}")
+                value = values[name] = float(value)  # msgpack's whole numbers have at most 64 bits
+            if not isfinite(value):
+                raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
+        if peer.state is WARMING:
+            raise Refused(Reason.TOO_EARLY, "command: answer the warm-up states first")
+        peer.seq = seq
+        peer.commands += 1
+        if self._free or (ahead == 0 and not self._closed()):
+            self._use(peer, seq, step, values)
+        elif ahead > 0:
+            slot = step % AHEAD_STEPS
+            if peer.queue[slot] is None:
+                peer.queued += 1
+            peer.queue[slot] = (step, seq, values)
+        else:
+            peer.late += 1
+            self.late += 1
+            self.applied.clamped = False
+            self._set(peer, values)
+            self._note(seq, step, self._deadline_of(step))
+
+    def _closed(self) -> bool:
+        """The present step has gone on without its command: read in the slack, past the deadline."""
+        return self._command is None and self._deadline_ns > 0 and monotonic_ns() > self._deadline_ns
+
+    def _refuse_name(self, name: object) -> None:
+        known = type(name) is str and self._peers.known(name)
+        if known:
+            raise Refused(Reason.NOT_CLAIMED, f"command: actuator '{name}' is not among those you claimed")
+        raise Refused(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {shown(name)}")
+
+    def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
+        """This is the command for the present step. Actuators it does not name hold."""
+        if self._first:
+            self._first, self.applied.clamped = False, False
+        self._set(peer, values)
+        self._note(seq, step, self._deadline_ns)
+        if not peer.fresh:
+            peer.fresh = True
+            self._missing -= 1
+            for i in peer.actuators:
+                self.fresh[i] = True
+
+    def _set(self, peer: Peer, values: Mapping[str, float]) -> None:
+        index, lower, upper, command = peer.index, self._lower, self._upper, self._command
+        clamped = False
+        for name, value in values.items():
+            i = index[name]
+            if value < lower[i]:
+                value, clamped = lower[i], True
+            elif value > upper[i]:
+                value, clamped = upper[i], True
+            if command is None:
+                self._held[i] = value
+            else:
+                command[i] = value
+        if clamped:
+            peer.clamped += 1
+            self.applied.clamped = True
+
+    def _note(self, seq: int, step: int, deadline_ns: int) -> None:
+        applied = self.applied
+        applied.seq, applied.step = seq, step
+        applied.lateness_ns = monotonic_ns() - deadline_ns if deadline_ns else 0
+
+    def _deadline_of(self, step: int) -> int:
+        found, deadline_ns = self._deadlines[step % _DEADLINES]
+        return deadline_ns if found == step else self._deadline_ns
+
+    def _take_queued(self, step: int) -> None:
+        for peer in self._peers.claimants:
+            if not peer.queued:
+                continue
+            slot = step % AHEAD_STEPS
+            waiting = peer.queue[slot]
+            if waiting is not None:
+                peer.queue[slot] = None
+                peer.queued -= 1
+                if waiting[0] == step:
+                    self._use(peer, waiting[1], step, waiting[2])
+
+    def _hear_warm_answer(self, peer: Peer, step: int) -> None:
+        if peer.state is WARMING and step == peer.warm_step:
+            peer.warm_step += 1
+            peer.ready = peer.warm_step == 0
+            self._ready = self._ready or peer.ready
+
+    def admit_ready(self) -> None:
+        """Between steps only: a claim that began within a step would wait for a command nobody was asked for."""
+        if self._ready:
+            self._ready = False
+            for peer in list(self._peers.all):
+                if peer.ready:
+                    self._peers.admit(peer)

@@ -1,0 +1,75 @@
+"""Looking after the claimants in the loop's slack: warm-up states, probes, pending errors. Sends only, never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rtmms.wire.codec import packer
+from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
+from rtmms.wire.step_port import StepPort
+
+_ERROR_GAP_NS = 200_000_000
+_PROBE_GAP_NS = 100_000_000
+_WARM_LIMIT_NS = 5_000_000_000
+SILENT_NS = 1_500_000_000
+"""One that has used up its credits and says nothing for so long counts as dead, though its connection stands."""
+
+
+class Tending:
+    """What peers on the step socket are sent outside the steps."""
+
+    def __init__(self, port: StepPort, peers: Peers) -> None:
+        self._port, self._peers = port, peers
+        self._probe = packer()({
+            "type": "state", "step": -1, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
+            "outputs": {}, "applied": {},
+        })  # fmt: skip
+
+    def serve(self, now_ns: int, outputs: Mapping[str, Any]) -> None:
+        """One round; outputs are for the warm-up states."""
+        while self._peers.displaced:
+            peer, heir = self._peers.displaced.pop()
+            self._port.say(peer, {"type": "bye", "reason": f"your claim passed to '{heir}' while you were gone"})
+        for peer in list(self._peers.all):
+            if peer.observer:
+                continue
+            if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
+                code, text = peer.error
+                self._port.say(peer, {"type": "error", "code": code, "text": text})
+                peer.error, peer.error_ns = None, now_ns
+            if peer.state is WARMING:
+                self._warm_up(peer, now_ns, outputs)
+            elif peer.state is LIVE and peer.owed <= self._port.credits:
+                peer.since_ns = now_ns
+            else:
+                if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
+                    peer.state = DEAD  # until its next message; meanwhile another one may take its place
+                    peer.forget_queue()
+                if self._may_probe(peer, now_ns):
+                    self._port.transmit(peer, self._probe)
+
+    def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
+        """States as in earnest but for their steps, which make both sides' first exchanges before they count.
+
+        A newcomer that is not (or no longer) connected after a while loses its place; one that is takes its time.
+        """
+        if peer.ready:
+            return
+        if peer.owed == 0:
+            payload = peer.selection.packed(peer.warm_step, 0.0, 0, 0, outputs, self._port.applied)
+            peer.selection.round = 0
+            if self._port.transmit(peer, payload):
+                peer.owed, peer.since_ns = 1, now_ns
+        elif self._may_probe(peer, now_ns) and self._port.transmit(peer, self._probe):
+            peer.since_ns = now_ns
+        if now_ns - peer.since_ns > _WARM_LIMIT_NS:
+            self._peers.release(peer)
+
+    @staticmethod
+    def _may_probe(peer: Peer, now_ns: int) -> bool:
+        """Is it still, or again, there? An empty state of step -1 tells: a peer answers it like a warm-up state."""
+        if now_ns - peer.probe_ns <= _PROBE_GAP_NS:
+            return False
+        peer.probe_ns = now_ns
+        return True

@@ -1,0 +1,386 @@
+"""rtmms run and serve with the pendulum: reports, exit statuses, faults, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import environment, finish, rtmms, start
+
+KEYS = {
+    "robot", "mode", "dt", "rate", "steps", "simulated_s", "wall_s", "real_time_factor", "coupling", "seed", "version",
+    "ended", "exchange", "schedule", "timing_us", "realtime", "final", "summary",
+}  # fmt: skip
+
+
+def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "1", "--json", "--quiet")
+    assert said.status == 0
+    assert said.err == "" or said.err.startswith("exchange tcp://")  # told even so, where the default port was busy
+    report = said.report
+    assert set(report) == KEYS
+    assert (report["robot"], report["mode"], report["dt"], report["steps"]) == ("pendulum", "realtime", 0.01, 100)
+    assert report["ended"] == "duration"
+    exchange = report["exchange"]
+    assert set(exchange) == {
+        "commands_applied", "misses", "unclaimed", "reused", "max_consecutive_misses", "late", "rejected", "peers",
+    }  # fmt: skip
+    assert exchange["commands_applied"] + exchange["misses"] + exchange["unclaimed"] == 100
+    assert exchange["commands_applied"] > 0
+    assert exchange["rejected"] == {}
+    assert [peer["name"] for peer in exchange["peers"]] == ["swing"]
+    assert set(report["schedule"]) == {"period_us", "deadline_us", "overruns", "skipped", "policy", "blame"}
+    assert report["schedule"]["period_us"] == pytest.approx(10_000)
+    assert report["schedule"]["policy"] == {"miss": "hold", "overrun": "skip"}
+    assert set(report["timing_us"]) == {"wake", "exchange", "plant", "slack"}
+    assert all(set(row) == {"p50", "p99", "p999", "max"} for row in report["timing_us"].values())
+    assert {"scheduler", "priority", "memory_locked", "affinity", "failed"} <= set(report["realtime"])
+    assert set(report["final"]) == {"angle", "rate", "velocity", "shape"}
+    assert report["summary"] == {"mean_angle_rad": pytest.approx(0.05, abs=0.1), "undefined": None, "samples": 101.0}
+
+
+def test_lockstep_never_misses_and_two_runs_give_the_same_bits(tmp_path: Path) -> None:
+    words = ("run", "pendulum", "--controller", "swing:amplitude=1.5", "--duration", "2", "--json", "--quiet")
+    one = rtmms(tmp_path, *words, "--mode", "lockstep", "--seed", "3").report
+    two = rtmms(tmp_path, *words, "--mode", "lockstep", "--seed", "3").report
+    assert one["exchange"]["commands_applied"] == 200
+    assert one["exchange"]["misses"] == 0
+    assert one["final"] == two["final"]
+    assert one["schedule"]["deadline_us"] is None
+
+
+def test_the_commands_of_a_realtime_run_replayed_give_the_same_bits(tmp_path: Path) -> None:
+    run = ("run", "pendulum", "--controller", "swing", "--duration", "1", "--trace", "run.npz", "--json", "--quiet")
+    report = rtmms(tmp_path, *run, "--set", "damping=0.3").report
+    said = rtmms(tmp_path, "replay", "run.npz", "--check", "--json")
+    assert said.status == 0
+    assert said.report["same"] is True
+    assert said.report["final"] == report["final"]
+
+
+def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) -> None:
+    import numpy as np
+
+    rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "1", "--trace", "run.npz", "--mode",
+          "lockstep", "--quiet")  # fmt: skip
+    with np.load(tmp_path / "run.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays["command"][41, 0] += 1e-12
+    np.savez(tmp_path / "other.npz", **arrays)
+    said = rtmms(tmp_path, "replay", "other.npz", "--check")
+    assert said.status == 1
+    assert "not the same: step 41: angle: recorded" in said.err
+    assert rtmms(tmp_path, "replay", "other.npz").status == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "text"), [(None, "there is no such file"), (b"junk", "is not a command trace")]
+)
+def test_replay_of_something_else_is_refused(tmp_path: Path, content: bytes | None, text: str) -> None:
+    if content is not None:
+        (tmp_path / "x.npz").write_bytes(content)
+    said = rtmms(tmp_path, "replay", "x.npz")
+    assert said.status == 2
+    assert text in said.err
+    assert "Traceback" not in said.err
+
+
+def test_free_runs_far_faster_than_time_and_without_a_claim(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--mode", "free", "--duration", "50", "--json")
+    assert said.report["exchange"]["unclaimed"] == said.report["steps"] == 5000
+    assert said.report["timing_us"]["wake"]["p50"] is None
+    assert "exchange tcp://127.0.0.1:" in said.err  # where others may still come in
+
+
+def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.5")
+    assert said.status == 0
+    for words in ("ended             duration", "50 steps", "exchange", "mean_angle_rad", "policies hold, skip"):
+        assert words in said.out
+    assert "waiting for swing" in said.err or "misses" in said.err
+
+
+def test_nothing_to_do_is_done_at_once(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "0", "--json", "--quiet")
+    assert said.status == 0
+    assert (said.report["steps"], said.report["ended"]) == (0, "duration")
+
+
+# --- words that are wrong ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("run", "pendulm"), "unknown robot 'pendulm'; did you mean pendulum?"),
+        (("rum", "pendulum"), "unknown command 'rum'; did you mean run?"),
+        (("run", "pendulum", "--controller", "swig"), "unknown controller 'swig'; did you mean swing or slow?"),
+        (("run", "pendulum", "--controller", "swing:amplitud=1"), "did you mean amplitude?"),
+        (("run", "pendulum", "--controller", "swing:amplitude=x"), "amplitude: expected a number, got 'x'"),
+        (("run", "pendulum", "--controller", "none", "--controller", "swing"), "--controller none: stands alone"),
+        (("run", "pendulum", "--set", "dampin=1"), "unknown parameter of pendulum 'dampin'; did you mean damping?"),
+        (("run", "pendulum", "--set", "damping=-1"), "damping must be >= 0 1/s, got -1"),
+        (("run", "pendulum", "--set", "damping"), "--set damping: expected key=value"),
+        (("run", "pendulum", "--set", "damping=1", "--set", "damping=2"), "'damping' is set twice"),
+        (("run", "pendulum", "--set", "dt=1"), "--set dt=1: use --dt"),
+        (("run", "pendulum", "--preset", "papr"), "unknown preset"),
+        (("run", "pendulum", "--mode", "realtim"), "unknown mode 'realtim'; did you mean realtime?"),
+        (("run", "pendulum", "--on-miss", "hodl"), "unknown miss policy 'hodl'; did you mean hold"),
+        (("run", "pendulum", "--on-overrun", "skp"), "did you mean skip"),
+        (("run", "pendulum", "--coupling", "monolitic"), "did you mean monolithic?"),
+        (("run", "pendulum", "--dt", "0"), "expected a number > 0 s, got '0'"),
+        (("run", "pendulum", "--dt", "nan"), "expected a number > 0 s, got 'nan'"),
+        (("run", "pendulum", "--duration", "-1"), "expected a number >= 0 s, got '-1'"),
+        (("run", "pendulum", "--rate", "inf"), "expected a number > 0, got 'inf'"),
+        (("run", "pendulum", "--deadline", "0.02"), "at most the period of 0.01 s"),
+        (("run", "pendulum", "--priority", "high"), "priority: expected auto, off or a whole number"),
+        (("run", "pendulum", "--trace", "no/run.npz"), "there is no folder 'no'"),
+        (("run", "pendulum", "--figure", "run.png", "--duration", "0"), "robot 'pendulum' has no figure to draw"),
+        (("list", "robot"), "did you mean robots?"),
+        (("bench", "nothing"), "unknown benchmark 'nothing'"),
+        (("reproduce", "qu2042"), "did you mean qu2024?"),
+    ],
+)
+def test_wrong_words_end_with_2_a_near_miss_and_no_traceback(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
+    said = rtmms(tmp_path, *words)
+    assert said.status == 2
+    assert text in said.err
+    assert said.out == ""
+    assert "Traceback" not in said.err
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["realtime", "lockstep"])
+def test_a_controller_that_crashes_at_the_start_is_named_with_its_last_words(tmp_path: Path, mode: str) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "crash", "--mode", mode, "--json", "--quiet")
+    assert said.status == 1
+    assert "controller crash ended with exit status 1" in said.err
+    assert "the cable is not plugged in" in said.err.splitlines()[-1]
+    assert (said.report["ended"], said.report["steps"]) == ("peer", 0)
+
+
+def test_two_controllers_that_want_the_same_actuator_cannot_start(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--controller", "swing", "--quiet")
+    assert said.status == 1
+    assert "actuator 'torque' is held by 'swing" in said.err
+
+
+def test_a_bug_in_a_plant_shows_where_and_still_ends_with_a_report(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "fault_at=0.1", "--json", "--quiet")
+    assert said.status == 1
+    assert "ZeroDivisionError: a bug in the plant" in said.err
+    assert said.report["ended"] is None
+
+
+def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "die:at_s=0.2", "--duration", "1.2", "--json")
+    report = said.report
+    assert (said.status, report["ended"], report["steps"]) == (0, "duration", 120)
+    assert report["exchange"]["misses"] >= 90
+    assert "controller die was ended by SIGKILL; the run goes on by the miss policy hold" in said.err
+
+
+def test_a_controller_that_dies_in_lockstep_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
+    assert said.status == 1
+    assert (said.report["ended"], said.report["steps"]) == ("peer", 20)
+    assert "controller die was ended by SIGKILL; lockstep cannot go on without it (step 20)" in said.err
+
+
+def test_miss_policy_abort_ends_with_1_and_says_who(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--on-miss", "abort", "--json", "--quiet")
+    assert (said.status, said.report["ended"]) == (1, "policy")
+    assert "slow sent no command for step 0 in time (miss policy abort)" in said.err
+
+
+def test_late_commands_are_counted_and_home_takes_over_from_old_ones(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--duration", "0.5", "--json", "--quiet")
+    assert said.report["exchange"]["late"] > 0
+    assert said.report["exchange"]["misses"] > 0
+
+
+def test_divergence_ends_with_1_and_the_last_good_state_in_plain_json(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "diverge_at=0.3", "--json", "--quiet")
+    assert said.status == 1
+    assert (said.report["ended"], said.report["steps"]) == ("diverged", 30)
+    assert "diverged at t = 0.31 s: rate is not finite" in said.err
+    assert said.report["final"]["angle"] is not None
+
+
+def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path) -> None:
+    with socket.socket() as squatter:
+        squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            squatter.bind(("127.0.0.1", 9870))
+            squatter.listen()
+        except OSError:
+            pass  # busy already: as good
+        said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.2", "--json")
+    assert said.status == 0
+    assert "exchange tcp://127.0.0.1:" in said.err
+
+
+def test_a_busy_port_that_was_asked_for_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with socket.socket() as squatter:
+        squatter.bind(("127.0.0.1", 0))
+        squatter.listen()
+        endpoint = f"tcp://127.0.0.1:{squatter.getsockname()[1]}"
+        said = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--duration", "1", "--json")
+    assert said.status == 1
+    assert f"'{endpoint}' is in use" in said.err
+    assert said.report["ended"] is None
+
+
+# --- signals and processes --------------------------------------------------------------------------------------------
+
+
+def _children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in found.read_text().split()] if found.exists() else []
+
+
+def _wait_until_running(process: subprocess.Popen[str]) -> None:
+    """The display's plain line begins with the time once steps are taken."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("time "):
+            return
+    pytest.fail("the run did not begin")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
+def test_ctrl_c_ends_the_run_with_its_report_and_0_and_leaves_nobody_behind(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rtmms.cli.main", "run", "pendulum", "--controller", "swing", "--duration", "60",
+         "--json"], cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    _wait_until_running(process)
+    children = _children(process.pid)
+    assert len(children) == 2
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    said = finish(process)
+    assert (said.status, said.report["ended"]) == (0, "interrupt")
+    assert said.report["steps"] > 0
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
+def test_ctrl_c_while_the_plant_loads_ends_with_0_and_a_report(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "load_s=30", "--json")
+    assert process.stderr is not None
+    next(line for line in process.stderr if line.startswith("loading the plant"))
+    children = _children(process.pid)
+    process.send_signal(signal.SIGINT)
+    said = finish(process)
+    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "interrupt", 0)
+    assert not any(_alive(child) for child in children)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals")
+def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) -> None:
+    process = start(tmp_path, "serve", "pendulum", "--json")
+    _wait_until_running(process)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGTERM)
+    said = finish(process)
+    assert (said.status, said.report["ended"]) == (0, "interrupt")
+    assert said.report["steps"] > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG")
+def test_children_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "60")
+    _wait_until_running(process)
+    children = _children(process.pid)
+    process.kill()
+    process.communicate()
+    for _ in range(300):
+        if not any(_alive(child) for child in children):
+            break
+        time.sleep(0.01)
+    assert not any(_alive(child) for child in children)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        return False
+
+
+def test_serve_takes_controllers_from_elsewhere_and_stops_on_request(tmp_path: Path) -> None:
+    process = start(tmp_path, "serve", "pendulum", "--mode", "lockstep", "--exchange", "tcp://127.0.0.1:*", "--json")
+    assert process.stderr is not None
+    line = next(line for line in process.stderr if line.startswith("exchange "))
+    endpoint = line.split()[1].rstrip(";")
+    script = (
+        "import rtmms, sys\n"
+        "with rtmms.connect(sys.argv[1], name='mine', claim=['torque']) as link:\n"
+        "    for state in link:\n"
+        "        link.command({'torque': 0.1})\n"
+        "        if state.step == 50: link.request('stop'); break\n"
+    )
+    peer = subprocess.run([sys.executable, "-c", script, endpoint], env=environment(tmp_path), timeout=30, check=True,
+                          capture_output=True)  # fmt: skip
+    assert peer.returncode == 0
+    said = finish(process)
+    assert (said.status, said.report["ended"]) == (0, "stop")
+    assert said.report["steps"] >= 50
+
+
+# --- the other commands -----------------------------------------------------------------------------------------------
+
+
+def test_list_names_the_plug_ins(tmp_path: Path) -> None:
+    report = rtmms(tmp_path, "list", "--json").report
+    assert set(report) == {"robots", "controllers", "bridges"}
+    assert "pendulum" in [entry["name"] for entry in report["robots"]]
+    swing = next(entry for entry in report["controllers"] if entry["name"] == "swing")
+    assert swing["parameters"] == [{"name": "amplitude", "kind": "float", "default": 1.0, "required": False}]
+    said = rtmms(tmp_path, "list", "controllers")
+    assert "amplitude (float, default 1.0)" in said.out
+    assert "robots" not in said.out
+
+
+def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "doctor", "--json")
+    assert said.status == 0
+    topics = {finding["topic"] for finding in said.report["findings"]}
+    assert {"python", "numba", "robots", "port 9870", "compiler cache", "cores"} <= topics
+    assert rtmms(tmp_path, "doctor").out.count("\n") >= len(topics)
+
+
+def test_bench_without_a_name_lists(tmp_path: Path) -> None:
+    assert json.loads(rtmms(tmp_path, "bench", "--json").out)["benchmarks"] == sorted(
+        json.loads(rtmms(tmp_path, "bench", "--json").out)["benchmarks"]
+    )
+
+
+def test_help_and_version(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "--help")
+    assert said.status == 0
+    for command in ("run", "serve", "control", "list", "replay", "reproduce", "bench", "doctor"):
+        assert command in said.out
+
+
+def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_nor_numba(tmp_path: Path) -> None:
+    code = (
+        "import sys, rtmms.cli.main, rtmms.cli.run, rtmms.cli.serve, rtmms.cli.session, rtmms.cli.display\n"
+        "from rtmms.cli.plan import plan\n"
+        "plan('pendulum', {}, ('swing',))\n"
+        "print([name for name in ('numpy', 'numba', 'scipy', 'hdrh', 'zmq') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True,
+                          check=True, timeout=30)  # fmt: skip
+    assert said.stdout.strip() == "[]"

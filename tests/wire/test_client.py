@@ -1,0 +1,305 @@
+"""connect, Link and State against a plant that steps on: over tcp and ipc, until it says bye, dies, or refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.wire.client import Link
+from rtmms.wire.errors import EndpointError, NotConnectedError, RequestError
+from rtmms.wire.tokens import token_path
+from tests.wire.bench import PATIENCE_S, Host, Raw
+from tests.wire.looping import Looping, plant_process
+
+
+@pytest.fixture(params=["tcp", "ipc"])
+def running(request: pytest.FixtureRequest, make_host: Callable[..., Host], tmp_path: Path) -> Iterator[Looping]:
+    ends = {role: f"ipc://{tmp_path}/{role}" for role in ("exchange", "step", "telemetry")}
+    options: dict[str, Any] = ends if request.param == "ipc" else {}
+    with Looping(make_host(**options, token=None)) as running:
+        yield running
+
+
+@pytest.fixture
+def tcp(make_host: Callable[..., Host]) -> Iterator[Looping]:
+    with Looping(make_host(token=None)) as running:
+        yield running
+
+
+def test_a_controller_drives_the_plant(running: Looping) -> None:
+    with rtmms.connect(running.host.exchange, name="mine", claim=["left.*", "right.*"]) as link:
+        assert link.plant.granted == ("left.front", "left.back", "right.front", "right.back")
+        steps = []
+        for state in link:
+            steps.append(state.step)
+            link.command({"left.front": 0.25, "right.back": np.float32(0.5)})
+            if state.applied.seq > 0 and state["position"][0] == 0.25:
+                break
+        assert steps == sorted(set(steps))
+        assert min(steps) >= 0
+    running.wait(lambda: not running.host.server.claimed.any())  # bye frees the claim
+    assert running.host.command.tolist() == [0.25, 0.0, 0.0, 0.5]
+    assert running.host.rejected == {}
+
+
+def test_a_state_reads_as_the_contract_says(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*", outputs=["*"]) as link:
+        state = next(link)
+        link.command({"left.front": 9.0})
+        later = next(s for s in link if s.applied.seq > 0)
+    assert isinstance(state["speed"], float)
+    assert isinstance(state["position"], np.ndarray)
+    assert state["joint_angle"].shape == (1, 3, 5)
+    assert state["joint_angle"][0, 1, 0] == 5.0
+    assert state["thrust"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert state.time == pytest.approx(state.step * 1e-3)
+    assert state.budget_s == 5e-4
+    assert set(state) == {"position", "quaternion", "speed", "thrust", "joint_angle"}
+    assert "speed" in state
+    assert later.applied.clamped
+    assert later.applied["clamped"]
+    with pytest.raises(rtmms.UnknownNameError, match="did you mean speed"):
+        state["sped"]
+    with pytest.raises(KeyError):
+        later.applied["nothing"]
+
+
+def test_the_plant_is_described(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        plant = link.plant
+    assert (plant.robot, plant.dt, plant.mode, plant.period_s) == ("toy", 1e-3, "realtime", 1e-3)
+    assert plant.budget_s == plant.deadline_s == 5e-4
+    assert plant.actuator("left.back") == tcp.host.plant.actuators[1]
+    assert plant.outputs == tcp.host.plant.outputs
+    assert plant.parameters["r1"] == 0.215
+    with pytest.raises(rtmms.UnknownNameError, match="did you mean"):
+        plant.actuator("left.bakc")
+
+
+def test_an_observer_sees_telemetry_and_cannot_drive(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, outputs=["speed"]) as link:
+        states = [next(link) for _ in range(3)]
+        with pytest.raises(rtmms.ModelError, match="made without a claim"):
+            link.command({"left.front": 0.1})
+    assert [list(state) for state in states] == [["speed"]] * 3
+    assert states[0].step < states[2].step
+
+
+def test_one_that_is_behind_gets_the_newest_state(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="*") as link:
+        first = next(link)
+        link.command({})
+        tcp.wait(lambda: tcp.host.step > first.step + 10)
+        link.command({})
+        seen = [next(link).step for _ in range(2)]
+        assert seen[0] > first.step + 1  # the states between were drained, not queued up
+
+
+def test_the_plants_bye_ends_the_iteration_with_its_reason(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="*") as link:
+        for state in link:
+            link.command({})
+            if state.step > 5 and tcp._thread.is_alive():
+                threading.Thread(target=tcp.end, args=("duration reached",)).start()
+        assert link.ended == "the plant said bye: duration reached"
+        assert list(link) == []
+
+
+@pytest.mark.parametrize("claim", ["*", ()])
+def test_a_killed_plant_ends_the_iteration(claim: Any) -> None:
+    process, exchange = plant_process()
+    with process:
+        link = rtmms.connect(exchange, claim=claim, timeout_s=PATIENCE_S)
+        next(link)
+        process.kill()
+        process.wait()
+        for _ in link:
+            pass
+        assert "gone" in link.ended
+        link.close()
+
+
+def test_a_stopped_controller_recovers() -> None:
+    process, exchange = plant_process()
+    program = (
+        "import rtmms, sys\n"
+        "with rtmms.connect(sys.argv[1], claim='*') as link:\n"
+        "    for state in link:\n"
+        "        link.command({'left.front': min(1.0, state.step * 1e-6)})\n"
+    )
+    with process, rtmms.connect(exchange, outputs=["speed"], timeout_s=PATIENCE_S) as observer:
+        peer = subprocess.Popen([sys.executable, "-c", program, exchange])
+        try:
+
+            def answered(after: int) -> int:
+                return next(state.step for state in observer if state.applied.step > after)
+
+            step = answered(0)
+            peer.send_signal(19)  # SIGSTOP, for longer than silence is forgiven
+            stopped = next(state.step for state in observer if state.step > step and state.applied.policy == "")
+            time.sleep(2.5)
+            peer.send_signal(18)
+            assert answered(stopped + 1000) > stopped
+        finally:
+            peer.kill()
+            peer.wait()
+            process.kill()
+
+
+def test_requests_get_their_result_or_an_error(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange) as link:
+        assert link.request("pause", {"why": "tea"}) == {"op": "pause", "why": "tea"}
+        with pytest.raises(RequestError, match="not this one"):
+            link.request("set", {"x": 1})
+        with pytest.raises(RequestError, match="op must be one of"):
+            link.request("explode")
+        assert link.request("snapshot") == {"op": "snapshot"}
+
+
+def test_what_the_plant_refuses_is_told_and_nothing_is_raised(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        next(link)
+        link.command({"left.front": float("nan")})
+        for _ in link:
+            if link.errors:
+                break
+            link.command({})
+        assert link.errors[0][0] == "not_finite"
+        with pytest.raises(rtmms.ModelError, match="expected actuator names and numbers"):
+            link.command({"left.front": object()})  # type: ignore[dict-item]
+
+
+def test_nobody_there_is_said_after_the_time_given() -> None:
+    with pytest.raises(NotConnectedError, match=r"no plant answered at 'tcp://127.0.0.1:9' within 0.05 s"):
+        rtmms.connect("tcp://127.0.0.1:9", timeout_s=0.05)
+    assert issubclass(NotConnectedError, (rtmms.RtmmsError, ConnectionError))
+
+
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:9870", "tcp://127.0.0.1", "udp://127.0.0.1:3", "ipc://", ""])
+def test_a_malformed_endpoint_is_named(endpoint: str) -> None:
+    with pytest.raises(EndpointError, match="expected tcp://HOST:PORT"):
+        rtmms.connect(endpoint)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        ({"claim": "middle.*"}, "unknown_actuator", "middle"),
+        ({"claim": "*", "token": "wrong"}, "token", "only its user"),
+        ({"claim": "*", "outputs": "spede"}, "unknown_output", "did you mean speed"),
+    ],
+)
+def test_a_refusal_says_why(tcp: Looping, arguments: dict[str, Any], code: str, text: str) -> None:
+    with pytest.raises(NotConnectedError, match=text) as refused:
+        rtmms.connect(tcp.host.exchange, **arguments)
+    assert refused.value.code == code
+
+
+def test_a_held_claim_is_refused_and_an_observer_is_still_welcome(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, name="first", claim="*") as link:
+        next(link)
+        with pytest.raises(NotConnectedError, match="held by 'first'"):
+            rtmms.connect(tcp.host.exchange, claim="left.*")
+        rtmms.connect(tcp.host.exchange).close()
+
+
+def test_without_the_token_file_a_claim_is_refused(tcp: Looping) -> None:
+    token_path(tcp.host.exchange).unlink()
+    with pytest.raises(NotConnectedError) as refused:
+        rtmms.connect(tcp.host.exchange, claim="*")
+    assert refused.value.code == "token"
+
+
+def test_a_controller_that_starts_before_its_plant_finds_it(make_host: Callable[..., Host]) -> None:
+    first = make_host()
+    exchange = first.exchange
+    first.server.close()  # and leaves a stale token, as a killed one would
+    token_path(exchange).write_text("stale")
+    found: list[Link] = []
+    waiting = threading.Thread(target=lambda: found.append(rtmms.connect(exchange, claim="*", timeout_s=PATIENCE_S)))
+    waiting.start()
+    time.sleep(0.1)
+    with Looping(make_host(exchange=exchange, token=None)):
+        waiting.join(PATIENCE_S)
+        with found[0] as link:
+            assert next(link).step >= 0
+
+
+def test_garbage_from_a_plant_is_noted_and_passed_over(make_host: Callable[..., Host]) -> None:
+    host = make_host(token=None)
+    with Looping(host) as running, rtmms.connect(host.exchange, claim="*") as link:
+        next(link)
+        peer = next(iter(host.server._peers.claimants))
+        for frame in (b"\xc1", msgpack.packb({"type": "state"}), msgpack.packb({"type": "novelty", "x": 1})):
+            running.errands.append(lambda frame=frame: host.server._port.transmit(peer, frame))
+        link.command({})
+        for _ in link:
+            link.command({})
+            if len(link.errors) == 2:
+                break
+
+
+def test_a_closed_link_says_so(tcp: Looping) -> None:
+    link = rtmms.connect(tcp.host.exchange, claim="*")
+    link.close()
+    link.close()
+    assert list(link) == []
+    assert link.ended == "the link is closed"
+    with pytest.raises(rtmms.ModelError, match="closed"):
+        link.command({})
+
+
+class Recorder(rtmms.Controller):
+    claim = ("left.*",)
+    outputs = ("speed",)
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        self.log.append(plant.granted)
+
+    def update(self, state: rtmms.State) -> dict[str, float] | None:
+        self.log.append(state.step)
+        return {"left.back": 0.5} if len(self.log) % 2 else None
+
+    def stop(self, reason: str) -> None:
+        self.log.append(reason)
+
+
+def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
+    from rtmms.wire.controller import run_controller
+
+    controller = Recorder()
+    ended: list[str] = []
+    thread = threading.Thread(target=lambda: ended.append(run_controller(controller, tcp.host.exchange)))
+    thread.start()
+    tcp.wait(lambda: len(controller.log) > 20)
+    assert tcp.host.server.admitted() == {"recorder"}
+    tcp.end("enough")
+    thread.join(PATIENCE_S)
+    assert ended == ["the plant said bye: enough"]
+    assert controller.log[0] == ("left.front", "left.back")
+    assert controller.log[-1] == ended[0]
+    assert tcp.host.command[1] == 0.5
+
+
+def test_a_raw_peer_and_a_link_share_a_plant(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+    peer = make_raw(host).join(["right.*"])
+    with Looping(host), rtmms.connect(host.exchange, claim="left.*", token="secret") as link:
+        for state in link:
+            link.command({"left.front": 0.1})
+            peer.command({"right.front": 0.2}, state.step + 1)
+            if state["position"][2] == 0.2:
+                break
+    assert host.rejected == {}

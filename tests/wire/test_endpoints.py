@@ -1,0 +1,130 @@
+"""Binding: busy ports, addresses that others could reach, ipc paths; and the token beside them."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rtmms.wire.endpoints import DEFAULTS, checked
+from rtmms.wire.errors import EndpointError
+from rtmms.wire.sockets import Sockets, Threads
+from rtmms.wire.tokens import read_token, remove_token, token_path, write_token
+from tests.wire.bench import Host
+
+
+@pytest.fixture
+def busy() -> Iterator[str]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("role", ["exchange", "step", "telemetry"])
+def test_a_busy_port_that_was_asked_for_is_named(busy: str, role: str) -> None:
+    with pytest.raises(EndpointError, match=f"{role} endpoint '{busy}' is in use by another process"):
+        Sockets(**{role: busy}, free_ports=True)
+
+
+def test_a_busy_default_port_gives_way_to_a_free_one(busy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DEFAULTS, "exchange", busy)
+    sockets = Sockets(step="tcp://127.0.0.1:*", telemetry="tcp://127.0.0.1:*", free_ports=True)
+    assert sockets.endpoints["exchange"] != busy
+    assert sockets.endpoints["exchange"].startswith("tcp://127.0.0.1:")
+    sockets.close()
+    with pytest.raises(EndpointError, match="in use"):
+        Sockets(step="tcp://127.0.0.1:*", telemetry="tcp://127.0.0.1:*")
+
+
+@pytest.mark.parametrize("address", ["tcp://0.0.0.0:9870", "tcp://*:9870", "tcp://192.168.1.5:9870", "tcp://[::]:9870"])
+def test_an_address_that_others_reach_is_refused(address: str) -> None:
+    with pytest.raises(EndpointError, match="others could reach it"):
+        Sockets(exchange=address)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:99999", "tcp://127.0.0.1", "inproc://x", "tcp://:1", "nonsense"])
+def test_a_malformed_address_is_refused(address: str) -> None:
+    with pytest.raises(EndpointError, match="expected tcp://HOST:PORT"):
+        Sockets(exchange=address)
+
+
+def test_localhost_is_the_loopback_address() -> None:
+    assert checked("tcp://localhost:12", "exchange") == "tcp://127.0.0.1:12"
+
+
+def test_an_ipc_path_in_use_is_named_and_a_stale_one_is_taken(tmp_path: Path) -> None:
+    ends = {role: f"ipc://{tmp_path}/{role}" for role in DEFAULTS}
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(f"{tmp_path}/exchange")
+    stale.close()
+    sockets = Sockets(**ends)
+    assert stat.S_IMODE((tmp_path / "exchange").stat().st_mode) & 0o077 == 0
+    with pytest.raises(EndpointError, match=r"exchange endpoint '.*' is in use"):
+        Sockets(exchange=ends["exchange"])
+    sockets.close()
+    assert not (tmp_path / "exchange").exists()
+
+
+def test_an_ipc_path_that_cannot_be_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EndpointError, match="cannot be bound"):
+        Sockets(exchange=f"ipc://{tmp_path}/no/such/folder")
+    with pytest.raises(EndpointError, match="cannot be bound"):
+        Sockets(exchange=f"ipc://{tmp_path}/{'x' * 200}")
+
+
+def test_a_priority_that_is_not_permitted_is_noted_and_not_fatal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.sched_setscheduler", refuse)
+    free = "tcp://127.0.0.1:*"
+    sockets = Sockets(free, free, free, threads=Threads(priority=80))
+    assert sockets.notes == ["I/O thread priority 80: not permitted"]
+    sockets.close()
+
+
+def test_the_token_is_private_and_goes_with_the_session(make_host: Callable[..., Host]) -> None:
+    host = make_host(token=None)
+    file = token_path(host.exchange)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert len(read_token(host.exchange)) == 32
+    host.server.close()
+    assert not file.exists()
+
+
+def test_a_newer_sessions_token_is_left_alone() -> None:
+    write_token("tcp://127.0.0.1:1", "old")
+    write_token("tcp://127.0.0.1:1", "new")
+    remove_token("tcp://127.0.0.1:1", "old")
+    assert read_token("tcp://127.0.0.1:1") == "new"
+    remove_token("tcp://127.0.0.1:1", "new")
+    assert read_token("tcp://127.0.0.1:1") == ""
+
+
+def test_a_runtime_directory_of_someone_else_is_refused(runtime_directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (runtime_directory / "rtmms").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EndpointError, match="a directory of your own"):
+        write_token("tcp://127.0.0.1:1", "x")
+
+
+def test_one_open_to_all_is_closed(runtime_directory: Path) -> None:
+    (runtime_directory / "rtmms").mkdir(mode=0o755)
+    write_token("tcp://127.0.0.1:1", "x")
+    assert stat.S_IMODE((runtime_directory / "rtmms").stat().st_mode) == 0o700
+
+
+def test_without_a_runtime_directory_there_is_a_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    assert token_path("tcp://127.0.0.1:1").parent.name == "rtmms"
+
+
+def test_the_tokens_name_is_the_one_of_the_protocols_page() -> None:
+    name = token_path("tcp://127.0.0.1:9870").name
+    page = Path(__file__).parents[2] / "docs" / "protocol.md"
+    assert f"`{name}`" in page.read_text()
