@@ -7,25 +7,20 @@ A symmetric 6 x 6 inertia [[A, B], [B^T, C]] is packed into 21 numbers: A (xx xy
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from rtmms.jit import kernel
 
 Array = npt.NDArray[np.float64]
 
-OPTIONS: dict[str, Any] = {
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-    "nogil": True,
-    "no_cfunc_wrapper": True,
-}
-kernel = njit(**OPTIONS)
-"""Module-level functions only (closures miss the cache). 'contract' fuses a*b + c; NaN guards stay."""
-scalar = njit(**{**OPTIONS, "forceinline": True})
-"""Small functions of scalars, put in place by the compiler."""
+
+def scalar(function: Callable[..., Any]) -> Any:
+    """Decorator for small functions of scalars: compiled, and put in place where they are called."""
+    return kernel(function, inline=True)
 
 
 def skew(v: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from rtmms.dynamics.kinematics import centre_of_mass
 from rtmms.dynamics.prepare import prepared
 from rtmms.dynamics.recursion import times
+from rtmms.jit import kernel
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import (
     C_INERTIA,
@@ -21,7 +22,7 @@ from rtmms.model.layout import (
     S_WORLD_POS,
     S_WORLD_ROT,
 )  # fmt: skip
-from rtmms.spatial import Array, kernel, unpack_inertia
+from rtmms.spatial import Array, unpack_inertia
 
 
 class Energy(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 
 from rtmms.dynamics.prepare import prepared
 from rtmms.dynamics.recursion import _into_parent, add_inertia
+from rtmms.jit import kernel
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import (
     BASE_FREE,
@@ -19,7 +20,7 @@ from rtmms.model.layout import (
     T_KIND,
     T_PARENT,
 )  # fmt: skip
-from rtmms.spatial import Array, cross, kernel, unpack_inertia
+from rtmms.spatial import Array, cross, unpack_inertia
 
 
 @kernel

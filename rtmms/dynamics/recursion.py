@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.jit import kernel
 from rtmms.model.layout import (
     BASE_FREE,
     C_COULOMB,
@@ -41,7 +42,7 @@ from rtmms.model.layout import (
     T_KIND,
     T_PARENT,
 )  # fmt: skip
-from rtmms.spatial import cross, kernel, quaternion_columns, scalar
+from rtmms.spatial import cross, quaternion_columns, scalar
 
 
 @scalar

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError
-from rtmms.spatial import Array, kernel
+from rtmms.jit import kernel
+from rtmms.spatial import Array
 
 U, GRADIENT, RATE = 0, 3, 12  # columns of a sample: u (3), du_a/dx_b by rows (9), du/dt (3), world frame
 SAMPLE = 15

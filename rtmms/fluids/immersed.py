@@ -17,10 +17,11 @@ from rtmms.errors import ModelError
 from rtmms.fluids.ambient import GRADIENT, RATE, Flow, U, sample
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
+from rtmms.jit import kernel
 from rtmms.model.compiled import Model
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import Array, cross, kernel, pack_inertia, scalar
+from rtmms.spatial import Array, cross, pack_inertia, scalar
 
 COMMON_WIDTH = 26  # added inertia 21 (row frame, packed), centre 3, displaced mass, is it Kirchhoff's law
 KIRCHHOFF = 25

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from rtmms.fluids.ambient import U
+from rtmms.jit import kernel
 from rtmms.model.elements import Strip
 from rtmms.model.layout import S_TWIST, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import Array, cross, kernel, scalar
+from rtmms.spatial import Array, cross, scalar
 
 # columns of a strip: axes by rows (row frame = E strip frame) 9, middle 3, length, drag 3, roll, added 3, law
 MIDDLE, LENGTH, DRAG, ROLL, ADDED, PAPER = 9, 12, 13, 16, 17, 20

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.spatial import kernel
+from rtmms.jit import kernel
 
 
 @kernel

@@ -205,6 +205,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         method=p.method,
         substeps=p.substeps,
         nodes={"strip_nodes": p.nodes},
+        parameters=p,
         summary=_summary,
     )
 

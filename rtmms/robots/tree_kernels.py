@@ -17,8 +17,9 @@ import numpy as np
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.integrators.group import displace, normalise, uncurl
+from rtmms.jit import kernel
 from rtmms.model.layout import S_ACCELERATION
-from rtmms.spatial import kernel, quaternion_columns, scalar
+from rtmms.spatial import quaternion_columns, scalar
 
 SOUND, NOT_FINITE, UNSTABLE = 0, 1, 2
 

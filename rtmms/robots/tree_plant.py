@@ -15,6 +15,7 @@ from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
 from rtmms.integrators.methods import METHODS
+from rtmms.jit import compile_progress
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import BASE_FREE, S_BIAS, S_WRENCH
 from rtmms.plant import Channel
@@ -69,6 +70,7 @@ class TreePlant:
 
     initial   state at t = 0
     extra     further outputs: (channel, function of this plant -> array)
+    parameters  the robot's own dataclass, which the wire tells of
     """
 
     model: Model
@@ -82,6 +84,7 @@ class TreePlant:
     nodes: dict[str, int] = field(default_factory=dict)
     extra: tuple[tuple[Channel, Callable[[TreePlant], Any]], ...] = ()
     trace_outputs: tuple[str, ...] = ("position", "velocity", "power")
+    parameters: Any = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
 
     def __post_init__(self) -> None:
@@ -130,6 +133,10 @@ class TreePlant:
         self._counts = np.zeros(1, dtype=np.int64)
         self._k, self._y = np.zeros((4, 12 + 2 * n)), np.zeros(13 + 2 * n)
         self._advance, self._order = ADVANCE[self.method], METHODS[self.method].order
+        with compile_progress(f"the kernels of '{model.name}'"):
+            self.reset()
+            self.step(self._neutral)  # compiled, or fetched from the cache, and warm
+            self.observe()
         self.reset()
 
     def _channels(self) -> tuple[Channel, ...]:
@@ -137,7 +144,7 @@ class TreePlant:
         held = () if self.model.base_mode == BASE_FREE else (Channel("base_wrench", "N, N m", (6,), "body"),)
         return (
             Channel("position", "m", (3,), "world"),
-            Channel("orientation", "", (4,), "world"),
+            Channel("quaternion", "", (4,), "world"),
             Channel("velocity", "m/s", (3,), "body"),
             Channel("angular_velocity", "rad/s", (3,), "body"),
             Channel("joint_position", "rad", (n,)),
@@ -182,9 +189,14 @@ class TreePlant:
         follow(self._tree, self._law, self._hold, y, self.time)
 
     def step(self, command: Array) -> None:
-        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size, DivergedError if it fails."""
+        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not
+        finite, DivergedError if it fails: the state is then still the last sound one."""
+        command = np.asarray(command, dtype=float)
         if command.shape != self._kinds.shape:
             raise ValueError(f"{self.model.name}: command must have shape {self._kinds.shape}, got {command.shape}")
+        if not np.isfinite(command).all():
+            bad = ", ".join(c.name for c, v in zip(self.actuators, command, strict=True) if not np.isfinite(v))
+            raise ValueError(f"{self.model.name}: command: {bad} must be finite")
         hold_commands(self._kinds, self._joints, command, self._torque, self._target)
         if self.flow.field is not None:
             self._sample_field()
@@ -223,7 +235,7 @@ class TreePlant:
     def _name(self, index: int) -> str:
         n = self.model.n
         for name, start, size in (
-            ("position", 0, 3), ("orientation", 3, 4), ("joint_position", 7, n), ("velocity", 7 + n, 3),
+            ("position", 0, 3), ("quaternion", 3, 4), ("joint_position", 7, n), ("velocity", 7 + n, 3),
             ("angular_velocity", 10 + n, 3), ("joint_velocity", 13 + n, n),
         ):  # fmt: skip
             if start <= index < start + size:
@@ -247,7 +259,7 @@ class TreePlant:
         state, torque = self.state, self.torque.copy()
         values: dict[str, Any] = {
             "position": state.position,
-            "orientation": state.orientation,
+            "quaternion": state.orientation,
             "velocity": state.twist[:3],
             "angular_velocity": state.twist[3:],
             "joint_position": state.q,
