@@ -30,23 +30,24 @@ class Moth:
     drive          'motion': the strokes are imposed; 'torque': their torques are given, with a servo about the stroke
     thorax         'free' or 'fixed'
     added_mass     'none', 'flat' (rho pi c^2 / 4, a flat plate's) or 'paper' (rho pi c^2, as printed: four times that)
-    start          'hover': on the hovering orbit, with the amplitude that it needs (`amplitude` is then only where the
-                   search starts); 'rest': wings at the end of their stroke, at rest, with `amplitude` as it is.
-                   Default: hover with a free thorax, unless an amplitude is given
+    start          'hover': on the hovering orbit, with the amplitude that it needs (`amplitude_rad` is then only
+                   where the search starts); 'rest': wings at the end of their stroke, at rest, with `amplitude_rad` as
+                   it is. Default: hover with a free thorax, unless an amplitude is given
     sections       a wing (M)
-    span, chord, thickness            S, C, e
-    thorax_a, thorax_b, thorax_c      half-axes along s, n, a
+    span_m, chord_m, thickness_m            S, C, e
+    thorax_a_m, thorax_b_m, thorax_c_m      half-axes along s, n, a
     hinge          alpha: the hinges stand at alpha c above the thorax's centre
-    thorax_density, wing_density, air_density
-    amplitude, omega                  A, omega of the stroke r1 = A cos omega t
-    twist_root, twist_tip, bend_root, bend_tip    k_t^1, k_t^2, k_b^1, k_b^2, linear along the wing
-    damping        mu
+    thorax_density_kg_m3, wing_density_kg_m3, air_density_kg_m3
+    amplitude_rad, omega_rad_s        A, omega of the stroke r1 = A cos omega t
+    twist_root_n_m, twist_tip_n_m, bend_root_n_m, bend_tip_n_m    k_t^1, k_t^2,
+                   k_b^1, k_b^2 in N m/rad, linear along the wing
+    damping_n_m_s        mu
     pressure       where the air acts, in chords behind the leading edge
-    kp, kd         N m/rad, N m s/rad, torque drive
-    rotor          kg m2 of each stroke's motor, torque drive (the wing's root itself is massless)
-    bandwidth      rad/s, how fast commanded offsets and gains are followed
-    gravity        m/s2
-    method, step   integrator and its longest step in s: the plant takes as many equal ones as its dt needs
+    kp_n_m, kd_n_m_s         N m/rad, N m s/rad, torque drive
+    rotor_kg_m2          kg m2 of each stroke's motor, torque drive (the wing's root itself is massless)
+    bandwidth_rad_s      rad/s, how fast commanded offsets and gains are followed
+    gravity_m_s2        m/s2
+    integrator, step_s   the method and its longest step: the plant takes as many equal ones as its dt needs
     nodes          Gauss nodes a blade
     """
 
@@ -55,37 +56,37 @@ class Moth:
     added_mass: str = "flat"
     start: str = "hover"
     sections: int = 4
-    span: float = 70e-3
-    chord: float = 31.5e-3
-    thickness: float = 0.1e-3
-    thorax_a: float = 8.5e-3
-    thorax_b: float = 8.5e-3
-    thorax_c: float = 28e-3
+    span_m: float = 70e-3
+    chord_m: float = 31.5e-3
+    thickness_m: float = 0.1e-3
+    thorax_a_m: float = 8.5e-3
+    thorax_b_m: float = 8.5e-3
+    thorax_c_m: float = 28e-3
     hinge: float = 0.65
-    thorax_density: float = 800.0
-    wing_density: float = 1400.0
-    air_density: float = 1.22
-    amplitude: float = 41.3 * math.pi / 180.0
-    omega: float = 50.0 * math.pi
-    twist_root: float = 3e-3
-    twist_tip: float = 9e-3
-    bend_root: float = 36e-3
-    bend_tip: float = 9e-3
-    damping: float = 1e-5
+    thorax_density_kg_m3: float = 800.0
+    wing_density_kg_m3: float = 1400.0
+    air_density_kg_m3: float = 1.22
+    amplitude_rad: float = 41.3 * math.pi / 180.0
+    omega_rad_s: float = 50.0 * math.pi
+    twist_root_n_m: float = 3e-3
+    twist_tip_n_m: float = 9e-3
+    bend_root_n_m: float = 36e-3
+    bend_tip_n_m: float = 9e-3
+    damping_n_m_s: float = 1e-5
     pressure: float = 0.4
-    kp: float = 0.5
-    kd: float = 4e-4
-    rotor: float = 1e-7
-    bandwidth: float = 60.0
-    gravity: float = 9.81
-    method: str = "rk4"
-    step: float = 1e-4
+    kp_n_m: float = 0.5
+    kd_n_m_s: float = 4e-4
+    rotor_kg_m2: float = 1e-7
+    bandwidth_rad_s: float = 60.0
+    gravity_m_s2: float = 9.81
+    integrator: str = "rk4"
+    step_s: float = 1e-4
     nodes: int = 6
 
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"added_mass": "paper"},
-    "fit": {"added_mass": "none", "twist_tip": 3e-3},
+    "fit": {"added_mass": "none", "twist_tip_n_m": 3e-3},
     "quasi-steady": {"added_mass": "none"},
 }
 HOVER = ("z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", "joints")
@@ -95,7 +96,9 @@ CHOICES = {
     "thorax": ("free", "fixed"),
     "added_mass": tuple(ADDED),
 }
-MAY_VANISH = {"amplitude", "damping", "air_density", "gravity", "kp", "kd", "hinge", "pressure"}
+MAY_VANISH = {
+    "amplitude_rad", "damping_n_m_s", "air_density_kg_m3", "gravity_m_s2", "kp_n_m", "kd_n_m_s", "hinge", "pressure",
+}  # fmt: skip
 
 
 def describe(p: Moth) -> Mechanism:
@@ -105,11 +108,11 @@ def describe(p: Moth) -> Mechanism:
     edge (up at rest), y normal. In each section twist (x) comes before bending (z) at the same point; the first has no
     twist. The left wing's root is Rot(a, pi).
     """
-    thorax = Body("thorax", solids=[Ellipsoid(p.thorax_a, p.thorax_b, p.thorax_c, p.thorax_density)])
+    thorax = Body("thorax", solids=[Ellipsoid(p.thorax_a_m, p.thorax_b_m, p.thorax_c_m, p.thorax_density_kg_m3)])
     bodies, joints = [thorax], []
     for side, turn in (("right", 0.0), ("left", math.pi)):
         parent = "thorax"
-        placement = Placement(rotation_z(turn), np.array([0.0, 0.0, p.hinge * p.thorax_c]))
+        placement = Placement(rotation_z(turn), np.array([0.0, 0.0, p.hinge * p.thorax_c_m]))
         for k in range(p.sections):
             x = k / p.sections  # X / S at the section's root
             blade = f"{side}.blade{k + 1}"
@@ -120,43 +123,41 @@ def describe(p: Moth) -> Mechanism:
                     f"{side}.root",
                     placement=placement,
                     drive=p.drive,
-                    rotor=p.rotor if p.drive == "torque" else 0.0,
+                    rotor=p.rotor_kg_m2 if p.drive == "torque" else 0.0,
                 )
                 bodies.append(Body(f"{side}.root"))
             else:
-                stiffness = p.twist_root + x * (p.twist_tip - p.twist_root)
+                stiffness = p.twist_root_n_m + x * (p.twist_tip_n_m - p.twist_root_n_m)
                 root = Joint(
                     f"{side}.twist{k + 1}", parent, f"{side}.root{k + 1}", placement=placement, axis=(1.0, 0.0, 0.0),
-                    stiffness=stiffness, damping=p.damping,
+                    stiffness=stiffness, damping=p.damping_n_m_s,
                 )  # fmt: skip
                 bodies.append(Body(f"{side}.root{k + 1}"))
-            bending = Joint(
-                f"{side}.bend{k + 1}", root.child, blade, stiffness=p.bend_root + x * (p.bend_tip - p.bend_root),
-                damping=p.damping,
-            )  # fmt: skip
-            bodies.append(_blade(p, blade, p.chord * math.sqrt(1.0 - x * x)))
+            bend = p.bend_root_n_m + x * (p.bend_tip_n_m - p.bend_root_n_m)
+            bending = Joint(f"{side}.bend{k + 1}", root.child, blade, stiffness=bend, damping=p.damping_n_m_s)
+            bodies.append(_blade(p, blade, p.chord_m * math.sqrt(1.0 - x * x)))
             joints += [root, bending]
-            parent, placement = blade, Placement(np.eye(3), np.array([p.span / p.sections, 0.0, 0.0]))
+            parent, placement = blade, Placement(np.eye(3), np.array([p.span_m / p.sections, 0.0, 0.0]))
     base = "free" if p.thorax == "free" else "fixed"
-    return Mechanism("moth", bodies, joints, base=base, gravity=(0.0, 0.0, -p.gravity))
+    return Mechanism("moth", bodies, joints, base=base, gravity=(0.0, 0.0, -p.gravity_m_s2))
 
 
 def _blade(p: Moth, name: str, chord: float) -> Body:
-    length = p.span / p.sections
+    length = p.span_m / p.sections
     middle = Placement(np.eye(3), np.array([length / 2.0, 0.0, -chord / 2.0]))
-    box = Box(length, p.thickness, chord, p.wing_density, middle)
-    element = Blade(length, chord, p.air_density, p.pressure, ADDED[p.added_mass])
+    box = Box(length, p.thickness_m, chord, p.wing_density_kg_m3, middle)
+    element = Blade(length, chord, p.air_density_kg_m3, p.pressure, ADDED[p.added_mass])
     return Body(name, solids=[box], elements=[element])
 
 
 def stroke(p: Moth, model: Model) -> Law:
     """r1 = A cos omega t on the right wing, and its negative on the left."""
     motion = np.zeros((model.n, 3))
-    motion[model.joint("right.stroke"), 1] = p.amplitude
-    motion[model.joint("left.stroke"), 1] = -p.amplitude
+    motion[model.joint("right.stroke"), 1] = p.amplitude_rad
+    motion[model.joint("left.stroke"), 1] = -p.amplitude_rad
     held = np.zeros(model.n)
     held[[model.joint("right.stroke"), model.joint("left.stroke")]] = 1.0
-    return Law(motion, p.omega, 0.0, p.kp * held, p.kd * held, p.bandwidth)
+    return Law(motion, p.omega_rad_s, 0.0, p.kp_n_m * held, p.kd_n_m_s * held, p.bandwidth_rad_s)
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
@@ -168,7 +169,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     """
     if preset is not None and preset not in PRESETS:
         raise UnknownNameError("moth preset", preset, PRESETS)
-    if "start" not in given and ("amplitude" in given or given.get("thorax") == "fixed"):
+    if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
         given["start"] = "rest"
     p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, set())
     if p.start == "hover" and p.thorax == "fixed":
@@ -178,7 +179,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     if p.start == "rest":
         return _plant(p, dt, None)
     vector, factor = hover(p)
-    return _plant(replace(p, amplitude=p.amplitude * factor), dt, vector)
+    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, vector)
 
 
 def _plant(p: Moth, dt: float | None, initial: Array | None) -> TreePlant:
@@ -188,8 +189,8 @@ def _plant(p: Moth, dt: float | None, initial: Array | None) -> TreePlant:
         dt,
         stroke(p, model),
         _actuators(p, model),
-        method=p.method,
-        substeps=max(1, math.ceil(dt / p.step * (1.0 - 1e-9))) if dt > 0.0 else 1,
+        method=p.integrator,
+        substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))) if dt > 0.0 else 1,
         initial=None if initial is None else unpacked(initial, model.n),
         nodes={"blade_nodes": p.nodes},
         extra=((Channel("pitch", "rad"), _pitch),),
@@ -208,12 +209,12 @@ def hover(p: Moth) -> tuple[Array, float]:
     key = {"flat": "flat", "none": "none", "paper": "paper"}[p.added_mass]
     if physics == Moth(**_NOT_PHYSICS):
         return np.array(ORBITS[key][1]), ORBITS[key][0]
-    if p.added_mass == "none" and physics == Moth(twist_tip=3e-3, **_NOT_PHYSICS):
+    if p.added_mass == "none" and physics == Moth(twist_tip_n_m=3e-3, **_NOT_PHYSICS):
         return np.array(ORBITS["fit"][1]), ORBITS["fit"][0]
     from rtmms.robots.trim import trim
 
-    period = 2.0 * math.pi / p.omega
-    still = replace(p, start="rest", drive="motion", method="rk4")
+    period = 2.0 * math.pi / p.omega_rad_s
+    still = replace(p, start="rest", drive="motion", integrator="rk4")
     found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, amplitude=True)
     return symmetric(found.vector, still.sections), found.amplitude
 
@@ -232,8 +233,9 @@ def symmetric(vector: Array, sections: int) -> Array:
 
 
 _NOT_PHYSICS: dict[str, Any] = {
-    name: getattr(Moth(), name) for name in ("kp", "kd", "rotor", "bandwidth", "method", "step", "nodes")
-}  # fmt: skip
+    name: getattr(Moth(), name)
+    for name in ("kp_n_m", "kd_n_m_s", "rotor_kg_m2", "bandwidth_rad_s", "integrator", "step_s", "nodes")
+}
 
 
 def _actuators(p: Moth, model: Model) -> tuple[Actuator, ...]:

@@ -228,7 +228,7 @@ class TreePlant:
             raise DivergedError(end, self._name(int(bad[0])), good)
         reason = (
             f"grows by the method's own instability: {self.method} with steps of {h:.3g} s is outside its stable "
-            "range; take a smaller step (substeps) or method=implicit"
+            "range; take a smaller step, or the integrator 'implicit'"
         )
         raise DivergedError(end, "joint_velocity", good, reason)
 

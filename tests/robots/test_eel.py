@@ -62,7 +62,7 @@ def test_planar_gait_at_one_instant():
 
 @pytest.mark.parametrize("law", ["kirchhoff", "khalil2007"])
 def test_direct_of_inverse(law):
-    model = eel.load(added_mass=law, current_x=0.3).model
+    model = eel.load(added_mass=law, current_x_m_s=0.3).model
     rng = np.random.default_rng(5)
     for _ in range(5):
         state, qdd = model.state(), rng.normal(size=N)
@@ -111,7 +111,7 @@ def test_looping_is_a_circle():
 def _conserved(dt, law="kirchhoff"):
     """Relative errors of momentum and energy after 0.25 s, without drag, joints free and moving."""
     free = {f"c{k}": 0.0 for k in range(1, 5)}
-    plant = eel.load(drive="torque", gait="none", kp=0.0, kd=0.0, added_mass=law, dt=dt, **free)
+    plant = eel.load(drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0, added_mass=law, dt=dt, **free)
     rng = np.random.default_rng(3)
     state = plant.model.state()
     state.q[:], state.qd[:], state.twist[:] = (
@@ -141,7 +141,7 @@ def test_the_papers_added_mass_does_not_conserve_momentum():
 def _paired(kp, kd, seconds, nudge=0.0, dt=2e-3):
     """The torques of the motion-driven eel, stage by stage, on the torque-driven one; the largest joint error."""
     lead = eel.load(preset="paper", dt=dt)
-    copy = eel.load(preset="paper", drive="torque", kp=kp, kd=kd, dt=dt)
+    copy = eel.load(preset="paper", drive="torque", kp_n_m=kp, kd_n_m_s=kd, dt=dt)
     copy.place(lead.state)
     copy.vector[8] += nudge  # pitch1
     k = np.zeros((2, 4, 12 + 2 * N))
@@ -200,7 +200,7 @@ def test_commands_are_added_to_the_gait():
 
 def test_a_servo_takes_angles_too():
     """drive=torque, command=angle: the servo's target; it gets there but for the sag."""
-    plant = eel.load(gait="none", drive="torque", command="angle", kp=200.0, kd=5.0)
+    plant = eel.load(gait="none", drive="torque", command="angle", kp_n_m=200.0, kd_n_m_s=5.0)
     assert plant.actuators[0].name == "yaw1.angle"
     command = NONE.copy()
     command[plant.model.joint("yaw3")] = 0.2
@@ -210,7 +210,7 @@ def test_a_servo_takes_angles_too():
 
 
 def test_mirror_gait_mirrors_the_path():
-    a, b = eel.load(yaw_offset=0.02, dt=2e-3), eel.load(yaw_offset=-0.02, amplitude=0.06, dt=2e-3)
+    a, b = eel.load(yaw_offset_rad=0.02, dt=2e-3), eel.load(yaw_offset_rad=-0.02, amplitude_rad=0.06, dt=2e-3)
     b._law[0][0::3, 1:] *= -1.0
     for _ in range(2500):
         a.step(NONE)
@@ -224,7 +224,7 @@ def test_current_carries_the_eel():
     u = np.array([0.2, -0.3, 0.1])
     for law in ("kirchhoff", "khalil2007"):
         still = eel.load(added_mass=law, dt=2e-3)
-        drift = eel.load(added_mass=law, dt=2e-3, current_x=u[0], current_y=u[1], current_z=u[2])
+        drift = eel.load(added_mass=law, dt=2e-3, current_x_m_s=u[0], current_y_m_s=u[1], current_z_m_s=u[2])
         state = drift.model.state()
         state.twist[:3] = u
         drift.place(state)
@@ -261,7 +261,7 @@ def test_as_a_plant():
     plant.reset(seed=3)
     assert plant.snapshot() == fresh
     with pytest.raises(rtmms.ModelError, match="another model"):
-        eel.load(dt=1e-3, c1=0.02).restore(eel.load(dt=1e-3, density=900.0).snapshot())
+        eel.load(dt=1e-3, c1=0.02).restore(eel.load(dt=1e-3, density_kg_m3=900.0).snapshot())
     with pytest.raises(ValueError, match=r"command must have shape \(36,\), got \(3,\)"):
         plant.step(np.zeros(3))
 
@@ -270,16 +270,16 @@ def test_as_a_plant():
     ("given", "words"),
     [
         ({"gait": "plannar"}, "gait must be one of planar, loop, none, got 'plannar'; did you mean 'planar'"),
-        ({"amplitud": 1.0}, "unknown eel parameter 'amplitud'; did you mean amplitude"),
-        ({"density": -1.0}, "density must be > 0, got -1"),
+        ({"amplitud": 1.0}, "unknown eel parameter 'amplitud'; did you mean amplitude_rad"),
+        ({"density_kg_m3": -1.0}, "density_kg_m3 must be > 0, got -1"),
         ({"joints": 2.5}, "joints must be a whole number"),
-        ({"period": math.nan}, "period must be finite"),
-        ({"period": "long"}, "period must be a number, got 'long'"),
-        ({"tail_length": 0.2}, "tail_length must be shorter"),
+        ({"period_s": math.nan}, "period_s must be finite"),
+        ({"period_s": "long"}, "period_s must be a number, got 'long'"),
+        ({"tail_length_m": 0.2}, "tail_length_m must be shorter"),
         ({"dt": 0.0}, "dt must be > 0 s"),
         ({"preset": "papers"}, "unknown eel preset 'papers'; did you mean paper"),
         ({"command": "torque"}, "command=torque needs drive=torque"),
-        ({"method": "rk5"}, "method must be one of"),
+        ({"integrator": "rk5"}, "method must be one of"),
     ],
 )
 def test_refused(given, words):

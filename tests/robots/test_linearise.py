@@ -24,7 +24,7 @@ def swimming(**given):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: swimming(drive="torque", current_x=0.2),
+        lambda: swimming(drive="torque", current_x_m_s=0.2),
         lambda: swimming(added_mass="khalil2007"),
         lambda: moth.load(),
     ],
@@ -94,7 +94,7 @@ def test_it_predicts_the_motion():
 
 
 def test_mean_over_a_period_and_the_state_stays():
-    plant = swimming(period=0.2)
+    plant = swimming(period_s=0.2)
     blob = plant.snapshot()
     mean = linearise(plant, over_period=True)
     assert plant.snapshot() == blob

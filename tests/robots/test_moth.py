@@ -108,7 +108,7 @@ def test_energy_balance():
 
 
 def test_without_air_and_gravity_momentum_stays():
-    plant = rested(air_density=0.0, added_mass="none", gravity=0.0, dt=2.5e-5, step=2.5e-5)
+    plant = rested(air_density_kg_m3=0.0, added_mass="none", gravity_m_s2=0.0, dt=2.5e-5, step_s=2.5e-5)
     before = dynamics.momentum(plant.model, plant.state)
     scale = 0.0
     for _ in range(400):
@@ -120,7 +120,7 @@ def test_without_air_and_gravity_momentum_stays():
 
 
 def test_without_air_the_centre_of_mass_falls_freely():
-    plant = rested(air_density=0.0, added_mass="none", dt=2.5e-5, step=2.5e-5)
+    plant = rested(air_density_kg_m3=0.0, added_mass="none", dt=2.5e-5, step_s=2.5e-5)
     start = dynamics.centre_of_mass(plant.model, plant.state)
     for _ in range(400):
         plant.step(NONE)
@@ -200,7 +200,7 @@ def test_hovers_from_its_orbit(given, key):
 
 
 def test_hover_of_other_parameters_is_found():
-    plant = moth.load(chord=30e-3)
+    plant = moth.load(chord_m=30e-3)
     start = plant.vector.copy()
     for _ in range(40):
         plant.step(NONE)
@@ -217,21 +217,21 @@ def test_multipliers_without_added_mass_are_slowly_unstable():
 def test_rk4_is_right_at_1e4_and_says_so_at_2e4():
     ends = []
     for step in (1e-4, 2.5e-5):  # one period of the hovering orbit
-        plant = moth.load(step=step)
+        plant = moth.load(step_s=step)
         run(plant, 40)
         ends.append(plant.vector[7 : 7 + N].copy())
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
-    plant = rested(dt=1e-3, step=2e-4, added_mass="none")
+    plant = rested(dt=1e-3, step_s=2e-4, added_mass="none")
     with pytest.raises(rtmms.DivergedError, match=r"rk4 with steps of 0\.0002 s is outside its stable range"):
         run(plant, 400)
 
 
 def test_the_papers_predictor_corrector():
     """Marginal at 1e-4 s, so it stops and says so; right at 5e-5 s."""
-    plant = rested(dt=1e-3, step=1e-4, method="abam", added_mass="none")
+    plant = rested(dt=1e-3, step_s=1e-4, integrator="abam", added_mass="none")
     with pytest.raises(rtmms.DivergedError, match=r"abam with steps of 0\.0001 s is outside its stable range"):
         run(plant, 200)
-    a, b = (rested(dt=1e-3, step=5e-5, method=m, added_mass="none") for m in ("abam", "rk4"))
+    a, b = (rested(dt=1e-3, step_s=5e-5, integrator=m, added_mass="none") for m in ("abam", "rk4"))
     for _ in range(40):
         a.step(NONE)
         b.step(NONE)
@@ -275,7 +275,7 @@ def test_torque_drive_follows_the_stroke():
         ({"start": "hover", "thorax": "fixed"}, "start=hover needs thorax=free"),
         ({"sections": 0}, "sections must be > 0"),
         ({"preset": "hover"}, "unknown moth preset"),
-        ({"span": -1}, "span must be > 0, got -1"),
+        ({"span_m": -1}, "span_m must be > 0, got -1"),
     ],
 )
 def test_refused(given, words):

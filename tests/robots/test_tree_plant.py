@@ -10,7 +10,7 @@ from rtmms.robots.tree_kernels import ramp, reference, settle
 from rtmms.robots.tree_plant import Law
 
 
-@pytest.mark.parametrize("make", [lambda k: eel.load(substeps=k), lambda k: moth.load(start="rest", step=1e-3 / k)])
+@pytest.mark.parametrize("make", [lambda k: eel.load(substeps=k), lambda k: moth.load(start="rest", step_s=1e-3 / k)])
 def test_substeps_allocate_nothing(make):
     """As many allocations (arrays that cross from Python) for a hundred substeps as for twenty."""
     from numba.core.runtime import _nrt_python as runtime
