@@ -29,6 +29,7 @@ from rtmms.robots.tree_kernels import (
     finish_servo,
     follow,
     hold_commands,
+    ramp,
 )  # fmt: skip
 from rtmms.spatial import Array
 
@@ -53,6 +54,15 @@ class Law:
     kp: Any = 0.0
     kd: Any = 0.0
     bandwidth: float = 20.0
+
+    def at(self, time: float) -> tuple[Array, Array, Array]:
+        """(q, qd, qdd), each (n,), at a time, without commanded offsets and gains."""
+        f, fd, fdd = ramp(time, self.ramp)
+        c, s, w = np.cos(self.omega * time), np.sin(self.omega * time), self.omega
+        offset, cosine, sine = np.asarray(self.motion, dtype=float).T
+        wave = cosine * c + sine * s
+        x, xd, xdd = offset + wave, w * (sine * c - cosine * s), -w * w * wave
+        return f * x, fd * x + f * xd, fdd * x + 2.0 * fd * xd + f * xdd
 
 
 @dataclass(frozen=True, eq=False)
