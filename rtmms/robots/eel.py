@@ -208,6 +208,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         method=p.integrator,
         substeps=p.substeps,
         nodes={"strip_nodes": p.nodes},
+        trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))},
         parameters=p,
         summary=_summary,
     )

@@ -195,6 +195,7 @@ def _plant(p: Moth, dt: float | None, initial: Array | None) -> TreePlant:
         nodes={"blade_nodes": p.nodes},
         extra=((Channel("pitch", "rad"), _pitch),),
         trace_outputs=("position", "velocity", "power", "pitch"),
+        trimming={"close": HOVER, "amplitude": True},
         parameters=p,
         summary=_summary,
     )

@@ -80,6 +80,7 @@ class TreePlant:
 
     initial   state at t = 0
     extra     further outputs: (channel, function of this plant -> array)
+    trimming  what `rtmms.robots.trim.trimmed` closes: keywords of `trim`
     parameters  the robot's own dataclass, which the wire tells of
     """
 
@@ -94,6 +95,7 @@ class TreePlant:
     nodes: dict[str, int] = field(default_factory=dict)
     extra: tuple[tuple[Channel, Callable[[TreePlant], Any]], ...] = ()
     trace_outputs: tuple[str, ...] = ("position", "velocity", "power")
+    trimming: dict[str, Any] = field(default_factory=dict)
     parameters: Any = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -158,6 +159,28 @@ def trim(
     travel = period_map(plant, final, a)[:3] - final[:3]
     plant.reset()
     return Trim(final, a, residual, values[np.argsort(-np.abs(values))], travel, used)
+
+
+def trimmed(plant: TreePlant) -> Trim:
+    """`trim` with what the robot itself wants closed: a hovering orbit for the moth, a steady swim for the eel."""
+    return trim(plant, **plant.trimming)
+
+
+def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
+    """A trim as plain numbers, for a report or JSON."""
+    period = 2.0 * math.pi / plant.law.omega
+    return {
+        "robot": plant.model.name,
+        "period_s": period,
+        "amplitude_factor": found.amplitude,
+        "residual": found.residual,
+        "iterations": found.iterations,
+        "travel_m": found.travel.tolist(),
+        "mean_speed_m_s": float(np.linalg.norm(found.travel)) / period,
+        "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
+        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-6),
+        "state": found.vector.tolist(),
+    }
 
 
 def _sizes(plant: TreePlant, chart: Chart) -> Array:

@@ -10,7 +10,7 @@ import rtmms
 from rtmms.fluids.ambient import Flow
 from rtmms.robots import eel, moth
 from rtmms.robots.linearise import linearise
-from rtmms.robots.trim import Chart, trim
+from rtmms.robots.trim import Chart, as_words, trim, trimmed
 from rtmms.spatial import ad
 
 
@@ -120,6 +120,16 @@ def test_trim_of_the_eel_is_its_final_speed():
     found = trim(plant, ["vx", "vy", "wz"], settle=3)
     assert -found.travel[0] / 2.0 == pytest.approx(0.537, abs=2e-3)
     assert abs(found.multipliers[3]) <= 1.0 + 1e-6
+
+
+def test_each_robot_knows_what_to_close():
+    """The looping eel comes back to its twist; a moth that starts on its hovering orbit is already there."""
+    looping = as_words(p := eel.load(preset="paper", gait="loop", dt=4e-3), trimmed(p))
+    assert looping["mean_speed_m_s"] * 53.0 == pytest.approx(np.pi * 2.76, rel=0.03)
+    hover = as_words(p := moth.load(), trimmed(p))
+    assert hover["amplitude_factor"] == pytest.approx(1.0, abs=1e-9)
+    assert hover["mean_speed_m_s"] < 1e-6
+    assert hover["stable"]
 
 
 def test_trim_refuses_what_has_no_period():
