@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtmms.dynamics.carry import times
 from rtmms.dynamics.kinematics import centre_of_mass
 from rtmms.dynamics.prepare import prepared
-from rtmms.dynamics.recursion import times
 from rtmms.jit import kernel
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import (

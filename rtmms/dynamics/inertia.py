@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.dynamics.carry import add_inertia, into_parent
 from rtmms.dynamics.prepare import prepared
-from rtmms.dynamics.recursion import _into_parent, add_inertia
 from rtmms.jit import kernel
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import (
@@ -58,8 +58,8 @@ def fill_mass_matrix(topology: Any, constant: Any, s: Any, out: Any) -> None:
         out[5 + j, 5 + j] = own + constant[j, C_ROTOR]
         i = j
         while i > 0:
-            fx, fy, fz = _into_parent(s, i, fx, fy, fz)
-            mx, my, mz = _into_parent(s, i, mx, my, mz)
+            fx, fy, fz = into_parent(s, i, fx, fy, fz)
+            mx, my, mz = into_parent(s, i, mx, my, mz)
             tx, ty, tz = cross(s[i, S_POS], s[i, S_POS + 1], s[i, S_POS + 2], fx, fy, fz)
             mx, my, mz = mx + tx, my + ty, mz + tz
             i = topology[i, T_PARENT]
