@@ -1,8 +1,8 @@
-"""The robotic manta in plain Python: small numpy arrays, one chain after the other, equations as they are printed.
+"""The robotic manta in plain Python: small numpy arrays, one chain after another, as a reader of the paper writes it.
 
-This is the yardstick of `rtmms bench plant` and an independent check of the compiled plant: it shares the parameters
-and nothing else with it. Each link has a frame of its own (x along the joint, y along the link, z its normal) and a full
-6 x 6 inertia about its joint; the joints' accelerations come from the m x m mass matrix, as in the paper, not from an
+The yardstick of `rtmms bench plant` and an independent check of the compiled plant: it shares the parameters and
+nothing else with it. Each link has a frame of its own (x along the joint, y along the link, z its normal) and a full 6 x 6
+inertia about its joint; the joints' accelerations come from the m x m mass matrix, as in the paper, not from an
 articulated recursion. Equation numbers are those of Qu et al. 2024 with the corrections of docs/manta.md.
 Twists and wrenches are [linear; angular]; a dash marks the derivative of components.
 """
@@ -15,46 +15,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.plain_support import (
+    Support,
+    ad_operator,
+    adjoint,
+    rotation_of,
+    sine_cosine,
+    skew,
+    support_base,
+    support_motion,
+)
 from rtmms.robots.manta_parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 
 AXIS = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])  # A_j: every joint turns about its frame's x
 MIRROR = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])  # the right fin is the left one behind this mirror
-
-
-def skew(v: Array) -> Array:
-    """The matrix of v x."""
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-
-
-def adjoint(rotation: Array, point: Array) -> Array:
-    """(6, 6) twist at the parent's origin in parent axes to the twist at `point` in the child's axes, eq. (2)."""
-    ad = np.zeros((6, 6))
-    ad[:3, :3] = rotation.T
-    ad[:3, 3:] = -rotation.T @ skew(point)
-    ad[3:, 3:] = rotation.T
-    return ad
-
-
-def ad_operator(eta: Array) -> Array:
-    """(6, 6) the operator ad of a twist, eq. (4)."""
-    ad = np.zeros((6, 6))
-    ad[:3, :3] = ad[3:, 3:] = skew(eta[3:])
-    ad[:3, 3:] = skew(eta[:3])
-    return ad
-
-
-def rotation_of(quaternion: Array) -> Array:
-    """(3, 3) body to world from (w, x, y, z)."""
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
 
 
 @dataclass
@@ -69,29 +45,34 @@ class Link:
 
 
 @dataclass
-class Support:
-    """The support AB seen from the body: where it is, how it turns, and what each rod contributes."""
+class Ahead:
+    """How a linearly implicit stage takes the joints' and the drag's forces ahead; the default: not at all.
 
-    rotation: Array  # (3, 3) support to body
-    point: Array  # (3,) of end A in F_l
-    point_rate: Array
-    point_acceleration: Array
-    omega: Array  # (3,) relative to the body, support axes
-    omega_rate: Array
-    rates_of_rods: Array  # (6, 2) [R^T dPd/d(rod rate); domega/d(rod rate)], front rod first
+    g s; against `recall` times the accelerations of the stage before; elasticity on rate_q qd + rate_a qdd
+    """
+
+    g: float = 0.0
+    recall: float = 0.0
+    rate_q: float = 0.0
+    rate_a: float = 0.0
+
+
+NOW = Ahead()
 
 
 @dataclass
 class ChainDynamics:
     """A chain as (25)-(32) leave it: everything but the joint accelerations and the support's."""
 
-    mass: Array  # (m, m) M of (30)
+    mass: Array  # (m, m) M of (30), implicit terms included
     force: Array  # (m,) Q of (29) at eta0' = 0
     reach: Array  # (6, m) columns Ad^T M_i* A_i at the root: (32), and A_j^T M_j* Ad of (28)
     inertia: Array  # (6, 6) M_0*
     bias: Array  # (6,) beta_0*
-    damping: Array  # (m, m) dQ/dqd, negated: joint damping and drag's slope
-    slope: Array  # (m,) dQ/dq of elasticity, negated
+    ads: list[Array]
+    zetas: list[Array]
+    normals: list[Array]  # (6,) wrench of a unit force along the link's normal at its middle
+    normal_bias: list[float]  # m/s2, what the classical normal acceleration of the middle is beyond normal . eta'
 
 
 @dataclass
@@ -144,116 +125,66 @@ def build_links(p: MantaParameters) -> tuple[list[float], list[list[Link]]]:
     return stations, chains
 
 
-def support_motion(p: MantaParameters, angle: Array, rate: Array, acceleration: Array) -> Support:
-    """The left fin's support from its rods, front rod first: angle, rate and acceleration each (2,)."""
-    a1, a2 = angle
-    d1, d2 = rate
-    e1, e2 = acceleration
-    r1, r2, length = p.front_rod_m, p.back_rod_m, p.support_length_m
-    s1, c1, s2, c2 = math.sin(a1), math.cos(a1), math.sin(a2), math.cos(a2)
-    u, w = r1 * c1 - r2 * c2, r1 * s1 - r2 * s2
-    ud, wd = -r1 * s1 * d1 + r2 * s2 * d2, r1 * c1 * d1 - r2 * c2 * d2
-    udd = -r1 * (c1 * d1**2 + s1 * e1) + r2 * (c2 * d2**2 + s2 * e2)
-    wdd = r1 * (-s1 * d1**2 + c1 * e1) - r2 * (-s2 * d2**2 + c2 * e2)
-    x = math.sqrt(length**2 - u**2 - w**2)
-    hh = length**2 - w**2
-    h = math.sqrt(hh)
-    theta, beta = math.atan2(u, x), -math.asin(w / length)
-    xd = -(u * ud + w * wd) / x
-    xdd = -(ud**2 + u * udd + wd**2 + w * wdd + xd**2) / x
-    thetad, betad = (x * ud - u * xd) / hh, -wd / h
-    thetadd = (x * udd - u * xdd + 2 * thetad * w * wd) / hh
-    betadd = -(wdd + w * wd**2 / hh) / h
-    mean = p.support_roll == "mean"
-    gamma, gammad, gammadd = ((a1 + a2) / 2, (d1 + d2) / 2, (e1 + e2) / 2) if mean else (0.0, 0.0, 0.0)
-
-    st, ct, sb, cb, sg, cg = *_sc(theta), *_sc(beta), *_sc(gamma)
-    rz = np.array([[ct, -st, 0.0], [st, ct, 0.0], [0.0, 0.0, 1.0]])
-    ry = np.array([[cb, 0.0, sb], [0.0, 1.0, 0.0], [-sb, 0.0, cb]])
-    rx = np.array([[1.0, 0.0, 0.0], [0.0, cg, -sg], [0.0, sg, cg]])
-    rotation = rz @ ry @ rx
-    ex, ey, z_seen = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.array([-sb, 0.0, cb])
-    turning = rx.T @ (thetad * z_seen + betad * ey)  # (10), with the roll after it
-    turning_rate = rx.T @ (thetadd * z_seen + thetad * betad * np.array([-cb, 0.0, -sb]) + betadd * ey)
-
-    def by_rod(ud_i: float, wd_i: float, back: float) -> Array:
-        """[R^T Pd; omega] for one rod at unit rate, the other at rest."""
-        xd_i = -(u * ud_i + w * wd_i) / x
-        spin = rx.T @ ((x * ud_i - u * xd_i) / hh * z_seen - wd_i / h * ey) + (0.5 if mean else 0.0) * ex
-        return np.concatenate([rotation.T @ np.array([0.0, -r2 * s2 * back, r2 * c2 * back]), spin])
-
-    return Support(
-        rotation,
-        np.array([0.0, r2 * c2, r2 * s2]),
-        np.array([0.0, -r2 * s2 * d2, r2 * c2 * d2]),
-        np.array([0.0, -r2 * (c2 * d2**2 + s2 * e2), r2 * (-s2 * d2**2 + c2 * e2)]),
-        turning + gammad * ex,
-        turning_rate - gammad * np.cross(ex, turning) + gammadd * ex,
-        np.column_stack([by_rod(-r1 * s1, r1 * c1, 0.0), by_rod(r2 * s2, -r2 * c2, 1.0)]),
-    )
-
-
-def _sc(angle: float) -> tuple[float, float]:
-    return math.sin(angle), math.cos(angle)
-
-
-def support_base(p: MantaParameters, s: Support, eta_b: Array) -> tuple[Array, Array, Array]:
-    """Twist at end A, its rate without the body's acceleration, and what multiplies that: (10), corrected."""
-    rt = s.rotation.T
-    v, w = eta_b[:3], eta_b[3:]
-    r = np.array(p.fin_root_m) + s.point
-    w_seen = rt @ w
-    v0 = rt @ (v + np.cross(w, r) + s.point_rate)
-    v0_rate = rt @ (np.cross(w, s.point_rate) + s.point_acceleration) - np.cross(s.omega, v0)
-    w0_rate = -np.cross(s.omega, w_seen) + s.omega_rate
-    return np.concatenate([v0, w_seen + s.omega]), np.concatenate([v0_rate, w0_rate]), adjoint(s.rotation, r)
-
-
-def chain_dynamics(p: MantaParameters, links: list[Link], q: Array, qd: Array, eta0: Array, water: Array) -> ChainDynamics:
+def chain_dynamics(
+    p: MantaParameters,
+    links: list[Link],
+    q: Array,
+    qd: Array,
+    eta0: Array,
+    water: Array,
+    ahead: Ahead = NOW,
+    qdd: Array | None = None,
+    normal_acceleration: Array | None = None,
+) -> ChainDynamics:
     """Mass matrix, forces and reactions of one chain on its moving root: (16)-(32), corrected.
 
     q, qd  (m,) rad, rad/s        eta0  (6,) twist of the root, support axes        water  (3,) current, support axes
+    ahead; qdd, normal_acceleration (m,) of the stage before, where there is one
     """
     m = len(links)
-    ads, zetas, forces, normals = [], [], [], []
-    inertias, biases = [], []
-    eta, place, length = eta0, np.zeros(3), 0.0
-    u = water
+    recalled_q = np.zeros(m) if qdd is None else qdd
+    recalled_n = np.zeros(m) if normal_acceleration is None else normal_acceleration
+    ads, zetas, forces, normals, normal_bias, inertias, biases = [], [], [], [], [], [], []
+    eta, length = eta0, 0.0
     for j, link in enumerate(links):
-        s, c = _sc(q[j])
+        s, c = sine_cosine(q[j])
         turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-        place = np.array([0.0, length, 0.0])
-        ad = adjoint(turn, place)
+        ad = adjoint(turn, np.array([0.0, length, 0.0]))
         eta = ad @ eta + AXIS * qd[j]  # (16)
-        u = turn.T @ u
-        through = np.concatenate([eta[:3] - u, eta[3:]])  # through the water
-        zetas.append(ad_operator(eta) @ AXIS * qd[j])  # (17)
-        normal = np.array([0.0, 0.0, 1.0, link.length / 2, 0.0, 0.0])  # wrench of a unit normal force at mid-link
+        water = turn.T @ water
+        through = np.concatenate([eta[:3] - water, eta[3:]])  # through the water
+        zeta = ad_operator(eta) @ AXIS * qd[j]  # (17)
+        normal = np.array([0.0, 0.0, 1.0, link.length / 2, 0.0, 0.0])
         speed = normal @ through
-        forces.append(-link.drag * abs(speed) * speed * normal)  # (12), with the sign of the speed
-        normals.append((normal, 2 * link.drag * abs(speed)))
+        force = -link.drag * abs(speed) * speed * normal  # (12), with the sign of the speed
         # Kirchhoff in a uniform current: the water's own frame is inertial, and u' = -Omega x u in the link's axes
-        carried = np.concatenate([np.cross(eta[3:], u), np.zeros(3)])
-        inertias.append(link.inertia + link.added)
-        biases.append(
+        carried = np.concatenate([np.cross(eta[3:], water), np.zeros(3)])
+        beta = (
             -ad_operator(eta).T @ link.inertia @ eta
             - ad_operator(through).T @ link.added @ through
             + link.added @ carried
         )
+        # the drag taken ahead: less g times its slope times the normal acceleration of the middle
+        beyond = eta[3] * eta[1] - eta[4] * eta0[0]
+        slope = 2 * link.drag * abs(speed) * ahead.g
+        force = force - slope * (beyond - ahead.recall * recalled_n[j]) * normal
         ads.append(ad)
+        zetas.append(zeta)
+        normals.append(normal)
+        normal_bias.append(beyond)
+        forces.append(force)
+        inertias.append(link.inertia + link.added + slope * np.outer(normal, normal))
+        biases.append(beta)
         length = link.length
 
-    # (26): generalised inertia and wrench, from the tip; index 0 is the root itself
-    star, bias = inertias[m - 1], biases[m - 1] - forces[m - 1]
-    stars, bias_stars = [star], [bias]
+    # (26): generalised inertia and wrench, from the tip
+    stars, bias_stars = [inertias[m - 1]], [biases[m - 1] - forces[m - 1]]
     for j in range(m - 2, -1, -1):
-        bias = biases[j] - forces[j] + ads[j + 1].T @ (bias + star @ zetas[j + 1])
-        star = inertias[j] + ads[j + 1].T @ star @ ads[j + 1]
-        stars.insert(0, star)
-        bias_stars.insert(0, bias)
+        inward = ads[j + 1].T
+        bias_stars.insert(0, biases[j] - forces[j] + inward @ (bias_stars[0] + stars[0] @ zetas[j + 1]))
+        stars.insert(0, inertias[j] + inward @ stars[0] @ ads[j + 1])
 
     mass, reach = np.zeros((m, m)), np.zeros((6, m))
-    slopes = np.zeros((m, m))
     for i in range(m):
         column = stars[i] @ AXIS
         mass[i, i] = AXIS @ column
@@ -262,22 +193,18 @@ def chain_dynamics(p: MantaParameters, links: list[Link], q: Array, qd: Array, e
             mass[j, i] = mass[i, j] = AXIS @ column  # (30)
         reach[:, i] = ads[0].T @ column
 
-    force = np.zeros(m)
-    drift = np.zeros(6)
-    slope = np.zeros(m)
+    force, drift = np.zeros(m), np.zeros(6)
     for j, link in enumerate(links):
         drift = ads[j] @ drift + zetas[j]
-        half = q[j] / 2
-        elastic = -link.stiffness * math.tan(half) / math.cos(half) ** 2  # (14)
-        slope[j] = link.stiffness * (0.5 / math.cos(half) ** 4 + math.tan(half) ** 2 / math.cos(half) ** 2)
-        tau = elastic - p.joint_damping_n_m_s * qd[j]  # (15)
+        tan, cos = math.tan(q[j] / 2), math.cos(q[j] / 2)
+        # (14), (15) and, for the implicit stages, their slopes
+        tau = -link.stiffness * tan / cos**2 - p.joint_damping_n_m_s * qd[j]
+        softening = ahead.g * link.stiffness * (0.5 / cos**4 + tan**2 / cos**2)
+        joint_inertia = ahead.g * (p.joint_damping_n_m_s + softening)
+        tau += joint_inertia * ahead.recall * recalled_q[j]
+        tau -= softening * (ahead.rate_q * qd[j] + ahead.rate_a * recalled_q[j])
+        mass[j, j] += joint_inertia
         force[j] = tau - AXIS @ (stars[j] @ drift) - AXIS @ bias_stars[j]  # (28)
-        # how a joint rate further in moves the normal speed here
-        row, covector = np.zeros(m), normals[j][0]
-        for i in range(j, -1, -1):
-            row[i] = covector @ AXIS
-            covector = ads[i].T @ covector
-        slopes += normals[j][1] * np.outer(row, row)
 
     return ChainDynamics(
         mass,
@@ -285,8 +212,10 @@ def chain_dynamics(p: MantaParameters, links: list[Link], q: Array, qd: Array, e
         reach,
         ads[0].T @ stars[0] @ ads[0],
         ads[0].T @ (bias_stars[0] + stars[0] @ zetas[0]),
-        p.joint_damping_n_m_s * np.eye(m) + slopes,
-        slope,
+        ads,
+        zetas,
+        normals,
+        normal_bias,
     )
 
 
@@ -329,12 +258,10 @@ def fin_dynamics(
     water: Array,
     q: Array,
     qd: Array,
-    ahead: float = 0.0,
 ) -> Fin:
     """All chains of a left fin; the joint accelerations are eliminated, the body's is not.
 
-    eta_b (6,) and water (3,) in body axes; q, qd (m, n); `ahead` s is how far the joint forces are taken ahead,
-    linearised (0: as they are now)
+    eta_b (6,) and water (3,) in body axes, mirrored for the right fin; q, qd (m, n)
     """
     eta0, eta0_rate, base = support_base(p, support, eta_b)
     seen_water = support.rotation.T @ water
@@ -343,10 +270,9 @@ def fin_dynamics(
     for i, links in enumerate(chains):
         ad = adjoint(np.eye(3), np.array([stations[i], 0.0, 0.0]))
         dyn = chain_dynamics(p, links, q[:, i], qd[:, i], ad @ eta0, seen_water)
-        matrix = dyn.mass + ahead * dyn.damping + ahead**2 * np.diag(dyn.slope)
-        known = dyn.force - dyn.reach.T @ (ad @ eta0_rate) - ahead * dyn.slope * qd[:, i]
+        known = dyn.force - dyn.reach.T @ (ad @ eta0_rate)
         on_base = dyn.reach.T @ ad @ base
-        answer = np.linalg.solve(matrix, np.column_stack([known, on_base]))  # (29)
+        answer = np.linalg.solve(dyn.mass, np.column_stack([known, on_base]))  # (29)
         free[:, i], reach[:, i] = answer[:, 0], answer[:, 1:]
         # (32), carried to end A and summed over the span
         inertia += ad.T @ (dyn.inertia @ ad @ base - dyn.reach @ answer[:, 1:])
@@ -362,9 +288,7 @@ class PlainManta:
         self.stations, self.chains = build_links(parameters)
         self.mass = body_mass(parameters)
 
-    def fins(
-        self, quaternion: Array, eta: Array, rods: Array, joints: Array, rates: Array, ahead: float = 0.0
-    ) -> list[Fin]:
+    def fins(self, quaternion: Array, eta: Array, rods: Array, joints: Array, rates: Array) -> list[Fin]:
         """Both fins; rods (3, 4) angles, rates, accelerations; joints, rates (2, m, n)."""
         p = self.parameters
         water = rotation_of(quaternion).T @ np.array(p.current_m_s)
@@ -373,7 +297,7 @@ class PlainManta:
             seen = eta if f == 0 else MIRROR * eta
             here = water if f == 0 else MIRROR[:3] * water
             support = support_motion(p, *rods[:, 2 * f : 2 * f + 2])
-            out.append(fin_dynamics(p, self.stations, self.chains, support, seen, here, joints[f], rates[f], ahead))
+            out.append(fin_dynamics(p, self.stations, self.chains, support, seen, here, joints[f], rates[f]))
         return out
 
     def evaluate(self, quaternion: Array, eta: Array, rods: Array, joints: Array, rates: Array) -> Forces:
