@@ -1,8 +1,8 @@
 """The robotic manta in plain Python: small numpy arrays, one chain after another, as a reader of the paper writes it.
 
 The yardstick of `rtmms bench plant` and an independent check of the compiled plant: it shares the parameters and
-nothing else with it. Each link has a frame of its own (x along the joint, y along the link, z its normal) and a full 6 x 6
-inertia about its joint; the joints' accelerations come from the m x m mass matrix, as in the paper, not from an
+nothing else with it. Each link has a frame of its own (x along the joint, y along the link, z its normal) and a full
+6 x 6 inertia about its joint; the joints' accelerations come from the m x m mass matrix, as in the paper, not from an
 articulated recursion. Equation numbers are those of Qu et al. 2024 with the corrections of docs/manta.md.
 Twists and wrenches are [linear; angular]; a dash marks the derivative of components.
 """
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.plain_support import (
+    AXIS,
     Support,
     ad_operator,
     adjoint,
@@ -29,7 +30,7 @@ from rtmms.robots.manta_parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 
-AXIS = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])  # A_j: every joint turns about its frame's x
+
 MIRROR = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])  # the right fin is the left one behind this mirror
 
 

@@ -16,6 +16,9 @@ from rtmms.robots.manta_parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 
+AXIS = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+"""A_j: every joint of a fin turns about its frame's x."""
+
 
 def skew(v: Array) -> Array:
     """The matrix of v x."""

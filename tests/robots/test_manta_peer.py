@@ -10,6 +10,7 @@ import pytest
 
 import rtmms
 from benchmarks.plain_manta import PlainManta
+from benchmarks.plain_step import PlainRun
 from rtmms.coupling.interface import move_supports
 from rtmms.dynamics.fin_lanes import FIELDS, LANES, QDD
 from rtmms.dynamics.rods import ROD_SIZE
@@ -82,3 +83,33 @@ def test_a_random_state_has_the_same_accelerations_and_wrenches(given: dict[str,
         if given.get("body") != "fixed":
             ours = np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
             assert apart(ours, theirs.acceleration) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"chains": 5, "links": 3},
+        {"chains": 17, "links": 2, "current_m_s": (0.3, -0.4, 0.2)},
+        {"chains": 3, "body": "fixed"},
+    ],
+    ids=["free", "current", "fixed"],
+)
+@pytest.mark.parametrize("dt", [1e-3, 1e-2])
+def test_fifty_steps_end_in_the_same_state(given: dict[str, Any], dt: float) -> None:
+    plant = rtmms.load("manta", dt=dt, **given)
+    assert isinstance(plant, Manta)
+    plain = PlainRun(plant.parameters, dt)
+    command = np.zeros(4)
+    for k in range(50):
+        t = 3.0 * np.pi * dt * k
+        command[:] = 0.6 * np.sin(t + 0.7), 0.7 * np.sin(t), 0.3, 1.5 * np.sin(t)  # the last beyond its limit
+        plant.step(command)
+        plain.step(command)
+    seen = plant.observe()
+    assert apart(seen["joint_position"], plain.joints) < 1e-9
+    assert apart(seen["joint_velocity"], plain.rates) < 1e-9
+    assert apart(seen["rod_angle"], plain.rods[0]) < 1e-12
+    assert apart(seen["quaternion"], plain.quaternion) < 1e-12
+    if given.get("body") != "fixed":
+        assert apart(seen["position"], plain.position) < 1e-9
+        assert apart(np.concatenate([seen["velocity"], seen["angular_velocity"]]), plain.twist) < 1e-9
