@@ -314,7 +314,9 @@ class PlainManta:
             side = MIRROR if f else np.ones(6)
             mass += side[:, None] * (fin.base.T @ fin.inertia) * side  # (33), (36): the fins' share of the inertia
             force -= side * (fin.base.T @ fin.bias)
-        acceleration = np.linalg.solve(mass, force) if p.body == "free" else np.zeros(6)
+        acceleration = np.zeros(6)
+        if p.body == "free":
+            acceleration[:] = np.linalg.solve(mass, force)
         thrust, torque, qdd = np.zeros((2, 6)), np.zeros(4), np.zeros_like(joints)
         for f, fin in enumerate(fins):
             seen = MIRROR * acceleration if f else acceleration

@@ -87,7 +87,7 @@ def turned(quaternion: Array, angle: Array) -> Array:
     w, u = quaternion[0], quaternion[1:]
     c = math.cos(size / 2)
     out = np.concatenate([[w * c - u @ half], w * half + c * u + np.cross(u, half)])
-    return out / np.linalg.norm(out)
+    return out / float(np.linalg.norm(out))
 
 
 def moved(position: Array, quaternion: Array, twist: Array, dt: float) -> tuple[Array, Array]:
@@ -143,7 +143,10 @@ class PlainRun:
             )
             force = force + side * on_body
             accelerations.append((qdd, an))
-        return (np.linalg.solve(plain.mass, force) if p.body == "free" else np.zeros(6)), accelerations
+        acceleration = np.zeros(6)
+        if p.body == "free":
+            acceleration[:] = np.linalg.solve(plain.mass, force)
+        return acceleration, accelerations
 
     def step(self, command: Array) -> None:
         """Advance by dt with the rods' commands (4,) rad held."""

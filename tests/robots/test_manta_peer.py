@@ -90,9 +90,10 @@ def test_a_random_state_has_the_same_accelerations_and_wrenches(given: dict[str,
     [
         {"chains": 5, "links": 3},
         {"chains": 17, "links": 2, "current_m_s": (0.3, -0.4, 0.2)},
+        {"chains": 3, "added_mass": True},
         {"chains": 3, "body": "fixed"},
     ],
-    ids=["free", "current", "fixed"],
+    ids=["free", "current", "added mass", "fixed"],
 )
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 def test_fifty_steps_end_in_the_same_state(given: dict[str, Any], dt: float) -> None:
