@@ -9,14 +9,14 @@ import runpy
 import shlex
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import environment, start
+from tests.cli.shell import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
@@ -35,20 +35,18 @@ SHORTER = {
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Iterator[str]:
     """`rtmms serve manta` on a free port, ended when the block is left; gives its exchange endpoint."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    process = start(tmp_path, "serve", "manta", "--exchange", "tcp://127.0.0.1:*", "--step", "tcp://127.0.0.1:*",
-                    "--telemetry", "tcp://127.0.0.1:*", *words)  # fmt: skip
+    anywhere = [word for end in ("exchange", "step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
+    said = tmp_path / "serve.txt"
+    with said.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rtmms.cli.main", "serve", "manta", *anywhere, *words], cwd=tmp_path,
+            env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=stream,
+        )  # fmt: skip
     try:
-        assert process.stderr is not None
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            found = re.search(r"exchange (tcp://[\d.]+:\d+)", line)
-            if found:
-                break
-        else:
-            pytest.fail(f"the plant did not start: {''.join(said)}")
-        # or the plant would wait, once the pipe is full, for someone to read it
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        while not (found := re.search(r"exchange (tcp://[\d.]+:\d+)", said.read_text())):
+            if process.poll() is not None:
+                pytest.fail(f"the plant did not start: {said.read_text()}")
+            time.sleep(0.02)
         yield found[1]
     finally:
         process.terminate()
