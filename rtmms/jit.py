@@ -63,11 +63,19 @@ def _use_cache() -> None:
 
 _use_cache()
 
+from numba import config as _config  # noqa: E402
 from numba import njit as _njit  # noqa: E402  (after the cache is chosen: numba reads it when a function is decorated)
+
+COMPILED = not _config.DISABLE_JIT
+"""False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
 
 STRICT: set[str] = {"contract", "nsz"}
 """Fused multiply-add and no sign of zero; no reordering, so every run of one machine gives the same bits. NaN and
 infinity keep their meaning."""
+
+
+INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinline": True}
+"""The options of inlined scalar code, for numba.extending.overload."""
 
 
 def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True) -> Any:

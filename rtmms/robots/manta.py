@@ -38,9 +38,10 @@ from rtmms.dynamics.fin_lanes import FIELDS, LANES
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.integrators.finned_entry import address, enter_step
 from rtmms.integrators.finned_implicit import HALF_TURN, RATE_LIMIT, step_implicit
 from rtmms.integrators.finned_rk4 import step_rk4
-from rtmms.jit import compile_progress
+from rtmms.jit import COMPILED, compile_progress
 from rtmms.model.finned import (
     BAD_COMMAND,
     FINS,
@@ -141,16 +142,18 @@ class Manta:
             field = linear_field(p.current_gradient_1_s)
         self._drift: Array | None = None
         self._body_drift: Array | None = None
-        self._kernel = step_rk4 if self.model.finned["integrator"][0] == RK4 else step_implicit
+        self._rk4 = 0 if self.model.finned["integrator"][0] == RK4 else None
         with compile_progress("the manta's kernels"):
             self._gather = None
             if field is not None:
                 self._gather = make_gather(field)
                 self._drift = _aligned(2, 2, self._blocks, p.links, 3 * LANES)
                 self._body_drift = np.zeros((2, 3))
+            held = (self.model.finned, self.model.body, self._param, self._state, self._fins, self._work, self._command)
+            self._addresses = (*map(address, held), self._many, *map(address, (self._drift, self._body_drift, self._normals)))
             self._reset_state()
             check_coupling(self.model, self._param, self._state, self._fins, self._work, self._many, self._normals)
-            self._advance(self._command)  # compiled, or fetched from the cache, and warm
+            self._advance()  # compiled, or fetched from the cache, and warm
             self.observe()
         self._key = hashlib.sha256(
             b"".join(a.tobytes() for a in (self.model.finned, self.model.body, self.model.param))
@@ -170,11 +173,13 @@ class Manta:
         state leaves the finite numbers, a joint bends by half a turn or the support becomes singular; the state is
         then still the last good one.
         """
-        if type(command) is not np.ndarray or command.dtype is not _FLOAT or command.ndim != 1 or len(command) != 4:
-            command = self._convert(command)
-        status = self._advance(command)
+        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == _FOUR:
+            self._command[:] = command
+        else:
+            self._convert(command)
+        status = self._advance()
         if status:
-            self._fail(status, command)
+            self._fail(status)
 
     def observe(self) -> dict[str, Array]:
         """All outputs at the present state, in new arrays."""
@@ -235,20 +240,26 @@ class Manta:
         if not move_supports(self.model.finned[0], self._state, RODS, ROD_SIZE, self._state, SUPPORTS):
             raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
 
-    def _advance(self, command: Array) -> int:
+    def _advance(self) -> int:
+        """One step under self._command; the status it returned."""
         if self._gather is not None and self._drift is not None and self._body_drift is not None:
             for k in range(2):
                 self._gather(
                     self.model.finned, self._param, self._state, self._joints, k * self.dt,
                     self._drift[k], self._body_drift[k],
                 )  # fmt: skip
-        status: int = self._kernel(
-            self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins, self._work, command,
-            self._many, self._drift, self._body_drift, self._normals,
-        )  # fmt: skip
+        status: int
+        if not COMPILED:
+            step = step_implicit if self._rk4 is None else step_rk4
+            status = step(
+                self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
+                self._work, self._command, self._many, self._drift, self._body_drift, self._normals,
+            )  # fmt: skip
+        else:
+            status = enter_step(self._rk4, *self._addresses)
         return status
 
-    def _convert(self, command: Any) -> Array:
+    def _convert(self, command: Any) -> None:
         try:
             given = np.asarray(command, dtype=np.float64)
         except (TypeError, ValueError):
@@ -256,7 +267,6 @@ class Manta:
         if given.shape != (4,):
             raise ValueError(f"command: expected shape (4,), one angle for each of {RODS_NAMES}; got {given.shape}")
         self._command[:] = given
-        return self._command
 
     def _joint_arrays(self) -> tuple[Array, Array]:
         """(2, m, n) joint angles and rates, chains from the back rod to the front."""
@@ -279,12 +289,12 @@ class Manta:
             tips[f] = at[0], side * at[1], at[2]
         return tips
 
-    def _fail(self, status: int, command: Array) -> None:
+    def _fail(self, status: int) -> None:
         time = float(self._state[STEP] + 1.0) * self.dt
         if status == BAD_COMMAND:
-            bad = ", ".join(n for n, v in zip(RODS_NAMES, command, strict=True) if not np.isfinite(v))
-            raise ValueError(f"command: {bad} must be finite, got {command.tolist()}")
-        last = self.observe() if status != SINGULAR else self._safe_observe()
+            bad = ", ".join(n for n, v in zip(RODS_NAMES, self._command, strict=True) if not np.isfinite(v))
+            raise ValueError(f"command: {bad} must be finite, got {self._command.tolist()}")
+        last = self.observe()
         if status == SINGULAR:
             rods = self._work[W_RODS : W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
             for side, a, b in (("left", rods[0], rods[1]), ("right", rods[2], rods[3])):
@@ -298,7 +308,7 @@ class Manta:
                 f"did not converge in {self.parameters.interface_passes_max} passes to "
                 f"{self.parameters.interface_tolerance_m_s2:g} m/s2",
             )  # fmt: skip
-        self._advance(command)
+        self._advance()
         raise DivergedError(time, *self._culprit(last))
 
     def _culprit(self, last: dict[str, Array]) -> tuple[str, dict[str, Array], str]:
@@ -319,11 +329,8 @@ class Manta:
                     return f"{side} {name}[{j}, {i}]", last, reason
         return "velocity of the body", last, "left its range"
 
-    def _safe_observe(self) -> dict[str, Array]:
-        return self.observe()
 
-
-_FLOAT = np.dtype(np.float64)
+_FLOAT, _FOUR = np.dtype(np.float64), (4,)
 _SLICES = tuple((name, shape, start, int(np.prod(shape))) for name, _, shape, _, start in _OUTPUTS)
 
 

@@ -18,6 +18,7 @@ from rtmms.dynamics.rigid_body import (
 )
 from rtmms.dynamics.rods import IDEAL, SERVO
 from rtmms.dynamics.support import ROLL_MEAN, ROLL_ZERO
+from rtmms.jit import COMPILED
 from rtmms.model.finned import (
     BODY_EULER,
     BODY_MATCHED,
@@ -115,4 +116,6 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     f["integrator"] = {"implicit": IMPLICIT, "rk4": RK4}[p.integrator]
     f["body_method"] = {"matched": BODY_MATCHED, "euler": BODY_EULER}[p.body_method]
     f["normal"] = {"link": NORMAL_LINK, "neighbour": NORMAL_NEIGHBOUR}[p.fin_normal]
+    if not COMPILED:  # plain Python needs records whose fields are attributes
+        finned, body = finned.view(np.recarray), body.view(np.recarray)
     return MantaModel(finned, body, pack_links(links, station), links, station, fin_mass)
