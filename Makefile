@@ -1,0 +1,30 @@
+# The README's commands, each of which needs nothing but Python 3.11 or newer: they make .venv and install into it.
+PYTHON ?= python3
+
+.PHONY: run test check bench clean
+
+run: .venv/installed       ## the manta swims for 20 s; picture in manta.png
+	.venv/bin/rtmms run manta --figure manta.png
+
+test: .venv/tested         ## all tests
+	.venv/bin/python -m pytest -q
+
+check:                     ## what a change must pass: style, types, imports, tests
+	.ci/run
+
+bench: .venv/installed     ## what a step costs, against plain Python
+	.venv/bin/rtmms bench plant
+
+clean:
+	rm -rf .venv build *.egg-info
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml | .venv/bin/python
+	.venv/bin/python -m pip install -q -e .
+	touch $@
+
+.venv/tested: pyproject.toml | .venv/bin/python
+	.venv/bin/python -m pip install -q -e '.[test]'
+	touch $@

@@ -1,0 +1,174 @@
+"""The compiled manta's default step in plain Python: the same method, evaluation by evaluation.
+
+Servos, then two linearly implicit stages of the fins with the body's acceleration lagged, the body under what they
+gave, and its motion on SE(3). The method is described in rtmms.integrators.finned_implicit and rtmms.dynamics.rods;
+here its stages go through the equations of benchmarks.plain_manta with dense m x m matrices.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics
+from benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
+from rtmms.robots.manta_parameters import MantaParameters
+
+GAMMA = 1.0 - math.sqrt(0.5)
+
+
+def servo_acceleration(p: MantaParameters, angle: float, rate: float, reference: float) -> float:
+    omega, zeta = 2 * math.pi * p.servo_frequency_hz, p.servo_damping
+    limit = p.rod_rate_limit_rad_s
+    wanted = min(max(omega / (2 * zeta) * (reference - angle), -limit), limit)
+    limit = p.rod_acceleration_limit_rad_s2
+    return min(max(2 * zeta * omega * (wanted - rate), -limit), limit)
+
+
+def servo_step(p: MantaParameters, angle: float, rate: float, last: float, command: float, dt: float) -> Array:
+    """(3,) angle, rate and acceleration after dt, the reference running from the last command to this one; RK4."""
+    pieces = 1 + int(2 * math.pi * p.servo_frequency_hz * dt)
+    h = dt / pieces
+    for i in range(pieces):
+        r0, r1 = (last + (command - last) * (i + k) / pieces for k in (0, 1))
+        y = np.array([angle, rate])
+
+        def slope(y: Array, reference: float) -> Array:
+            return np.array([y[1], servo_acceleration(p, y[0], y[1], reference)])
+
+        k1 = slope(y, r0)
+        k2 = slope(y + h / 2 * k1, (r0 + r1) / 2)
+        k3 = slope(y + h / 2 * k2, (r0 + r1) / 2)
+        k4 = slope(y + h * k3, r1)
+        angle, rate = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return np.array([angle, rate, servo_acceleration(p, angle, rate, command)])
+
+
+def driven_fin(
+    p: MantaParameters,
+    stations: list[float],
+    chains: list[list[Link]],
+    support: Support,
+    eta_b: Array,
+    eta_b_rate: Array,
+    water: Array,
+    q: Array,
+    qd: Array,
+    ahead: Ahead = NOW,
+    before: tuple[Array, Array] | None = None,
+) -> tuple[Array, Array, Array]:
+    """A left fin on a body whose motion is known: joint accelerations, normal accelerations (m, n), wrench on the body.
+
+    before  (qdd, normal accelerations) of the stage before, which `ahead` may recall
+    """
+    eta0, eta0_rate, base = support_base(p, support, eta_b)
+    eta0_rate = eta0_rate + base @ eta_b_rate
+    seen_water = support.rotation.T @ water
+    qdd, normal_acceleration, on_fin = np.zeros_like(q), np.zeros_like(q), np.zeros(6)
+    for i, links in enumerate(chains):
+        ad = adjoint(np.eye(3), np.array([stations[i], 0.0, 0.0]))
+        recalled = (None, None) if before is None else (before[0][:, i], before[1][:, i])
+        dyn = chain_dynamics(p, links, q[:, i], qd[:, i], ad @ eta0, seen_water, ahead, *recalled)
+        root_rate = ad @ eta0_rate
+        qdd[:, i] = np.linalg.solve(dyn.mass, dyn.force - dyn.reach.T @ root_rate)  # (29)
+        on_fin += ad.T @ (dyn.inertia @ root_rate + dyn.bias + dyn.reach @ qdd[:, i])  # (31), (32)
+        rate = root_rate
+        for j in range(len(links)):
+            rate = dyn.ads[j] @ rate + dyn.zetas[j] + AXIS * qdd[j, i]  # (17)
+            normal_acceleration[j, i] = dyn.normals[j] @ rate + dyn.normal_bias[j]
+    return qdd, normal_acceleration, -base.T @ on_fin  # (33)
+
+
+def turned(quaternion: Array, angle: Array) -> Array:
+    """The attitude after a rotation by the body-frame vector `angle`."""
+    size = float(np.linalg.norm(angle))
+    half = 0.5 * np.sinc(size / (2 * math.pi)) * angle  # sin(size / 2) along the axis
+    w, u = quaternion[0], quaternion[1:]
+    c = math.cos(size / 2)
+    out = np.concatenate([[w * c - u @ half], w * half + c * u + np.cross(u, half)])
+    return out / float(np.linalg.norm(out))
+
+
+def moved(position: Array, quaternion: Array, twist: Array, dt: float) -> tuple[Array, Array]:
+    """The pose after dt under a constant body twist: g exp(dt eta)."""
+    v, w = dt * twist[:3], dt * twist[3:]
+    n = float(np.linalg.norm(w))
+    a, b = ((1 - math.cos(n)) / n**2, (n - math.sin(n)) / n**3) if n > 1e-3 else (0.5 - n**2 / 24, 1 / 6 - n**2 / 120)
+    left = np.eye(3) + a * skew(w) + b * skew(w) @ skew(w)
+    return position + rotation_of(quaternion) @ left @ v, turned(quaternion, w)
+
+
+class PlainRun:
+    """A plain manta in motion: default servos, integrator and sequential coupling."""
+
+    def __init__(self, parameters: MantaParameters, dt: float) -> None:
+        self.plain, self.dt = PlainManta(parameters), dt
+        joints = (2, parameters.links, parameters.chains)
+        self.position, self.quaternion = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+        self.twist, self.lagged = np.zeros(6), np.zeros(6)
+        self.rods, self.command = np.zeros((3, 4)), np.zeros(4)
+        self.joints, self.rates = np.zeros(joints), np.zeros(joints)
+
+    def _stage(
+        self,
+        rods: Array,
+        quaternion: Array,
+        twist: Array,
+        twist_of_fins: Array,
+        joints: Array,
+        rates: Array,
+        ahead: Ahead,
+        before: list[tuple[Array, Array]] | None,
+    ) -> tuple[Array, list[tuple[Array, Array]]]:
+        """Body acceleration, and per fin the joints' and the links' normal accelerations."""
+        plain = self.plain
+        p = plain.parameters
+        water = rotation_of(quaternion).T @ np.array(p.current_m_s)
+        force = body_forces(p, quaternion, twist)
+        accelerations = []
+        for f, side in enumerate((np.ones(6), MIRROR)):
+            qdd, an, on_body = driven_fin(
+                p,
+                plain.stations,
+                plain.chains,
+                support_motion(p, *rods[:, 2 * f : 2 * f + 2]),
+                side * twist_of_fins,
+                side * self.lagged,
+                side[:3] * water,
+                joints[f],
+                rates[f],
+                ahead,
+                None if before is None else before[f],
+            )
+            force = force + side * on_body
+            accelerations.append((qdd, an))
+        acceleration = np.zeros(6)
+        if p.body == "free":
+            acceleration[:] = np.linalg.solve(plain.mass, force)
+        return acceleration, accelerations
+
+    def step(self, command: Array) -> None:
+        """Advance by dt with the rods' commands (4,) rad held."""
+        p, dt, g = self.plain.parameters, self.dt, GAMMA * self.dt
+        q, v = self.joints, self.rates
+        limited = np.clip(command, -p.rod_limit_rad, p.rod_limit_rad)
+        angle, rate, _ = self.rods
+        rods = np.column_stack([servo_step(p, angle[k], rate[k], self.command[k], limited[k], dt) for k in range(4)])
+        acc1, first = self._stage(
+            self.rods, self.quaternion, self.twist, self.twist, q, v, Ahead(g, 0.0, 1.0, 0.0), None
+        )
+        k1 = np.stack([qdd for qdd, _ in first])
+        v2, q2 = v + dt * k1, q + dt * (v + g * k1)
+        twist2 = self.twist + dt * acc1
+        _, quaternion2 = moved(self.position, self.quaternion, self.twist, dt)
+        acc2, second = self._stage(
+            rods, quaternion2, twist2, self.twist + dt * self.lagged, q2, v2, Ahead(g, 2.0, -1.0, 2 * (dt - g)), first
+        )
+        a2 = np.stack([qdd for qdd, _ in second])
+        self.joints, self.rates = q + dt / 2 * (v + v2 + g * (a2 - k1)), v + dt / 2 * (k1 + a2)
+        if p.body == "free":
+            mean = (self.twist + twist2) / 2
+            self.position, self.quaternion = moved(self.position, self.quaternion, mean, dt)
+        self.twist = self.twist + dt / 2 * (acc1 + acc2)
+        self.lagged, self.rods, self.command = acc2, rods, limited

@@ -1,0 +1,68 @@
+"""Where and when a benchmark ran: machine, versions, commit, load. Part of every result."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+
+def _cpu() -> tuple[str, list[str]]:
+    """Name of the processor, and which vector extensions it has."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine(), []
+    fields = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    flags = fields.get("flags", "").split()
+    return fields.get("model name", platform.machine()), [f for f in ("avx2", "avx512f") if f in flags]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores, kernel and versions of what is measured."""
+    name, vectors = _cpu()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "cpu": name,
+        "vectors": vectors,
+        "cores": cores,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in ("rtmms", "numpy", "numba", "llvmlite", "pyzmq")},
+    }
+
+
+def commit() -> str | None:
+    """Commit of the sources, '+' where they differ from it; None outside a checkout."""
+    here = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(here), *words], check=True, capture_output=True, text=True, timeout=10
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def load() -> list[float] | None:
+    """Processes that wanted the processor over the last 1, 5 and 15 minutes."""
+    return [round(x, 2) for x in os.getloadavg()] if hasattr(os, "getloadavg") else None
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,131 @@
+"""Every example runs, and every command and the controller of the README do what the README says."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import environment
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+README = (ROOT / "README.md").read_text()
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines() if line]
+
+# what a test adds so as not to take long, or not to run itself
+SHORTER = {
+    "rtmms run": ["--duration", "1.5"],
+    "rtmms reproduce": ["--help"],
+    "python -m pytest": ["--collect-only", "-q"],
+}
+
+
+@contextmanager
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Iterator[str]:
+    """`rtmms serve manta` on a free port, ended when the block is left; gives its exchange endpoint."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    anywhere = [word for end in ("exchange", "step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
+    said = tmp_path / "serve.txt"
+    with said.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rtmms.cli.main", "serve", "manta", *anywhere, *words], cwd=tmp_path,
+            env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=stream,
+        )  # fmt: skip
+    try:
+        while not (found := re.search(r"exchange (tcp://[\d.]+:\d+)", said.read_text())):
+            if process.poll() is not None:
+                pytest.fail(f"the plant did not start: {said.read_text()}")
+            time.sleep(0.02)
+        yield found[1]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(
+    example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main = runpy.run_path(str(example))["main"]
+    takes = inspect.signature(main).parameters
+    given = {"seconds": 0.5} if "seconds" in takes else {}
+    if "exchange" in takes:
+        with served(tmp_path, monkeypatch) as exchange:
+            main(exchange=exchange, **given)
+    else:
+        main(**given)
+    assert capsys.readouterr().out.strip(), "an example that says nothing shows nothing"
+
+
+def test_the_plant_in_a_script_swims() -> None:
+    done = runpy.run_path(str(ROOT / "examples" / "10_plant.py"))["main"](seconds=3.0)
+    assert 0.05 < done["speed"] < 1.0
+    assert done["again"]
+
+
+@pytest.mark.slow
+def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(code.strip().splitlines()) <= 11, "ten lines were promised"
+    with served(tmp_path, monkeypatch, "--duration", "2.5") as exchange:
+        (tmp_path / "mine.py").write_text(code.replace("rtmms.connect(", f'rtmms.connect("{exchange}", '))
+        ran = subprocess.run(
+            [sys.executable, "mine.py"], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    speeds = [float(line.split()[2]) for line in ran.stdout.splitlines()]
+    assert len(speeds) >= 2
+    assert speeds[-1] > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", COMMANDS)
+def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
+    for command in line.split("&&"):
+        words = shlex.split(command)
+        text = " ".join(words).replace(".venv/bin/", "")
+        if text.startswith(("python3 -m venv", "pip install")):
+            continue  # .ci/run does these, on a machine that has only Python
+        words += next((more for begin, more in SHORTER.items() if text.startswith(begin)), [])
+        program = [sys.executable, "-m", "rtmms.cli.main"] if words[0].endswith("rtmms") else [sys.executable]
+        where = ROOT if "pytest" in words else tmp_path
+        ran = subprocess.run(
+            [*program, *words[1:]], cwd=where, env=environment(tmp_path), capture_output=True, text=True, timeout=240,
+            check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.strip()
+        if "--figure" in words:
+            assert (tmp_path / "manta.png").stat().st_size > 10_000
+
+
+def test_the_first_two_commands_need_python_alone() -> None:
+    run, test = COMMANDS[:2]
+    for line in (run, test):
+        assert line.startswith("python3 -m venv .venv && .venv/bin/pip install -q -e ")
+    assert "rtmms run manta" in run
+    assert test in (ROOT / ".ci" / "run").read_text().splitlines()[-1], "CI must end with the README's test command"
+
+
+def test_links_of_the_pages_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
+
+
+def test_ci_is_a_program() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
