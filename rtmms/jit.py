@@ -70,6 +70,10 @@ STRICT: set[str] = {"contract", "nsz"}
 infinity keep their meaning."""
 
 
+INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinline": True}
+"""The options of inlined scalar code, for numba.extending.overload."""
+
+
 def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True) -> Any:
     """Decorator: compile on first call, keep on disk; numpy's division, no GIL.
 

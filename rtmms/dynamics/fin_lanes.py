@@ -19,9 +19,11 @@ the stage before, the stiffness on the rate rate_q q' + rate_a q''. g = 0 gives 
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from rtmms.dynamics.fin_link import FREE_END, ROOT, link_inward, link_outward
-from rtmms.jit import kernel
+from rtmms.jit import INLINE, kernel
 
 LANES = 16
 LINKS_MAX = 24
@@ -110,9 +112,17 @@ def _joint(r, o, i):
     )  # fmt: skip
 
 
-@kernel(inline=True)
 def _vector(a, f, b, j, i):
+    """The three fields of one link of an optional array, or None."""
     return None if a is None else (a[f, b, j, i], a[f, b, j, LANES + i], a[f, b, j, 2 * LANES + i])
+
+
+@overload(_vector, jit_options=INLINE)
+def _vector_compiled(a, f, b, j, i):
+    # chosen by type: left to the compiler's pruning, the array's case would have an optional result
+    if isinstance(a, types.NoneType):
+        return lambda a, f, b, j, i: None
+    return lambda a, f, b, j, i: (a[f, b, j, i], a[f, b, j, LANES + i], a[f, b, j, 2 * LANES + i])
 
 
 @kernel(inline=True)

@@ -284,7 +284,7 @@ class Manta:
         if status == BAD_COMMAND:
             bad = ", ".join(n for n, v in zip(RODS_NAMES, command, strict=True) if not np.isfinite(v))
             raise ValueError(f"command: {bad} must be finite, got {command.tolist()}")
-        last = self.observe() if status != SINGULAR else self._safe_observe()
+        last = self.observe()
         if status == SINGULAR:
             rods = self._work[W_RODS : W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
             for side, a, b in (("left", rods[0], rods[1]), ("right", rods[2], rods[3])):
@@ -318,9 +318,6 @@ class Manta:
                     reason = f"reached {value:.3g}" if np.isfinite(value) else "is not finite"
                     return f"{side} {name}[{j}, {i}]", last, reason
         return "velocity of the body", last, "left its range"
-
-    def _safe_observe(self) -> dict[str, Array]:
-        return self.observe()
 
 
 _FLOAT = np.dtype(np.float64)

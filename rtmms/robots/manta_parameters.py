@@ -114,13 +114,11 @@ def _number(place: str, value: Any, want: str) -> float:
 
 
 def _in_range(place: str, x: float, meta: Mapping[str, Any]) -> float:
-    low, high, unit = meta.get("low"), meta.get("high"), meta["unit"]
+    low, high, unit = meta.get("low"), meta.get("high"), f" {meta['unit']}" if meta["unit"] else ""
     if low is not None and (x < low or (meta["strict"] and x == low)):
-        raise ModelError(
-            f"{place}: must be {'>' if meta['strict'] else '>='} {low:g} {unit}, got {x:g}".replace("  ", " ")
-        )
+        raise ModelError(f"{place}: must be {'>' if meta['strict'] else '>='} {low:g}{unit}, got {x:g}")
     if high is not None and x > high:
-        raise ModelError(f"{place}: must be <= {high:g} {unit}, got {x:g}".replace(" ,", ","))
+        raise ModelError(f"{place}: must be <= {high:g}{unit}, got {x:g}")
     return x
 
 
