@@ -149,7 +149,7 @@ def thrust_error(settings: Settings, say: Say) -> dict[str, Any]:
 def power_balance(settings: Settings, say: Say) -> dict[str, Any]:
     """|energy gained - work in + losses| over the work put in, along a monolithic run, at each dt."""
     names = ("rod_power", "drag_power", "damping_power", "kinetic_energy", "elastic_energy", "buoyancy_energy")
-    steps, errors = (4e-3, 2e-3, 1e-3), []
+    steps, errors = settings.balance_steps_s, []
     for dt in steps:
         say(f"power balance: {dt * 1e3:g} ms")
         out = fly(plant(dt=dt, coupling="monolithic"), SWIM, 3.2, every_s=dt, names=names).outputs

@@ -39,8 +39,9 @@ class Settings:
     settled_turn_periods: int = 40
     coupling_steps_s: tuple[float, ...] = (10e-3, 5e-3, 2e-3, 1e-3)
     coupling_s: float = 5.0
+    balance_steps_s: tuple[float, ...] = (2e-3, 1e-3, 5e-4, 1e-4)
     reference_step_s: float = 0.25e-3
-    rk4_step_s: float = 25e-6
+    rk4_step_s: float = 9e-6
     readings: tuple[str, ...] | None = None
 
 
