@@ -51,7 +51,8 @@ class Flapping:
             back = np.radians(amplitude)
             front = np.arcsin(ratio * np.sin(back))
             rods += [front * np.sin(cycle + np.radians(phase)), back * np.sin(cycle)]
-        return strength[:, None] * np.stack(rods, axis=1)
+        angles: Array = strength[:, None] * np.stack(rods, axis=1)
+        return angles
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,10 @@ class Run:
     outputs: dict[str, Array] = field(repr=False)
 
     def periods(self, first: float, last: float) -> tuple[float, float]:
-        """Instants (s) of the gait's periods number `first` and `last`, counted from 0; negative from the end."""
-        whole = np.floor(self.time[-1] * self.gait.frequency_hz + 1e-9)
-        return tuple((whole + k if k < 0 else k) / self.gait.frequency_hz for k in (first, last))  # type: ignore[return-value]
+        """Instants (s) at which the gait's periods `first` and `last` begin; negative ones count from the end."""
+        whole = float(np.floor(self.time[-1] * self.gait.frequency_hz + 1e-9))
+        start, end = (whole + number if number < 0 else number for number in (first, last))
+        return start * self.gait.period_s, end * self.gait.period_s
 
     def mean(self, values: Array, start: float, end: float) -> float:
         """Time mean of values (k,) from start to end, s."""
@@ -88,9 +90,7 @@ class Run:
         return self.outputs["rod_power"]
 
 
-def fly(
-    plant: Manta, gait: Flapping, seconds: float, *, every_s: float = 0.01, names: Sequence[str] = OUTPUTS
-) -> Run:
+def fly(plant: Manta, gait: Flapping, seconds: float, *, every_s: float = 0.01, names: Sequence[str] = OUTPUTS) -> Run:
     """Run the gait from rest for so many simulated seconds, with a sample every `every_s`.
 
     With ideal actuation the command is sent two steps ahead, which is what the motors are late (rods.py), so that the
@@ -99,7 +99,8 @@ def fly(
     p, dt = plant.parameters, plant.dt
     steps, every = round(seconds / dt), max(1, round(every_s / dt))
     ahead = 2 if p.actuation == "ideal" else 0
-    commands = gait.angles((np.arange(steps) + ahead) * dt, p.back_rod_m / p.front_rod_m)
+    time = np.arange(steps, dtype=np.float64) * dt + ahead * dt
+    commands = gait.angles(time, p.back_rod_m / p.front_rod_m)
     plant.reset()
     kept: dict[str, list[Array]] = {name: [] for name in names}
     at = [0]

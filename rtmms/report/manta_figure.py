@@ -217,4 +217,3 @@ def _period_means(time: Array, values: Array, crossings: Array) -> tuple[Array, 
     area = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(time))])
     mean = np.diff(np.interp(crossings, time, area)) / np.diff(crossings)
     return 0.5 * (crossings[1:] + crossings[:-1]), mean
-

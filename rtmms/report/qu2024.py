@@ -95,7 +95,9 @@ def as_text(found: dict[str, Any], table: Sequence[Row], markdown: bool = False)
     parts = [
         _table("Qu 2024 and this model", ("where", "what", "paper", "ours", "verdict"),
                [(row.where, row.what, row.paper, row.ours, row.verdict) for row in table], markdown),
-        _note("Verdict 'picture only': the paper shows a curve and no number, so nothing can be compared but its trend."),
+        _note(
+            "Verdict 'picture only': the paper shows a curve and gives no number, so that only trends can be compared."
+        ),
         _readings(found, markdown),
         _coupling(found, markdown),
         _thrust_error(found, markdown),
@@ -141,15 +143,19 @@ def _coupling(found: dict[str, Any], markdown: bool) -> str:
             lines.append((f"{name} against {against}, {unit}", *(f"{e:.2e}" for e in one[name][key]), text))
     title = f"Error over the step: greatest difference in {one['simulated_s']:g} s, {one['gait']}"
     balance = found["power_balance"]
-    text = ", ".join(f"{e:.1e} at {dt * 1e3:g} ms" for dt, e in zip(balance["dt_s"], balance["relative_error"], strict=True))
-    order = "" if balance["order"] is None else f"; order {balance['order']:.2f}"
+    text = ", ".join(
+        f"{e:.1e} at {dt * 1e3:g} ms" for dt, e in zip(balance["dt_s"], balance["relative_error"], strict=True)
+    )
+    ending = "" if balance["order"] is None else f"; order {balance['order']:.2f}"
     return _table(title, heads, lines, markdown) + _note(
-        f"Power balance along a monolithic run of 3.2 s, share of the work put in: {text}{order}."
+        f"Power balance along a monolithic run of 3.2 s, share of the work put in: {text}{ending}."
     )
 
 
 def _thrust_error(found: dict[str, Any], markdown: bool) -> str:
     one = found["thrust_error"]
+    if one is None:
+        return ""
     lines = [(f"{dt * 1e3:g} ms", f"{thrust:.4f}", f"{error:+.4f}") for dt, thrust, error in
              zip(one["dt_s"], one["thrust_n"], one["error_percent"], strict=True)]  # fmt: skip
     title = (f"Mean thrust of the implicit method against explicit RK4 at {one['rk4_dt_s'] * 1e6:g} us: "

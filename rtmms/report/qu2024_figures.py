@@ -43,7 +43,7 @@ def waves(found: Found) -> Any:
     """Figure 7."""
     page = figure(12.0, 4.4)
     left, right = page.subplots(1, 2, gridspec_kw={
-        "left": 0.06, "right": 0.985, "top": 0.79, "bottom": 0.13, "wspace": 0.16,
+        "left": 0.06, "right": 0.985, "top": 0.84, "bottom": 0.12, "wspace": 0.16,
     })  # fmt: skip
     gait = found["gait"]
     _titled(page, f"Fig. 7: waves in the fin, body held  ({gait['frequency_hz']:g} Hz, amplitude "
@@ -69,7 +69,7 @@ def thrust(found: Found) -> Any:
     """Figure 8."""
     page = figure(12.0, 4.4)
     left, right = page.subplots(1, 2, gridspec_kw={
-        "left": 0.06, "right": 0.985, "top": 0.79, "bottom": 0.13, "wspace": 0.16,
+        "left": 0.06, "right": 0.985, "top": 0.84, "bottom": 0.12, "wspace": 0.16,
     })  # fmt: skip
     _titled(page, "Fig. 8: mean thrust of both fins, body held")
     for k, frequency in enumerate(found["frequency_hz"]):
@@ -89,11 +89,13 @@ def thrust(found: Found) -> Any:
 def speed(found: Found) -> Any:
     """Figure 9."""
     page = figure(12.0, 4.8)
-    panel = page.subplots(gridspec_kw={"left": 0.06, "right": 0.985, "top": 0.86, "bottom": 0.12})
+    panel = page.subplots(gridspec_kw={"left": 0.06, "right": 0.985, "top": 0.89, "bottom": 0.12})
     _titled(page, "Fig. 9: speed from rest at 0.6 Hz, phase 40 deg")
     panel.axhspan(*ANIMALS_M_S, color=TEAL, alpha=0.10, lw=0)
     time = found["time_s"]
-    panel.text(time[-1], np.mean(ANIMALS_M_S), "animals while they forage ", ha="right", va="center", color=TEAL)
+    panel.text(
+        time[-1], ANIMALS_M_S[1] - 0.01, "animals while they forage ", ha="right", va="top", color=TEAL, fontsize=8
+    )
     for value in ROBOTS_M_S:
         panel.axhline(value, color=MUTED, lw=0.9, ls=":")
         panel.text(time[-1], value, f"another robot {value:g} ", ha="right", va="bottom", color=MUTED, fontsize=8)
@@ -115,7 +117,7 @@ _GAITS = {"phase": ("phase 40 and 0 deg", BLUE, "-"), "amplitude": ("amplitude 4
 def paths(found: Found) -> Any:
     """Figure 10."""
     page = figure(8.4, 7.0)
-    panel = page.subplots(gridspec_kw={"left": 0.09, "right": 0.975, "top": 0.9, "bottom": 0.08})
+    panel = page.subplots(gridspec_kw={"left": 0.09, "right": 0.975, "top": 0.925, "bottom": 0.08})
     _titled(page, "Fig. 10: turning at 0.8 Hz, 20 periods from rest, seen from above")
     for name, (label, colour, style) in _GAITS.items():
         one = found[name]
@@ -123,7 +125,9 @@ def paths(found: Found) -> Any:
         rate, radius = one["turn_rate_deg_s"]["10_to_20"], one["turn_radius_m"]["10_to_20"]
         text = f"{label}: {abs(rate):.1f} deg/s to the {'left' if rate > 0 else 'right'}, radius {radius:.2f} m"
         panel.plot(at[:, 0], at[:, 1], color=colour, ls=style, lw=1.8, label=text)
-        each = np.searchsorted(one["time_s"], np.arange(0.0, one["time_s"][-1] + 1e-9, 5.0 / one["gait"]["frequency_hz"]))
+        each = np.searchsorted(
+            one["time_s"], np.arange(0.0, one["time_s"][-1] + 1e-9, 5.0 / one["gait"]["frequency_hz"])
+        )
         panel.plot(*at[each.clip(0, len(at) - 1), :2].T, "o", color=colour, ms=5, mec="white")
     panel.plot([], [], "o", color=MUTED, ms=5, mec="white", label="every 5 periods")
     panel.plot(0.0, 0.0, marker=(3, 0, -90), color=INK, ms=12)
@@ -162,7 +166,7 @@ def wrench(found: Found) -> Any:
 def coupling(found: Found) -> Any:
     """What is lost by not solving fins and body together, over the step; beside it the method's own error."""
     page = figure(8.4, 5.6)
-    panel = page.subplots(gridspec_kw={"left": 0.1, "right": 0.975, "top": 0.88, "bottom": 0.11})
+    panel = page.subplots(gridspec_kw={"left": 0.1, "right": 0.975, "top": 0.91, "bottom": 0.11})
     _titled(page, f"Error over the step, {found['simulated_s']:g} s of swimming")
     steps = np.array(found["dt_s"]) * 1e3
     names = {
@@ -188,11 +192,15 @@ def readings(found: Any) -> Any:
     rows = found[1:][::-1]
     page = figure(12.0, 1.6 + 0.34 * max(1, len(rows)))
     panels = page.subplots(1, 3, sharey=True, gridspec_kw={
-        "left": 0.24, "right": 0.975, "top": 1.0 - 0.85 / page.get_figheight(),
+        "left": 0.24, "right": 0.975, "top": 1.0 - 0.72 / page.get_figheight(),
         "bottom": 0.5 / page.get_figheight(), "wspace": 0.12,
     })  # fmt: skip
     _titled(page, "What another reading of the paper changes, in percent of the default")
-    columns = (("thrust_40_n", "Mean thrust, 40 deg"), ("speed_m_s", "Swimming speed"), ("turn_rate_deg_s", "Turn rate"))
+    columns = (
+        ("thrust_40_n", "Mean thrust, 40 deg"),
+        ("speed_m_s", "Swimming speed"),
+        ("turn_rate_deg_s", "Turn rate"),
+    )
     for panel, (key, title) in zip(panels, columns, strict=True):
         values = [row["change_percent"][key] for row in rows]
         reach = 100.0
@@ -208,8 +216,10 @@ def readings(found: Any) -> Any:
                 color="white" if inside else INK,
             )  # fmt: skip
         panel.set_title(title)
-        panel.set_xlim(-reach, reach)
+        panel.set(xlim=(-reach, reach), xticks=(-50, 0, 50), ylim=(-0.7, len(rows) - 0.3))
         panel.axvline(0.0, color=MUTED, lw=0.8)
         panel.grid(axis="y", visible=False)
+        panel.tick_params(axis="y", length=0)
+        panel.spines["left"].set_visible(False)
     panels[0].set_yticks(range(len(rows)), [row["reading"] for row in rows])
     return page

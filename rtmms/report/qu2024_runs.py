@@ -41,7 +41,7 @@ class Settings:
     coupling_s: float = 5.0
     balance_steps_s: tuple[float, ...] = (2e-3, 1e-3, 5e-4, 1e-4)
     reference_step_s: float = 0.25e-3
-    rk4_step_s: float = 9e-6
+    rk4_step_s: float | None = 9e-6
     readings: tuple[str, ...] | None = None
 
 
@@ -98,8 +98,7 @@ def thrust_sweeps(settings: Settings) -> dict[str, Any]:
         for f in settings.frequencies_hz
     ]
     phase = [
-        [held_thrust(held, Flapping(30.0, p, f), periods) for p in settings.phases_deg]
-        for f in settings.frequencies_hz
+        [held_thrust(held, Flapping(30.0, p, f), periods) for p in settings.phases_deg] for f in settings.frequencies_hz
     ]
     by_frequency = np.array(amplitude)[:, -1]
     slope = np.polyfit(np.log(settings.frequencies_hz), np.log(by_frequency), 1)[0]

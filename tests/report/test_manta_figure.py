@@ -14,6 +14,7 @@ from rtmms.errors import RtmmsError
 from rtmms.loop.statistics import Statistics
 from rtmms.report import manta_figure
 from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from tests.cli.shell import rtmms
 from tests.report.runs import run
 
 
@@ -114,3 +115,18 @@ def test_one_chain_of_one_link_and_no_statistics(tmp_path: Path, pages: list[Fig
 def test_a_file_that_cannot_be_written(tmp_path: Path, swim: tuple[Any, ...], name: str, text: str) -> None:
     with pytest.raises(RtmmsError, match=text):
         manta_figure.draw(tmp_path / name, *swim)
+
+
+def test_the_command_draws_it(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.3",
+                 "--figure", "run.png", "--quiet")  # fmt: skip
+    assert said.status == 0, said.err
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_says_why_it_cannot(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.1",
+                 "--figure", "nowhere/run.png", "--quiet")  # fmt: skip
+    assert said.status == 1
+    assert "nowhere/run.png" in said.err
+    assert "Traceback" not in said.err
