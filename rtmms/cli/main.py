@@ -21,6 +21,7 @@ COMMANDS = {
     "list": "rtmms.cli.list:list_",
     "replay": "rtmms.cli.replay:replay",
     "reproduce": "rtmms.cli.reproduce:reproduce",
+    "trim": "rtmms.cli.trim:trim",
     "bench": "rtmms.cli.bench:bench",
     "doctor": "rtmms.cli.doctor:doctor",
 }

@@ -18,6 +18,7 @@ from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inert
 from rtmms.plant import Channel
 from rtmms.robots.parameters import build
 from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, TreePlant
+from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array
 
 AXES = ("yaw", "pitch", "roll")
@@ -226,11 +227,11 @@ def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
     """Means over the whole gait periods that fit into the second half of the run."""
-    period = 2.0 * math.pi / plant.law.omega
-    whole = math.floor((time[-1] - time[0]) / 2.0 / period) * period if len(time) > 1 else 0.0
-    window = time >= time[-1] - (whole if whole > 0.0 else (time[-1] - time[0]) / 2.0)
-    speed = -float(np.mean(trace["velocity"][window, 0]))
-    power = float(np.mean(trace["power"][window]))
+    if len(time) < 2:
+        return {}
+    start, end = whole_periods(plant, time)
+    speed = -float(np.mean(trace["velocity"][time > start, 0]))
+    power = rise(time, trace["work"], start, end)
     weight = plant.model.mass * 9.81
     return {
         "mean_speed_m_s": speed,

@@ -18,6 +18,7 @@ from rtmms.plant import Channel
 from rtmms.robots.moth_orbits import ORBITS
 from rtmms.robots.parameters import build
 from rtmms.robots.tree_plant import GAIN, OFFSET, TORQUE, Actuator, Law, TreePlant, unpacked
+from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array, rotation_z
 
 ADDED = {"none": 0.0, "flat": 0.25, "paper": 1.0}
@@ -194,8 +195,8 @@ def _plant(p: Moth, dt: float | None, initial: Array | None) -> TreePlant:
         initial=None if initial is None else unpacked(initial, model.n),
         nodes={"blade_nodes": p.nodes},
         extra=((Channel("pitch", "rad"), _pitch),),
-        trace_outputs=("position", "velocity", "power", "pitch"),
-        trimming={"close": HOVER, "amplitude": True},
+        trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch"),
+        trimming={"close": HOVER, "unknown": "amplitude"},
         parameters=p,
         summary=_summary,
     )
@@ -216,7 +217,7 @@ def hover(p: Moth) -> tuple[Array, float]:
 
     period = 2.0 * math.pi / p.omega_rad_s
     still = replace(p, start="rest", drive="motion", integrator="rk4")
-    found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, amplitude=True)
+    found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, unknown="amplitude")
     return symmetric(found.vector, still.sections), found.amplitude
 
 
@@ -260,12 +261,11 @@ def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | Non
     """Means over the whole strokes that fit into the second half of the run."""
     if len(time) < 2:
         return {}
-    period, half = 2.0 * math.pi / plant.law.omega, (time[-1] - time[0]) / 2.0
-    whole = math.floor(half / period) * period
-    window = time >= time[-1] - (whole if whole > 0.0 else half)
-    power = float(np.mean(trace["power"][window]))
+    # rises, not means of samples: a run keeps four samples of a stroke
+    start, end = whole_periods(plant, time)
+    power = rise(time, trace["work"], start, end)
     return {
         "mean_power_w": power,
         "specific_power_w_kg": power / plant.model.mass,
-        "mean_climb_m_s": float(np.mean(np.gradient(trace["position"][window, 2], time[window]))),
+        "mean_climb_m_s": rise(time, trace["position"][:, 2], start, end),
     }
