@@ -18,7 +18,7 @@ UNKNOWNS = ("amplitude", "stiffness", "none")
 
 @click.command()
 @click.argument("robot")
-@click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found besides the state; default the robot's.")
+@click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found with the state; default the robot's.")
 @click.option("--dt", type=Number("s"), help="Step; default the nearest to the robot's own that divides the period.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option("--preset", metavar="NAME", help="A named set of parameters of the robot.")
@@ -26,7 +26,7 @@ UNKNOWNS = ("amplitude", "stiffness", "none")
 def trim(
     robot: str, unknown: str | None, dt: float | None, set_: tuple[str, ...], preset: str | None, as_json: bool
 ) -> int:  # fmt: skip
-    """Find the periodic gait of ROBOT: the state that comes back after a period, how far it travels, how stable it is."""
+    """Find the periodic gait of ROBOT: the state that comes back after a period, its travel, its stability."""
     known = robots()
     if robot not in known:
         raise UnknownNameError("robot", robot, known)
@@ -34,8 +34,8 @@ def trim(
     for key in ("dt", "preset"):
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
-    from rtmms.robots.trim import as_words, fitting_dt, trimmed
     from rtmms.robots.tree_plant import TreePlant
+    from rtmms.robots.trim import as_words, fitting_dt, trimmed
 
     plant = rtmms.load(robot, dt=dt, preset=preset, **parameters)
     if not isinstance(plant, TreePlant):

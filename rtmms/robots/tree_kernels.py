@@ -165,7 +165,7 @@ def rk4(
 def implicit_euler(
     tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, monitor: Any, rate: Any
 ) -> None:
-    """Linearly implicit in springs, dampers and servos, order 1: (M + h C + h^2 K) a = Q - h K v, then v and x in turn."""
+    """Linearly implicit in springs, dampers and servos, order 1: (M + h C + h^2 K) a = Q - h K v, then v, x."""
     evaluate(tree, law, hold, fluid, work, state, t, h, rate)
     spend(work, h, monitor)
     n = tree[4].shape[0]

@@ -23,6 +23,7 @@ from rtmms.plant import Channel
 from rtmms.robots.tree_kernels import (
     NOT_FINITE,
     SOUND,
+    UNSTABLE,
     advance_abam,
     advance_implicit,
     advance_rk4,
@@ -243,6 +244,8 @@ class TreePlant:
         """Back to the last sound state, and say what went wrong after it."""
         h, end = self.dt / self.substeps, self.time + self.dt
         bad = np.flatnonzero(~np.isfinite(self.vector))
+        if self._monitor[1] > 0.0 and np.exp(0.5 * self._monitor[0]) > self._limit:
+            status = UNSTABLE  # so fast that it was not finite before the watch had seen enough
         self._memory[:] = self._last
         good = self.observe()
         if status == NOT_FINITE:

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from rtmms.dynamics.inertia import composite_inertia
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.model.layout import C_STIFFNESS
+from rtmms.robots.pose_chart import displaced, displacement
 from rtmms.robots.tree_plant import TreePlant
-from rtmms.spatial import Array, matrix_quaternion, quaternion_matrix, rotation_about
+from rtmms.spatial import Array, quaternion_matrix
 
 UNKNOWNS = ("amplitude", "stiffness")
 
@@ -60,11 +61,8 @@ class Chart:
     def vector(self, c: Array) -> Array:
         """Coordinates -> state vector."""
         out, n, m = self.origin.copy(), (len(self.origin) - 13) // 2, len(self.free)
-        out[:3] += c[:3]
-        angle = float(np.linalg.norm(c[3:6]))
-        if angle > 0.0:
-            turned = quaternion_matrix(out[3:7]) @ rotation_about(c[3:6] / angle, angle)
-            out[3:7] = matrix_quaternion(turned)
+        r = quaternion_matrix(self.origin[3:7])
+        out[:7] = displaced(self.origin[:7], np.concatenate([r.T @ c[:3], c[3:6]]))
         out[7 + n : 13 + n] += c[6:12]
         out[7 + self.free] += c[12 : 12 + m]
         out[13 + n + self.free] += c[12 + m :]
@@ -73,10 +71,7 @@ class Chart:
     def coordinates(self, vector: Array) -> Array:
         """State vector -> coordinates."""
         n = (len(vector) - 13) // 2
-        r = quaternion_matrix(self.origin[3:7]).T @ quaternion_matrix(vector[3:7])
-        axial = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-        sine, cosine = float(np.linalg.norm(axial)) / 2.0, (float(np.trace(r)) - 1.0) / 2.0
-        turn = axial / 2.0 * (math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0)
+        turn = displacement(self.origin[:7], vector[:7])[3:]
         d = vector - self.origin
         return np.concatenate(
             [d[:3], turn, d[7 + n : 13 + n], d[7 + self.free], d[13 + n + self.free]]
