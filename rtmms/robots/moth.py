@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -217,6 +218,7 @@ def hover(p: Moth) -> tuple[Array, float]:
 
     period = 2.0 * math.pi / p.omega_rad_s
     still = replace(p, start="rest", drive="motion", integrator="rk4")
+    print("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", file=sys.stderr, flush=True)
     found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, unknown="amplitude")
     return symmetric(found.vector, still.sections), found.amplitude
 
