@@ -113,7 +113,7 @@ def evaluate(
 
 @kernel
 def spend(work: Any, h: float, monitor: Any) -> None:
-    """Add the joints' power at the evaluation just made, times h, to the work done: exact over a period."""
+    """Add the joints' power at the evaluation just made, times h, to the work done."""
     torque, qd = work[3], work[5]
     for j in range(torque.shape[0]):
         monitor[3] += h * torque[j] * qd[j]
@@ -139,15 +139,18 @@ def rk4(
     Returns an estimate of (lambda h)^2: how much the rates of the joint rates differ where these differ; -1 for none.
     """
     evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
-    spend(work, h, monitor)
+    spend(work, h / 6.0, monitor)
     displace(state, k[0], 0.5 * h, y)
     evaluate(tree, law, hold, fluid, work, y, t + 0.5 * h, 0.0, k[1])
+    spend(work, h / 3.0, monitor)
     uncurl(k[1], k[0], 0.5 * h)
     displace(state, k[1], 0.5 * h, y)
     evaluate(tree, law, hold, fluid, work, y, t + 0.5 * h, 0.0, k[2])
+    spend(work, h / 3.0, monitor)
     uncurl(k[2], k[1], 0.5 * h)
     displace(state, k[2], h, y)
     evaluate(tree, law, hold, fluid, work, y, t + h, 0.0, k[3])
+    spend(work, h / 6.0, monitor)
     uncurl(k[3], k[2], h)
     n = tree[4].shape[0]
     above, below = 0.0, 0.0
@@ -239,7 +242,7 @@ def abam(
     if count < 3:
         rk4(tree, law, hold, fluid, work, state, t, h, monitor, k, y)
         return -1.0
-    spend(work, h, monitor)
+    spend(work, 0.5 * h, monitor)
     above = 0.0  # rates of the last step's prediction (f[4]) and of what it was corrected to (f[0])
     for m in range(13 + n, 13 + 2 * n):
         if not tree[4][m - 13 - n]:
@@ -249,6 +252,7 @@ def abam(
         y[m] = state[m] + h / 24.0 * (55.0 * f[0, m] - 59.0 * f[1, m] + 37.0 * f[2, m] - 9.0 * f[3, m])
     follow(tree, law, hold, y, t + h)
     evaluate(tree, law, hold, fluid, work, y, t + h, 0.0, k[0])
+    spend(work, 0.5 * h, monitor)
     plain_rate(y, k[0], f[4])
     for m in range(state.shape[0]):
         state[m] += h / 720.0 * (
