@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,12 +33,13 @@ class Linear:
 
     def held(self, dt: float) -> Linear:
         """The same of a step of dt with the command held, exactly: exp((A B; 0 0) dt). ModelError if it is one."""
-        from scipy.linalg import expm
+        from scipy import linalg
 
         if self.dt is not None:
             raise ModelError(f"linear model: expected one of d/dt x, got one of steps of {self.dt:g} s")
         k, u = self.b.shape
         both = np.zeros((k + u, k + u))
         both[:k, :k], both[:k, k:] = self.a, self.b
-        step = expm(both * dt)
+        expm: Any = linalg.expm
+        step: Array = expm(both * dt)
         return Linear(step[:k, :k], step[:k, k:], self.states, self.inputs, dt, self.error)

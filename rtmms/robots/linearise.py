@@ -110,7 +110,8 @@ class _Complex:
         if self.plant.flow.field is None or not np.any(slope[: 7 + self.plant.model.n]):
             return self.held
         ends = [self._water(vector.real + sign * DIFFERENCE * slope) for sign in (1.0, -1.0)]
-        return self.held + 1j * STEP * (ends[0] - ends[1]) / (2.0 * DIFFERENCE)
+        moved: ComplexArray = self.held + 1j * STEP * (ends[0] - ends[1]) / (2.0 * DIFFERENCE)
+        return moved
 
     def _rate(self, vector: ComplexArray, torque: ComplexArray, target: ComplexArray, servo: ComplexArray) -> Array:
         plant = self.plant

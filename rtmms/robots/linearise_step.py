@@ -87,8 +87,8 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
             plant.step(command)
     finally:
         plant.restore(blob)
-    first, count = found[0], len(found)
-    a, b = sum(one.a for one in found) / count, sum(one.b for one in found) / count
+    first = found[0]
+    a, b = np.mean([one.a for one in found], axis=0), np.mean([one.b for one in found], axis=0)
     return Linear(a, b, first.states, first.inputs, first.dt, max(one.error for one in found))
 
 

@@ -76,7 +76,8 @@ def trim_commands(
         """(k,) in the chart's sizes."""
         _put(plant, chart, start, c * size)
         _period(plant, held)
-        return chart.read() / size - c
+        wrong: Array = chart.read() / size - c
+        return wrong
 
     say(f"trim: slope of the period map, {2 * len(names)} periods")
     c = np.zeros(len(names))
