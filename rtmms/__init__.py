@@ -11,16 +11,18 @@ from rtmms.errors import DivergedError, ModelError, RtmmsError, UnknownNameError
 from rtmms.plant import Channel, Plant, load
 
 if TYPE_CHECKING:
+    from rtmms.model import Mechanism, compile
     from rtmms.wire.client import Controller, Link, PlantInfo, State, connect
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Channel", "Controller", "DivergedError", "Link", "ModelError", "Plant", "PlantInfo", "RtmmsError", "State",
-    "UnknownNameError", "__version__", "connect", "load",
+    "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "Plant", "PlantInfo", "RtmmsError",
+    "State", "UnknownNameError", "__version__", "compile", "connect", "load",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.client")
+_LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
 
 
 def __getattr__(name: str) -> Any:

@@ -88,7 +88,8 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, 
     if fused:
         options["fastmath"] = STRICT
     if inline:
-        options["forceinline"] = True
+        # never called from outside compiled code, so no wrappers for that; `py_func` is there for tests
+        options.update(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     return _njit(**options) if function is None else _njit(**options)(function)
 
 

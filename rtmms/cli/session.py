@@ -176,9 +176,11 @@ class Session:
             p999_s = trial(plant, plan.seed)
         pace: Pace
         deadline: float | None = None
+        statistics = Statistics()
         if plan.mode == "realtime":
             period = plant.dt / plan.rate
             deadline = deadline_s(period, p999_s, plan.deadline)
+            statistics = Statistics(period_us=period * 1e6, deadline_us=deadline * 1e6)
             self.report["schedule"].update(period_us=period * 1e6, deadline_us=deadline * 1e6)
             pace = Realtime(Schedule(period * 1e9, round(deadline * 1e9)))
         else:
@@ -191,7 +193,7 @@ class Session:
         ready.failed.extend(server.notes)
         policies = Policies(miss=plan.on_miss, overrun=plan.on_overrun)
         loop = Loop(
-            plant, server, MonotonicClock(), pace, policies, Statistics(), keep.observers, steps=steps,
+            plant, server, MonotonicClock(), pace, policies, statistics, keep.observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
         )  # fmt: skip
         return server, loop, keep

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rtmms.coupling.stage import stage
 from rtmms.dynamics.fin_energy import CARRY, DAMPING_POWER, DRAG_POWER, ELASTIC, ENERGY_FIELDS, KINETIC, account_block
 from rtmms.dynamics.fin_lanes import BASE_SIZE, LANES, QD, U_X, U_Y, U_Z, Q
@@ -62,7 +64,7 @@ def account(finned_, body_, param, state, joints, links, fins, work, many, drift
             work[W_WATER + k] += body_drift[k]
     acc = work[W_ACC : W_ACC + 6]
     status, _, _ = stage(
-        MONOLITHIC, finned, body, param, state, SUPPORTS, acc, 0.0, 0.0, 0.0, 0.0, many, drift, normals, fins, work, acc
+        np.int64(MONOLITHIC), finned, body, param, state, np.int64(SUPPORTS), acc, 0.0, 0.0, 0.0, 0.0, many, drift, normals, fins, work, acc
     )
 
     for k in range(13):

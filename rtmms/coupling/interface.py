@@ -12,6 +12,8 @@ mass centre, the fin asks of the body X^T (I (X a + a_bias) + p).
 
 from __future__ import annotations
 
+import numpy as np
+
 from rtmms.dynamics.fin_lanes import A0_X, A0_Y, A0_Z, BASE_SIZE, DW_X, DW_Y, DW_Z, U_X, U_Y, U_Z, W_X, W_Y, W_Z
 from rtmms.dynamics.support import (
     OMEGA,
@@ -184,13 +186,15 @@ def add_to_body(f, finned, sup, s, work):
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
     # at the support's origin, body axes: A and C symmetric
     aa, aw, ww = inertia, inertia + 3, inertia + 21
-    a00, a01, a02 = _rotated(sup, s, work, aa, 0, 0), _rotated(sup, s, work, aa, 0, 1), _rotated(sup, s, work, aa, 0, 2)
-    a11, a12, a22 = _rotated(sup, s, work, aa, 1, 1), _rotated(sup, s, work, aa, 1, 2), _rotated(sup, s, work, aa, 2, 2)
-    b00, b01, b02 = _rotated(sup, s, work, aw, 0, 0), _rotated(sup, s, work, aw, 0, 1), _rotated(sup, s, work, aw, 0, 2)
-    b10, b11, b12 = _rotated(sup, s, work, aw, 1, 0), _rotated(sup, s, work, aw, 1, 1), _rotated(sup, s, work, aw, 1, 2)
-    b20, b21, b22 = _rotated(sup, s, work, aw, 2, 0), _rotated(sup, s, work, aw, 2, 1), _rotated(sup, s, work, aw, 2, 2)
-    c00, c01, c02 = _rotated(sup, s, work, ww, 0, 0), _rotated(sup, s, work, ww, 0, 1), _rotated(sup, s, work, ww, 0, 2)
-    c11, c12, c22 = _rotated(sup, s, work, ww, 1, 1), _rotated(sup, s, work, ww, 1, 2), _rotated(sup, s, work, ww, 2, 2)
+    # not literals: those would each be compiled for themselves
+    i, j, k = np.int64(0), np.int64(1), np.int64(2)
+    a00, a01, a02 = _rotated(sup, s, work, aa, i, i), _rotated(sup, s, work, aa, i, j), _rotated(sup, s, work, aa, i, k)
+    a11, a12, a22 = _rotated(sup, s, work, aa, j, j), _rotated(sup, s, work, aa, j, k), _rotated(sup, s, work, aa, k, k)
+    b00, b01, b02 = _rotated(sup, s, work, aw, i, i), _rotated(sup, s, work, aw, i, j), _rotated(sup, s, work, aw, i, k)
+    b10, b11, b12 = _rotated(sup, s, work, aw, j, i), _rotated(sup, s, work, aw, j, j), _rotated(sup, s, work, aw, j, k)
+    b20, b21, b22 = _rotated(sup, s, work, aw, k, i), _rotated(sup, s, work, aw, k, j), _rotated(sup, s, work, aw, k, k)
+    c00, c01, c02 = _rotated(sup, s, work, ww, i, i), _rotated(sup, s, work, ww, i, j), _rotated(sup, s, work, ww, i, k)
+    c11, c12, c22 = _rotated(sup, s, work, ww, j, j), _rotated(sup, s, work, ww, j, k), _rotated(sup, s, work, ww, k, k)
     # to the mass centre: B' = B - A r^, C' = C + r^ B - B^T r^ - r^ A r^ = C + r^ B' - B^T r^
     d00, d01, d02 = b00 - (a01 * rz - a02 * ry), b01 - (a02 * rx - a00 * rz), b02 - (a00 * ry - a01 * rx)
     d10, d11, d12 = b10 - (a11 * rz - a12 * ry), b11 - (a12 * rx - a01 * rz), b12 - (a01 * ry - a11 * rx)
@@ -227,8 +231,8 @@ def add_to_body(f, finned, sup, s, work):
 
     f0, f1, f2 = work[wrench], work[wrench + 1], work[wrench + 2]
     f3, f4, f5 = work[wrench + 3], work[wrench + 4], work[wrench + 5]
-    for k in range(6):
-        b, i = work[bias + k], inertia + k
+    for c in range(6):
+        b, i = work[bias + c], inertia + c
         f0 += work[i] * b
         f1 += work[i + 6] * b
         f2 += work[i + 12] * b

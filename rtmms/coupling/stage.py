@@ -56,6 +56,7 @@ def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate
     work       in: Q, QD of the fins, W_TWIST, W_TWIST_FIN (as the fins know it), W_POSE; W_WATER, the velocity of
                the water at the body in world axes. Out: QDD, AN of the fins, W_ON_BODY (2, 6), W_ON_SUPPORT (2, 6).
     acc        (6,) written: [V'; W'] of the body
+    Whole numbers should come as np.int64: a literal would be compiled for itself.
     Returns (status, passes, residual).
     """
     carry = work[W_CARRY : W_CARRY + CARRY_FIELDS * LANES]

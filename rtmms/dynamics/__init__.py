@@ -1,1 +1,35 @@
+"""Dynamics of any compiled mechanism. Names load their module when first used: numba is paid for then."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rtmms.dynamics.balance import Energy, energy, momentum
+    from rtmms.dynamics.hybrid import Solution, bias, forward_dynamics, hybrid_dynamics, inverse_dynamics
+    from rtmms.dynamics.inertia import composite_inertia, mass_matrix
+    from rtmms.dynamics.kinematics import body_accelerations, body_poses, body_twists, centre_of_mass, jacobian
+
+__all__ = [
+    "Energy", "Solution", "bias", "body_accelerations", "body_poses", "body_twists", "centre_of_mass",
+    "composite_inertia", "energy", "forward_dynamics", "hybrid_dynamics", "inverse_dynamics", "jacobian",
+    "mass_matrix", "momentum",
+]  # fmt: skip
+
+_LATE = {
+    **dict.fromkeys(("Energy", "energy", "momentum"), "balance"),
+    **dict.fromkeys(("Solution", "bias", "forward_dynamics", "hybrid_dynamics", "inverse_dynamics"), "hybrid"),
+    **dict.fromkeys(("composite_inertia", "mass_matrix"), "inertia"),
+    **dict.fromkeys(
+        ("body_accelerations", "body_poses", "body_twists", "centre_of_mass", "jacobian"), "kinematics"
+    ),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        value = getattr(import_module(f"rtmms.dynamics.{_LATE[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'rtmms.dynamics' has no attribute '{name}'")

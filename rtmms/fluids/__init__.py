@@ -1,1 +1,1 @@
-
+"""What a fluid does to bodies: one force model a file, and the fluid's own motion."""

@@ -98,7 +98,7 @@ def step_implicit(finned_, body_, param, state, joints, links, fins, work, comma
         for i in range(LANES):
             links[n, Q * LANES + i], links[n, QD * LANES + i] = joints[n, i], joints[n, LANES + i]
     status, passes1, residual1 = stage(
-        coupling, finned, body, param, state, SUPPORTS, lagged, g, 0.0, 1.0, 0.0, many, None if drift is None else drift[0], normals, fins, work, acc1,
+        coupling, finned, body, param, state, np.int64(SUPPORTS), lagged, g, 0.0, 1.0, 0.0, many, None if drift is None else drift[0], normals, fins, work, acc1,
     )  # fmt: skip
     if status != OK:
         return status
@@ -123,7 +123,7 @@ def step_implicit(finned_, body_, param, state, joints, links, fins, work, comma
         if body_drift is not None:
             work[W_WATER + k] += body_drift[1, k]
     status, passes2, residual2 = stage(
-        coupling, finned, body, param, work, W_SUPPORT, lagged if coupling == SEQUENTIAL else acc1, g,
+        coupling, finned, body, param, work, np.int64(W_SUPPORT), lagged if coupling == SEQUENTIAL else acc1, g,
         2.0, -1.0, 2.0 * (dt - g), many, None if drift is None else drift[1], normals, fins, work, acc2,
     )  # fmt: skip
     if status != OK:

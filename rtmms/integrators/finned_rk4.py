@@ -58,7 +58,7 @@ def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, m
     for k in range(4 * ROD_SIZE):
         work[W_RODS + k] = state[RODS + k]
     advance_rods(finned.actuation, finned.servo, dt, command, work, W_RODS, W_MIDDLE, True)
-    middle, end = W_SUPPORT, W_SUPPORT + 2 * SUPPORT_SIZE
+    middle, end = np.int64(W_SUPPORT), np.int64(W_SUPPORT + 2 * SUPPORT_SIZE)
     sound = move_supports(finned, work, W_MIDDLE, 3, work, middle)
     if not (move_supports(finned, work, W_RODS, ROD_SIZE, work, end) and sound):
         return SINGULAR
@@ -98,7 +98,7 @@ def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, m
         guess = lagged if coupling == SEQUENTIAL else acc
         if s == 0:
             status, n, r = stage(
-                coupling, finned, body, param, state, SUPPORTS, guess, 0.0, 0.0, 0.0, 0.0,
+                coupling, finned, body, param, state, np.int64(SUPPORTS), guess, 0.0, 0.0, 0.0, 0.0,
                 many, flow, normals, fins, work, acc,
             )  # fmt: skip
         else:

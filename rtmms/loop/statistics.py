@@ -38,19 +38,23 @@ class Statistics:
     unclaimed       nobody held a claim
     reused          free mode: a claimed actuator had nothing new
     overruns        steps that ended after their period; skipped: periods dropped for them
+    period_us, deadline_us   of the schedule, for a figure; None in a mode without one
     capacity        rows of the ring, a power of two
     """
 
     __slots__ = (
-        "_drained", "_histograms", "_mask", "_ring", "_written", "applied", "consecutive", "max_consecutive", "misses",
-        "overruns", "reused", "skipped", "steps", "unclaimed",
+        "_drained", "_histograms", "_mask", "_ring", "_written", "applied", "consecutive", "deadline_us",
+        "max_consecutive", "misses", "overruns", "period_us", "reused", "skipped", "steps", "unclaimed",
     )  # fmt: skip
 
-    def __init__(self, capacity: int = 8192) -> None:
+    def __init__(
+        self, capacity: int = 8192, period_us: float | None = None, deadline_us: float | None = None
+    ) -> None:
         if capacity & (capacity - 1):
             raise ValueError(f"statistics: capacity must be a power of two, got {capacity}")
         self._ring = array("q", [0]) * (capacity * len(PARTS))
         self._mask = capacity - 1
+        self.period_us, self.deadline_us = period_us, deadline_us
         self._histograms: tuple[Any, ...] = tuple(_histogram() for _ in PARTS)
         self.clear()
 

@@ -1,0 +1,82 @@
+"""Computed torque for the torque-driven eel: its inverse model in the loop, over the wire.
+
+    tau = inverse(q, q', V; q''_wanted + k_d (q'_wanted - q') + k_p (q_wanted - q))
+
+The inverse model is the plant's own mechanism, built from the parameters it tells of itself, with its water;
+the base is free, so its acceleration follows with the torques. The wanted motion is the paper's gait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import inf
+from typing import Any
+
+import rtmms
+from controllers.rods import checked
+
+
+@dataclass
+class ComputedTorque(rtmms.Controller):
+    """Drives an eel with drive=torque, its own servo and gait off (gait=none, kp_n_m=0, kd_n_m_s=0).
+
+    gait                  'planar' or 'loop'
+    bandwidth_rad_s       of the error: k_p = bandwidth^2, k_d = 2 bandwidth
+    amplitude_rad, period_s, wavelength_m, yaw_offset_rad, pitch_offset_rad   of the gait, as in the eel's own
+    """
+
+    gait: str = "planar"
+    bandwidth_rad_s: float = 20.0
+    amplitude_rad: float = 0.06
+    period_s: float = 2.0
+    wavelength_m: float = 1.8
+    yaw_offset_rad: float = 0.0
+    pitch_offset_rad: float = 0.07853981633974483
+
+    claim = ("*.torque",)
+    outputs = (
+        "position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.gait not in ("planar", "loop"):
+            raise rtmms.ModelError(f"controller 'computed_torque': gait: expected planar or loop, got {self.gait!r}")
+        checked("computed_torque", "bandwidth_rad_s", self.bandwidth_rad_s, 0.0, inf)
+        self.error = 0.0
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Build the inverse model from the plant's own parameters, and warm it up."""
+        from rtmms.fluids.ambient import Flow
+        from rtmms.model import compile
+        from rtmms.robots import eel
+        from rtmms.robots.inverse import Inverse
+
+        if not any(channel.name == "yaw1.torque" for channel in plant.actuators):
+            raise rtmms.ModelError("controller 'computed_torque': expected torques; run the eel with drive=torque")
+        told = {name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}}
+        own = eel.parameters(None, told)
+        current = Flow((own.current_x_m_s, own.current_y_m_s, own.current_z_m_s))
+        model = compile(eel.describe(own))
+        self._inverse = Inverse(model, current, strip_nodes=own.nodes)
+        gait = {
+            name: getattr(self, name)
+            for name in ("gait", "amplitude_rad", "period_s", "wavelength_m", "yaw_offset_rad", "pitch_offset_rad")
+        }
+        self._law: Any = eel.gait(eel.parameters(None, {**told, **gait}))
+        self._names = [f"{name}.torque" for name in model.joint_names]
+        self._inverse(model.state(), self._law.motion[:, 0].copy())
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        """Torques in N m at state.time."""
+        import numpy as np
+
+        from rtmms.model import State
+
+        q, qd, qdd = self._law.at(state.time)
+        seen = {name: np.asarray(state[name], dtype=float) for name in self.outputs}
+        twist = np.concatenate([seen["velocity"], seen["angular_velocity"]])
+        here = State(seen["position"], seen["quaternion"], seen["joint_position"], twist, seen["joint_velocity"])
+        w = self.bandwidth_rad_s
+        self.error = float(np.max(np.abs(q - here.q)))
+        torque, _ = self._inverse(here, qdd + 2.0 * w * (qd - here.qd) + w * w * (q - here.q))
+        return dict(zip(self._names, torque.tolist(), strict=True))

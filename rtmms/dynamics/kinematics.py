@@ -1,0 +1,86 @@
+"""Where the bodies are and how they move: poses, twists, accelerations, Jacobians, centre of mass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtmms.dynamics.prepare import described, prepared, vector
+from rtmms.dynamics.recursion import respond
+from rtmms.model.compiled import Model, State
+from rtmms.model.layout import (
+    BASE_FREE,
+    C_MASS,
+    C_MOMENT,
+    PRISMATIC,
+    S_ACCELERATION,
+    S_POS,
+    S_ROT,
+    S_TWIST,
+    S_WORLD_POS,
+    S_WORLD_ROT,
+    T_KIND,
+)  # fmt: skip
+from rtmms.spatial import Array, adjoint
+
+
+def body_poses(model: Model, state: State) -> tuple[Array, Array]:
+    """World poses of the described bodies: rotations (bodies, 3, 3) body to world, positions (bodies, 3) m."""
+    s = prepared(model, state)
+    rotation = s[model.carrier, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(-1, 3, 3)
+    position = s[model.carrier, S_WORLD_POS : S_WORLD_POS + 3]
+    position = position + np.einsum("kab,kb->ka", rotation, model.offset_position)
+    return rotation @ model.offset_rotation, position
+
+
+def body_twists(model: Model, state: State) -> Array:
+    """(bodies, 6) m/s, rad/s, each described body's own twist in its own frame."""
+    return described(model, prepared(model, state)[:, S_TWIST : S_TWIST + 6])
+
+
+def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: Any) -> Array:
+    """(bodies, 6) component derivatives of `body_twists`, from qdd (n,) and base_acceleration (6,)."""
+    qdd = vector(qdd, (model.n,), f"{model.name}: qdd")
+    s = prepared(model, state)
+    s[0, S_ACCELERATION : S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
+    imposed, unused = np.ones(model.n, dtype=bool), np.zeros((2, model.n), s.dtype)
+    respond(
+        model.topology, model.constant, imposed, qdd.astype(s.dtype), state.q, state.qd, s, unused[0], unused[1]
+    )  # fmt: skip
+    return described(model, s[:, S_ACCELERATION : S_ACCELERATION + 6])
+
+
+def jacobian(model: Model, state: State, body: str) -> Array:
+    """(6, model.velocities) of a described body: its twist in its own frame is J (base twist, qd), or J qd."""
+    index, s = model.body(body), prepared(model, state)
+    out = np.zeros((6, 6 + model.n), dtype=s.dtype)
+    row = int(model.carrier[index])
+    carry = adjoint(model.offset_rotation[index], model.offset_position[index]).astype(s.dtype)
+    while row > 0:
+        out[:, 5 + row] = carry[:, 2 if model.topology[row, T_KIND] == PRISMATIC else 5]
+        rotation, position = s[row, S_ROT : S_ROT + 9].reshape(3, 3), s[row, S_POS : S_POS + 3]
+        carry = carry @ _adjoint(rotation, position)
+        row = model.parent(row)
+    out[:, :6] = carry
+    return out if model.base_mode == BASE_FREE else np.ascontiguousarray(out[:, 6:])
+
+
+def _adjoint(rotation: Array, position: Array) -> Array:
+    if np.iscomplexobj(rotation):
+        out = adjoint(rotation.real, position.real).astype(complex)
+        x, y, z = position
+        hat = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        out[:3, :3] = out[3:, 3:] = rotation.T
+        out[:3, 3:] = -rotation.T @ hat
+        return out
+    return adjoint(rotation, position)
+
+
+def centre_of_mass(model: Model, state: State) -> Array:
+    """(3,) m, world frame; of the bodies, without the fluid."""
+    s = prepared(model, state)
+    rotation = s[:, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(-1, 3, 3)
+    mass, moment = model.constant[:, C_MASS], model.constant[:, C_MOMENT : C_MOMENT + 3]
+    world = mass[:, None] * s[:, S_WORLD_POS : S_WORLD_POS + 3] + np.einsum("kab,kb->ka", rotation, moment)
+    return world.sum(axis=0) / mass.sum()  # type: ignore[no-any-return]

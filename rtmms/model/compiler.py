@@ -1,0 +1,294 @@
+"""From a description to a compiled model: every check of a mechanism is here, each refusal names its place."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.model import layout as at
+from rtmms.model.compiled import Model
+from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
+from rtmms.model.elements import Element, Strip
+from rtmms.model.solids import Placement, inertia_of
+from rtmms.spatial import Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
+
+
+def compile(mechanism: Mechanism) -> Model:
+    """Check a mechanism and lay it out for the kernels. ModelError names the place, what was got, what is expected."""
+    where = f"mechanism '{mechanism.name}'"
+    gravity = _numbers(mechanism.gravity, (3,), f"{where}: gravity")
+    if mechanism.base not in BASES:
+        raise ModelError(f"{where}: base must be one of {', '.join(BASES)}, got '{mechanism.base}'")
+    order = _tree_order(mechanism)
+    builder = _Builder({body.name: body for body in mechanism.bodies})
+    builder.base(order[0])
+    for joint in order[1]:
+        builder.attach(joint)
+    model = builder.finish(mechanism, gravity)
+    _check_inertias(model, where)
+    return model
+
+
+def _numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{place} must be numbers of shape {shape}, got {value!r}") from None
+    if array.shape != shape:
+        raise ModelError(f"{place} must have shape {shape}, got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ModelError(f"{place} must be finite, got {array.tolist()}")
+    return array
+
+
+def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
+    """The base's name, and the joints with every parent before its children, the given order kept otherwise."""
+    where = f"mechanism '{mechanism.name}'"
+    if not mechanism.bodies:
+        raise ModelError(f"{where}: expected at least one body, got none")
+    for kind, things in (("bodies", mechanism.bodies), ("joints", mechanism.joints)):
+        for name, count in Counter(thing.name for thing in things).items():
+            if count > 1:
+                raise ModelError(f"{where}: {count} {kind} are named '{name}'; names must be unique")
+    names = {body.name for body in mechanism.bodies}
+    carried: dict[str, str] = {}
+    for joint in mechanism.joints:
+        for end, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in names:
+                raise ModelError(
+                    f"{where}: joint '{joint.name}': {end} '{name}' is not a body; known: {', '.join(sorted(names))}"
+                )
+        if joint.child in carried:
+            raise ModelError(
+                f"{where}: body '{joint.child}' is the child of joints '{carried[joint.child]}' and '{joint.name}': "
+                "closed loops are not supported; cut the loop at one of them"
+            )
+        carried[joint.child] = joint.name
+    roots = [body.name for body in mechanism.bodies if body.name not in carried]
+    if len(roots) > 1:
+        raise ModelError(f"{where}: bodies {', '.join(map(repr, roots))} have no joint above them; only the base may")
+    if not roots:
+        raise ModelError(f"{where}: every body is some joint's child: the joints form a loop; one must be the base")
+    placed, left, order = {roots[0]}, list(mechanism.joints), []
+    while left:
+        ready = next((joint for joint in left if joint.parent in placed), None)
+        if ready is None:
+            raise ModelError(
+                f"{where}: joints {', '.join(repr(j.name) for j in left)} form a loop that does not reach the base "
+                f"'{roots[0]}'; every body must hang from it"
+            )
+        left.remove(ready)
+        order.append(ready)
+        placed.add(ready.child)
+    return roots[0], order
+
+
+class _Builder:
+    """Rows in the making. A described body is carried by a row, at an offset in the row's frame."""
+
+    def __init__(self, bodies: dict[str, Body]) -> None:
+        self.bodies = bodies
+        self.topology: list[list[int]] = []
+        self.constant: list[Array] = []
+        self.joint_names: list[str] = []
+        self.offsets: dict[str, tuple[int, Placement]] = {}
+        self.elements: list[tuple[int, Element]] = []
+
+    def base(self, name: str) -> None:
+        self._row(-1, at.REVOLUTE, False, Placement())
+        self._load(name, 0, Placement())
+
+    def attach(self, joint: Joint) -> None:
+        place = f"joint '{joint.name}'"
+        axes = _joint_axes(joint, place)
+        row, offset = self.offsets[joint.parent]
+        if joint.type == "fixed":
+            self._load(joint.child, row, offset @ joint.placement)
+            return
+        # The child's frame at 0, seen from the carrier; each axis in turn becomes the z of a new row's frame.
+        frame, back = offset @ joint.placement, Placement()
+        for k, axis in enumerate(axes):
+            turn = Placement(rotation_to(axis))
+            kind = at.PRISMATIC if joint.type == "prismatic" else at.REVOLUTE
+            row = self._row(row, kind, joint.drive == "motion", frame @ turn)
+            for column, field in (
+                (at.C_STIFFNESS, "stiffness"), (at.C_REST, "rest"), (at.C_DAMPING, "damping"),
+                (at.C_COULOMB, "coulomb"), (at.C_ROTOR, "rotor"),
+            ):  # fmt: skip
+                self.constant[row][column] = _parameter(joint, field, place)
+            self.joint_names.append(joint.name if len(axes) == 1 else f"{joint.name}.{k + 1}")
+            frame = back = Placement(turn.rotation.T)
+        self._load(joint.child, row, back)
+
+    def _row(self, parent: int, kind: int, imposed: bool, placement: Placement) -> int:
+        row = np.zeros(at.C_WIDTH)
+        row[at.C_ROT : at.C_ROT + 9] = placement.rotation.ravel()
+        row[at.C_POS : at.C_POS + 3] = placement.position
+        self.topology.append([parent, kind, int(imposed)])
+        self.constant.append(row)
+        return len(self.constant) - 1
+
+    def _load(self, name: str, row: int, offset: Placement) -> None:
+        """Put a described body's inertia, weight and elements on a row."""
+        body, place = self.bodies[name], f"body '{name}'"
+        self.offsets[name] = (row, offset)
+        rigid, added = _rigid_inertia(body, place), np.zeros((6, 6))
+        if body.added is not None:
+            added += _symmetric(_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
+        displaced, displaced_moment = _displaced(body, place)
+        for element in body.elements:
+            _check_element(element, place)
+            added += element.added_inertia()
+            self.elements.append((row, replace(element, placement=offset @ element.placement)))
+        x = adjoint(offset.rotation, offset.position)
+        rigid, added = x.T @ rigid @ x, x.T @ added @ x
+        c = self.constant[row]
+        mass, moment = rigid[0, 0], np.array([rigid[5, 1], rigid[3, 2], rigid[4, 0]])
+        c[at.C_INERTIA : at.C_INERTIA + 21] += pack_inertia(rigid + added)
+        c[at.C_RIGID : at.C_RIGID + 21] += pack_inertia(rigid)
+        c[at.C_MASS] += mass
+        c[at.C_MOMENT : at.C_MOMENT + 3] += moment
+        c[at.C_WEIGHT] += mass - displaced
+        c[at.C_WEIGHT_MOMENT : at.C_WEIGHT_MOMENT + 3] += (
+            moment - offset.rotation @ displaced_moment - displaced * offset.position
+        )
+
+    def finish(self, mechanism: Mechanism, gravity: Array) -> Model:
+        names = tuple(self.offsets)
+        arrays = {
+            "topology": np.array(self.topology, dtype=np.int64),
+            "constant": np.array(self.constant),
+            "gravity": gravity,
+            "carrier": np.array([self.offsets[name][0] for name in names], dtype=np.int64),
+            "offset_rotation": np.array([self.offsets[name][1].rotation for name in names]),
+            "offset_position": np.array([self.offsets[name][1].position for name in names]),
+        }
+        for array in arrays.values():
+            array.flags.writeable = False
+        mode = {"free": at.BASE_FREE, "prescribed": at.BASE_PRESCRIBED, "fixed": at.BASE_FIXED}[mechanism.base]
+        return Model(
+            name=mechanism.name,
+            base_mode=mode,
+            joint_names=tuple(self.joint_names),
+            body_names=names,
+            elements=tuple(self.elements),
+            **arrays,
+        )
+
+
+def _joint_axes(joint: Joint, place: str) -> Array:
+    if joint.type not in JOINT_TYPES:
+        raise ModelError(f"{place}: type must be one of {', '.join(JOINT_TYPES)}, got '{joint.type}'")
+    if joint.drive not in DRIVES:
+        raise ModelError(f"{place}: drive must be one of {', '.join(DRIVES)}, got '{joint.drive}'")
+    if joint.type == "fixed":
+        return np.zeros((0, 3))
+    try:
+        axes = joint.axes()
+    except (TypeError, ValueError):
+        raise ModelError(f"{place}: axis must be numbers of shape (3,), got {joint.axis!r}") from None
+    axes = _numbers(axes, (JOINT_TYPES[joint.type], 3), f"{place}: axis")
+    length: Array = np.sqrt(np.sum(axes**2, axis=1))
+    if np.any(length < 1e-12):
+        raise ModelError(f"{place}: axis must not be of zero length, got {axes.tolist()}")
+    unit: Array = axes / length[:, None]
+    return unit
+
+
+def _parameter(joint: Joint, field: str, place: str) -> float:
+    value = float(_numbers(getattr(joint, field), (), f"{place}: {field}"))
+    if field != "rest" and value < 0.0:
+        raise ModelError(f"{place}: {field} must be >= 0, got {value}")
+    return value
+
+
+def _symmetric(matrix: Array, place: str) -> Array:
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    if np.max(np.abs(matrix - matrix.T), initial=0.0) > 1e-9 * scale:
+        raise ModelError(f"{place} must be symmetric, got {matrix.tolist()}")
+    if scale > 0.0 and np.linalg.eigvalsh(matrix)[0] < -1e-9 * scale:
+        raise ModelError(f"{place} must have no negative eigenvalue, got {np.linalg.eigvalsh(matrix).tolist()}")
+    return 0.5 * (matrix + matrix.T)
+
+
+def _rigid_inertia(body: Body, place: str) -> Array:
+    mass = float(_numbers(body.mass, (), f"{place}: mass"))
+    if mass < 0.0:
+        raise ModelError(f"{place}: mass must be >= 0 kg, got {mass}")
+    moment = _numbers(body.first_moment, (3,), f"{place}: first_moment")
+    inertia = _symmetric(_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
+    own = inertia_matrix(mass, moment, inertia)
+    if mass == 0.0 and np.any(moment != 0.0):
+        raise ModelError(f"{place}: first_moment must be 0 where the mass is 0, got {moment.tolist()}")
+    if mass > 0.0:
+        centre = moment / mass
+        central = inertia - mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        scale = max(float(np.max(np.abs(inertia))), mass * float(centre @ centre), 1e-300)
+        moments = np.linalg.eigvalsh(central)
+        if moments[0] < -1e-9 * scale:
+            raise ModelError(
+                f"{place}: inertia about the centre of mass must not be negative, got principal moments "
+                f"{moments.tolist()} kg m2; 'inertia' is meant about the body's origin"
+            )
+        if moments[2] > (moments[0] + moments[1]) + 1e-6 * scale:
+            raise ModelError(
+                f"{place}: no body has principal moments {moments.tolist()} kg m2: the largest exceeds the others' sum"
+            )
+    for k, solid in enumerate(body.solids):
+        own = own + inertia_of(solid, f"{place}: solid {k}")
+    return own
+
+
+def _displaced(body: Body, place: str) -> tuple[float, Array]:
+    """Mass (kg) and first moments (3,) kg m of the fluid that a body's solids displace."""
+    density = float(_numbers(body.fluid_density, (), f"{place}: fluid_density"))
+    if density < 0.0:
+        raise ModelError(f"{place}: fluid_density must be >= 0 kg/m3, got {density}")
+    total = np.zeros((6, 6))
+    for solid in body.solids:
+        total += inertia_of(solid) * density / solid.density
+    return float(total[0, 0]), np.array([total[5, 1], total[3, 2], total[4, 0]])
+
+
+def _check_element(element: Element, place: str) -> None:
+    kind = type(element).__name__.lower()
+    for name, value in vars(element).items():
+        if name not in ("placement", "law") and not all(
+            math.isfinite(v) and v >= 0.0 for v in np.atleast_1d(np.asarray(value, dtype=float))
+        ):
+            raise ModelError(f"{place}: {kind}.{name} must be finite and >= 0, got {value}")
+    if element.length <= 0.0:
+        raise ModelError(f"{place}: {kind}.length must be > 0 m, got {element.length}")
+    if isinstance(element, Strip) and element.law not in ("kirchhoff", "khalil2007"):
+        raise ModelError(f"{place}: strip.law must be kirchhoff or khalil2007, got '{element.law}'")
+
+
+def _check_inertias(model: Model, where: str) -> None:
+    """Refuse a joint, or a free base, whose motion meets no inertia: the backward pass at q = 0, in plain numpy."""
+    total = [unpack_inertia(c[at.C_INERTIA : at.C_INERTIA + 21]) for c in model.constant]
+    for row in range(model.n, 0, -1):
+        parent, kind, imposed = (int(v) for v in model.topology[row])
+        c, m = model.constant[row], total[row]
+        k = 5 if kind == at.REVOLUTE else 2
+        if not imposed:
+            own = m[k, k] + c[at.C_ROTOR]
+            scale = float(np.trace(m)) if k == 5 else m[0, 0] + m[1, 1]
+            if own <= 1e-13 * scale or own <= 0.0:
+                raise ModelError(
+                    f"{where}: joint '{model.joint_names[row - 1]}' is torque-driven and moves no inertia; "
+                    "give its bodies mass, a rotor inertia, or drive it by motion"
+                )
+            m = m - np.outer(m[:, k], m[:, k]) / own
+        x = adjoint(c[at.C_ROT : at.C_ROT + 9].reshape(3, 3), c[at.C_POS : at.C_POS + 3])
+        total[parent] = total[parent] + x.T @ m @ x
+    if model.base_mode == at.BASE_FREE:
+        m = total[0]
+        size = 1.0 / np.sqrt(np.where(np.diag(m) > 0.0, np.diag(m), 1.0))
+        smallest = np.linalg.eigvalsh(m * np.outer(size, size))[0]
+        if np.any(np.diag(m) <= 0.0) or smallest < 1e-13:
+            raise ModelError(f"{where}: the free base meets no inertia in some direction; give it mass and inertia")

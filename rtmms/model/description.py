@@ -1,0 +1,111 @@
+"""The description of a mechanism: data that a person writes. `rtmms.compile` checks it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rtmms.model.elements import Element
+from rtmms.model.solids import Placement, Solid
+from rtmms.spatial import Array, rotation_x, rotation_z, skew
+
+JOINT_TYPES = {"revolute": 1, "prismatic": 1, "fixed": 0, "universal": 2, "spherical": 3}
+BASES = ("free", "prescribed", "fixed")
+DRIVES = ("torque", "motion")
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body.
+
+    name          unique within the mechanism
+    mass          kg; 0 for a massless body
+    first_moment  (3,) kg m, mass times the centre of mass, body frame
+    inertia       (3, 3) kg m2 about the body's origin, body frame
+    solids        shapes whose inertias are added to the above
+    added         (6, 6) further inertia that gravity does not pull (added mass of a fluid), about the body's origin
+    fluid_density kg/m3 of the fluid that the solids displace: buoyancy; 0 for none
+    elements      what a fluid acts on: strips and blades; their added mass joins `added`
+    """
+
+    name: str
+    mass: float = 0.0
+    first_moment: Any = (0.0, 0.0, 0.0)
+    inertia: Any = field(default_factory=lambda: np.zeros((3, 3)))
+    solids: Sequence[Solid] = ()
+    added: Any = None
+    fluid_density: float = 0.0
+    elements: Sequence[Element] = ()
+
+    @classmethod
+    def about_centre(cls, name: str, mass: float, centre: Any, inertia: Any, **more: Any) -> Body:
+        """From the centre of mass (3,) m and the inertia (3, 3) kg m2 about it, in the body's axes."""
+        c = np.asarray(centre, dtype=float)
+        return cls(name, mass, mass * c, np.asarray(inertia, dtype=float) - mass * skew(c) @ skew(c), **more)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint between two bodies.
+
+    type       'revolute', 'prismatic', 'fixed'; 'universal' and 'spherical' stand for 2 and 3 revolutes in series
+    placement  where the child's frame stands in the parent's when the joint is at 0
+    axis       (3,) in the child's frame, need not be of unit length; universal and spherical take 2 or 3 of them as
+               rows, in the order from parent to child (default x y, and z y x)
+    stiffness, rest, damping, coulomb, rotor
+               N m/rad, rad, N m s/rad, N m, kg m2 (N/m, m, N s/m, N, kg for a prismatic joint); of each axis
+    drive      'torque': the motion follows from the torque; 'motion': the motion is given and the torque follows
+    """
+
+    name: str
+    parent: str
+    child: str
+    type: str = "revolute"
+    placement: Placement = field(default_factory=Placement)
+    axis: Any = None
+    stiffness: float = 0.0
+    rest: float = 0.0
+    damping: float = 0.0
+    coulomb: float = 0.0
+    rotor: float = 0.0
+    drive: str = "torque"
+
+    def axes(self) -> Array:
+        """(freedom, 3) axes, in the child's frame at 0, not yet normalised."""
+        if self.axis is not None:
+            return np.atleast_2d(np.asarray(self.axis, dtype=float))
+        x, y, z = np.eye(3)
+        default = {"universal": [x, y], "spherical": [z, y, x], "fixed": []}.get(self.type, [z])
+        return np.array(default).reshape(-1, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A tree of bodies.
+
+    name     of the robot
+    bodies   in any order; exactly one is no joint's child: the base
+    joints   in the order in which their coordinates are wanted (parents still come before their children)
+    base     'free' (its acceleration follows), 'prescribed' (its acceleration is given) or 'fixed'
+    gravity  (3,) m/s2, world frame (z up)
+    """
+
+    name: str
+    bodies: Sequence[Body]
+    joints: Sequence[Joint] = ()
+    base: str = "free"
+    gravity: Any = (0.0, 0.0, -9.81)
+
+
+def khalil_kleinfinger(alpha: float, d: float, theta: float, r: float) -> Placement:
+    """Placement of frame j in frame j - 1 by Khalil and Kleinfinger's parameters (Khalil 2007, eq 2), joint at theta.
+
+    alpha  rad  from z_{j-1} to z_j about x_{j-1}        d  m  from z_{j-1} to z_j along x_{j-1}
+    theta  rad  from x_{j-1} to x_j about z_j            r  m  from x_{j-1} to x_j along z_j
+    """
+    position = np.array([d, -r * math.sin(alpha), r * math.cos(alpha)])
+    return Placement(rotation_x(alpha) @ rotation_z(theta), position)

@@ -1,0 +1,115 @@
+"""What a fluid sees of a body: strips (slender bodies) and blades (wings), attached to bodies as data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rtmms.model.solids import Placement
+from rtmms.spatial import Array, adjoint
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """A straight slender element of constant section, seen by Morison's equation (Khalil 2007, eqs 44-62).
+
+    placement   frame e1 (along the element), e2, e3 with its origin at the element's middle, in the body's frame
+    length      m
+    drag        (3,) kg/m2   force a metre = -(d1 |V1| V1, d2 |Vn| V2, d3 |Vn| V3)
+    roll_drag   kg m         moment a metre = -roll_drag |W1| W1
+    added       (3,)         (kg m2/m about e1, kg/m along e2, kg/m along e3)
+    law         'kirchhoff' (M_a eta' - ad_eta^T M_a eta: conserves momentum and energy without drag) or 'khalil2007'
+                (the paper's: sections' classical acceleration only; without drag it does not conserve momentum)
+    displaced   kg/m         of fluid: what an accelerating fluid pushes (buoyancy in gravity: Body.fluid_density)
+    """
+
+    length: float
+    drag: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    roll_drag: float = 0.0
+    added: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    law: str = "kirchhoff"
+    displaced: float = 0.0
+    placement: Placement = field(default_factory=Placement)
+
+    def added_inertia(self) -> Array:
+        """(6, 6) about the body's origin, body frame."""
+        j1, m2, m3 = (value * self.length for value in self.added)
+        sq = self.length**2 / 12.0
+        x = adjoint(self.placement.rotation, self.placement.position)
+        own = np.diag([0.0, m2, m3, j1, m3 * sq, m2 * sq])
+        return x.T @ own @ x
+
+
+def elliptic_strip(
+    a: float,
+    b: float,
+    length: float,
+    density: float,
+    placement: Placement,
+    *,
+    drag: tuple[float, float, float] = (0.01, 1.0, 1.0),
+    roll: float = 1.0,
+    added: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    law: str = "kirchhoff",
+) -> Strip:
+    """A strip of elliptic section (Khalil 2007, section VII): half-axes a along e2, b along e3 (m), fluid kg/m3.
+
+    drag (C1, C2, C3), roll C4, added (C7, C5, C6) are the paper's coefficients without dimension.
+    """
+    ring = (b * b - a * a) ** 2
+    return Strip(
+        length=length,
+        drag=(
+            0.5 * density * drag[0] * math.pi * (a + b) / 2.0,
+            0.5 * density * drag[1] * 2.0 * b,
+            0.5 * density * drag[2] * 2.0 * a,
+        ),
+        roll_drag=0.5 * density * roll * ring,
+        added=(
+            density * math.pi * added[0] * ring / 8.0,
+            density * math.pi * b * b * added[1],
+            density * math.pi * a * a * added[2],
+        ),
+        law=law,
+        displaced=density * math.pi * a * b,
+        placement=placement,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Blade:
+    """A flat rectangular blade in quasi-steady air (Porez 2014, section IV-B, as corrected in docs/moth.md).
+
+    placement  frame with x along the leading edge outwards, z from the trailing to the leading edge, y normal; its
+               origin at the inner end of the leading edge, in the body's frame
+    length     m along x;  chord m, along -z;  density kg/m3 of the fluid
+    pressure   where the quasi-steady force acts, in chords behind the leading edge
+    added      added mass a metre of span in units of density pi chord^2, along y at the pressure point: 0, 1/4 or 1
+    """
+
+    length: float
+    chord: float
+    density: float
+    pressure: float = 0.4
+    added: float = 0.25
+    placement: Placement = field(default_factory=Placement)
+
+    def added_inertia(self) -> Array:
+        """(6, 6) about the body's origin, body frame: int of m_a y y^T at (xi, 0, -pressure chord)."""
+        m = self.added * self.density * math.pi * self.chord**2
+        z, l = -self.pressure * self.chord, self.length
+        # V_y = V.y - W_x z + W_z xi: its square integrated over xi in (0, l)
+        lin = np.array([0.0, 1.0, 0.0, -z, 0.0, 0.0])
+        rot = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+        own = m * (
+            l * np.outer(lin, lin)
+            + l**2 / 2.0 * (np.outer(lin, rot) + np.outer(rot, lin))
+            + l**3 / 3.0 * np.outer(rot, rot)
+        )
+        x = adjoint(self.placement.rotation, self.placement.position)
+        return x.T @ own @ x
+
+
+Element = Strip | Blade

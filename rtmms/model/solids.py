@@ -1,0 +1,145 @@
+"""Homogeneous solids: mass, centre and inertia from a shape and a density."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.spatial import Array, inertia_matrix, skew
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where a frame stands in another: rotation (3, 3), its columns the frame's axes; position (3,) m."""
+
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    position: Array = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        rotation, position = np.array(self.rotation, dtype=float), np.array(self.position, dtype=float)
+        if rotation.shape != (3, 3) or position.shape != (3,):
+            got = f"{rotation.shape} and {position.shape}"
+            raise ModelError(f"placement: expected rotation (3, 3) and position (3,), got {got}")
+        if not np.all(np.isfinite(position)):
+            raise ModelError(f"placement: position must be finite, got {position.tolist()}")
+        if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) or np.linalg.det(rotation) < 0.0:
+            raise ModelError(f"placement: rotation must be a right-handed orthonormal matrix, got {rotation.tolist()}")
+        object.__setattr__(self, "rotation", rotation)
+        object.__setattr__(self, "position", position)
+
+    def __matmul__(self, other: Placement) -> Placement:
+        """The placement of `other`, given in this frame, in the frame that this one is given in."""
+        return Placement(self.rotation @ other.rotation, self.position + self.rotation @ other.position)
+
+
+def at(x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Placement:
+    """A placement without rotation."""
+    return Placement(np.eye(3), np.array([x, y, z], dtype=float))
+
+
+class Solid(Protocol):
+    """A homogeneous shape somewhere on a body."""
+
+    @property
+    def density(self) -> float:
+        """kg/m3."""
+
+    @property
+    def placement(self) -> Placement:
+        """The solid's axes in the body's frame."""
+
+    def own(self) -> tuple[float, Array, Array]:
+        """Mass (kg), centre of mass (3,) m and inertia (3, 3) kg m2 about it, in the solid's own axes."""
+
+
+def inertia_of(solid: Solid, place: str = "solid") -> Array:
+    """(6, 6) inertia of a placed solid in its body's frame. ModelError where a size or the density is not > 0."""
+    for name, value in vars(solid).items():
+        if isinstance(value, (int, float)) and not (math.isfinite(value) and value > 0.0):
+            raise ModelError(f"{place}: {type(solid).__name__}.{name} must be > 0, got {value}")
+    mass, centre, about_centre = solid.own()
+    r = solid.placement.rotation
+    c = solid.placement.position + r @ centre
+    # Huygens: I_O = R I_G R^T - m c^ c^
+    return inertia_matrix(mass, mass * c, r @ about_centre @ r.T - mass * skew(c) @ skew(c))
+
+
+@dataclass(frozen=True)
+class Box:
+    """x, y, z: full lengths (m); centred."""
+
+    x: float
+    y: float
+    z: float
+    density: float
+    placement: Placement = field(default_factory=Placement)
+
+    def own(self) -> tuple[float, Array, Array]:
+        m = self.density * self.x * self.y * self.z
+        sq = np.array([self.x, self.y, self.z]) ** 2 / 12.0
+        return m, np.zeros(3), m * np.diag([sq[1] + sq[2], sq[0] + sq[2], sq[0] + sq[1]])
+
+
+@dataclass(frozen=True)
+class EllipticCylinder:
+    """a, b: half-axes along own x and y (m); length along own z; centred."""
+
+    a: float
+    b: float
+    length: float
+    density: float
+    placement: Placement = field(default_factory=Placement)
+
+    def own(self) -> tuple[float, Array, Array]:
+        m = self.density * math.pi * self.a * self.b * self.length
+        a2, b2, l2 = self.a**2 / 4.0, self.b**2 / 4.0, self.length**2 / 12.0
+        return m, np.zeros(3), m * np.diag([b2 + l2, a2 + l2, a2 + b2])
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """radius (m), length along own z; centred."""
+
+    radius: float
+    length: float
+    density: float
+    placement: Placement = field(default_factory=Placement)
+
+    def own(self) -> tuple[float, Array, Array]:
+        return EllipticCylinder(self.radius, self.radius, self.length, self.density).own()
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """a, b, c: half-axes along own x, y, z (m); centred."""
+
+    a: float
+    b: float
+    c: float
+    density: float
+    placement: Placement = field(default_factory=Placement)
+
+    def own(self) -> tuple[float, Array, Array]:
+        m = self.density * 4.0 / 3.0 * math.pi * self.a * self.b * self.c
+        sq = np.array([self.a, self.b, self.c]) ** 2 / 5.0
+        return m, np.zeros(3), m * np.diag([sq[1] + sq[2], sq[0] + sq[2], sq[0] + sq[1]])
+
+
+@dataclass(frozen=True)
+class HalfEllipsoid:
+    """The half with own z > 0 of an ellipsoid; the origin is the centre of its flat face."""
+
+    a: float
+    b: float
+    c: float
+    density: float
+    placement: Placement = field(default_factory=Placement)
+
+    def own(self) -> tuple[float, Array, Array]:
+        m, _, about_face = Ellipsoid(self.a, self.b, self.c, self.density / 2.0).own()
+        z = 3.0 * self.c / 8.0
+        return m, np.array([0.0, 0.0, z]), about_face - m * z * z * np.diag([1.0, 1.0, 0.0])

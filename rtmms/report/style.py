@@ -1,0 +1,94 @@
+"""How every figure looks and reaches its file: without a display, whatever the user's own matplotlib settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from rtmms.errors import RtmmsError
+
+INK, MUTED, GRID, PAPER = "#17324d", "#6b7f92", "#dfe6ec", "#ffffff"
+BLUE, CORAL, TEAL, SAND = "#1f6fb2", "#e4572e", "#17a398", "#e9b44c"
+PURPLE = "#7b4b94"
+CYCLE = LinearSegmentedColormap.from_list("cycle", (BLUE, TEAL, SAND, CORAL, PURPLE, BLUE))
+ORDERED = "viridis"
+SERIES = (BLUE, CORAL, TEAL, SAND, PURPLE, "#8d6a4f")
+
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 7.0,
+    "axes.labelsize": 9.0,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "legend.fontsize": 8.0,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "figure.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Within: matplotlib's own defaults and the project's look, nothing of the user's."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure of so many inches, apart from pyplot and its windows."""
+    page = Figure(figsize=(width, height))
+    FigureCanvasAgg(page)
+    return page
+
+
+def save(page: Figure, path: Path, dpi: int = 150) -> None:
+    """Write the page in the format of path's ending; RtmmsError where that is not possible."""
+    try:
+        page.savefig(path, dpi=dpi)
+    except (OSError, ValueError) as error:
+        raise RtmmsError(f"figure {path}: could not be written: {error}") from None
+
+
+def colours(count: int) -> Sequence[Any]:
+    """One colour each for an ordered set of curves."""
+    if count <= 3:
+        return (BLUE, TEAL, CORAL)[:count]
+    chart = matplotlib.colormaps[ORDERED]
+    return [chart(0.05 + 0.85 * k / (count - 1)) for k in range(count)]
+
+
+def say(axes: Any, text: str) -> None:
+    """A panel that has nothing to show says why."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=MUTED, style="italic")
+    axes.set(xticks=[], yticks=[])
+    axes.grid(False)

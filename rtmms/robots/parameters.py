@@ -1,0 +1,54 @@
+"""Parameters of a robot by name: known, finite, in range, or refused by name."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+from rtmms.errors import ModelError, UnknownNameError
+
+
+def build(
+    kind: Any, given: dict[str, Any], choices: dict[str, tuple[str, ...]], may_vanish: set[str], signed: set[str]
+) -> Any:  # fmt: skip
+    """An instance of the dataclass `kind` from its defaults and `given`.
+
+    choices     words that a parameter may be
+    may_vanish  numbers that may be 0; signed: numbers of any sign; all others must be > 0
+    Raises UnknownNameError or ModelError, naming robot and parameter.
+    """
+    known = {f.name: f.default for f in fields(kind)}
+    robot = kind.__name__.lower()
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownNameError(f"{robot} parameter", name, known)
+        default = known[name]
+        if name in choices:
+            if value not in choices[name]:
+                near = difflib.get_close_matches(str(value), choices[name], n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise ModelError(f"{robot}: {name} must be one of {', '.join(choices[name])}, got '{value}'{hint}")
+            values[name] = value
+        elif isinstance(default, (int, float)):
+            values[name] = number = _number(robot, name, value, isinstance(default, int))
+            if name not in signed and (number < 0 or (number == 0 and name not in may_vanish)):
+                bound = ">= 0" if name in may_vanish else "> 0"
+                raise ModelError(f"{robot}: {name} must be {bound}, got {number}")
+        else:
+            values[name] = value
+    return replace(kind(), **values)
+
+
+def _number(robot: str, name: str, value: Any, whole: bool) -> Any:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{robot}: {name} must be a number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ModelError(f"{robot}: {name} must be finite, got {value}")
+    if whole and number != int(number):
+        raise ModelError(f"{robot}: {name} must be a whole number, got {value}")
+    return int(number) if whole else number

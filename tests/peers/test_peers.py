@@ -1,0 +1,161 @@
+"""The recursion against Pinocchio and MuJoCo on the same random trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms import dynamics
+from rtmms.model.random_tree import random_state, random_tree
+
+pytestmark = pytest.mark.peer
+SIZES = [(1, 30), (2, 31), (5, 32), (13, 33), (36, 34), (60, 35)]
+
+
+def close(got, expected, tolerance=1e-10):
+    np.testing.assert_allclose(got, expected, atol=tolerance * (np.max(np.abs(expected)) + 1e-12), rtol=0)
+
+
+def depth_first(mechanism):
+    """Joints so that each subtree's numbers are contiguous, as Pinocchio wants them."""
+    order, waiting = [], [mechanism.bodies[0].name]
+    while waiting:
+        name = waiting.pop()
+        order += [joint for joint in mechanism.joints if joint.child == name]
+        waiting += [joint.child for joint in mechanism.joints if joint.parent == name]
+    return order
+
+
+def pinocchio_of(mechanism):
+    pin = pytest.importorskip("pinocchio")
+    model = pin.Model()
+    model.gravity.linear = np.array(mechanism.gravity)
+    ids = {mechanism.bodies[0].name: 0}
+    if mechanism.base == "free":
+        ids[mechanism.bodies[0].name] = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base")
+    for joint in depth_first(mechanism):
+        axis = joint.axis / np.sqrt(joint.axis @ joint.axis)
+        kind = pin.JointModelPrismaticUnaligned if joint.type == "prismatic" else pin.JointModelRevoluteUnaligned
+        place = pin.SE3(joint.placement.rotation, joint.placement.position)
+        ids[joint.child] = model.addJoint(ids[joint.parent], kind(axis), place, joint.name)
+    for body in mechanism.bodies:
+        if ids[body.name]:
+            centre = np.asarray(body.first_moment) / body.mass
+            central = body.inertia - body.mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+            model.appendBodyToJoint(ids[body.name], pin.Inertia(body.mass, centre, central), pin.SE3.Identity())
+    order = [model.joints[model.getJointId(j.name)].idx_v for j in mechanism.joints]
+    return pin, model, model.createData(), np.array(order, dtype=int)
+
+
+@pytest.mark.parametrize(("joints", "seed"), SIZES)
+@pytest.mark.parametrize("base", ["free", "fixed"])
+def test_pinocchio(joints, seed, base):
+    mechanism = random_tree(joints, seed, base=base, added=False)
+    model = rtmms.compile(mechanism)
+    pin, peer, data, order = pinocchio_of(mechanism)
+    state, rng = random_state(model, seed), np.random.default_rng(seed)
+    if base == "fixed":
+        state.position, state.orientation, state.twist = np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(6)
+    torque, free = rng.normal(size=joints), 6 if base == "free" else 0
+    w, x, y, z = state.orientation
+    q, v, tau = np.zeros(peer.nq), np.zeros(peer.nv), np.zeros(peer.nv)
+    if free:
+        q[:7], v[:6] = [*state.position, x, y, z, w], state.twist
+    q[order + (1 if free else 0)], v[order], tau[order] = state.q, state.qd, torque
+    out = dynamics.forward_dynamics(model, state, torque)
+    a = pin.aba(peer, data, q, v, tau)
+    close(out.qdd, a[order])
+    pick = np.concatenate([np.arange(free), order])
+    matrix = np.reshape(pin.crba(peer, data, q), (peer.nv, peer.nv))
+    matrix = np.triu(matrix) + np.triu(matrix, 1).T
+    close(dynamics.mass_matrix(model, state), matrix[np.ix_(pick, pick)])
+    close(dynamics.bias(model, state), pin.nonLinearEffects(peer, data, q, v)[pick])
+    rng_qdd = rng.normal(size=joints)
+    if free:
+        close(out.base_acceleration, a[:6])
+        a[:6] = rng.normal(size=6)
+    a[order] = rng_qdd
+    given = a[:6].copy() if free else None
+    inverse = dynamics.inverse_dynamics(model, state, rng_qdd, base_acceleration=given)
+    t = pin.rnea(peer, data, q, v, a)
+    close(inverse.torque, t[order])
+    if free:
+        close(inverse.base_wrench, t[:6])
+    energy = dynamics.energy(model, state)
+    close(energy.kinetic, pin.computeKineticEnergy(peer, data, q, v))
+    if free:
+        close(energy.gravity, pin.computePotentialEnergy(peer, data, q))
+        close(dynamics.centre_of_mass(model, state), pin.centerOfMass(peer, data, q, v))
+        h = pin.computeCentroidalMomentum(peer, data, q, v)
+        close(dynamics.momentum(model, state, about="centre"), h.vector)
+    pin.computeJointJacobians(peer, data, q)
+    pin.forwardKinematics(peer, data, q, v, pin.aba(peer, data, q, v, tau))
+    rotation, position = dynamics.body_poses(model, state)
+    twists = dynamics.body_twists(model, state)
+    accelerations = dynamics.body_accelerations(model, state, out.qdd, out.base_acceleration)
+    for joint in mechanism.joints:  # intermediates of every body
+        k, number = model.body(joint.child), peer.getJointId(joint.name)
+        close(rotation[k], data.oMi[number].rotation)
+        close(position[k], data.oMi[number].translation)
+        close(twists[k], data.v[number].vector)
+        close(accelerations[k], data.a[number].vector, 1e-9)
+        jac = np.reshape(pin.getJointJacobian(peer, data, number, pin.ReferenceFrame.LOCAL), (6, peer.nv))
+        close(dynamics.jacobian(model, state, joint.child), jac[:, pick])
+
+
+def mujoco_of(mechanism):
+    mujoco = pytest.importorskip("mujoco")
+    spec = mujoco.MjSpec()
+    spec.option.gravity = mechanism.gravity
+    spec.compiler.autolimits, spec.compiler.degree = False, False
+    bodies = {body.name: body for body in mechanism.bodies}
+    made = {}
+
+    def fill(target, body):
+        centre = np.asarray(body.first_moment) / body.mass
+        central = body.inertia - body.mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        c = central
+        target.mass, target.ipos = body.mass, centre
+        target.fullinertia = [c[0, 0], c[1, 1], c[2, 2], c[0, 1], c[0, 2], c[1, 2]]
+        target.explicitinertial = True
+
+    root = mechanism.bodies[0]
+    made[root.name] = spec.worldbody.add_body(name=root.name)
+    fill(made[root.name], root)
+    made[root.name].add_freejoint()
+    for joint in mechanism.joints:
+        target = made[joint.parent].add_body(name=joint.child, pos=joint.placement.position)
+        from rtmms.spatial import matrix_quaternion
+
+        target.quat = matrix_quaternion(joint.placement.rotation)
+        fill(target, bodies[joint.child])
+        kind = mujoco.mjtJoint.mjJNT_SLIDE if joint.type == "prismatic" else mujoco.mjtJoint.mjJNT_HINGE
+        target.add_joint(
+            name=joint.name, type=kind, axis=joint.axis, armature=joint.rotor, damping=[joint.damping, 0, 0],
+            stiffness=[joint.stiffness, 0, 0], springref=joint.rest,
+        )  # fmt: skip
+        made[joint.child] = target
+    model = spec.compile()
+    return mujoco, model, mujoco.MjData(model)
+
+
+@pytest.mark.parametrize(("joints", "seed"), SIZES)
+def test_mujoco(joints, seed):
+    """Forward dynamics with springs, dampers and rotors; MuJoCo's free joint moves in the world's axes."""
+    mechanism = random_tree(joints, seed, added=False, friction=True)
+    model = rtmms.compile(mechanism)
+    mujoco, peer, data = mujoco_of(mechanism)
+    state, torque = random_state(model, seed), np.random.default_rng(seed).normal(size=joints)
+    at = [peer.joint(j.name).qposadr[0] for j in mechanism.joints]
+    to = [peer.joint(j.name).dofadr[0] for j in mechanism.joints]
+    rotation = state.rotation
+    data.qpos[:3], data.qpos[3:7], data.qpos[at] = state.position, state.orientation, state.q
+    data.qvel[:3], data.qvel[3:6], data.qvel[to] = rotation @ state.twist[:3], state.twist[3:], state.qd
+    data.qfrc_applied[to] = torque
+    mujoco.mj_forward(peer, data)
+    out = dynamics.forward_dynamics(model, state, torque)
+    close(out.qdd, data.qacc[to])
+    close(out.base_acceleration[3:], data.qacc[3:6])
+    world = rotation @ (out.base_acceleration[:3] + np.cross(state.twist[3:], state.twist[:3]))
+    close(world, data.qacc[:3])

@@ -1,0 +1,208 @@
+"""Force models against their own definitions: sums over points, work, Galilean and energy identities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms import dynamics
+from rtmms.fluids.ambient import SAMPLE, Flow, Wave, sample
+from rtmms.model import Blade, Body, Mechanism, Placement, State, Strip, elliptic_strip
+from rtmms.model.random_tree import random_state
+from rtmms.robots.tree_plant import fluid_wrench
+from rtmms.spatial import quaternion_matrix, skew
+
+RNG = np.random.default_rng(0)
+PLACE = Placement(quaternion_matrix(RNG.normal(size=4)), RNG.normal(size=3) * 0.3)
+BODY = {"mass": 2.0, "inertia": np.eye(3)}
+
+
+def single(*elements, gravity=(0, 0, 0), **body):
+    return rtmms.compile(Mechanism("one", [Body("b", **{**BODY, **body}, elements=elements)], gravity=gravity))
+
+
+def test_strip_drag_is_the_sum_over_its_sections():
+    strip = Strip(0.7, drag=(0.3, 20.0, 12.0), roll_drag=0.4, placement=PLACE)
+    model, e = single(strip), PLACE.rotation
+    state = random_state(model, 4)
+    force, moment = np.zeros(3), np.zeros(3)
+    cells = 4000
+    for x in (np.arange(cells) + 0.5) / cells * 0.7 - 0.35:
+        point = PLACE.position + e[:, 0] * x
+        v = e.T @ (state.twist[:3] + np.cross(state.twist[3:], point))
+        n = np.hypot(v[1], v[2])
+        f = -e @ np.array([0.3 * abs(v[0]) * v[0], 20.0 * n * v[1], 12.0 * n * v[2]]) * 0.7 / cells
+        force += f
+        moment += np.cross(point, f)
+    w1 = (e.T @ state.twist[3:])[0]
+    moment -= e[:, 0] * 0.4 * abs(w1) * w1 * 0.7
+    got = fluid_wrench(model, state, strip_nodes=40)[0]
+    np.testing.assert_allclose(got, [*force, *moment], rtol=1e-5)
+
+
+def test_ten_nodes_are_enough():
+    model = single(Strip(0.4, drag=(0.3, 20.0, 12.0), placement=PLACE))
+    state = random_state(model, 6)
+    few, many = (fluid_wrench(model, state, strip_nodes=k)[0] for k in (10, 60))
+    np.testing.assert_allclose(few, many, rtol=1e-4)
+
+
+def test_the_papers_added_mass_is_the_sum_over_its_sections():
+    """-M_a eta' - int m_a (classical acceleration), (48), (49): no other term."""
+    strip = Strip(0.7, added=(0.2, 9.0, 5.0), law="khalil2007", placement=PLACE)
+    model, e = single(strip), PLACE.rotation
+    state = random_state(model, 4)
+    out = dynamics.forward_dynamics(model, state, np.zeros(0), wrench=fluid_wrench(model, state))
+    v, w, a = state.twist[:3], state.twist[3:], out.base_acceleration
+    force, moment = np.zeros(3), np.zeros(3)
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    for x, weight in zip(0.35 * nodes, 0.35 * weights, strict=True):
+        r = PLACE.position + e[:, 0] * x
+        classical = a[:3] + np.cross(w, v) + np.cross(a[3:], r) + np.cross(w, np.cross(w, r))
+        f = -e @ (np.array([0.0, 9.0, 5.0]) * (e.T @ classical)) * weight
+        force += f
+        moment += np.cross(r, f)
+    moment -= e[:, 0] * 0.2 * 0.7 * (e[:, 0] @ a[3:])
+    rigid = np.concatenate([2.0 * (a[:3] + np.cross(w, v)), a[3:]])  # mass 2, inertia the identity
+    np.testing.assert_allclose(rigid, [*force, *moment], atol=1e-12)
+
+
+def blade_force(blade, v):
+    """Force a metre at velocity v of the pressure point, blade frame, from the words of the definition."""
+    t, w = np.array([0.0, 0, 1]), np.array([0.0, 1, 0])
+    speed = np.linalg.norm(v)
+    n = v / speed
+    w = w if -w @ n >= 0 else -w
+    beta = np.arctan2(-w @ n, -t @ n)
+    u = np.cross(n, np.cross(t, n))
+    u /= np.linalg.norm(u)
+    q = 0.5 * blade.density * blade.chord * speed**2
+    return -q * ((1.92 - 1.55 * np.cos(2 * beta)) * n + 1.8 * np.sin(2 * beta) * u)
+
+
+def test_blade_is_the_sum_over_its_sections():
+    blade = Blade(0.05, 0.02, 1.2, placement=PLACE, added=0.0)
+    model, e = single(blade), PLACE.rotation
+    state = random_state(model, 9)
+    force, moment = np.zeros(3), np.zeros(3)
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    for x, weight in zip(0.025 * (1 + nodes), 0.025 * weights, strict=True):
+        r = PLACE.position + e @ np.array([x, 0.0, -0.4 * 0.02])
+        f = e @ blade_force(blade, e.T @ (state.twist[:3] + np.cross(state.twist[3:], r))) * weight
+        force += f
+        moment += np.cross(r, f)
+    got = fluid_wrench(model, state, blade_nodes=6)[0]
+    np.testing.assert_allclose(got, [*force, *moment], rtol=1e-8)
+    assert got[:3] @ state.twist[:3] + got[3:] @ state.twist[3:] < 0.0  # the air takes energy
+    assert not np.any(fluid_wrench(model, model.state()))
+
+
+@pytest.mark.parametrize(
+    "element", [Strip(0.5, added=(0.2, 9.0, 5.0), placement=PLACE), Blade(0.5, 0.3, 10.0, placement=PLACE)]
+)
+def test_added_inertia_is_the_fluids_kinetic_energy(element):
+    """1/2 eta^T M_a eta = 1/2 int m_a V_n^2."""
+    e, twist = PLACE.rotation, np.random.default_rng(1).normal(size=6)
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    total, kind = 0.0, isinstance(element, Strip)
+    for x, weight in zip(0.25 * nodes, 0.25 * weights, strict=True):
+        local = np.array([x, 0, 0]) if kind else np.array([x + 0.25, 0, -0.12])
+        v = e.T @ (twist[:3] - skew(PLACE.position + e @ local) @ twist[3:])
+        if kind:
+            total += 0.5 * weight * (9.0 * v[1] ** 2 + 5.0 * v[2] ** 2 + 0.2 * (e.T @ twist[3:])[0] ** 2)
+        else:
+            total += 0.5 * weight * 0.25 * 10.0 * np.pi * 0.3**2 * v[1] ** 2
+    assert 0.5 * twist @ element.added_inertia() @ twist == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", ["kirchhoff", "khalil2007"])
+def test_a_neutral_body_goes_with_an_accelerating_fluid(law):
+    strip = elliptic_strip(0.1, 0.2, 0.5, 1000.0, PLACE, law=law)
+    mass = strip.displaced * strip.length
+    inertia = np.eye(3) * mass
+    body = Body.about_centre("b", mass, PLACE.position, inertia, elements=[strip])
+    model = rtmms.compile(Mechanism("fish", [body], gravity=(0, 0, 0)))
+    flow = Flow((0.1, 0.2, 0.3), waves=[Wave((0.5, -0.2, 0.4), omega=3.0, phase=0.3)])
+    now = np.zeros(SAMPLE)
+    sample(flow.pack(), np.zeros(3), 0.7, 0.0, 0.0, 0.0, now)
+    state = random_state(model, 3)
+    state.twist[:3], state.twist[3:] = state.rotation.T @ now[:3], 0.0
+    wrench = fluid_wrench(model, state, flow, 0.7)
+    out = dynamics.forward_dynamics(model, state, np.zeros(0), wrench=wrench)
+    np.testing.assert_allclose(state.rotation @ out.base_acceleration[:3], now[12:], atol=1e-12)
+    np.testing.assert_allclose(out.base_acceleration[3:], 0.0, atol=1e-12)
+
+
+def test_energy_identity_in_a_flow_with_gradient():
+    """d/dt (T_b + 1/2 p.eta_r + p.u) = m_displaced gamma.v in a steady flow without drag (Kirchhoff)."""
+    strip = Strip(0.5, added=(0.2, 9.0, 5.0), displaced=4.0, placement=PLACE)
+    model = single(strip)
+    slope = RNG.normal(size=(3, 3))
+    flow = Flow((0.4, -0.1, 0.2), gradient=slope)
+    state = random_state(model, 12)
+    out = dynamics.forward_dynamics(model, state, np.zeros(0), wrench=fluid_wrench(model, state, flow))
+    added, rigid = strip.added_inertia(), model.inertia(0) - strip.added_inertia()
+
+    def energy(position, rotation, twist):
+        u = rotation.T @ (np.array(flow.velocity) + slope @ (position + rotation @ PLACE.position))
+        relative = twist - np.concatenate([u, np.zeros(3)])
+        p = added @ relative
+        return 0.5 * twist @ rigid @ twist + 0.5 * p @ relative + p[:3] @ u
+
+    h = 1e-30j
+    r = state.rotation
+    moved = energy(
+        state.position + h * (r @ state.twist[:3]),
+        r + h * (r @ skew(state.twist[3:])),
+        state.twist + h * out.base_acceleration,
+    )
+    centre = state.position + r @ PLACE.position
+    u = np.array(flow.velocity) + slope @ centre
+    v = r @ (state.twist[:3] + np.cross(state.twist[3:], PLACE.position))
+    assert moved.imag / 1e-30 == pytest.approx(4.0 * 0.5 * (slope @ u) @ v, rel=1e-12)
+
+
+def test_waves_and_their_derivatives():
+    flow = Flow((0.1, 0, 0), np.diag([0.1, 0.2, -0.3]), [Wave((0.3, 0.1, 0.2), (1.0, 2.0, 0.5), 1.5, 0.2)]).pack()
+
+    def u(x, t):
+        out = np.zeros(SAMPLE, complex)
+        sample(flow, np.zeros(3), t, *x, out)
+        return out
+
+    x, t, h = np.array([0.3, 0.1, -0.2]), 0.6, 1e-30
+    at = u(x.astype(complex), complex(t)).real
+    for b in range(3):
+        step = x + 1j * h * np.eye(3)[b]
+        np.testing.assert_allclose(u(step, complex(t))[:3].imag / h, at[3:12].reshape(3, 3)[:, b], atol=1e-14)
+    np.testing.assert_allclose(u(x.astype(complex), t + 1j * h)[:3].imag / h, at[12:], atol=1e-14)
+
+
+def test_a_function_of_place_and_time_is_a_flow_too():
+    model = single(Strip(0.5, drag=(0.3, 20.0, 12.0), placement=PLACE))
+    state = State(np.array([1.0, 2, 3]), np.array([1.0, 0, 0, 0]), np.zeros(0), np.zeros(6), np.zeros(0))
+    seen = []
+
+    def field(x, t):
+        seen.append((x.copy(), t))
+        return np.array([0.3, 0.2, -0.1])
+
+    got = fluid_wrench(model, state, Flow(field=field), 0.25)
+    np.testing.assert_allclose(got, fluid_wrench(model, state, Flow((0.3, 0.2, -0.1))), atol=1e-14)
+    np.testing.assert_allclose(seen[0][0], state.position + PLACE.position)
+    assert seen[0][1] == 0.25
+    with pytest.raises(rtmms.ModelError, match="field must return 3 finite numbers"):
+        fluid_wrench(model, state, Flow(field=lambda x, t: np.array([np.nan, 0, 0])))
+    with pytest.raises(rtmms.ModelError, match="flow: gradient must be"):
+        fluid_wrench(model, state, Flow(gradient=np.zeros(3)))
+
+
+def test_buoyancy_lifts_what_is_lighter_than_its_fluid():
+    from rtmms.model import Ellipsoid
+
+    solid = Ellipsoid(0.1, 0.2, 0.3, 500.0)
+    body = Body("b", solids=[solid], fluid_density=1000.0)
+    model = rtmms.compile(Mechanism("cork", [body]))
+    out = dynamics.forward_dynamics(model, model.state(), np.zeros(0))
+    np.testing.assert_allclose(out.base_acceleration, [0, 0, 9.81, 0, 0, 0], atol=1e-12)

@@ -1,0 +1,28 @@
+"""The page docs/dynamics.md: its program runs and says what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "dynamics.md"
+
+
+def test_the_pages_program():
+    found = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    names: dict = {}
+    exec(compile(found[1], str(PAGE), "exec"), names)
+    back = names["dynamics"].inverse_dynamics(names["model"], names["state"], names["out"].qdd)
+    assert back.torque[0] == pytest.approx(0.2, abs=1e-12)
+
+
+def test_the_pages_table_of_methods():
+    from rtmms.integrators.methods import METHODS
+
+    rows = re.findall(r"^\| `(\w+)` \| (\d) \| (\d) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {name: (int(a), int(b)) for name, a, b in rows} == {
+        m.name: (m.order, m.evaluations) for m in METHODS.values()
+    }

@@ -1,0 +1,132 @@
+"""The page drawn after a run: every kind of run gives one, without a warning, and it shows what the plant did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rtmms.errors import RtmmsError
+from rtmms.loop.statistics import Statistics
+from rtmms.report import manta_figure
+from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from tests.cli.shell import rtmms
+from tests.report.runs import run
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that were written, to be asked what they show."""
+    kept: list[Figure] = []
+    write = manta_figure.save
+
+    def save(page: Figure, path: Path, dpi: int = 60) -> None:
+        kept.append(page)
+        write(page, path, dpi=60)
+
+    monkeypatch.setattr(manta_figure, "save", save)
+    return kept
+
+
+def _words(page: Figure) -> str:
+    texts = [text.get_text() for text in page.texts]
+    for panel in page.axes:
+        texts += [text.get_text() for text in panel.texts] + [panel.get_title(loc="left"), panel.get_xlabel()]
+    return "\n".join(texts)
+
+
+def _panel(page: Figure, title: str) -> Axes:
+    return next(panel for panel in page.axes if panel.get_title(loc="left").startswith(title))
+
+
+@pytest.fixture(scope="module")
+def swim() -> tuple[Any, ...]:
+    return run(3.0)
+
+
+def test_a_run_fills_every_panel(tmp_path: Path, swim: tuple[Any, ...], pages: list[Figure]) -> None:
+    path = tmp_path / "run.png"
+    manta_figure.draw(path, *swim)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    words = _words(pages[0])
+    for title in ("Path", "Speed", "Rear edge", "Wave along the span", "Wave along the chord", "Wake", "Slack"):
+        assert title in words
+    assert "m/s" in words
+    assert "0 misses" in words
+    assert "deadline 900" in words
+    assert "no steps" not in words
+    assert "less than" not in words
+
+
+def test_the_curves_are_the_plant_s(tmp_path: Path, swim: tuple[Any, ...], pages: list[Figure]) -> None:
+    plant, trace, recent, _ = swim
+    manta_figure.draw(tmp_path / "run.png", *swim)
+    time, kept = trace.read()
+    speed = _panel(pages[0], "Speed").lines[0].get_xydata()
+    np.testing.assert_array_equal(speed, np.stack([time, kept["velocity"][:, 0]], axis=1))
+    late, last = recent.read()
+    waves = _panel(pages[0], "Wave along the span")
+    for j in range(3):
+        np.testing.assert_allclose(waves.lines[j].get_ydata(), np.degrees(last["joint_position"][:, 0, j, 0]))
+    assert waves.lines[0].get_xdata()[-1] == late[-1]
+    assert plant.parameters.links == 3
+
+
+def test_the_fins_end_where_the_plant_says(swim: tuple[Any, ...]) -> None:
+    seen = swim[0].observe()
+    for fin in (LEFT, RIGHT):
+        points = fin_points(swim[0], fin, seen["rod_angle"], seen["joint_position"])
+        np.testing.assert_allclose(points[-1, 0], seen["tip"][fin], rtol=0, atol=1e-12)
+        lengths = np.linalg.norm(np.diff(points, axis=0), axis=-1)
+        np.testing.assert_allclose(lengths, swim[0].model.links[0], rtol=1e-12)
+
+
+def test_a_run_without_a_step(tmp_path: Path, pages: list[Figure]) -> None:
+    manta_figure.draw(tmp_path / "run.png", *run(0.0))
+    assert _words(pages[0]).count("no steps") == 10
+
+
+def test_a_run_shorter_than_a_period(tmp_path: Path, pages: list[Figure]) -> None:
+    manta_figure.draw(tmp_path / "run.png", *run(0.05))
+    assert "less than one flapping period" in _words(pages[0])
+
+
+def test_a_held_body_and_a_mode_without_a_schedule(tmp_path: Path, pages: list[Figure]) -> None:
+    manta_figure.draw(tmp_path / "run.pdf", *run(2.2, timed=False, body="fixed"))
+    words = _words(pages[0])
+    assert "the body is held" in words
+    assert "N of thrust" in words
+    assert "no wake in this mode" in words
+    assert "no slack in this mode" in words
+    assert "deadline" not in words
+
+
+def test_one_chain_of_one_link_and_no_statistics(tmp_path: Path, pages: list[Figure]) -> None:
+    plant, trace, recent, _ = run(2.2, chains=1, links=1)
+    manta_figure.draw(tmp_path / "run.svg", plant, trace, recent, Statistics())
+    assert _words(pages[0]).count("no steps") == 4
+
+
+@pytest.mark.parametrize(("name", "text"), [("run.xyz", "xyz"), ("nowhere/run.png", "nowhere")])
+def test_a_file_that_cannot_be_written(tmp_path: Path, swim: tuple[Any, ...], name: str, text: str) -> None:
+    with pytest.raises(RtmmsError, match=text):
+        manta_figure.draw(tmp_path / name, *swim)
+
+
+def test_the_command_draws_it(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.3",
+                 "--figure", "run.png", "--quiet")  # fmt: skip
+    assert said.status == 0, said.err
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_says_why_it_cannot(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.1",
+                 "--figure", "nowhere/run.png", "--quiet")  # fmt: skip
+    assert said.status == 1
+    assert "nowhere/run.png" in said.err
+    assert "Traceback" not in said.err

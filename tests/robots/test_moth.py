@@ -1,0 +1,283 @@
+"""The moth: every number of the reference page, as docs/moth.md states them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms import dynamics
+from rtmms.integrators.group import displace, uncurl
+from rtmms.model.layout import C_DAMPING, S_TWIST, S_WRENCH
+from rtmms.robots import moth
+from rtmms.robots.moth_orbits import ORBITS
+from rtmms.robots.tree_plant import fluid_wrench
+from rtmms.robots.trim import trim
+
+N, STROKE, LEFT = 16, 0, 8
+NONE = np.zeros(4)
+A, OMEGA = math.radians(41.3), 50.0 * math.pi
+PERIOD = 0.04
+
+
+def run(plant, steps):
+    for _ in range(steps):
+        plant.step(NONE)
+
+
+def rested(**given):
+    return moth.load(**{"start": "rest", "dt": 1e-4, **given})
+
+
+def test_masses():
+    model = rested().model
+    masses = dict.fromkeys(("thorax", "right", "left"), 0.0)
+    for body in moth.describe(moth.Moth()).bodies:
+        for solid in body.solids:
+            masses[body.name.split(".")[0]] += solid.own()[0]
+    assert masses["thorax"] == pytest.approx(6.7791e-3, rel=1e-5)
+    assert masses["right"] == masses["left"] == pytest.approx(0.26978e-3, rel=1e-5)
+    assert model.mass == pytest.approx(7.3187e-3, rel=1e-5)
+    thorax = moth.describe(moth.Moth()).bodies[0].solids[0].own()[2]
+    np.testing.assert_allclose(np.diag(thorax), [1.160927e-6, 1.160927e-6, 0.195917e-6], rtol=1e-6)
+
+
+@pytest.mark.parametrize("added", ["none", "flat", "paper"])
+def test_at_rest_at_the_end_of_the_stroke(added):
+    plant = rested(added_mass=added)
+    rate = plant.evaluate()
+    base, qdd = rate[6 + N : 12 + N], rate[12 + N :]
+    scale = 1e-8 * A * OMEGA**2
+    np.testing.assert_allclose(base, [0, 0, -9.81, 0, 0, 0], atol=scale)
+    assert qdd[1] == pytest.approx(17785.545, rel=1e-7)
+    np.testing.assert_allclose(qdd[2:8], 0.0, atol=scale)
+    np.testing.assert_allclose(qdd[8:], -qdd[:8], atol=scale)
+    np.testing.assert_allclose(plant.torque[[STROKE, LEFT]], 0.0, atol=scale)
+
+
+def test_one_known_state():
+    plant = rested(added_mass="none", dt=0.006)
+    plant._steps = 1
+    state = plant.model.state()
+    state.q[1:8], state.qd[1:8] = (0.2, 0.4, 0.15, 0.25, 0.1, 0.1, 0.03), (-20, 50, -10, 30, -5, 12, -2)
+    state.q[9:], state.qd[9:] = -state.q[1:8], -state.qd[1:8]
+    state.twist[:] = 0, 0.2, -0.1, 3, 0, 0
+    state.orientation[:] = math.cos(0.025), math.sin(0.025), 0, 0
+    plant.place(state)
+    base = plant.evaluate()[6 + N : 12 + N]
+    np.testing.assert_allclose(base, [0, 53.16113, -1.9424399, 564.59284, 0, 0], rtol=1e-6, atol=1e-9)
+    power = np.sum(fluid_wrench(plant.model, plant.state) * dynamics.body_twists(plant.model, plant.state))
+    assert power == pytest.approx(-0.42880932, rel=1e-6)
+    assert dynamics.energy(plant.model, plant.state).kinetic == pytest.approx(4.6565863e-3, rel=1e-6)
+
+
+def energy_residual(dt, added="flat", periods=1):
+    """Energy gained less work done over some periods from rest, relative to the peak kinetic energy; RK4 throughout."""
+    plant = rested(added_mass=added, dt=dt)
+    model = plant.model
+    y, k, power = np.zeros(13 + 2 * N), np.zeros((4, 12 + 2 * N)), np.zeros(4)
+    damping = model.constant[1:, C_DAMPING]
+    work, peak, start = 0.0, 0.0, dynamics.energy(model, plant.state).total
+    for step in range(round(periods * PERIOD / dt)):
+        before = plant.vector.copy()
+        for i, c in enumerate((0.0, 0.5, 0.5, 1.0)):
+            if i:
+                displace(before, k[i - 1], c * dt, y)
+                plant.vector[:] = y
+            plant._steps = step + c
+            k[i] = plant.evaluate()
+            s, qd = plant._work[0], plant._work[5]
+            power[i] = plant.torque[[STROKE, LEFT]] @ qd[[STROKE, LEFT]] - damping @ qd**2
+            power[i] += np.sum(s[:, S_WRENCH : S_WRENCH + 6] * s[:, S_TWIST : S_TWIST + 6])
+            if i:
+                uncurl(k[i], k[i - 1], c * dt)
+        displace(before, (k[0] + 2 * (k[1] + k[2]) + k[3]) / 6, dt, plant.vector)
+        plant._steps = step + 1
+        plant.place(plant.state)
+        work += dt * (power[0] + 2 * (power[1] + power[2]) + power[3]) / 6
+        peak = max(peak, dynamics.energy(model, plant.state).kinetic) if step % 10 == 0 else peak
+    return abs(dynamics.energy(model, plant.state).total - start - work) / peak
+
+
+def test_energy_balance():
+    fine = energy_residual(1e-4)
+    assert fine < 2e-6
+    assert fine / energy_residual(5e-5) == pytest.approx(16.0, abs=4.0)
+
+
+def test_without_air_and_gravity_momentum_stays():
+    plant = rested(air_density_kg_m3=0.0, added_mass="none", gravity_m_s2=0.0, dt=2.5e-5, step_s=2.5e-5)
+    before = dynamics.momentum(plant.model, plant.state)
+    scale = 0.0
+    for _ in range(400):
+        plant.step(NONE)
+        scale = max(scale, np.max(np.abs(plant.state.qd)) * 1e-5)
+    after = dynamics.momentum(plant.model, plant.state)
+    assert scale > 1e-4
+    np.testing.assert_allclose(after, before, atol=1e-9)
+
+
+def test_without_air_the_centre_of_mass_falls_freely():
+    plant = rested(air_density_kg_m3=0.0, added_mass="none", dt=2.5e-5, step_s=2.5e-5)
+    start = dynamics.centre_of_mass(plant.model, plant.state)
+    for _ in range(400):
+        plant.step(NONE)
+    expected = start + np.array([0, 0, -0.5 * 9.81 * plant.time**2])
+    np.testing.assert_allclose(dynamics.centre_of_mass(plant.model, plant.state), expected, atol=1e-10)
+
+
+def test_thorax_fixed():
+    plant = rested(thorax="fixed")
+    torque, power, lift = [], [], []
+    for k in range(4800):
+        if k >= 4400:
+            seen = plant.observe()
+            torque.append(seen["joint_torque"][STROKE])
+            power.append(seen["power"] / 2)
+            lift.append(1.0 - seen["base_wrench"][2] / (plant.model.mass * 9.81))
+        plant.step(NONE)
+    assert 1e3 * np.max(np.abs(torque)) == pytest.approx(14.812, abs=0.005)
+    assert np.mean(power) == pytest.approx(0.70125, abs=2e-4)
+    # the support pulls down by what the air lifts beyond the weight
+    assert np.mean(lift) == pytest.approx(1.1669, abs=5e-4)
+
+
+def one_period(plant, found):
+    plant.reset()
+    plant._law[0][:, 1:] *= found.amplitude
+    plant.vector[:] = found.vector
+    rows = []
+    for _ in range(400):
+        plant.evaluate()
+        v = plant.vector
+        bend = v[7] + v[8] + v[10] + v[12] + v[14]
+        pitch = 2 * math.atan2(v[4], v[3])
+        rows.append(
+            [bend, v[9] + v[11] + v[13], plant.torque[0], plant.torque[0] * plant._work[5][0], v[1], v[2], pitch]
+        )
+        plant.step(plant._neutral)
+    out = np.array(rows)
+    out[:, 5] -= np.arange(400) / 400 * found.travel[2]
+    return out
+
+
+@pytest.mark.parametrize(
+    ("given", "row"),
+    [
+        ({"added_mass": "none"}, (52.6, 70.9, 44.6, 12.80, 0.552, 151, 2.34, 0.23, 5.50)),
+        ({"added_mass": "flat"}, (55.1, 78.5, 48.2, 15.24, 0.710, 194, 2.75, 0.33, 6.28)),
+        ({"added_mass": "paper"}, (62.6, 98.4, 61.4, 22.31, 1.190, 325, 3.93, 0.63, 8.06)),
+        ({"preset": "fit"}, (73.3, 67.5, 39.1, 12.05, 0.463, 126, 2.18, None, 7.24)),
+    ],
+)
+def test_what_the_stated_model_gives(given, row):
+    """Free thorax, A = 41.3 deg, on the periodic orbit of the model: the reference page's table."""
+    plant = rested(**given)
+    found = trim(rested(**{"dt": 1e-3, **given}))
+    data = one_period(plant, found)
+    half = np.ptp(data, axis=0) / 2
+    lag = np.argmax(data[:, 0]) * 360 / 400
+    got = (
+        np.degrees(np.max(np.abs(data[:, 1]))), np.degrees(np.max(np.abs(data[:, 0]))), lag,
+        1e3 * np.max(np.abs(data[:, 2])), np.mean(data[:, 3]), 2 * np.mean(data[:, 3]) / plant.model.mass,
+        1e3 * half[4], 1e3 * half[5], np.degrees(half[6]),
+    )  # fmt: skip
+    for value, expected, tolerance in zip(got, row, (0.06, 0.06, 0.9, 0.006, 6e-4, 0.6, 6e-3, 6e-3, 6e-3), strict=True):
+        if expected is not None:
+            assert value == pytest.approx(expected, abs=tolerance)
+
+
+@pytest.mark.parametrize(("given", "key"), [({"added_mass": "none"}, "none"), ({}, "flat"), ({"preset": "fit"}, "fit")])
+def test_hovers_from_its_orbit(given, key):
+    plant = moth.load(**given)
+    assert plant.law.motion[0, 1] == pytest.approx(A * ORBITS[key][0], rel=1e-14)
+    start = plant.vector.copy()
+    for _ in range(40):
+        plant.step(NONE)
+    np.testing.assert_allclose(plant.vector, start, rtol=1e-9, atol=1e-9)
+
+
+def test_hover_of_other_parameters_is_found():
+    plant = moth.load(chord_m=30e-3)
+    start = plant.vector.copy()
+    for _ in range(40):
+        plant.step(NONE)
+    np.testing.assert_allclose(plant.vector[:3], start[:3], atol=1e-6)
+
+
+def test_multipliers_without_added_mass_are_slowly_unstable():
+    found = trim(rested(added_mass="none", dt=1e-3))
+    assert abs(found.multipliers[0]) == pytest.approx(1.03, abs=5e-3)
+    found = trim(rested(dt=1e-3))
+    assert abs(found.multipliers[0]) < 1.0 + 1e-6
+
+
+def test_rk4_is_right_at_1e4_and_says_so_at_2e4():
+    ends = []
+    for step in (1e-4, 2.5e-5):  # one period of the hovering orbit
+        plant = moth.load(step_s=step)
+        run(plant, 40)
+        ends.append(plant.vector[7 : 7 + N].copy())
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
+    plant = rested(dt=1e-3, step_s=2e-4, added_mass="none")
+    with pytest.raises(rtmms.DivergedError, match=r"rk4 with steps of 0\.0002 s is outside its stable range"):
+        run(plant, 400)
+
+
+def test_the_papers_predictor_corrector():
+    """Marginal at 1e-4 s, so it stops and says so; right at 5e-5 s."""
+    plant = rested(dt=1e-3, step_s=1e-4, integrator="abam", added_mass="none")
+    with pytest.raises(rtmms.DivergedError, match=r"abam with steps of 0\.0001 s is outside its stable range"):
+        run(plant, 200)
+    a, b = (rested(dt=1e-3, step_s=5e-5, integrator=m, added_mass="none") for m in ("abam", "rk4"))
+    for _ in range(40):
+        a.step(NONE)
+        b.step(NONE)
+    np.testing.assert_allclose(a.vector, b.vector, rtol=1e-4, atol=1e-4)
+
+
+def test_mirror_symmetry():
+    """r_left = -r_right, no roll, no yaw, no sideways motion."""
+    plant = moth.load()
+    for _ in range(200):
+        plant.step(NONE)
+    v = plant.vector
+    np.testing.assert_allclose(v[7 + LEFT : 7 + N], -v[7 : 7 + LEFT], atol=1e-9)
+    np.testing.assert_allclose(v[[0, 5, 6, 7 + N, 11 + N, 12 + N]], 0.0, atol=1e-9)
+
+
+def test_more_stroke_on_one_wing_rolls():
+    plant = moth.load()
+    command = np.array([0.0, 0.1, 0.0, 0.0])
+    for _ in range(100):
+        plant.step(command)
+    assert plant.actuators[1].name == "right.gain"
+    assert abs(plant.vector[5]) > 0.01
+
+
+def test_torque_drive_follows_the_stroke():
+    plant = moth.load(drive="torque", start="rest", dt=1e-3)
+    for _ in range(100):
+        plant.step(np.zeros(6))
+    reference = A * math.cos(OMEGA * plant.time)
+    assert abs(plant.vector[7] - reference) < 0.15
+    assert [c.name for c in plant.actuators] == [
+        "right.offset", "right.gain", "right.torque", "left.offset", "left.gain", "left.torque",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"added_mass": "half"}, "added_mass must be one of none, flat, paper, got 'half'"),
+        ({"start": "hover", "thorax": "fixed"}, "start=hover needs thorax=free"),
+        ({"sections": 0}, "sections must be > 0"),
+        ({"preset": "hover"}, "unknown moth preset"),
+        ({"span_m": -1}, "span_m must be > 0, got -1"),
+    ],
+)
+def test_refused(given, words):
+    with pytest.raises(rtmms.ModelError, match=words):
+        moth.load(**given)
