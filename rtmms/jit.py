@@ -16,6 +16,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Floats = tuple[float, ...]
+"""Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
+
 LAYERS = ("model", "dynamics", "fluids", "integrators", "coupling", "robots")
 """Folders with kernels, or with constants that kernels are compiled with."""
 

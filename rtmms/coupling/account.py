@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rtmms.coupling.layout import (
@@ -29,7 +31,7 @@ from rtmms.dynamics.fin_lanes import BASE_SIZE, LANES, QD, U_X, U_Y, U_Z, Q
 from rtmms.dynamics.rigid_body import body_drag
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.dynamics.support import JACOBIAN_BACK, JACOBIAN_FRONT, ROTATION, SUPPORT_SIZE
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 (O_POSITION, O_QUATERNION, O_VELOCITY, O_ANGULAR_VELOCITY, O_ACCELERATION, O_ANGULAR_ACCELERATION) = (
     0, 3, 7, 10, 13, 16,
@@ -41,7 +43,21 @@ OUTPUT_SIZE = 51
 
 
 @kernel
-def account(finned_, body_, param, state, joints, links, fins, work, many, drift, body_drift, normals, out):
+def account(
+    finned_: Any,
+    body_: Any,
+    param: Array,
+    state: Array,
+    joints: Array,
+    links: Array,
+    fins: Array,
+    work: Array,
+    many: int | None,
+    drift: Array | None,
+    body_drift: Array | None,
+    normals: Array | None,
+    out: Array,
+) -> int:
     """Write all outputs but the joints' at the present state, a function of the state alone.
 
     Accelerations and wrenches are the true ones of body and fins together (g = 0, monolithic), whatever the coupling

@@ -49,7 +49,7 @@ def make_gather(field: Field) -> Gather:
     if not isinstance(sample, tuple) or len(sample) != 3:
         raise ModelError(f"current_field: must return three velocities in m/s, got {sample!r}")
 
-    @njit(error_model="numpy")  # type: ignore[misc]
+    @njit(error_model="numpy")
     def gather(
         finned_: Any, params: Any, state: Any, joints: Any, ahead: float, drift: Any, body: Any
     ) -> None:  # pragma: no cover (compiled)

@@ -25,7 +25,7 @@ FINNED_RECORD, BODY_RECORD = from_dtype(FINNED_DTYPE), from_dtype(BODY_DTYPE)
 def _pointer_to(dtype: Any) -> Any:
     """An intrinsic that takes an address (int64) for a pointer to dtype."""
 
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def cast(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.inttoptr(args[0], context.get_value_type(types.CPointer(dtype)))
@@ -39,7 +39,20 @@ _numbers, _finned, _body = _pointer_to(types.float64), _pointer_to(FINNED_RECORD
 
 
 @kernel(fused=False)
-def enter_step(rk4, finned, body, param, state, fins, work, command, many, drift, body_drift, normals):
+def enter_step(
+    rk4: int | None,
+    finned: int,
+    body: int,
+    param: int,
+    state: int,
+    fins: int,
+    work: int,
+    command: int,
+    many: int | None,
+    drift: int | None,
+    body_drift: int | None,
+    normals: int | None,
+) -> int:
     """One step; every argument but `rk4` and `many` is an address or None. Sizes follow from the record of the model.
 
     rk4 is None for the implicit step, 0 for RK4: only the one that is asked for gets compiled.

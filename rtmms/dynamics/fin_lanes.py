@@ -23,7 +23,7 @@ from numba import types
 from numba.extending import overload
 
 from rtmms.dynamics.fin_link import FREE_END, ROOT, link_inward, link_outward
-from rtmms.jit import INLINE, kernel
+from rtmms.jit import INLINE, Array, Floats, kernel
 
 LANES = 16
 LINKS_MAX = 24
@@ -61,7 +61,7 @@ CARRY_FIELDS = 25
 
 
 @kernel(inline=True)
-def _nine(a, k, i):
+def _nine(a: Array, k: int, i: int) -> Floats:
     """Nine fields of a lane, from field k on."""
     return (
         a[k * LANES + i], a[(k + 1) * LANES + i], a[(k + 2) * LANES + i], a[(k + 3) * LANES + i],
@@ -71,26 +71,26 @@ def _nine(a, k, i):
 
 
 @kernel(inline=True)
-def _add_six(a, i, values):
+def _add_six(a: Array, i: int, values: Floats) -> None:
     for n in range(6):
         a[n * LANES + i] += values[n]
 
 
 @kernel(inline=True)
-def _put_nine(a, k, i, values):
+def _put_nine(a: Array, k: int, i: int, values: Floats) -> None:
     a[k * LANES + i], a[(k + 1) * LANES + i], a[(k + 2) * LANES + i] = values[0], values[1], values[2]
     a[(k + 3) * LANES + i], a[(k + 4) * LANES + i], a[(k + 5) * LANES + i] = values[3], values[4], values[5]
     a[(k + 6) * LANES + i], a[(k + 7) * LANES + i], a[(k + 8) * LANES + i] = values[6], values[7], values[8]
 
 
 @kernel(inline=True)
-def _add_nine(a, k, i, values):
+def _add_nine(a: Array, k: int, i: int, values: Floats) -> None:
     for n in range(9):
         a[(k + n) * LANES + i] += values[n]
 
 
 @kernel(inline=True)
-def _link(p, o, i):
+def _link(p: Array, o: int, i: int) -> Floats:
     """Parameters of the link that starts at p[o], in the order of the names above."""
     return (
         p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i],
@@ -100,25 +100,25 @@ def _link(p, o, i):
 
 
 @kernel(inline=True)
-def _inertia(p, o, i):
+def _inertia(p: Array, o: int, i: int) -> Floats:
     return p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i]
 
 
 @kernel(inline=True)
-def _joint(r, o, i):
+def _joint(r: Array, o: int, i: int) -> Floats:
     return (
         r[o + Q * LANES + i], r[o + QD * LANES + i], r[o + QDD * LANES + i],
         r[o + AN * LANES + i],
     )  # fmt: skip
 
 
-def _vector(a, f, b, j, i):
+def _vector(a: Array | None, f: int, b: int, j: int, i: int) -> Floats | None:
     """The three fields of one link of an optional array, or None."""
     return None if a is None else (a[f, b, j, i], a[f, b, j, LANES + i], a[f, b, j, 2 * LANES + i])
 
 
 @overload(_vector, jit_options=INLINE)
-def _vector_compiled(a, f, b, j, i):
+def _vector_compiled(a, f, b, j, i):  # type: ignore[no-untyped-def]  # numba wants it to look like the lambdas
     # chosen by type: left to the compiler's pruning, the array's case would have an optional result
     if isinstance(a, types.NoneType):
         return lambda a, f, b, j, i: None
@@ -126,7 +126,7 @@ def _vector_compiled(a, f, b, j, i):
 
 
 @kernel(inline=True)
-def _keep(r, o, i, kept, solve):
+def _keep(r: Array, o: int, i: int, kept: Floats, solve: Floats) -> None:
     """Store what `accelerate_block` needs of a link."""
     r[o + C * LANES + i] = kept[0]
     r[o + S * LANES + i] = kept[1]
@@ -139,7 +139,7 @@ def _keep(r, o, i, kept, solve):
 
 
 @kernel(inline=True)
-def _move(p, lo, r, ro, i, kept, solve, at):
+def _move(p: Array, lo: int, r: Array, ro: int, i: int, kept: Floats, solve: Floats, at: Floats) -> Floats:
     """A link's joint from the acceleration (y, z, alpha) of its centre and of the link before; the next link's."""
     ay, az, dom = at
     c, s, om = kept[0], kept[1], kept[2]
@@ -152,7 +152,7 @@ def _move(p, lo, r, ro, i, kept, solve, at):
 
 
 @kernel(inline=True)
-def _accelerate(p, lo, r, ro, i, at):
+def _accelerate(p: Array, lo: int, r: Array, ro: int, i: int, at: Floats) -> Floats:
     """The same with what `_keep` stored."""
     kept = (r[ro + C * LANES + i], r[ro + S * LANES + i], r[ro + OMEGA * LANES + i])
     solve = (
@@ -163,7 +163,7 @@ def _accelerate(p, lo, r, ro, i, at):
 
 
 @kernel(inline=True)
-def _add_chain(sums, i, x, wx, wy, wz, beyond, shares):
+def _add_chain(sums: Array, i: int, x: float, wx: float, wy: float, wz: float, beyond: Floats, shares: Floats) -> None:
     """Add a chain to the fin's sums: `beyond` as its root feels it, `shares` summed over its links."""
     yy, yz, zz, ya, za, aa, fy, fz, fa = beyond
     # the root's classical acceleration at zero A0 and W0': W x (W x (x, 0, 0))
@@ -202,7 +202,20 @@ def _add_chain(sums, i, x, wx, wy, wz, beyond, shares):
 
 
 @kernel(inline=True)
-def _chain_of_three(p, r, i, x, motion, implicit, water1, water2, water3, normal1, normal2, normal3):
+def _chain_of_three(
+    p: Array,
+    r: Array,
+    i: int,
+    x: float,
+    motion: Floats,
+    implicit: Floats,
+    water1: Floats | None,
+    water2: Floats | None,
+    water3: Floats | None,
+    normal1: Floats | None,
+    normal2: Floats | None,
+    normal3: Floats | None,
+) -> tuple[Floats, Floats, tuple[Floats, ...], tuple[Floats, ...]]:
     """Out and in along a chain of three links: (beyond, shares) at the root, (kept, solve) of each link."""
     at1, kept1, a = link_outward(ROOT, _joint(r, 0, i), _link(p, 0, i), x, motion, implicit, water1, normal1)
     at2, kept2, b = link_outward(at1, _joint(r, F, i), _link(p, L, i), x, motion, implicit, water2, normal2)
@@ -218,7 +231,23 @@ def _chain_of_three(p, r, i, x, motion, implicit, water1, water2, water3, normal
 
 
 @kernel
-def condense_block(many, f, b, params, scratch, water, normal, work, base, g, recall, rate_q, rate_a, carry, sums):
+def condense_block(
+    many: int | None,
+    f: int,
+    b: int,
+    params: Array,
+    scratch: Array,
+    water: Array | None,
+    normal: Array | None,
+    work: Array,
+    base: int,
+    g: float,
+    recall: float,
+    rate_q: float,
+    rate_a: float,
+    carry: Array,
+    sums: Array,
+) -> None:
     """One block: forces and inertias of all links, then the recursion from the tips to the support.
 
     many       number of links a chain, or None for three: compiled with their number known, the usual case
@@ -258,7 +287,18 @@ def condense_block(many, f, b, params, scratch, water, normal, work, base, g, re
 
 
 @kernel
-def _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, carry):
+def _condense_any(
+    m: int,
+    f: int,
+    b: int,
+    params: Array,
+    scratch: Array,
+    water: Array | None,
+    normal: Array | None,
+    motion: Floats,
+    implicit: Floats,
+    carry: Array,
+) -> None:
     """The same for any number of links: what passes from link to link goes through `carry`."""
     for i in range(LANES):
         for k in range(CARRY_FIELDS):
@@ -308,7 +348,9 @@ def _condense_any(m, f, b, params, scratch, water, normal, motion, implicit, car
 
 
 @kernel
-def accelerate_block(many, f, b, params, work, base, scratch, carry):
+def accelerate_block(
+    many: int | None, f: int, b: int, params: Array, work: Array, base: int, scratch: Array, carry: Array
+) -> None:
     """Joint accelerations of one block, from the support out to the tips, once the support's acceleration is known.
 
     many, f, b, params  as there; from work[base] on (BASE_SIZE,) with A0 and DW filled in
@@ -340,7 +382,7 @@ def accelerate_block(many, f, b, params, work, base, scratch, carry):
 
 
 @kernel(inline=True)
-def _push(x, motion, accel, beyond, shares):
+def _push(x: float, motion: Floats, accel: Floats, beyond: Floats, shares: Floats) -> Floats:
     """What the support must push a chain's root with when its own acceleration is known: F, M about its origin."""
     wx, wy, wz = motion[0], motion[1], motion[2]
     ax, ay, az, dx, dy, dz = accel
@@ -357,7 +399,23 @@ def _push(x, motion, accel, beyond, shares):
 
 
 @kernel
-def drive_block(many, f, b, params, scratch, water, normal, work, base, g, recall, rate_q, rate_a, carry, sums):
+def drive_block(
+    many: int | None,
+    f: int,
+    b: int,
+    params: Array,
+    scratch: Array,
+    water: Array | None,
+    normal: Array | None,
+    work: Array,
+    base: int,
+    g: float,
+    recall: float,
+    rate_q: float,
+    rate_a: float,
+    carry: Array,
+    sums: Array,
+) -> None:
     """One block on a support whose acceleration is known: joint accelerations, and the force that this takes.
 
     As `condense_block` and `accelerate_block` in one, with A0 and DW filled in beforehand; only the six sums DRIVE_SUMS
@@ -396,14 +454,14 @@ def drive_block(many, f, b, params, scratch, water, normal, work, base, g, recal
 
 
 @kernel(inline=True)
-def _sum_lanes(a, o):
+def _sum_lanes(a: Array, o: int) -> float:
     return (((a[o] + a[o + 1]) + (a[o + 2] + a[o + 3])) + ((a[o + 4] + a[o + 5]) + (a[o + 6] + a[o + 7]))) + (
         ((a[o + 8] + a[o + 9]) + (a[o + 10] + a[o + 11])) + ((a[o + 12] + a[o + 13]) + (a[o + 14] + a[o + 15]))
     )
 
 
 @kernel
-def collect_sums(sums, work, inertia, wrench):
+def collect_sums(sums: Array, work: Array, inertia: int, wrench: int) -> None:
     """Sum over the lanes: what the fin is to whoever moves the support.
 
     The support must be pushed with [F; M] = inertia [A0; W0'] + wrench, both about and of its origin, in its axes.
@@ -439,7 +497,7 @@ def collect_sums(sums, work, inertia, wrench):
 
 
 @kernel
-def collect_wrench(sums, work, wrench):
+def collect_wrench(sums: Array, work: Array, wrench: int) -> None:
     """Sum what `drive_block` added up over the lanes, to work[wrench] on (6,)."""
     for n in range(DRIVE_SUMS):
         work[wrench + n] = _sum_lanes(sums, n * LANES)
