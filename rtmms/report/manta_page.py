@@ -42,8 +42,9 @@ def parameter_table() -> str:
     lines = []
     for name, default, unit, source in describe():
         value = _value(default)
-        if choices[name]:
-            value += " (" + ", ".join(word for word in choices[name] if word != default) + ")"
+        others = ", ".join(word for word in choices[name] or () if word != default)
+        if others:
+            value += f" ({others})"
         lines.append((f"`{name}`", value, unit, source))
     return _table(("parameter", "default (others)", "unit", "source"), lines)
 

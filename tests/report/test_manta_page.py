@@ -33,9 +33,9 @@ def test_it_lists_every_parameter_and_output(page: str) -> None:
 def test_it_explains_every_entry_of_the_presets(page: str) -> None:
     section = page.partition("## Presets")[2].partition("\n## ")[0]
     for name, entries in PRESETS.items():
-        assert f"`{name}`" in section
+        assert f"`--preset {name}`" in section
         for entry in entries:
-            assert f"`{entry}" in section
+            assert f"| `{entry}` =" in section
 
 
 def test_every_reading_that_is_measured_is_in_the_table(page: str) -> None:
