@@ -1,7 +1,7 @@
 """The compiled manta's default step in plain Python: the same method, evaluation by evaluation.
 
 Servos, then two linearly implicit stages of the fins with the body's acceleration lagged, the body under what they
-gave, and its motion on SE(3). The method is described in rtmms.integrators.finned_implicit and rtmms.dynamics.rods;
+gave, and its motion on SE(3). The method is described in rtmms.coupling.step_implicit and rtmms.dynamics.rods;
 here its stages go through the equations of benchmarks.plain_manta with dense m x m matrices.
 """
 

@@ -14,7 +14,7 @@ from numba import njit
 
 import rtmms
 from benchmarks.plain_step import PlainRun
-from rtmms.integrators.finned_entry import enter_step
+from rtmms.coupling.entry import enter_step
 from rtmms.robots.manta import Manta
 
 Array = npt.NDArray[np.float64]

@@ -88,8 +88,7 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, 
     if fused:
         options["fastmath"] = STRICT
     if inline:
-        # never called from outside compiled code, so no wrappers for that; `py_func` is there for tests
-        options.update(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        options["forceinline"] = True
     return _njit(**options) if function is None else _njit(**options)(function)
 
 

@@ -68,7 +68,7 @@ class Summarised(Protocol):
     trace_outputs: tuple[str, ...]
 
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        """Numbers for the report. time (k,) s, evenly spaced or nearly; trace[name] (k, *shape); None where undefined."""
+        """Numbers for the report, None where undefined. time (k,) s, nearly evenly spaced; trace[name] (k, *shape)."""
 
 
 def robots() -> dict[str, Any]:

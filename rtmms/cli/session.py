@@ -17,6 +17,7 @@ from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
     from rtmms.cli.plan import Plan
@@ -117,9 +118,7 @@ class Session:
         ready = prepare(priority if plan.mode == "realtime" else None)
         stack.callback(ready.close)
         granted = priority if ready.asked is not None and may_raise(priority) else None
-        sockets = Sockets(
-            plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted)
-        )
+        sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted))
         stack.callback(sockets.close)
         # before the children look for it: the first hello is then granted, and not only the second
         self.token = new_token()
@@ -153,7 +152,7 @@ class Session:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
-        if plan.figure is not None and not hasattr(plant, "figure"):
+        if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
         add_plant(self.report, plant)
         return plant
@@ -235,7 +234,9 @@ class Session:
             self.report["summary"] = plant.summarise(*keep.trace.read())  # type: ignore[attr-defined]
         if self.plan.figure is not None:
             self._tell("drawing the figure")
-            plant.figure(self.plan.figure, keep.trace, keep.recent, loop.statistics)  # type: ignore[attr-defined]
+            draw = drawing(self.plan.robot, plant)
+            assert draw is not None  # refused before the run
+            draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
         plan = self.plan
         if keep.commands is not None and plan.trace is not None:
             from rtmms.record.commands import save

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.coupling.stage import stage
-from rtmms.dynamics.fin_energy import CARRY, DAMPING_POWER, DRAG_POWER, ELASTIC, ENERGY_FIELDS, KINETIC, account_block
-from rtmms.dynamics.fin_lanes import BASE_SIZE, LANES, QD, U_X, U_Y, U_Z, Q
-from rtmms.dynamics.rigid_body import body_drag
-from rtmms.dynamics.rods import ROD_SIZE
-from rtmms.dynamics.support import JACOBIAN_BACK, JACOBIAN_FRONT, ROTATION, SUPPORT_SIZE
-from rtmms.jit import kernel
-from rtmms.model.finned import (
+from rtmms.coupling.layout import (
     ITERATIONS,
     MONOLITHIC,
     POSITION,
@@ -30,6 +23,13 @@ from rtmms.model.finned import (
     W_TWIST_FIN,
     W_WATER,
 )
+from rtmms.coupling.stage import stage
+from rtmms.dynamics.fin_energy import CARRY, DAMPING_POWER, DRAG_POWER, ELASTIC, ENERGY_FIELDS, KINETIC, account_block
+from rtmms.dynamics.fin_lanes import BASE_SIZE, LANES, QD, U_X, U_Y, U_Z, Q
+from rtmms.dynamics.rigid_body import body_drag
+from rtmms.dynamics.rods import ROD_SIZE
+from rtmms.dynamics.support import JACOBIAN_BACK, JACOBIAN_FRONT, ROTATION, SUPPORT_SIZE
+from rtmms.jit import kernel
 
 (O_POSITION, O_QUATERNION, O_VELOCITY, O_ANGULAR_VELOCITY, O_ACCELERATION, O_ANGULAR_ACCELERATION) = (
     0, 3, 7, 10, 13, 16,
@@ -64,8 +64,9 @@ def account(finned_, body_, param, state, joints, links, fins, work, many, drift
             work[W_WATER + k] += body_drift[k]
     acc = work[W_ACC : W_ACC + 6]
     status, _, _ = stage(
-        np.int64(MONOLITHIC), finned, body, param, state, np.int64(SUPPORTS), acc, 0.0, 0.0, 0.0, 0.0, many, drift, normals, fins, work, acc
-    )
+        np.int64(MONOLITHIC), finned, body, param, state, np.int64(SUPPORTS), acc, 0.0, 0.0, 0.0, 0.0, many, drift,
+        normals, fins, work, acc,
+    )  # fmt: skip
 
     for k in range(13):
         out[O_POSITION + k] = state[POSITION + k]

@@ -13,11 +13,11 @@ import numpy as np
 from numba import njit
 from numba.core.errors import NumbaError
 
+from rtmms.coupling.layout import POSITION, SUPPORTS, TIME, TWIST
 from rtmms.dynamics.fin_lanes import LANES, LENGTH, L
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
 from rtmms.dynamics.support import OMEGA, POINT, POINT_RATE, ROTATION, SUPPORT_SIZE
 from rtmms.errors import ModelError
-from rtmms.model.finned import POSITION, SUPPORTS, TIME, TWIST
 
 Field = Callable[[float, float, float, float], tuple[float, float, float]]
 Gather = Callable[..., None]
@@ -36,9 +36,9 @@ def linear_field(gradient: tuple[float, ...]) -> Field:
 def make_gather(field: Field) -> Gather:
     """Compile the sampling of field(x, y, z, t) -> (u, v, w): m and s in, m/s out, world axes.
 
-    Returns gather(finned, params, state, joints, ahead, drift, body): writes drift (2, blocks, links, 3 LANES) in support
-    axes and body (3,) in world axes for the state moved on by `ahead` seconds. ModelError if the field does not compile
-    or does not give three numbers.
+    Returns gather(finned, params, state, joints, ahead, drift, body): writes drift (2, blocks, links, 3 LANES) in
+    support axes and body (3,) in world axes for the state moved on by `ahead` seconds. ModelError if the field does
+    not compile or does not give three numbers.
     """
     try:
         flow = njit(error_model="numpy")(field)

@@ -4,7 +4,7 @@ A fin is computed as a left one. The right fin is the left one seen in the mirro
 W -> -S W going in, F -> S F, M -> -S M coming out. `side` is +1 for left, -1 for right.
 
 Arrays come whole, with the offset where the fin's part starts, because taking a slice costs more than the arithmetic:
-`sup, s` the support as `support_motion` wrote it, `work` with the layout of rtmms.model.finned.
+`sup, s` the support as `support_motion` wrote it, `work` with the layout of rtmms.coupling.layout.
 
 With X the map from [V'; W'] of the body to [A0; W0'] of the support, X = [[R^T, -R^T r^], [0, R^T]] about the body's
 mass centre, the fin asks of the body X^T (I (X a + a_bias) + p).
@@ -14,6 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from rtmms.coupling.layout import (
+    W_BASE,
+    W_BIAS,
+    W_FORCE,
+    W_INERTIA,
+    W_MATRIX,
+    W_ON_BODY,
+    W_ON_SUPPORT,
+    W_TWIST_FIN,
+    W_WRENCH,
+)
 from rtmms.dynamics.fin_lanes import A0_X, A0_Y, A0_Z, BASE_SIZE, DW_X, DW_Y, DW_Z, U_X, U_Y, U_Z, W_X, W_Y, W_Z
 from rtmms.dynamics.support import (
     OMEGA,
@@ -26,17 +37,6 @@ from rtmms.dynamics.support import (
     support_motion,
 )
 from rtmms.jit import kernel
-from rtmms.model.finned import (
-    W_BASE,
-    W_BIAS,
-    W_FORCE,
-    W_INERTIA,
-    W_MATRIX,
-    W_ON_BODY,
-    W_ON_SUPPORT,
-    W_TWIST_FIN,
-    W_WRENCH,
-)
 
 
 @kernel(inline=True)

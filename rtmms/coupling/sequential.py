@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rtmms.coupling.layout import W_FORCE, W_ON_BODY
 from rtmms.jit import kernel
-from rtmms.model.finned import W_FORCE, W_ON_BODY
 
 
 @kernel

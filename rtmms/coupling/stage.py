@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from rtmms.coupling import iterated, monolithic, sequential
 from rtmms.coupling.interface import add_to_body, base_acceleration, base_velocity, fin_on_body, fin_on_support
-from rtmms.dynamics.fin_lanes import (
-    BASE_SIZE,
-    CARRY_FIELDS,
-    DRIVE_SUMS,
-    LANES,
-    SUMS,
-    accelerate_block,
-    collect_sums,
-    collect_wrench,
-    condense_block,
-    drive_block,
-)
-from rtmms.dynamics.fin_normals import neighbour_normals
-from rtmms.dynamics.rigid_body import body_force, rotation_matrix
-from rtmms.dynamics.support import SUPPORT_SIZE
-from rtmms.jit import kernel
-from rtmms.model.finned import (
+from rtmms.coupling.layout import (
     MONOLITHIC,
     NOT_CONVERGED,
     OK,
@@ -38,10 +22,28 @@ from rtmms.model.finned import (
     W_WATER,
     W_WRENCH,
 )
+from rtmms.dynamics.fin_lanes import (
+    BASE_SIZE,
+    CARRY_FIELDS,
+    DRIVE_SUMS,
+    LANES,
+    SUMS,
+    accelerate_block,
+    collect_sums,
+    collect_wrench,
+    condense_block,
+    drive_block,
+)
+from rtmms.dynamics.fin_normals import neighbour_normals
+from rtmms.dynamics.rigid_body import body_force, rotation_matrix
+from rtmms.dynamics.support import SUPPORT_SIZE
+from rtmms.jit import kernel
 
 
 @kernel
-def stage(coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate_a, many, drift, normals, fins, work, acc):
+def stage(
+    coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate_a, many, drift, normals, fins, work, acc
+):
     """Accelerations of body and joints at the state in the scratch.
 
     coupling   SEQUENTIAL, ITERATED, MONOLITHIC

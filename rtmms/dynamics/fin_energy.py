@@ -76,15 +76,8 @@ def account_block(m, f, b, params, scratch, water, normal, work, base, velocity,
             om, od, on = wx + td, wy * c + wz * s, wz * c - wy * s
             vn = c * rz - s * ry
             ax, ay, az = rx + fx, ry + fy, rz + fz
-            kinetic = (
-                p[MASS * LANES + i] * (ax * ax + ay * ay + az * az)
-                + p[ADDED * LANES + i] * vn * vn
-            )
-            kinetic += (
-                p[J_X * LANES + i] * om * om
-                + p[J_D * LANES + i] * od * od
-                + p[J_N * LANES + i] * on * on
-            )
+            kinetic = p[MASS * LANES + i] * (ax * ax + ay * ay + az * az) + p[ADDED * LANES + i] * vn * vn
+            kinetic += p[J_X * LANES + i] * om * om + p[J_D * LANES + i] * od * od + p[J_N * LANES + i] * on * on
             # elastic energy 1/2 EI kappa^2 dl with kappa = 2 tan(q/2) / dl, (13)
             t = sq / (1.0 + cq)
             elastic = 0.5 * p[STIFFNESS * LANES + i] * t * t

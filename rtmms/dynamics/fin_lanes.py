@@ -57,7 +57,7 @@ integrators' own; the rest is what condensing leaves for accelerating."""
 L, F = LINK_FIELDS * LANES, FIELDS * LANES
 
 CARRY_FIELDS = 25
-"""Passed from link to link where m is not 3: seven of `link_outward`, nine of `link_inward`, nine sums over the links."""
+"""Passed from link to link where m is not 3: seven of `link_outward`, nine of `link_inward`, nine sums of links."""
 
 
 @kernel(inline=True)
@@ -140,7 +140,7 @@ def _keep(r, o, i, kept, solve):
 
 @kernel(inline=True)
 def _move(p, lo, r, ro, i, kept, solve, at):
-    """A link's joint from the acceleration (y, z, alpha) of the joint's centre and of the link before; the next link's."""
+    """A link's joint from the acceleration (y, z, alpha) of its centre and of the link before; the next link's."""
     ay, az, dom = at
     c, s, om = kept[0], kept[1], kept[2]
     qdd = (solve[4] - solve[0] * ay - solve[1] * az - solve[2] * dom) * solve[3]

@@ -1,7 +1,7 @@
 """One link of a chain, in scalars: its forces on the way out, its share of the recursion on the way in.
 
-The physics of rtmms.dynamics.fin_lanes, which says what the symbols and axes are; tuples keep the argument lists short and
-cost nothing once compiled.
+The physics of rtmms.dynamics.fin_lanes, which says what the symbols and axes are; tuples keep the argument lists short
+and cost nothing once compiled.
 """
 
 from __future__ import annotations

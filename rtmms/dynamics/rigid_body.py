@@ -107,8 +107,8 @@ def exponential_rate(xi, x, twist, v, out, o):
 def body_drag(body, work, v, u, out):
     """(34), corrected: drag wrench on the body, [force; moment] in the body frame about its mass centre.
 
-    In `work`: at v the twist (6,), at u (3,) m/s the velocity of the water at the mass centre in the body frame; written
-    from `out` on (6,).
+    In `work`: at v the twist (6,), at u (3,) m/s the velocity of the water at the mass centre in the body frame;
+    written from `out` on (6,).
     """
     vx, vy, vz = work[v] - work[u], work[v + 1] - work[u + 1], work[v + 2] - work[u + 2]
     wx, wy, wz = work[v + 3], work[v + 4], work[v + 5]
@@ -140,7 +140,8 @@ def body_drag(body, work, v, u, out):
 def body_force(body, work, r, v, u, out):
     """Everything on the body but its fins, less the velocity products: what M_b [V'; W'] must equal without fins.
 
-    In `work`: at r the rotation (3, 3) body to world, else as for `body_drag`; (35), (36): drag, buoyancy moment r_b x R^T F_buo, - W x m V, - W x J W.
+    In `work`: at r the rotation (3, 3) body to world, else as for `body_drag`. (35), (36): drag, buoyancy moment
+    r_b x R^T F_buo, - W x m V, - W x J W.
     """
     body_drag(body, work, v, u, out)
     vx, vy, vz = work[v], work[v + 1], work[v + 2]

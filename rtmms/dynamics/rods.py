@@ -1,6 +1,7 @@
 """How a held command becomes the motion of a rod: never a jump in acceleration, whatever arrives and whenever.
 
-servo   A position servo with a rate loop inside: wanted rate = clip(omega / (2 zeta) (reference - angle), +-rate limit),
+servo   A position servo with a rate loop inside:
+        wanted rate = clip(omega / (2 zeta) (reference - angle), +-rate limit),
         acceleration = clip(2 zeta omega (wanted rate - rate), +-acceleration limit). Between its limits this is
         angle'' = omega^2 (reference - angle) - 2 zeta omega angle'. The reference runs in a straight line from the
         last command to the present one over the step, so the acceleration is continuous although commands are held.

@@ -27,9 +27,10 @@ def support_motion(length, r_front, r_back, roll, alpha, rate, accel, out, start
     length, r_front, r_back   m; the support AB and the two rods
     roll      ROLL_MEAN: the support rolls with the mean of the rods; ROLL_ZERO: the paper's F_0 without roll
     alpha, rate, accel        (2,) rad, rad/s, rad/s2 of front and back rod
-    out       SUPPORT_SIZE numbers from out[start] on are written: ROTATION (3, 3) F_0 to F_l; POINT, POINT_RATE, POINT_ACCEL (3,) of A in F_l axes;
-              OMEGA, OMEGA_RATE (3,) rotation rate of F_0 relative to the body and its component derivative, in F_0;
-              JACOBIAN_FRONT, JACOBIAN_BACK (6,) twist of F_0 relative to the body, in F_0, for unit rate of each rod
+    out       SUPPORT_SIZE numbers from out[start] on are written: ROTATION (3, 3) F_0 to F_l; POINT, POINT_RATE,
+              POINT_ACCEL (3,) of A in F_l axes; OMEGA, OMEGA_RATE (3,) rotation rate of F_0 relative to the body and
+              its component derivative, in F_0; JACOBIAN_FRONT, JACOBIAN_BACK (6,) twist of F_0 relative to the body,
+              in F_0, for unit rate of each rod
     Returns True, or False where the geometry is singular (X = 0; out is then not to be used).
     """
     a1, a2 = alpha[0], alpha[1]

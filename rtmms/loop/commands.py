@@ -63,9 +63,7 @@ class CommandTrace:
         """The plant was reset: the trace begins again."""
         self.steps, self.altered = 0, []
 
-    def record(
-        self, step: int, command: Array, outcome: int, applied: Applied, outputs: Mapping[str, Array]
-    ) -> None:
+    def record(self, step: int, command: Array, outcome: int, applied: Applied, outputs: Mapping[str, Array]) -> None:
         """One finished step; beyond the memory made it is dropped (a run longer than it was declared)."""
         if step >= len(self.outcome):
             return

@@ -47,9 +47,7 @@ class Statistics:
         "max_consecutive", "misses", "overruns", "period_us", "reused", "skipped", "steps", "unclaimed",
     )  # fmt: skip
 
-    def __init__(
-        self, capacity: int = 8192, period_us: float | None = None, deadline_us: float | None = None
-    ) -> None:
+    def __init__(self, capacity: int = 8192, period_us: float | None = None, deadline_us: float | None = None) -> None:
         if capacity & (capacity - 1):
             raise ValueError(f"statistics: capacity must be a power of two, got {capacity}")
         self._ring = array("q", [0]) * (capacity * len(PARTS))

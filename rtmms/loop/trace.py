@@ -44,9 +44,7 @@ class Trace:
         self.stride = max(1, round(apart_s / dt))
         if steps is not None:
             self.stride = max(self.stride, math.ceil((steps + 1) / capacity))
-        self._values = {
-            name: np.full((capacity, *shape), 0.0) for name, shape in _columns(outputs, self.names).items()
-        }
+        self._values = {name: np.full((capacity, *shape), 0.0) for name, shape in _columns(outputs, self.names).items()}
         self._step = np.full(capacity, -1, dtype=np.int64)
         self._free: npt.NDArray[np.int64] = np.arange(capacity)
         self._next = 0

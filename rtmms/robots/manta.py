@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,16 +32,9 @@ from rtmms.coupling.account import (
     account,
 )
 from rtmms.coupling.drift import Field, linear_field, make_gather
+from rtmms.coupling.entry import address, enter_step
 from rtmms.coupling.interface import move_supports
-from rtmms.dynamics.fin_lanes import FIELDS, LANES
-from rtmms.dynamics.rods import ROD_SIZE
-from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
-from rtmms.errors import DivergedError, ModelError, UnknownNameError
-from rtmms.integrators.finned_entry import address, enter_step
-from rtmms.integrators.finned_implicit import HALF_TURN, RATE_LIMIT, step_implicit
-from rtmms.integrators.finned_rk4 import step_rk4
-from rtmms.jit import COMPILED, compile_progress
-from rtmms.model.finned import (
+from rtmms.coupling.layout import (
     BAD_COMMAND,
     FINS,
     NOT_CONVERGED,
@@ -56,6 +48,13 @@ from rtmms.model.finned import (
     WORK_SIZE,
     state_size,
 )
+from rtmms.coupling.step_implicit import HALF_TURN, RATE_LIMIT, step_implicit
+from rtmms.coupling.step_rk4 import step_rk4
+from rtmms.dynamics.fin_lanes import FIELDS, LANES
+from rtmms.dynamics.rods import ROD_SIZE
+from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
+from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.jit import COMPILED, compile_progress
 from rtmms.plant import Channel
 from rtmms.robots.manta_checks import check_coupling, check_step
 from rtmms.robots.manta_model import COUPLINGS, compile_manta
@@ -103,9 +102,9 @@ class Manta:
     """A plant as rtmms.Plant describes it. `seed` changes nothing: the manta has no chance in it.
 
     Outputs are functions of the state alone: accelerations, torques and thrusts are the true ones of body and fins
-    together, also when the run's coupling is sequential. `acceleration` and `angular_acceleration` are the rates of the
-    components of `velocity` and `angular_velocity`; `thrust` has one row a fin, [force; moment] on the body about its mass
-    centre; `rod_torque` is what the motors must give.
+    together, also when the run's coupling is sequential. `acceleration` and `angular_acceleration` are the rates of
+    the components of `velocity` and `angular_velocity`; `thrust` has one row a fin, [force; moment] on the body about
+    its mass centre; `rod_torque` is what the motors must give.
     """
 
     trace_outputs = TRACE_OUTPUTS
@@ -150,7 +149,8 @@ class Manta:
                 self._drift = _aligned(2, 2, self._blocks, p.links, 3 * LANES)
                 self._body_drift = np.zeros((2, 3))
             held = (self.model.finned, self.model.body, self._param, self._state, self._fins, self._work, self._command)
-            self._addresses = (*map(address, held), self._many, *map(address, (self._drift, self._body_drift, self._normals)))
+            optional = (self._drift, self._body_drift, self._normals)
+            self._addresses = (*map(address, held), self._many, *map(address, optional))
             self._reset_state()
             check_coupling(self.model, self._param, self._state, self._fins, self._work, self._many, self._normals)
             self._advance()  # compiled, or fetched from the cache, and warm
@@ -188,8 +188,8 @@ class Manta:
             drift, body_drift = self._drift[0], self._body_drift[0]
             self._gather(self.model.finned, self._param, self._state, self._joints, 0.0, drift, body_drift)
         account(
-            self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins, self._work,
-            self._many, drift, body_drift, self._normals, self._out,
+            self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
+            self._work, self._many, drift, body_drift, self._normals, self._out,
         )  # fmt: skip
         out = self._out.copy()
         seen = {name: out[start : start + size].reshape(shape) for name, shape, start, size in _SLICES}
@@ -225,12 +225,6 @@ class Manta:
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
         """Means over the last whole flapping periods within the second half of the run; see manta_summary."""
         return summarise(time, trace, self.weight)
-
-    def figure(self, path: Path, trace: Any, recent: Any, statistics: Any) -> None:
-        """Draw a run: path, speed, fin shape over a period, waves along span and chord, timing histograms."""
-        from rtmms.report.manta_figure import draw
-
-        draw(path, self, trace, recent, statistics)
 
     # --- within ------------------------------------------------------------------------------------------------------
 
@@ -335,7 +329,10 @@ _SLICES = tuple((name, shape, start, int(np.prod(shape))) for name, _, shape, _,
 
 
 def load(
-    dt: float | None = None, preset: str | None = None, coupling: str | None = None, current_field: Field | None = None,
+    dt: float | None = None,
+    preset: str | None = None,
+    coupling: str | None = None,
+    current_field: Field | None = None,
     **parameters: Any,
 ) -> Manta:
     """Build a manta.
@@ -360,6 +357,3 @@ def load(
     if not 0.0 < step < np.inf:
         raise ModelError(f"dt: must be > 0 s and finite, got {step:g}")
     return Manta(build(preset, parameters), step, chosen, current_field)
-
-
-

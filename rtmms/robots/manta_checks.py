@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.coupling.sequential import spectral_radius
-from rtmms.coupling.stage import stage
-from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
-from rtmms.errors import ModelError
-from rtmms.integrators.finned_rk4 import largest_step
-from rtmms.model.finned import (
+from rtmms.coupling.layout import (
     IMPLICIT,
     ITERATED,
     MONOLITHIC,
@@ -24,6 +19,11 @@ from rtmms.model.finned import (
     W_TWIST_FIN,
     W_WATER,
 )
+from rtmms.coupling.sequential import spectral_radius
+from rtmms.coupling.stage import stage
+from rtmms.coupling.step_rk4 import largest_step
+from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
+from rtmms.errors import ModelError
 from rtmms.robots.manta_model import Array, MantaModel
 
 
@@ -39,7 +39,14 @@ def check_step(model: MantaModel, dt: float) -> None:
 
 
 def fins_inertia(
-    model: MantaModel, param: Array, state: Array, fins: Array, work: Array, many: int | None, normals: Array | None, g: float
+    model: MantaModel,
+    param: Array,
+    state: Array,
+    fins: Array,
+    work: Array,
+    many: int | None,
+    normals: Array | None,
+    g: float,
 ) -> Array:
     """(6, 6) inertia of both fins as the body feels it through one step, about its mass centre, at the present state.
 
@@ -83,6 +90,6 @@ def check_coupling(
         radius = spectral_radius(body, fins_inertia(model, param, state, fins, work, many, normals, g))
         if radius >= 1.0:
             raise ModelError(
-                f"coupling sequential: would be unstable, the spectral radius of M_b^-1 M_A is {radius:.3g} and must be "
-                "below 1; use coupling iterated or monolithic, or turn added_mass off (or make the body heavier)"
+                f"coupling sequential: would be unstable, the spectral radius of M_b^-1 M_A is {radius:.3g} and must "
+                "be below 1; use coupling iterated or monolithic, or turn added_mass off (or make the body heavier)"
             )

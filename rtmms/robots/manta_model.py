@@ -7,6 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.coupling.layout import (
+    BODY_EULER,
+    BODY_MATCHED,
+    FINNED_DTYPE,
+    IMPLICIT,
+    ITERATED,
+    MONOLITHIC,
+    NORMAL_LINK,
+    NORMAL_NEIGHBOUR,
+    RK4,
+    SEQUENTIAL,
+)
 from rtmms.dynamics.fin_lanes import LANES, LINK_FIELDS, pack_links, padded
 from rtmms.dynamics.rigid_body import (
     BODY_DTYPE,
@@ -19,18 +31,6 @@ from rtmms.dynamics.rigid_body import (
 from rtmms.dynamics.rods import IDEAL, SERVO
 from rtmms.dynamics.support import ROLL_MEAN, ROLL_ZERO
 from rtmms.jit import COMPILED
-from rtmms.model.finned import (
-    BODY_EULER,
-    BODY_MATCHED,
-    FINNED_DTYPE,
-    IMPLICIT,
-    ITERATED,
-    MONOLITHIC,
-    NORMAL_LINK,
-    NORMAL_NEIGHBOUR,
-    RK4,
-    SEQUENTIAL,
-)
 from rtmms.robots.manta_parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]

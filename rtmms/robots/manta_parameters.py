@@ -23,7 +23,7 @@ def _choice(*words: str, source: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class MantaParameters:
-    """Everything that makes a manta; SI units, body x forward, y left, z up. Each field's metadata has unit and source."""
+    """Everything that makes a manta; SI units, body x forward, y left, z up. Metadata: unit and source of each."""
 
     chains: int = _f(30, "", "table 1, n", low=1, high=CHAINS_MAX)
     links: int = _f(3, "", "table 1, m", low=1, high=LINKS_MAX)

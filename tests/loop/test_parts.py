@@ -37,9 +37,7 @@ def test_the_names_on_the_command_line_are_the_policies_there_are() -> None:
     assert set(names.MODES) == {Realtime.mode, Lockstep.mode, Free.mode}
 
 
-@pytest.mark.parametrize(
-    ("plant_us", "expected_us"), [(20, 900), (100, 850), (300, 650), (450, 500), (2000, 500)]
-)
+@pytest.mark.parametrize(("plant_us", "expected_us"), [(20, 900), (100, 850), (300, 650), (450, 500), (2000, 500)])
 def test_the_deadline_leaves_the_plant_its_time_within_limits(plant_us: float, expected_us: float) -> None:
     assert deadline_s(1e-3, plant_us * 1e-6) * 1e6 == pytest.approx(expected_us)
 

@@ -49,7 +49,7 @@ def test_acceleration_is_continuous_at_the_steps(kind):
     ends = drive(kind, commands)
     # start of step k from its middle by the step's own cubic (ideal) or a tiny step (servo)
     rods = np.zeros(ROD_SIZE + 3)
-    for k, u in enumerate(commands):
+    for u in commands:
         before = rods[:3].copy()
         if kind == IDEAL:
             advance_rods(kind, PARAMETERS, DT, np.array([u]), rods, 0, ROD_SIZE, True)

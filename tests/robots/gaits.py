@@ -8,15 +8,18 @@ from collections.abc import Callable
 import numpy as np
 
 from rtmms.coupling.interface import move_supports
+from rtmms.coupling.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.dynamics.rods import ROD_SIZE
-from rtmms.model.finned import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.robots.manta import Array, Manta
 
 FRONT, BACK = 0.215, 0.185
 
 
 def gait(
-    amplitude: float = 40.0, frequency: float = 0.6, phase: float = 40.0, ramp: float = 1.0,
+    amplitude: float = 40.0,
+    frequency: float = 0.6,
+    phase: float = 40.0,
+    ramp: float = 1.0,
     right: tuple[float, float] | None = None,
 ) -> Callable[[float], Array]:
     """(4,) rad of time in s; degrees in; `right` (amplitude, phase) where it differs from the left."""
@@ -36,7 +39,9 @@ def gait(
     return command
 
 
-def run(plant: Manta, command: Callable[[float], Array], seconds: float, every: int = 4) -> tuple[Array, dict[str, Array]]:
+def run(
+    plant: Manta, command: Callable[[float], Array], seconds: float, every: int = 4
+) -> tuple[Array, dict[str, Array]]:
     """Time and trace, for Manta.summarise."""
     time, rows = [], []
     for k in range(round(seconds / plant.dt)):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rtmms.coupling.interface import move_supports
+from rtmms.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.dynamics.fin_lanes import AN, LANES, QDD
 from rtmms.dynamics.rigid_body import move_pose
 from rtmms.dynamics.rods import ROD_SIZE
-from rtmms.model.finned import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.robots.manta import load
 
 from .gaits import gait, randomise, run
@@ -33,7 +33,7 @@ def moved(plant, state, h, seen, qdd):
     rate = np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
     move_pose(state, POSITION, twist + 0.5 * h * rate, 0, h, s, POSITION)
     s[TWIST : TWIST + 6] = twist + h * rate
-    rods, was = s[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE), state[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
+    rods, was = (a[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE) for a in (s, state))
     rods[:, 0] = was[:, 0] + h * was[:, 1] + 0.5 * h * h * was[:, 2]
     rods[:, 1] = was[:, 1] + h * was[:, 2]
     assert move_supports(plant.model.finned[0], s, RODS, ROD_SIZE, s, SUPPORTS)
@@ -104,9 +104,7 @@ def throughput(plant, command, seconds):
 @pytest.mark.parametrize("body", ["free", "fixed"])
 def test_power_balance_along_a_run_falls_with_the_step(body):
     """1e-6 at 0.1 ms, monolithic; 1.75 is what is left of order 2 when the joints' damping is this stiff."""
-    coarse, fine = (
-        throughput(load(dt=dt, coupling="monolithic", body=body), gait(), 3.0) for dt in (2e-4, 1e-4)
-    )
+    coarse, fine = (throughput(load(dt=dt, coupling="monolithic", body=body), gait(), 3.0) for dt in (2e-4, 1e-4))
     assert fine < 1e-6
     assert np.log2(coarse / fine) > 1.6
 

@@ -7,8 +7,8 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.coupling.layout import FINS, QUATERNION, RODS, TWIST
 from rtmms.model import Body, Joint, Mechanism, Placement, State, at
-from rtmms.model.finned import FINS, QUATERNION, RODS, TWIST
 from rtmms.robots import manta
 from rtmms.spatial import ad, adjoint
 

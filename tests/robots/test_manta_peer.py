@@ -12,9 +12,9 @@ import rtmms
 from benchmarks.plain_manta import PlainManta
 from benchmarks.plain_step import PlainRun
 from rtmms.coupling.interface import move_supports
+from rtmms.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.dynamics.fin_lanes import FIELDS, LANES, QDD
 from rtmms.dynamics.rods import ROD_SIZE
-from rtmms.model.finned import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.robots.manta import Manta
 
 Array = npt.NDArray[np.float64]

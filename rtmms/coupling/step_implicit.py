@@ -16,13 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from rtmms.coupling.interface import move_supports
-from rtmms.coupling.stage import stage
-from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
-from rtmms.dynamics.rigid_body import move_pose
-from rtmms.dynamics.rods import ROD_SIZE, advance_rods
-from rtmms.dynamics.support import SUPPORT_SIZE
-from rtmms.jit import kernel
-from rtmms.model.finned import (
+from rtmms.coupling.layout import (
     ACCELERATION,
     BAD_COMMAND,
     BODY_EULER,
@@ -47,6 +41,12 @@ from rtmms.model.finned import (
     W_TWIST_FIN,
     W_WATER,
 )
+from rtmms.coupling.stage import stage
+from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
+from rtmms.dynamics.rigid_body import move_pose
+from rtmms.dynamics.rods import ROD_SIZE, advance_rods
+from rtmms.dynamics.support import SUPPORT_SIZE
+from rtmms.jit import kernel
 
 HALF_TURN = 3.14159
 RATE_LIMIT = 1e6
@@ -98,7 +98,8 @@ def step_implicit(finned_, body_, param, state, joints, links, fins, work, comma
         for i in range(LANES):
             links[n, Q * LANES + i], links[n, QD * LANES + i] = joints[n, i], joints[n, LANES + i]
     status, passes1, residual1 = stage(
-        coupling, finned, body, param, state, np.int64(SUPPORTS), lagged, g, 0.0, 1.0, 0.0, many, None if drift is None else drift[0], normals, fins, work, acc1,
+        coupling, finned, body, param, state, np.int64(SUPPORTS), lagged, g, 0.0, 1.0, 0.0, many,
+        None if drift is None else drift[0], normals, fins, work, acc1,
     )  # fmt: skip
     if status != OK:
         return status

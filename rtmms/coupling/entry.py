@@ -12,12 +12,12 @@ import numpy as np
 from numba import carray, from_dtype, types
 from numba.extending import intrinsic
 
+from rtmms.coupling.layout import FINNED_DTYPE, FINS, WORK_SIZE
+from rtmms.coupling.step_implicit import step_implicit
+from rtmms.coupling.step_rk4 import step_rk4
 from rtmms.dynamics.fin_lanes import FIELDS, LANES, LINK_FIELDS
 from rtmms.dynamics.rigid_body import BODY_DTYPE
-from rtmms.integrators.finned_implicit import step_implicit
-from rtmms.integrators.finned_rk4 import step_rk4
 from rtmms.jit import kernel
-from rtmms.model.finned import FINNED_DTYPE, FINS, WORK_SIZE
 
 FINNED_RECORD, BODY_RECORD = from_dtype(FINNED_DTYPE), from_dtype(BODY_DTYPE)
 

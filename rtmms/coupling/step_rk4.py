@@ -9,14 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rtmms.coupling.interface import move_supports
-from rtmms.coupling.stage import stage
-from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
-from rtmms.dynamics.rigid_body import exponential_rate, move_pose
-from rtmms.dynamics.rods import ROD_SIZE, advance_rods
-from rtmms.dynamics.support import SUPPORT_SIZE
-from rtmms.integrators.finned_implicit import HALF_TURN, RATE_LIMIT, TWIST_LIMIT
-from rtmms.jit import kernel
-from rtmms.model.finned import (
+from rtmms.coupling.layout import (
     ACCELERATION,
     BAD_COMMAND,
     ITERATIONS,
@@ -41,6 +34,13 @@ from rtmms.model.finned import (
     W_TWIST_FIN,
     W_WATER,
 )
+from rtmms.coupling.stage import stage
+from rtmms.coupling.step_implicit import HALF_TURN, RATE_LIMIT, TWIST_LIMIT
+from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
+from rtmms.dynamics.rigid_body import exponential_rate, move_pose
+from rtmms.dynamics.rods import ROD_SIZE, advance_rods
+from rtmms.dynamics.support import SUPPORT_SIZE
+from rtmms.jit import kernel
 
 REAL_LIMIT = 2.785
 """RK4 damps y' = -k y for k dt below this."""
@@ -48,7 +48,7 @@ REAL_LIMIT = 2.785
 
 @kernel(fused=False)
 def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, many, drift, body_drift, normals):
-    """One step of dt; arguments and result as for `finned_implicit.step_implicit`."""
+    """One step of dt; arguments and result as for `step_implicit.step_implicit`."""
     finned, body = finned_[0], body_[0]
     rows, coupling = 2 * finned.blocks * finned.links, finned.coupling
     dt = finned.dt
