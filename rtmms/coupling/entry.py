@@ -12,6 +12,7 @@ import numpy as np
 from numba import carray, from_dtype, types
 from numba.extending import intrinsic
 
+from rtmms.coupling.account import O_JOINTS, account
 from rtmms.coupling.layout import FINNED_DTYPE, FINS, WORK_SIZE
 from rtmms.coupling.step_implicit import step_implicit
 from rtmms.coupling.step_rk4 import step_rk4
@@ -78,6 +79,37 @@ def enter_step(
     return step_rk4(
         finned_, body_, params, states, joints, links, chains, works, commands, many, flow, body_flow, across
     )
+
+
+@kernel
+def enter_account(
+    finned: int,
+    body: int,
+    param: int,
+    state: int,
+    fins: int,
+    work: int,
+    many: int | None,
+    drift: int | None,
+    body_drift: int | None,
+    normals: int | None,
+    out: int,
+) -> int:
+    """All outputs of a state, by addresses; returns the status of their stage."""
+    finned_, body_ = carray(_finned(finned), (1,)), carray(_body(body), (1,))
+    m, n, blocks = finned_[0].links, finned_[0].chains, finned_[0].blocks
+    rows = 2 * blocks * m
+    params = carray(_numbers(param), (blocks, (m * LINK_FIELDS + 1) * LANES))
+    states = carray(_numbers(state), (FINS + rows * 2 * LANES,))
+    joints = carray(_numbers(state + 8 * FINS), (rows, 2 * LANES))
+    links = carray(_numbers(fins), (rows, FIELDS * LANES))
+    chains = carray(_numbers(fins), (2, blocks, m * FIELDS * LANES))
+    works = carray(_numbers(work), (WORK_SIZE,))
+    outs = carray(_numbers(out), (O_JOINTS + 4 * m * n,))
+    flow = None if drift is None else carray(_numbers(drift), (2, blocks, m, 3 * LANES))
+    body_flow = None if body_drift is None else carray(_numbers(body_drift), (3,))
+    across = None if normals is None else carray(_numbers(normals), (2, blocks, m, 3 * LANES))
+    return account(finned_, body_, params, states, joints, links, chains, works, many, flow, body_flow, across, outs)
 
 
 def address(array: np.ndarray | None) -> int | None:
