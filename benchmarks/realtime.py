@@ -1,8 +1,8 @@
-"""`rtmms bench realtime`: the manta at 1 kHz with its gait over tcp, beside what cyclictest alone saw in the same minutes.
+"""`rtmms bench realtime`: the manta at 1 kHz with its gait over tcp, beside cyclictest alone in the same minutes.
 
-Blocks of cyclictest (rt-tests; same period, same priority) alternate with blocks of the run, then one long run, because
-a shared machine stalls whoever is running: what cyclictest could not have kept, the loop could not either. Progress goes
-to standard error; the report, or one JSON object, to standard output.
+Blocks of cyclictest (rt-tests; same period, same priority) alternate with blocks of the run, then one long run,
+because a shared machine stalls whoever is running: what cyclictest could not have kept, the loop could not either.
+Progress goes to standard error; the report, or one JSON object, to standard output.
 """
 
 from __future__ import annotations
@@ -125,8 +125,9 @@ def tell(result: dict[str, Any]) -> None:
     if "failed" in long:
         print(f"the long run failed: {long['failed']}")
     else:
-        print(f"{long['simulated_s']:g} s at 1 kHz: ended {long['ended']}, {long['steps']} steps, {long['misses']} missed "
-              f"(at most {long['max_consecutive_misses']} in a row), {long['overruns']} overruns, "
+        print(f"{long['simulated_s']:g} s at 1 kHz: ended {long['ended']}, {long['steps']} steps, "
+              f"{long['misses']} missed (at most {long['max_consecutive_misses']} in a row), "
+              f"{long['overruns']} overruns, "
               f"{long['skipped']} periods skipped; deadline {long['deadline_us']:.0f} us")  # fmt: skip
 
 
