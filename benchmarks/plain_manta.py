@@ -26,6 +26,7 @@ from benchmarks.plain_support import (
     support_base,
     support_motion,
 )
+from rtmms.errors import ModelError
 from rtmms.robots.manta_parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
@@ -234,6 +235,15 @@ def body_forces(p: MantaParameters, quaternion: Array, eta: Array) -> Array:
     return np.concatenate([drag - mass * np.cross(w, v), drag_moment + righting - np.cross(w, momentum)])
 
 
+READINGS = {
+    "fin_normal": "link",
+    "body_drag": "norm",
+    "body_moment": "componentwise",
+    "current_gradient_1_s": (0.0,) * 9,
+}
+"""What is implemented here; the support's roll, added mass and a fixed body come as the parameters say."""
+
+
 def body_mass(p: MantaParameters) -> Array:
     return np.diag([p.body_mass_kg] * 3 + list(p.body_inertia_kg_m2))
 
@@ -285,6 +295,9 @@ class PlainManta:
     """The manta's equations for given parameters: default readings, uniform current, body free or fixed."""
 
     def __init__(self, parameters: MantaParameters) -> None:
+        for name, only in READINGS.items():
+            if getattr(parameters, name) != only:
+                raise ModelError(f"plain manta: {name} must be {only!r}, got {getattr(parameters, name)!r}")
         self.parameters = parameters
         self.stations, self.chains = build_links(parameters)
         self.mass = body_mass(parameters)

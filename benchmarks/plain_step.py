@@ -13,9 +13,11 @@ import numpy as np
 
 from benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics
 from benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
+from rtmms.errors import ModelError
 from rtmms.robots.manta_parameters import MantaParameters
 
 GAMMA = 1.0 - math.sqrt(0.5)
+METHOD = {"actuation": "servo", "integrator": "implicit", "body_method": "matched"}
 
 
 def servo_acceleration(p: MantaParameters, angle: float, rate: float, reference: float) -> float:
@@ -103,6 +105,9 @@ class PlainRun:
     """A plain manta in motion: default servos, integrator and sequential coupling."""
 
     def __init__(self, parameters: MantaParameters, dt: float) -> None:
+        for name, only in METHOD.items():
+            if getattr(parameters, name) != only:
+                raise ModelError(f"plain step: {name} must be {only!r}, got {getattr(parameters, name)!r}")
         self.plain, self.dt = PlainManta(parameters), dt
         joints = (2, parameters.links, parameters.chains)
         self.position, self.quaternion = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])

@@ -16,6 +16,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Floats = tuple[float, ...]
+"""Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
+
 LAYERS = ("model", "dynamics", "fluids", "integrators", "coupling", "robots")
 """Folders with kernels, or with constants that kernels are compiled with."""
 
@@ -41,15 +48,22 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
+def cache_folder() -> Path:
+    """Where compiled kernels of these sources are kept; NUMBA_CACHE_DIR, if it is set, is the user's choice."""
+    from platformdirs import user_cache_dir
+
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / "kernels" / _fingerprint()
+
+
 def _use_cache() -> None:
-    """Point numba at the folder for these sources, unless the user has chosen one (NUMBA_CACHE_DIR)."""
+    """Point numba at the folder for these sources, and sweep away those of sources that are gone."""
     if os.environ.get("NUMBA_CACHE_DIR"):
         return
     from numba.core import config
-    from platformdirs import user_cache_dir
 
-    home = Path(user_cache_dir("rtmms")) / "kernels"
-    folder = home / _fingerprint()
+    folder = cache_folder()
+    home = folder.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
@@ -94,9 +108,15 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, 
 
 @contextmanager
 def compile_progress(what: str) -> Iterator[None]:
-    """Say on standard error what is being compiled inside the block, and nothing when all comes from the cache."""
+    """Say on standard error what is being compiled inside the block, and nothing when all comes from the cache.
+
+    RTMMS_QUIET in the environment keeps it silent.
+    """
     from numba.core import event
 
+    if os.environ.get("RTMMS_QUIET"):
+        yield
+        return
     tty = sys.stderr.isatty()
 
     class Listener(event.Listener):  # type: ignore[misc]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from rtmms.errors import UnknownNameError
+from rtmms.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,12 +81,38 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
 
     robot       a name from `rtmms list robots`
     dt          step in s; None for the robot's own
-    preset      a named set of parameters of that robot; keywords given beside it win
+    preset      a named set of parameters of that robot, or a FILE.toml of parameters, which may name a preset to start
+                from (key `preset`); keywords given beside it win
     parameters  any parameter of the robot, see its page in docs/
     Raises UnknownNameError or ModelError, each naming the place, what was got and what is expected.
     """
     known = robots()
     if robot not in known:
         raise UnknownNameError("robot", robot, known)
-    plant: Plant = known[robot].load()(dt=dt, preset=preset, **parameters)
+    build = known[robot].load()
+    if preset is None or not preset.endswith(".toml"):
+        plant: Plant = build(dt=dt, preset=preset, **parameters)
+        return plant
+    written = _read_preset(preset)
+    keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]
+    given = {**written, **parameters, **({} if dt is None else {"dt": dt})}
+    try:
+        plant = build(**{"dt": None, "preset": None, **given})
+    except ModelError as error:
+        if any(key in str(error) for key in keys):
+            raise ModelError(f"{preset}: {error}") from None
+        raise
     return plant
+
+
+def _read_preset(path: str) -> dict[str, Any]:
+    """Parameters from a TOML file; ModelError naming the file, and the line where it does not parse."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: not TOML: {error}") from None

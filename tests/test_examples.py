@@ -127,5 +127,11 @@ def test_links_of_the_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
 
 
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    missing = [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in index]
+    assert missing == ["README.md"]
+
+
 def test_ci_is_a_program() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)

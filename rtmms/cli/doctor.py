@@ -99,11 +99,11 @@ def _ports() -> list[Finding]:
 
 def _cache() -> Finding:
     """Where compiled steps are kept; without it every start compiles."""
-    import rtmms
+    from rtmms.jit import cache_folder
 
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    place = Path(given) if given else Path(rtmms.__file__).parent
+    place = cache_folder()
     try:
+        place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=place):
             return Finding("compiler cache", "good", f"{place} can be written")
     except OSError as error:

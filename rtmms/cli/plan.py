@@ -91,7 +91,7 @@ simulation = options(
                  help="What the schedule does when a step took longer than its period."),
     click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step."),
     click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."),
-    click.option("--preset", metavar="NAME", help="A named set of parameters of the robot."),
+    click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file."),
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
     click.option("--priority", default="auto", metavar="auto|off|N",
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),

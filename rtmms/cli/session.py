@@ -146,6 +146,8 @@ class Session:
         import rtmms
 
         plan = self.plan
+        if plan.quiet:
+            os.environ["RTMMS_QUIET"] = "1"
         try:
             plant = rtmms.load(plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters())
         except TypeError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rtmms.coupling.layout import (
@@ -25,27 +27,71 @@ from rtmms.coupling.layout import (
 )
 from rtmms.coupling.stage import stage
 from rtmms.dynamics.fin_energy import CARRY, DAMPING_POWER, DRAG_POWER, ELASTIC, ENERGY_FIELDS, KINETIC, account_block
-from rtmms.dynamics.fin_lanes import BASE_SIZE, LANES, QD, U_X, U_Y, U_Z, Q
+from rtmms.dynamics.fin_layout import BASE_SIZE, LANES, LENGTH, QD, U_X, U_Y, U_Z, L, Q
 from rtmms.dynamics.rigid_body import body_drag
 from rtmms.dynamics.rods import ROD_SIZE
-from rtmms.dynamics.support import JACOBIAN_BACK, JACOBIAN_FRONT, ROTATION, SUPPORT_SIZE
-from rtmms.jit import kernel
+from rtmms.dynamics.support import JACOBIAN_BACK, JACOBIAN_FRONT, POINT, ROTATION, SUPPORT_SIZE
+from rtmms.jit import Array, kernel
 
 (O_POSITION, O_QUATERNION, O_VELOCITY, O_ANGULAR_VELOCITY, O_ACCELERATION, O_ANGULAR_ACCELERATION) = (
     0, 3, 7, 10, 13, 16,
 )  # fmt: skip
 O_ROD_ANGLE, O_ROD_RATE, O_ROD_TORQUE, O_THRUST = 19, 23, 27, 31
 O_ROD_POWER, O_DRAG_POWER, O_DAMPING_POWER, O_KINETIC, O_ELASTIC, O_BUOYANCY = 43, 44, 45, 46, 47, 48
-O_ITERATIONS, O_RESIDUAL = 49, 50
-OUTPUT_SIZE = 51
+O_ITERATIONS, O_RESIDUAL, O_TIP, O_JOINTS = 49, 50, 51, 57
+
+
+def output_size(links: int, chains: int) -> int:
+    """Up to O_JOINTS as named; then joint angles and joint rates, (2, links, chains) each."""
+    return O_JOINTS + 4 * links * chains
 
 
 @kernel
-def account(finned_, body_, param, state, joints, links, fins, work, many, drift, body_drift, normals, out):
-    """Write all outputs but the joints' at the present state, a function of the state alone.
+def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -> None:
+    """Joint angles and rates, chain by chain, and the free end of each fin's rearmost chain in the body frame."""
+    blocks, m, n = finned.blocks, finned.links, finned.chains
+    rate = O_JOINTS + 2 * m * n
+    for f in range(2):
+        for j in range(m):
+            for chain in range(n):
+                row = (f * blocks + chain // LANES) * m + j
+                k = (f * m + j) * n + chain
+                out[O_JOINTS + k] = joints[row, chain % LANES]
+                out[rate + k] = joints[row, LANES + chain % LANES]
+        y, z, angle = 0.0, 0.0, 0.0
+        for j in range(m):
+            angle += out[O_JOINTS + (f * m + j) * n]
+            length = param[0, j * L + LENGTH * LANES]
+            y += length * np.cos(angle)
+            z += length * np.sin(angle)
+        x = param[0, m * L]
+        s = SUPPORTS + f * SUPPORT_SIZE
+        for k in range(3):
+            r = s + ROTATION + 3 * k
+            at = finned.root[k] + state[s + POINT + k] + state[r] * x + state[r + 1] * y + state[r + 2] * z
+            out[O_TIP + 3 * f + k] = -at if f == 1 and k == 1 else at
+
+
+@kernel
+def account(
+    finned_: Any,
+    body_: Any,
+    param: Array,
+    state: Array,
+    joints: Array,
+    links: Array,
+    fins: Array,
+    work: Array,
+    many: int | None,
+    drift: Array | None,
+    body_drift: Array | None,
+    normals: Array | None,
+    out: Array,
+) -> int:
+    """Write all outputs at the present state, a function of the state alone.
 
     Accelerations and wrenches are the true ones of body and fins together (g = 0, monolithic), whatever the coupling
-    of the run. Arguments as for the steps; drift (2, blocks, links 3 LANES) or None; out (OUTPUT_SIZE,).
+    of the run. Arguments as for the steps; drift (2, blocks, links, 3 LANES) or None; out (output_size,).
     Returns the status of the stage.
     """
     finned, body = finned_[0], body_[0]
@@ -133,4 +179,5 @@ def account(finned_, body_, param, state, joints, links, fins, work, many, drift
     out[O_BUOYANCY] = -body.weight * (rotation[6] * c[0] + rotation[7] * c[1] + rotation[8] * c[2])
     out[O_ITERATIONS] = state[ITERATIONS]
     out[O_RESIDUAL] = state[RESIDUAL]
+    _shape(finned, param, state, joints, out)
     return status

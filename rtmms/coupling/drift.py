@@ -14,7 +14,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from rtmms.coupling.layout import POSITION, SUPPORTS, TIME, TWIST
-from rtmms.dynamics.fin_lanes import LANES, LENGTH, L
+from rtmms.dynamics.fin_layout import LANES, LENGTH, L
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
 from rtmms.dynamics.support import OMEGA, POINT, POINT_RATE, ROTATION, SUPPORT_SIZE
 from rtmms.errors import ModelError
@@ -49,7 +49,7 @@ def make_gather(field: Field) -> Gather:
     if not isinstance(sample, tuple) or len(sample) != 3:
         raise ModelError(f"current_field: must return three velocities in m/s, got {sample!r}")
 
-    @njit(error_model="numpy")  # type: ignore[misc]
+    @njit(error_model="numpy")
     def gather(
         finned_: Any, params: Any, state: Any, joints: Any, ahead: float, drift: Any, body: Any
     ) -> None:  # pragma: no cover (compiled)

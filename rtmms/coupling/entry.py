@@ -12,10 +12,11 @@ import numpy as np
 from numba import carray, from_dtype, types
 from numba.extending import intrinsic
 
+from rtmms.coupling.account import O_JOINTS, account
 from rtmms.coupling.layout import FINNED_DTYPE, FINS, WORK_SIZE
 from rtmms.coupling.step_implicit import step_implicit
 from rtmms.coupling.step_rk4 import step_rk4
-from rtmms.dynamics.fin_lanes import FIELDS, LANES, LINK_FIELDS
+from rtmms.dynamics.fin_layout import FIELDS, LANES, LINK_FIELDS
 from rtmms.dynamics.rigid_body import BODY_DTYPE
 from rtmms.jit import kernel
 
@@ -25,7 +26,7 @@ FINNED_RECORD, BODY_RECORD = from_dtype(FINNED_DTYPE), from_dtype(BODY_DTYPE)
 def _pointer_to(dtype: Any) -> Any:
     """An intrinsic that takes an address (int64) for a pointer to dtype."""
 
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def cast(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.inttoptr(args[0], context.get_value_type(types.CPointer(dtype)))
@@ -39,7 +40,20 @@ _numbers, _finned, _body = _pointer_to(types.float64), _pointer_to(FINNED_RECORD
 
 
 @kernel(fused=False)
-def enter_step(rk4, finned, body, param, state, fins, work, command, many, drift, body_drift, normals):
+def enter_step(
+    rk4: int | None,
+    finned: int,
+    body: int,
+    param: int,
+    state: int,
+    fins: int,
+    work: int,
+    command: int,
+    many: int | None,
+    drift: int | None,
+    body_drift: int | None,
+    normals: int | None,
+) -> int:
     """One step; every argument but `rk4` and `many` is an address or None. Sizes follow from the record of the model.
 
     rk4 is None for the implicit step, 0 for RK4: only the one that is asked for gets compiled.
@@ -65,6 +79,37 @@ def enter_step(rk4, finned, body, param, state, fins, work, command, many, drift
     return step_rk4(
         finned_, body_, params, states, joints, links, chains, works, commands, many, flow, body_flow, across
     )
+
+
+@kernel
+def enter_account(
+    finned: int,
+    body: int,
+    param: int,
+    state: int,
+    fins: int,
+    work: int,
+    many: int | None,
+    drift: int | None,
+    body_drift: int | None,
+    normals: int | None,
+    out: int,
+) -> int:
+    """All outputs of a state, by addresses; returns the status of their stage."""
+    finned_, body_ = carray(_finned(finned), (1,)), carray(_body(body), (1,))
+    m, n, blocks = finned_[0].links, finned_[0].chains, finned_[0].blocks
+    rows = 2 * blocks * m
+    params = carray(_numbers(param), (blocks, (m * LINK_FIELDS + 1) * LANES))
+    states = carray(_numbers(state), (FINS + rows * 2 * LANES,))
+    joints = carray(_numbers(state + 8 * FINS), (rows, 2 * LANES))
+    links = carray(_numbers(fins), (rows, FIELDS * LANES))
+    chains = carray(_numbers(fins), (2, blocks, m * FIELDS * LANES))
+    works = carray(_numbers(work), (WORK_SIZE,))
+    outs = carray(_numbers(out), (O_JOINTS + 4 * m * n,))
+    flow = None if drift is None else carray(_numbers(drift), (2, blocks, m, 3 * LANES))
+    body_flow = None if body_drift is None else carray(_numbers(body_drift), (3,))
+    across = None if normals is None else carray(_numbers(normals), (2, blocks, m, 3 * LANES))
+    return account(finned_, body_, params, states, joints, links, chains, works, many, flow, body_flow, across, outs)
 
 
 def address(array: np.ndarray | None) -> int | None:

@@ -12,6 +12,8 @@ mass centre, the fin asks of the body X^T (I (X a + a_bias) + p).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rtmms.coupling.layout import (
@@ -25,7 +27,7 @@ from rtmms.coupling.layout import (
     W_TWIST_FIN,
     W_WRENCH,
 )
-from rtmms.dynamics.fin_lanes import A0_X, A0_Y, A0_Z, BASE_SIZE, DW_X, DW_Y, DW_Z, U_X, U_Y, U_Z, W_X, W_Y, W_Z
+from rtmms.dynamics.fin_layout import A0_X, A0_Y, A0_Z, BASE_SIZE, DW_X, DW_Y, DW_Z, U_X, U_Y, U_Z, W_X, W_Y, W_Z
 from rtmms.dynamics.support import (
     OMEGA,
     OMEGA_RATE,
@@ -36,16 +38,16 @@ from rtmms.dynamics.support import (
     SUPPORT_SIZE,
     support_motion,
 )
-from rtmms.jit import kernel
+from rtmms.jit import Array, Floats, kernel
 
 
 @kernel(inline=True)
-def _cross(ax, ay, az, bx, by, bz):
+def _cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Floats:
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @kernel(inline=True)
-def _to_support(sup, s, x, y, z):
+def _to_support(sup: Array, s: int, x: float, y: float, z: float) -> Floats:
     """R^T v with R the support's rotation in the array of `support_motion`."""
     return (
         sup[s + ROTATION] * x + sup[s + ROTATION + 3] * y + sup[s + ROTATION + 6] * z,
@@ -55,7 +57,7 @@ def _to_support(sup, s, x, y, z):
 
 
 @kernel(inline=True)
-def _to_body(sup, s, x, y, z):
+def _to_body(sup: Array, s: int, x: float, y: float, z: float) -> Floats:
     return (
         sup[s + ROTATION] * x + sup[s + ROTATION + 1] * y + sup[s + ROTATION + 2] * z,
         sup[s + ROTATION + 3] * x + sup[s + ROTATION + 4] * y + sup[s + ROTATION + 5] * z,
@@ -64,7 +66,7 @@ def _to_body(sup, s, x, y, z):
 
 
 @kernel
-def move_supports(finned, arrays, rods, stride, out, start):
+def move_supports(finned: Any, arrays: Array, rods: int, stride: int, out: Array, start: int) -> bool:
     """Support motion of both fins, to out[start] on, from the rods' motion (4, stride) at arrays[rods] on: angle,
     rate and acceleration come first in each row.
 
@@ -81,7 +83,7 @@ def move_supports(finned, arrays, rods, stride, out, start):
 
 
 @kernel
-def base_velocity(f, finned, sup, s, work, ux, uy, uz):
+def base_velocity(f: int, finned: Any, sup: Array, s: int, work: Array, ux: float, uy: float, uz: float) -> None:
     """What the chains need of the support's velocity, and the accelerations it has when the body's are zero.
 
     f           0 left, 1 right fin
@@ -119,7 +121,7 @@ def base_velocity(f, finned, sup, s, work, ux, uy, uz):
 
 
 @kernel
-def base_acceleration(f, finned, sup, s, work, accel):
+def base_acceleration(f: int, finned: Any, sup: Array, s: int, work: Array, accel: Array) -> None:
     """Fill A0 and DW of the fin's base for the body's [V'; W'] = accel (6,)."""
     side = 1.0 - 2.0 * f
     root = finned.root
@@ -143,7 +145,7 @@ def base_acceleration(f, finned, sup, s, work, accel):
 
 
 @kernel
-def fin_on_support(f, work):
+def fin_on_support(f: int, work: Array) -> None:
     """W_ON_SUPPORT (6,) = I [A0; W0'] + p: support on fin, about the support's origin, support axes."""
     base, inertia, on = W_BASE + f * BASE_SIZE, W_INERTIA + 36 * f, W_ON_SUPPORT + 6 * f
     ax, ay, az = work[base + A0_X], work[base + A0_Y], work[base + A0_Z]
@@ -155,7 +157,7 @@ def fin_on_support(f, work):
 
 
 @kernel
-def fin_on_body(f, finned, sup, s, work):
+def fin_on_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     """W_ON_BODY (6,): fin on body, about the body's mass centre, from W_ON_SUPPORT; (33), corrected in sign."""
     side = 1.0 - 2.0 * f
     root = finned.root
@@ -169,7 +171,7 @@ def fin_on_body(f, finned, sup, s, work):
 
 
 @kernel(inline=True)
-def _rotated(sup, s, work, n, r, c):
+def _rotated(sup: Array, s: int, work: Array, n: int, r: int, c: int) -> float:
     """Element (r, c) of R N R^T with N the 3 x 3 block that starts at work[n], in rows of 6."""
     x, y, z = sup[s + ROTATION + 3 * c], sup[s + ROTATION + 3 * c + 1], sup[s + ROTATION + 3 * c + 2]
     t = sup[s + ROTATION + 3 * r] * (work[n] * x + work[n + 1] * y + work[n + 2] * z)
@@ -178,7 +180,7 @@ def _rotated(sup, s, work, n, r, c):
 
 
 @kernel
-def add_to_body(f, finned, sup, s, work):
+def add_to_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     """W_MATRIX += X^T I X, W_FORCE -= X^T (I a_bias + p): the fin's inertia and force as the body feels them."""
     g = 1.0 - 2.0 * f
     root = finned.root
@@ -232,13 +234,13 @@ def add_to_body(f, finned, sup, s, work):
     f0, f1, f2 = work[wrench], work[wrench + 1], work[wrench + 2]
     f3, f4, f5 = work[wrench + 3], work[wrench + 4], work[wrench + 5]
     for c in range(6):
-        b, i = work[bias + c], inertia + c
-        f0 += work[i] * b
-        f1 += work[i + 6] * b
-        f2 += work[i + 12] * b
-        f3 += work[i + 18] * b
-        f4 += work[i + 24] * b
-        f5 += work[i + 30] * b
+        b, o = work[bias + c], inertia + c
+        f0 += work[o] * b
+        f1 += work[o + 6] * b
+        f2 += work[o + 12] * b
+        f3 += work[o + 18] * b
+        f4 += work[o + 24] * b
+        f5 += work[o + 30] * b
     fx, fy, fz = _to_body(sup, s, f0, f1, f2)
     mx, my, mz = _to_body(sup, s, f3, f4, f5)
     cx, cy, cz = _cross(rx, ry, rz, fx, fy, fz)

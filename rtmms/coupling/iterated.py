@@ -8,14 +8,16 @@ plain exchange (M~ = 0) would blow up.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rtmms.coupling.layout import W_FORCE, W_MATRIX, W_ON_BODY
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 
 @kernel
-def body_acceleration(finned, work, out):
+def body_acceleration(finned: Any, work: Array, out: Array) -> tuple[int, float]:
     """Iterate the interface until the acceleration changes by less than finned.tolerance, or max_iterations.
 
     work  W_MATRIX (6, 6) body and fins together, lower triangle filled; W_FORCE (6,) on the body at zero acceleration

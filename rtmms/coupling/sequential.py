@@ -6,14 +6,16 @@ method; stable only while the fins' inertia as felt through locked joints stays 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rtmms.coupling.layout import W_FORCE, W_ON_BODY
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 
 @kernel
-def body_acceleration(finned, work, out):
+def body_acceleration(finned: Any, work: Array, out: Array) -> None:
     """M_b^-1 (F_body + F_left + F_right) from W_FORCE and W_ON_BODY; out (6,) m/s2, rad/s2."""
     for k in range(6):
         out[k] = (work[W_FORCE + k] + work[W_ON_BODY + k] + work[W_ON_BODY + 6 + k]) / finned.body_matrix[7 * k]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rtmms.coupling import iterated, monolithic, sequential
 from rtmms.coupling.interface import add_to_body, base_acceleration, base_velocity, fin_on_body, fin_on_support
 from rtmms.coupling.layout import (
@@ -22,28 +24,35 @@ from rtmms.coupling.layout import (
     W_WATER,
     W_WRENCH,
 )
-from rtmms.dynamics.fin_lanes import (
-    BASE_SIZE,
-    CARRY_FIELDS,
-    DRIVE_SUMS,
-    LANES,
-    SUMS,
-    accelerate_block,
-    collect_sums,
-    collect_wrench,
-    condense_block,
-    drive_block,
-)
+from rtmms.dynamics.fin_lanes import accelerate_block, condense_block, drive_block
+from rtmms.dynamics.fin_layout import BASE_SIZE, CARRY_FIELDS, DRIVE_SUMS, LANES, SUMS
 from rtmms.dynamics.fin_normals import neighbour_normals
+from rtmms.dynamics.fin_sums import collect_sums, collect_wrench
 from rtmms.dynamics.rigid_body import body_force, rotation_matrix
 from rtmms.dynamics.support import SUPPORT_SIZE
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 
 @kernel
 def stage(
-    coupling, finned, body, param, sup, s, lagged, g, recall, rate_q, rate_a, many, drift, normals, fins, work, acc
-):
+    coupling: int,
+    finned: Any,
+    body: Any,
+    param: Array,
+    sup: Array,
+    s: int,
+    lagged: Array,
+    g: float,
+    recall: float,
+    rate_q: float,
+    rate_a: float,
+    many: int | None,
+    drift: Array | None,
+    normals: Array | None,
+    fins: Array,
+    work: Array,
+    acc: Array,
+) -> tuple[int, int, float]:
     """Accelerations of body and joints at the state in the scratch.
 
     coupling   SEQUENTIAL, ITERATED, MONOLITHIC

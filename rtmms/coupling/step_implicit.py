@@ -13,6 +13,8 @@ body moves on SE(3) with the mean of its twists at both stages.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rtmms.coupling.interface import move_supports
@@ -42,11 +44,11 @@ from rtmms.coupling.layout import (
     W_WATER,
 )
 from rtmms.coupling.stage import stage
-from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
+from rtmms.dynamics.fin_layout import LANES, QD, QDD, SUM_Q, SUM_QD, Q
 from rtmms.dynamics.rigid_body import move_pose
 from rtmms.dynamics.rods import ROD_SIZE, advance_rods
 from rtmms.dynamics.support import SUPPORT_SIZE
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 HALF_TURN = 3.14159
 RATE_LIMIT = 1e6
@@ -54,7 +56,21 @@ TWIST_LIMIT = 1e4
 
 
 @kernel(fused=False)
-def step_implicit(finned_, body_, param, state, joints, links, fins, work, command, many, drift, body_drift, normals):
+def step_implicit(
+    finned_: Any,
+    body_: Any,
+    param: Array,
+    state: Array,
+    joints: Array,
+    links: Array,
+    fins: Array,
+    work: Array,
+    command: Array,
+    many: int | None,
+    drift: Array | None,
+    body_drift: Array | None,
+    normals: Array | None,
+) -> int:
     """One step of dt.
 
     finned_, body_  (1,) records of FINNED_DTYPE and BODY_DTYPE

@@ -6,6 +6,8 @@ holds on the group. `largest_step` says what the chains' linearisation allows; t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rtmms.coupling.interface import move_supports
@@ -36,18 +38,32 @@ from rtmms.coupling.layout import (
 )
 from rtmms.coupling.stage import stage
 from rtmms.coupling.step_implicit import HALF_TURN, RATE_LIMIT, TWIST_LIMIT
-from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
+from rtmms.dynamics.fin_layout import LANES, QD, QDD, SUM_Q, SUM_QD, Q
 from rtmms.dynamics.rigid_body import exponential_rate, move_pose
 from rtmms.dynamics.rods import ROD_SIZE, advance_rods
 from rtmms.dynamics.support import SUPPORT_SIZE
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 REAL_LIMIT = 2.785
 """RK4 damps y' = -k y for k dt below this."""
 
 
 @kernel(fused=False)
-def step_rk4(finned_, body_, param, state, joints, links, fins, work, command, many, drift, body_drift, normals):
+def step_rk4(
+    finned_: Any,
+    body_: Any,
+    param: Array,
+    state: Array,
+    joints: Array,
+    links: Array,
+    fins: Array,
+    work: Array,
+    command: Array,
+    many: int | None,
+    drift: Array | None,
+    body_drift: Array | None,
+    normals: Array | None,
+) -> int:
     """One step of dt; arguments and result as for `step_implicit.step_implicit`."""
     finned, body = finned_[0], body_[0]
     rows, coupling = 2 * finned.blocks * finned.links, finned.coupling

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.dynamics.fin_lanes import (
+from rtmms.dynamics.fin_layout import (
     ADDED,
     DAMPING,
     DRAG,
@@ -27,7 +27,7 @@ from rtmms.dynamics.fin_lanes import (
     Q,
 )
 from rtmms.dynamics.fin_link import sine_cosine
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 KINETIC, ELASTIC, DRAG_POWER, DAMPING_POWER = 0, 1, 2, 3
 ENERGY_FIELDS = 4
@@ -35,7 +35,20 @@ CARRY = 7
 
 
 @kernel
-def account_block(m, f, b, params, scratch, water, normal, work, base, velocity, carry, out):
+def account_block(
+    m: int,
+    f: int,
+    b: int,
+    params: Array,
+    scratch: Array,
+    water: Array | None,
+    normal: Array | None,
+    work: Array,
+    base: int,
+    velocity: int,
+    carry: Array,
+    out: Array,
+) -> None:
     """Add up one block.
 
     m, f, b, params, scratch, water, normal, work, base   as for fin_lanes.condense_block

@@ -6,7 +6,7 @@ and cost nothing once compiled.
 
 from __future__ import annotations
 
-from rtmms.jit import kernel
+from rtmms.jit import Floats, kernel
 
 ROOT = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 """Where a chain starts: direction (c, s) of the link before, its rate relative to the support, position (y, z) of the
@@ -17,7 +17,7 @@ FREE_END = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @kernel(inline=True)
-def sine_cosine(q):
+def sine_cosine(q: float) -> Floats:
     """(sin q, cos q) for |q| <= pi, to 1e-15: Taylor series of the quarter angle, doubled twice. No call, so it
     vectorises."""
     z = 0.25 * q
@@ -44,7 +44,16 @@ def sine_cosine(q):
 
 
 @kernel(inline=True)
-def link_outward(before, joint, link, x, motion, implicit, stream, across):
+def link_outward(
+    before: Floats,
+    joint: Floats,
+    link: Floats,
+    x: float,
+    motion: Floats,
+    implicit: Floats,
+    stream: Floats | None,
+    across: Floats | None,
+) -> tuple[Floats, Floats, Floats]:
     """Pose, velocity and forces of a link, from those of the one before it.
 
     before    see ROOT
@@ -129,7 +138,7 @@ def link_outward(before, joint, link, x, motion, implicit, stream, across):
 
 
 @kernel(inline=True)
-def link_inward(beyond, kept, link):
+def link_inward(beyond: Floats, kept: Floats, link: Floats) -> tuple[Floats, Floats]:
     """One step of the articulated recursion: add the link to what hangs on it and condense its joint.
 
     beyond  see FREE_END, about the link's far end; kept from `link_outward`; link (length, mass, J_x)

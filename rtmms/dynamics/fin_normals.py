@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.dynamics.fin_lanes import LANES, LENGTH, F, L, Q
+from rtmms.dynamics.fin_layout import LANES, LENGTH, F, L, Q
 from rtmms.dynamics.fin_link import sine_cosine
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 
 @kernel(inline=True)
-def _node(m, params, scratch, fin, chain, node):
+def _node(
+    m: int, params: Array, scratch: Array, fin: int, chain: int, node: int
+) -> tuple[float, float, float, float, float]:
     """(x, y, z) of the root (node 0) or of the far end of link `node` of a chain, and its direction there."""
     b, i = chain // LANES, chain % LANES
     y, z, c, s = 0.0, 0.0, 1.0, 0.0
@@ -29,7 +31,7 @@ def _node(m, params, scratch, fin, chain, node):
 
 
 @kernel
-def neighbour_normals(m, chains, fin, params, scratch, normals):
+def neighbour_normals(m: int, chains: int, fin: int, params: Array, scratch: Array, normals: Array) -> None:
     """Unit normals n = R x d of every link, R the line between the neighbouring chains at the link's joint.
 
     params, scratch  as for fin_lanes.condense_block

@@ -83,4 +83,5 @@ def centre_of_mass(model: Model, state: State) -> Array:
     rotation = s[:, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(-1, 3, 3)
     mass, moment = model.constant[:, C_MASS], model.constant[:, C_MOMENT : C_MOMENT + 3]
     world = mass[:, None] * s[:, S_WORLD_POS : S_WORLD_POS + 3] + np.einsum("kab,kb->ka", rotation, moment)
-    return world.sum(axis=0) / mass.sum()  # type: ignore[no-any-return]
+    centre: Array = world.sum(axis=0) / mass.sum()
+    return centre

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 DRAG_NORM, DRAG_COMPONENTWISE = 0, 1
 MOMENT_COMPONENTWISE, MOMENT_NORM, MOMENT_LINEAR = 0, 1, 2
@@ -28,7 +30,7 @@ the body frame, weight N in air, density of the water kg/m3."""
 
 
 @kernel
-def rotation_matrix(work, quat, out):
+def rotation_matrix(work: Array, quat: int, out: int) -> None:
     """From work[out] on, (3, 3) row-major: body to world, of the unit quaternion (w, x, y, z) at work[quat]."""
     w, x, y, z = work[quat], work[quat + 1], work[quat + 2], work[quat + 3]
     work[out + 0] = 1.0 - 2.0 * (y * y + z * z)
@@ -43,7 +45,7 @@ def rotation_matrix(work, quat, out):
 
 
 @kernel
-def move_pose(pose, p, twist, v, h, out, o):
+def move_pose(pose: Array, p: int, twist: Array, v: int, h: float, out: Array, o: int) -> None:
     """g exp(h twist) on SE(3): the exact motion under a constant body twist [V; W].
 
     From pose[p] on: position (3,) m world and quaternion (4,); from twist[v] on (6,) m/s, rad/s body; h s. The moved
@@ -82,7 +84,7 @@ def move_pose(pose, p, twist, v, h, out, o):
 
 
 @kernel
-def exponential_rate(xi, x, twist, v, out, o):
+def exponential_rate(xi: Array, x: int, twist: Array, v: int, out: Array, o: int) -> None:
     """Rate of canonical coordinates: g = g0 exp(xi) moves with body twist eta when xi' = out.
 
     xi' = eta + 1/2 ad_xi eta + 1/12 ad_xi^2 eta, exact to fourth order in xi; (6,) each, from xi[x], twist[v], out[o].
@@ -104,7 +106,7 @@ def exponential_rate(xi, x, twist, v, out, o):
 
 
 @kernel
-def body_drag(body, work, v, u, out):
+def body_drag(body: Any, work: Array, v: int, u: int, out: int) -> None:
     """(34), corrected: drag wrench on the body, [force; moment] in the body frame about its mass centre.
 
     In `work`: at v the twist (6,), at u (3,) m/s the velocity of the water at the mass centre in the body frame;
@@ -137,7 +139,7 @@ def body_drag(body, work, v, u, out):
 
 
 @kernel
-def body_force(body, work, r, v, u, out):
+def body_force(body: Any, work: Array, r: int, v: int, u: int, out: int) -> None:
     """Everything on the body but its fins, less the velocity products: what M_b [V'; W'] must equal without fins.
 
     In `work`: at r the rotation (3, 3) body to world, else as for `body_drag`. (35), (36): drag, buoyancy moment
@@ -158,7 +160,7 @@ def body_force(body, work, r, v, u, out):
 
 
 @kernel
-def solve_spd6(work, n, f, out):
+def solve_spd6(work: Array, n: int, f: int, out: Array) -> None:
     """out (6,) = N^-1 f by Cholesky's factors; at work[n] N (6, 6) symmetric, its lower triangle is overwritten."""
     for j in range(6):
         d = work[n + 7 * j]

@@ -12,7 +12,7 @@ ideal   The motors do exactly as told: the commands are the control points of a 
 
 from __future__ import annotations
 
-from rtmms.jit import kernel
+from rtmms.jit import Array, kernel
 
 SERVO, IDEAL = 0, 1
 
@@ -21,19 +21,32 @@ ROD_SIZE = 5
 
 
 @kernel
-def _clip(x, limit):
+def _clip(x: float, limit: float) -> float:
     return min(max(x, -limit), limit)
 
 
 @kernel
-def servo_acceleration(angle, rate, reference, omega, zeta, rate_limit, accel_limit):
+def servo_acceleration(
+    angle: float, rate: float, reference: float, omega: float, zeta: float, rate_limit: float, accel_limit: float
+) -> float:
     """rad/s2; continuous in all of its arguments."""
     wanted = _clip(omega / (2.0 * zeta) * (reference - angle), rate_limit)
     return _clip(2.0 * zeta * omega * (wanted - rate), accel_limit)
 
 
 @kernel
-def _servo(angle, rate, ref0, ref1, dt, substeps, omega, zeta, rate_limit, accel_limit):
+def _servo(
+    angle: float,
+    rate: float,
+    ref0: float,
+    ref1: float,
+    dt: float,
+    substeps: int,
+    omega: float,
+    zeta: float,
+    rate_limit: float,
+    accel_limit: float,
+) -> tuple[float, float]:
     """RK4 over dt with the reference running from ref0 to ref1."""
     h = dt / substeps
     for i in range(substeps):
@@ -53,7 +66,9 @@ def _servo(angle, rate, ref0, ref1, dt, substeps, omega, zeta, rate_limit, accel
 
 
 @kernel
-def advance_rods(kind, servo, dt, command, rods, start, middle, halves):
+def advance_rods(
+    kind: int, servo: Array, dt: float, command: Array, rods: Array, start: int, middle: int, halves: bool
+) -> None:
     """Move all rods over one step.
 
     kind     SERVO or IDEAL

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.jit import kernel
+from rtmms.jit import Array, Floats, kernel
 
 ROLL_ZERO, ROLL_MEAN = 0, 1
 
@@ -21,7 +21,17 @@ SINGULAR_MARGIN = 1e-4
 
 
 @kernel(fused=False)
-def support_motion(length, r_front, r_back, roll, alpha, rate, accel, out, start):
+def support_motion(
+    length: float,
+    r_front: float,
+    r_back: float,
+    roll: int,
+    alpha: Floats,
+    rate: Floats,
+    accel: Floats,
+    out: Array,
+    start: int,
+) -> bool:
     """Pose, velocity and acceleration of the support relative to the body.
 
     length, r_front, r_back   m; the support AB and the two rods

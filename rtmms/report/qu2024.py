@@ -31,7 +31,7 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
 
         for path in draw_all(found, out):
             _say(f"wrote {path}")
-        (out / "qu2024.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        (out / "qu2024.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
         (out / "qu2024.md").write_text(as_text(found, table, markdown=True), encoding="utf-8")
         _say(f"wrote {out / 'qu2024.json'} and {out / 'qu2024.md'}")
     click.echo(json.dumps(data) if as_json else as_text(found, table))
@@ -54,6 +54,7 @@ def compute(settings: Settings) -> dict[str, Any]:
     found["fig10_11"] = runs.turns(settings)
     found["cost"] = {"ms_for_10_ms": _cost()}
     found["paper_preset"] = choices.paper_preset(settings, _say)
+    found["refusals"] = choices.refusals()
     found["power_balance"] = choices.power_balance(settings, _say)
     found["coupling"] = choices.coupling_error(settings, _say)
     found["thrust_error"] = choices.thrust_error(settings, _say)
@@ -101,6 +102,8 @@ def as_text(found: dict[str, Any], table: Sequence[Row], markdown: bool = False)
         _readings(found, markdown),
         _coupling(found, markdown),
         _thrust_error(found, markdown),
+        _table("Refused, because it would blow up", ("what", "in the plant's words"),
+               [(name, words or "it runs") for name, words in found["refusals"].items()], markdown),
     ]  # fmt: skip
     return "\n".join(parts)
 

@@ -22,6 +22,8 @@ TURNS = {
     "phase": Flapping(40.0, 40.0, 0.8, right_phase_deg=0.0),
     "amplitude": Flapping(40.0, 40.0, 0.8, right_amplitude_deg=20.0),
 }
+SHOWN_EVERY = 4
+"""Of the samples of long runs, which are kept for figures and data."""
 WINDOWS = {"5_to_10": (5, 10), "10_to_20": (10, 20), "settled": (-6, -1)}
 
 
@@ -123,7 +125,8 @@ def speeds(settings: Settings) -> dict[str, Any]:
         run = fly(free, gait, settings.settle_s)
         curves.append(run.speed)
         rows.append({"amplitude_deg": amplitude, **settled(run, free.weight)})
-    return {"time_s": run.time, "speed_m_s": np.array(curves), "settled": rows}
+    thin = slice(None, None, SHOWN_EVERY)
+    return {"time_s": run.time[thin], "speed_m_s": np.array(curves)[:, thin], "settled": rows}
 
 
 def settled(run: Run, weight: float) -> dict[str, float]:
@@ -169,10 +172,10 @@ def turn(free: Any, gait: Flapping, settings: Settings) -> dict[str, Any]:
     windows = {name: turning(run, *run.periods(*window)) for name, window in WINDOWS.items()}
     return {
         "gait": _named(gait),
-        "time_s": run.time[shown],
-        "position_m": run.outputs["position"][shown],
-        "fins_wrench": fins[shown],
-        "resultant_wrench": resultant[shown],
+        "time_s": run.time[shown][::2],
+        "position_m": run.outputs["position"][shown][::2],
+        "fins_wrench": fins[shown][::2],
+        "resultant_wrench": resultant[shown][::2],
         "turn_rate_deg_s": {name: rate for name, (rate, _) in windows.items()},
         "turn_radius_m": {name: radius for name, (_, radius) in windows.items()},
         "first_yaw_acceleration_rad_s2": float(np.abs(yaw_acceleration[first]).max()),

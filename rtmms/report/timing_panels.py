@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.loop.statistics import PARTS, Statistics
-from rtmms.report.style import BLUE, CORAL, INK, MUTED, SAND, TEAL, say
+from rtmms.report.style import BLUE, CORAL, INK, MUTED, PAPER, SAND, TEAL, say
 
 _TITLES = {
     "wake": "Wake: start after its instant",
@@ -40,9 +40,12 @@ def timing_panels(axes: list[Any], statistics: Statistics) -> None:
             left, right = panel.get_xlim()
             panel.set_xlim(left, max(right, deadline * 1.6))
             panel.axvline(deadline, color=CORAL, lw=1.4)
+            left, right = panel.get_xlim()
+            side = "right" if np.log(deadline / left) > 0.5 * np.log(right / left) else "left"
             panel.text(
-                deadline, 0.97, f"deadline {_short(deadline)} ", color=CORAL, ha="right", va="top",
+                deadline, 0.97, f" deadline {_short(deadline)} ", color=CORAL, ha=side, va="top",
                 transform=panel.get_xaxis_transform(), fontsize=8,
+                bbox={"facecolor": PAPER, "alpha": 0.75, "lw": 0, "pad": 1.0},
             )  # fmt: skip
     axes[0].set_ylabel("steps")
 
@@ -59,9 +62,9 @@ def _histogram(panel: Any, values: Any, counts: Any, colour: Any) -> None:
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_xlim(edges[0], edges[-1])
-    panel.set_ylim(0.6, heights.max() * 2.5)
+    panel.set_ylim(0.6, heights.max() * 12.0)
     panel.xaxis.set_major_formatter(_plain)
-    panel.xaxis.set_minor_formatter(_few if span < 12 else _none)
+    panel.xaxis.set_minor_formatter(_few if span < 30 else _none)
 
 
 def _short(value: float | None) -> str:

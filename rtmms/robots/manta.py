@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from rtmms.coupling.account import (
     O_DRAG_POWER,
     O_ELASTIC,
     O_ITERATIONS,
+    O_JOINTS,
     O_KINETIC,
     O_POSITION,
     O_QUATERNION,
@@ -27,12 +29,13 @@ from rtmms.coupling.account import (
     O_ROD_RATE,
     O_ROD_TORQUE,
     O_THRUST,
+    O_TIP,
     O_VELOCITY,
-    OUTPUT_SIZE,
     account,
+    output_size,
 )
 from rtmms.coupling.drift import Field, linear_field, make_gather
-from rtmms.coupling.entry import address, enter_step
+from rtmms.coupling.entry import address, enter_account, enter_step
 from rtmms.coupling.interface import move_supports
 from rtmms.coupling.layout import (
     BAD_COMMAND,
@@ -50,9 +53,8 @@ from rtmms.coupling.layout import (
 )
 from rtmms.coupling.step_implicit import HALF_TURN, RATE_LIMIT, step_implicit
 from rtmms.coupling.step_rk4 import step_rk4
-from rtmms.dynamics.fin_lanes import FIELDS, LANES
+from rtmms.dynamics.fin_layout import FIELDS, LANES
 from rtmms.dynamics.rods import ROD_SIZE
-from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress
 from rtmms.plant import Channel
@@ -135,7 +137,12 @@ class Manta:
         self._param = _aligned(*self.model.param.shape)
         self._param[:] = self.model.param
         self._many = None if p.links == 3 else p.links
-        self._out = np.zeros(OUTPUT_SIZE)
+        self._out = np.zeros(output_size(p.links, p.chains))
+        starts = (*(start for *_, start in _OUTPUTS), O_TIP, O_JOINTS, O_JOINTS + 2 * p.links * p.chains)
+        self._parts = tuple(
+            (o.name, o.shape, slice(start, start + math.prod(o.shape)))
+            for o, start in zip(self.outputs, starts, strict=True)
+        )
         self._command = np.zeros(4)
         if field is None and any(p.current_gradient_1_s):
             field = linear_field(p.current_gradient_1_s)
@@ -151,6 +158,8 @@ class Manta:
             held = (self.model.finned, self.model.body, self._param, self._state, self._fins, self._work, self._command)
             optional = (self._drift, self._body_drift, self._normals)
             self._addresses = (*map(address, held), self._many, *map(address, optional))
+            # the drift at the start of a step comes first in its arrays, so one address serves both
+            self._account_addresses = (*self._addresses[:6], self._many, *map(address, (*optional, self._out)))
             self._reset_state()
             check_coupling(self.model, self._param, self._state, self._fins, self._work, self._many, self._normals)
             self._advance()  # compiled, or fetched from the cache, and warm
@@ -187,16 +196,15 @@ class Manta:
         if self._gather is not None and self._drift is not None and self._body_drift is not None:
             drift, body_drift = self._drift[0], self._body_drift[0]
             self._gather(self.model.finned, self._param, self._state, self._joints, 0.0, drift, body_drift)
-        account(
-            self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
-            self._work, self._many, drift, body_drift, self._normals, self._out,
-        )  # fmt: skip
+        if COMPILED:
+            enter_account(*self._account_addresses)
+        else:
+            account(
+                self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
+                self._work, self._many, drift, body_drift, self._normals, self._out,
+            )  # fmt: skip
         out = self._out.copy()
-        seen = {name: out[start : start + size].reshape(shape) for name, shape, start, size in _SLICES}
-        q, qd = self._joint_arrays()
-        seen["tip"] = self._tips(q)
-        seen["joint_position"], seen["joint_velocity"] = q, qd
-        return seen
+        return {name: out[part].reshape(shape) for name, shape, part in self._parts}
 
     def snapshot(self) -> bytes:
         """The whole state, tied to this model by a hash of its arrays."""
@@ -262,27 +270,6 @@ class Manta:
             raise ValueError(f"command: expected shape (4,), one angle for each of {RODS_NAMES}; got {given.shape}")
         self._command[:] = given
 
-    def _joint_arrays(self) -> tuple[Array, Array]:
-        """(2, m, n) joint angles and rates, chains from the back rod to the front."""
-        p = self.parameters
-        lanes = self._joints.reshape(2, self._blocks, p.links, 2, LANES).transpose(3, 0, 2, 1, 4)
-        both = lanes.reshape(2, 2, p.links, self._blocks * LANES)[..., : p.chains]
-        return both[0].copy(), both[1].copy()
-
-    def _tips(self, q: Array) -> Array:
-        """(2, 3) m, free end of the rearmost chain of each fin, body frame."""
-        tips = np.empty((2, 3))
-        length = self.model.links[0, :, 0]
-        for f in range(2):
-            side = 1.0 - 2.0 * f
-            support = self._state[SUPPORTS + f * SUPPORT_SIZE :]
-            angle = np.cumsum(q[f, :, 0])
-            local = np.array([self.model.station[0], length @ np.cos(angle), length @ np.sin(angle)])
-            at = self.model.finned["root"][0] + support[POINT : POINT + 3]
-            at = at + support[ROTATION : ROTATION + 9].reshape(3, 3) @ local
-            tips[f] = at[0], side * at[1], at[2]
-        return tips
-
     def _fail(self, status: int) -> None:
         time = float(self._state[STEP] + 1.0) * self.dt
         if status == BAD_COMMAND:
@@ -307,7 +294,7 @@ class Manta:
 
     def _culprit(self, last: dict[str, Array]) -> tuple[str, dict[str, Array], str]:
         """Which quantity of the failed step left its range; the stage's values are still in the scratch."""
-        from rtmms.dynamics.fin_lanes import SUM_Q, SUM_QD
+        from rtmms.dynamics.fin_layout import SUM_Q, SUM_QD
 
         p = self.parameters
         for fin, side in enumerate(("left", "right")):
@@ -325,7 +312,6 @@ class Manta:
 
 
 _FLOAT, _FOUR = np.dtype(np.float64), (4,)
-_SLICES = tuple((name, shape, start, int(np.prod(shape))) for name, _, shape, _, start in _OUTPUTS)
 
 
 def load(

@@ -80,7 +80,8 @@ def test_choices(found: dict[str, Any]) -> None:
     paper = found["paper_preset"]
     assert abs(paper["turn_rate_deg_s"]) > 100.0
     assert paper["turn_radius_m"] < 0.1
-    assert "rk4 needs dt <=" in paper["rk4_refused"]
+    assert "rk4 needs dt <=" in found["refusals"]["RK4 at 10 ms"]
+    assert all("spectral radius" in words for name, words in found["refusals"].items() if "sequential" in name)
 
 
 @pytest.mark.slow
@@ -108,7 +109,7 @@ def test_tables_files_and_json(
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
     assert [name[:5] for name in pictures] == ["coupl", "fig07", "fig08", "fig09", "fig10", "fig11", "readi"]
     assert json.loads((tmp_path / "qu2024.json").read_text()) == data
-    assert (tmp_path / "qu2024.md").read_text().count("\n## ") == 2
+    assert (tmp_path / "qu2024.md").read_text().count("\n## ") == 3
 
     assert qu2024.main(None, as_json=False, settings=SHORT) == 0
     text = capsys.readouterr().out

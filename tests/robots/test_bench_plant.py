@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -64,3 +65,20 @@ def test_a_failing_step_is_told() -> None:
     commands[1, 2] = math.nan
     with pytest.raises(RuntimeError, match="failed at step 1"):
         stepping.compiled_loop(plant_)(commands)
+
+
+def test_the_readme_quotes_the_result_that_is_kept() -> None:
+    root = Path(__file__).resolve().parents[2]
+    out = json.loads((root / "benchmarks" / "results" / "plant.json").read_text())
+    readme = (root / "README.md").read_text()
+    step, free = out["step"], out["free"]
+    quoted = [
+        f"{step['compiled_us']['median']:.1f} us; {step['python_us']['median']:.1f} us",
+        f"{step['plain_us']['median'] / 1e3:.1f} ms",
+        f"{round(step['plain_over_compiled'], -2):.0f} times the compiled",
+        f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
+        f"{out['ten_ms']['ten_steps_of_1_ms_us']:.0f} us; {out['ten_ms']['one_step_of_10_ms_us']:.1f} us",
+        f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
+        f"exponents {out['growth']['exponent_chains']:.2f}, {out['growth']['exponent_links']:.2f}",
+    ]
+    assert [text for text in quoted if text not in readme] == []

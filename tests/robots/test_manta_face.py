@@ -329,3 +329,34 @@ def test_the_manta_is_what_the_entry_point_gives():
     assert isinstance(rtmms.load("manta", chains=10), Manta)
     with pytest.raises(rtmms.UnknownNameError, match="did you mean manta"):
         rtmms.load("manto")
+
+
+def test_a_preset_file(tmp_path):
+    file = tmp_path / "light.toml"
+    file.write_text('preset = "paper"\nbody_mass_kg = 15.0\nbody_inertia_kg_m2 = [1.0, 1.5, 2.0]\ndt = 0.002\n')
+    plant = rtmms.load("manta", preset=str(file))
+    assert (plant.dt, plant.parameters.body_mass_kg, plant.parameters.support_roll) == (0.002, 15.0, "zero")
+    assert rtmms.load("manta", preset=str(file), dt=1e-3, body_mass_kg=16.0).parameters.body_mass_kg == 16.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("body_mass_kg = nan", r"light.toml: .*'body_mass_kg': must be finite, got nan"),
+        ("body_mass_kg = -3", r"light.toml: .*'body_mass_kg': must be > 0 kg, got -3"),
+        ("body_inertia_kg_m2 = [1.0, inf, 2.0]", r"light.toml: .*\[1\]: must be finite"),
+        ("body_mas = 3", r"light.toml: unknown manta parameter 'body_mas'; did you mean body_mass_kg"),
+        ("dt = 0.0", r"light.toml: dt: must be > 0"),
+        ("body_mass_kg = x\n", r"light.toml: not TOML: .*line 1"),
+    ],
+)
+def test_a_preset_file_with_a_fault_is_named(tmp_path, text, message):
+    file = tmp_path / "light.toml"
+    file.write_text(text)
+    with pytest.raises(rtmms.ModelError, match=message):
+        rtmms.load("manta", preset=str(file))
+
+
+def test_a_preset_file_that_is_not_there():
+    with pytest.raises(rtmms.ModelError, match=r"nowhere.toml: No such file"):
+        rtmms.load("manta", preset="nowhere.toml")

@@ -72,7 +72,7 @@ def test_waves_along_the_longest_chain():
     command = gait(40.0, f, 30.0)
     for k in range(12000):
         plant.step(command(k * 1e-3))
-        rows.append(plant._joint_arrays()[0][0, :, 0])
+        rows.append(plant.observe()["joint_position"][0, :, 0])
     q = np.array(rows)[-round(2000 / f) :]
     t = np.arange(len(q)) * 1e-3
     c = 2.0 * np.mean(q * np.exp(-2j * np.pi * f * t)[:, None], axis=0)

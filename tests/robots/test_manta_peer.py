@@ -13,9 +13,10 @@ from benchmarks.plain_manta import PlainManta
 from benchmarks.plain_step import PlainRun
 from rtmms.coupling.interface import move_supports
 from rtmms.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.dynamics.fin_lanes import FIELDS, LANES, QDD
+from rtmms.dynamics.fin_layout import FIELDS, LANES, QDD
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.robots.manta import Manta
+from rtmms.robots.manta_parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 
@@ -114,3 +115,10 @@ def test_fifty_steps_end_in_the_same_state(given: dict[str, Any], dt: float) -> 
     if given.get("body") != "fixed":
         assert apart(seen["position"], plain.position) < 1e-9
         assert apart(np.concatenate([seen["velocity"], seen["angular_velocity"]]), plain.twist) < 1e-9
+
+
+def test_what_plain_python_lacks_it_refuses() -> None:
+    with pytest.raises(rtmms.ModelError, match="fin_normal must be 'link', got 'neighbour'"):
+        PlainManta(MantaParameters(fin_normal="neighbour"))
+    with pytest.raises(rtmms.ModelError, match="integrator must be 'implicit', got 'rk4'"):
+        PlainRun(MantaParameters(integrator="rk4"), 1e-3)

@@ -1,0 +1,88 @@
+"""The generated tables of docs/manta.md: `python -m rtmms.report.manta_page docs/manta.md` writes them anew."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import rtmms
+from rtmms.robots.manta_parameters import MantaParameters, describe
+
+MEANINGS = {
+    "position": "mass centre of the body",
+    "quaternion": "w, x, y, z, body to world",
+    "velocity": "of the mass centre, x forward",
+    "angular_velocity": "",
+    "acceleration": "rate of the components of `velocity`",
+    "angular_acceleration": "rate of the components of `angular_velocity`",
+    "rod_angle": "left front, left back, right front, right back",
+    "rod_rate": "",
+    "rod_torque": "what the motors must give, by virtual power",
+    "thrust": "[force; moment] of each fin on the body, about its mass centre; left, right",
+    "rod_power": "into the rods",
+    "drag_power": "lost to drag, of fins and body",
+    "damping_power": "lost in the joints",
+    "kinetic_energy": "of body and fins",
+    "elastic_energy": "of the joints",
+    "buoyancy_energy": "of the body's righting moment",
+    "interface_passes": "of the last step, coupling `iterated`",
+    "interface_residual": "by how much fins and body disagreed on its acceleration in the last step; 0 if `monolithic`",
+    "tip": "free end of the rearmost chain of each fin",
+    "joint_position": "fin, link from the root, chain from the back rod; 0 straight",
+    "joint_velocity": "",
+}
+
+
+def parameter_table() -> str:
+    """Every parameter with default, unit and source."""
+    choices = {f.name: f.metadata.get("choices") for f in fields(MantaParameters)}
+    lines = []
+    for name, default, unit, source in describe():
+        value = _value(default)
+        others = ", ".join(word for word in choices[name] or () if word != default)
+        if others:
+            value += f" ({others})"
+        lines.append((f"`{name}`", value, unit, source))
+    return _table(("parameter", "default (others)", "unit", "source"), lines)
+
+
+def output_table() -> str:
+    """Every output with unit, shape, frame and meaning."""
+    lines = []
+    for channel in rtmms.load("manta").outputs:
+        shape = " x ".join(str(size) for size in channel.shape)
+        lines.append((f"`{channel.name}`", channel.unit, shape, channel.frame, MEANINGS[channel.name]))
+    return _table(("output", "unit", "shape", "frame", ""), lines)
+
+
+def filled(page: str) -> str:
+    """The page with both tables between their marks written anew."""
+    for name, table in (("parameters", parameter_table()), ("outputs", output_table())):
+        before, begin, rest = page.partition(f"<!-- begin {name} -->\n")
+        _, end, after = rest.partition(f"<!-- end {name} -->")
+        if not begin or not end:
+            raise ValueError(f"docs/manta.md: no marks for the table of {name}")
+        page = before + begin + table + end + after
+    return page
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ", ".join(_value(part) for part in value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    rows += [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1])
+    path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
