@@ -10,13 +10,14 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
+from rtmms.integrators.methods import METHODS
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism, khalil_kleinfinger
 from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant import Channel
-from rtmms.robots.parameters import build
+from rtmms.robots.parameters import build, step_of
 from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, TreePlant
 from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array
@@ -97,6 +98,7 @@ CHOICES = {
     "command": ("auto", "angle", "torque"),
     "gait": ("planar", "loop", "none"),
     "added_mass": ("kirchhoff", "khalil2007"),
+    "integrator": tuple(METHODS),
 }
 
 
@@ -194,7 +196,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter;
     with drive=torque it is the servo's target); with drive=torque `yaw1.torque` (N m, added to the servo).
     """
-    p = parameters(preset, given)
+    p, step = parameters(preset, given), step_of("eel", dt, 1e-3)
     if p.command == "torque" and p.drive == "motion":
         raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
@@ -202,7 +204,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     model = compile(describe(p))
     return TreePlant(
         model,
-        1e-3 if dt is None else dt,
+        step,
         gait(p),
         _actuators(p, model),
         flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),

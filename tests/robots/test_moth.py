@@ -294,6 +294,9 @@ def test_torque_drive_follows_the_stroke():
         ({"start": "hover", "thorax": "fixed"}, "start=hover needs thorax=free"),
         ({"sections": 0}, "sections must be > 0"),
         ({"preset": "hover"}, "unknown moth preset"),
+        ({"dt": 0.0}, "dt must be > 0 s"),
+        ({"air_density_kg_m3": 0.0}, "no hovering orbit with these parameters.*use start=rest"),
+        ({"chord_m": 1e-6}, "no hovering orbit with these parameters.*use start=rest"),
         ({"span_m": -1}, "span_m must be > 0, got -1"),
     ],
 )
