@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms.coupling.interface import move_supports
 from rtmms.coupling.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.dynamics.fin_lanes import LANES
+from rtmms.dynamics.fin_layout import LANES
 from rtmms.dynamics.rods import ROD_SIZE, SERVO, servo_acceleration
 from rtmms.errors import ModelError
 from rtmms.robots.manta import RODS_NAMES, Manta
