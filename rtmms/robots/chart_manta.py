@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rtmms.coupling.interface import move_supports
-from rtmms.coupling.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
+from rtmms.coupling.layout import ACCELERATION, FINS, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.dynamics.fin_layout import LANES
 from rtmms.dynamics.rods import ROD_SIZE, SERVO, servo_acceleration
 from rtmms.errors import ModelError
@@ -64,7 +64,9 @@ class MantaChart:
                 parts.append(s[ACCELERATION : ACCELERATION + 6])
         rods = s[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
         parts.append(rods[:, self._rods].ravel())
-        parts += [joints.ravel() for joints in self.plant._joint_arrays()]
+        both = self._blocked().transpose(3, 0, 2, 1, 4)  # angle or rate, fin, link, block, lane
+        both = both.reshape(2, 2, self.plant.parameters.links, -1)[..., : self.plant.parameters.chains]
+        parts.append(both.ravel())
         found: Array = np.concatenate(parts) - self._here
         return found
 
@@ -99,11 +101,16 @@ class MantaChart:
 
     def _lanes(self, joints: Array) -> None:
         """joints (2, 2 fins x links x chains) of angles and rates into the lanes; surplus ones repeat the last."""
-        p, blocks = self.plant.parameters, self.plant._blocks
+        p, lanes = self.plant.parameters, self._blocked()
         both = joints.reshape(2, 2, p.links, p.chains)
-        padded = np.pad(both, ((0, 0), (0, 0), (0, 0), (0, blocks * LANES - p.chains)), mode="edge")
-        lanes = padded.reshape(2, 2, p.links, blocks, LANES).transpose(1, 3, 2, 0, 4)
-        self.plant._joints[:] = lanes.reshape(self.plant._joints.shape)
+        surplus = lanes.shape[1] * LANES - p.chains
+        padded = np.pad(both, ((0, 0), (0, 0), (0, 0), (0, surplus)), mode="edge")
+        lanes[:] = padded.reshape(2, 2, p.links, -1, LANES).transpose(1, 3, 2, 0, 4)
+
+    def _blocked(self) -> Array:
+        """(fin, block, link, angle or rate, lane), a view of the state."""
+        joints: Array = self.plant._state[FINS:].reshape(2, -1, self.plant.parameters.links, 2, LANES)
+        return joints
 
 
 _ROD_WORDS = {True: ("angle", "rate", "last"), False: ("angle", "last", "before")}
