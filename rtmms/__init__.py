@@ -11,6 +11,7 @@ from rtmms.errors import DivergedError, ModelError, RtmmsError, UnknownNameError
 from rtmms.plant import Channel, Plant, load
 
 if TYPE_CHECKING:
+    from rtmms import dynamics, model
     from rtmms.model import Mechanism, compile
     from rtmms.wire.client import Controller, Link, PlantInfo, State, connect
 
@@ -25,9 +26,13 @@ _LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
 
 
+_PARTS = ("dynamics", "model")
+"""Packages that `import rtmms` alone gives, when they are first named."""
+
+
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
+    if name in _LATE or name in _PARTS:
         from importlib import import_module
 
-        return getattr(import_module(_LATE[name]), name)
+        return import_module(f"rtmms.{name}") if name in _PARTS else getattr(import_module(_LATE[name]), name)
     raise AttributeError(f"module 'rtmms' has no attribute '{name}'")

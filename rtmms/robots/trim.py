@@ -19,6 +19,8 @@ from rtmms.robots.tree_plant import TreePlant
 from rtmms.spatial import Array, quaternion_matrix
 
 UNKNOWNS = ("amplitude", "stiffness")
+SLOW = 0.8
+"""Newton's step that leaves more of the error than this is a slow one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ def trim(
     size = _sizes(plant, chart)
     weight, wide = 1.0 / size[rows], np.append(size, 1.0) if unknown else size
     wrong = defect(c, a)
-    used = 0
+    used = slow = 0
     while np.max(np.abs(wrong[rows])) > tolerance and used < iterations:
         jacobian = _jacobian(defect, c, a, unknown is not None)[rows] * weight[:, None] * wide
         step = wide * np.linalg.lstsq(jacobian, -weight * wrong[rows], rcond=1e-9)[0]
@@ -179,7 +181,11 @@ def trim(
             scale *= 0.5
         if scale < 1e-3:
             break
+        fell = np.linalg.norm(weight * after[rows]) / np.linalg.norm(weight * wrong[rows])
+        slow = slow + 1 if fell > SLOW else 0
         c, a, wrong, used = trial, factor, after, used + 1
+        if slow == 3:  # it creeps: there is no orbit to go to
+            break
     residual = float(np.max(np.abs(wrong[rows])))
     if residual > max(tolerance, 1e-6):
         raise ModelError(

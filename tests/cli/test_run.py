@@ -119,7 +119,7 @@ def test_nothing_to_do_is_done_at_once(tmp_path: Path) -> None:
     ("words", "text"),
     [
         (("run", "pendulm"), "unknown robot 'pendulm'; did you mean pendulum?"),
-        (("rum", "pendulum"), "unknown command 'rum'; did you mean run?"),
+        (("rum", "pendulum"), "unknown command 'rum'; did you mean run"),
         (("run", "pendulum", "--controller", "swig"), "unknown controller 'swig'; did you mean swing or slow?"),
         (("run", "pendulum", "--controller", "swing:amplitud=1"), "did you mean amplitude?"),
         (("run", "pendulum", "--controller", "swing:amplitude=x"), "amplitude: expected a number, got 'x'"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -83,6 +85,19 @@ def three(joints, bodies=("a", "b", "c")):
 def test_refused_with_the_place_and_what_is_expected(mechanism, words):
     with pytest.raises(rtmms.ModelError, match=words):
         rtmms.compile(mechanism)
+
+
+def test_names_come_with_the_package_alone():
+    """`import rtmms` is enough for rtmms.Mechanism, rtmms.compile and rtmms.dynamics, and costs no numba by itself."""
+    words = """
+import sys, rtmms
+assert "numba" not in sys.modules and "scipy" not in sys.modules
+names = ("inverse_dynamics", "forward_dynamics", "hybrid_dynamics", "mass_matrix", "composite_inertia", "bias",
+         "momentum", "energy", "centre_of_mass", "body_poses", "body_twists", "jacobian")
+assert all(callable(getattr(rtmms.dynamics, name)) for name in names)
+assert rtmms.compile(rtmms.Mechanism("m", [rtmms.model.Body("a", solids=[rtmms.model.Box(1, 1, 1, 1)])])).n == 0
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", words], check=True, timeout=60)
 
 
 def test_massless_tips_may_be_driven_by_motion():
