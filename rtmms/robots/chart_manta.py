@@ -64,7 +64,9 @@ class MantaChart:
                 parts.append(s[ACCELERATION : ACCELERATION + 6])
         rods = s[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
         parts.append(rods[:, self._rods].ravel())
-        parts += [joints.ravel() for joints in self.plant._joint_arrays()]
+        p = self.plant.parameters
+        lanes = self.plant._joints.reshape(2, -1, p.links, 2, LANES).transpose(3, 0, 2, 1, 4)
+        parts += [half.reshape(2, p.links, -1)[..., : p.chains].ravel() for half in lanes]
         found: Array = np.concatenate(parts) - self._here
         return found
 
