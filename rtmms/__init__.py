@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "Plant", "PlantInfo", "RtmmsError",
-    "State", "UnknownNameError", "__version__", "compile", "connect", "load",
+    "State", "UnknownNameError", "__version__", "compile", "connect", "dynamics", "load", "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.client")
