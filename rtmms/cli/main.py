@@ -20,6 +20,8 @@ COMMANDS = {
     "control": "rtmms.cli.control:control",
     "list": "rtmms.cli.list:list_",
     "replay": "rtmms.cli.replay:replay",
+    "log": "rtmms.cli.log:log",
+    "plot": "rtmms.cli.plot:plot",
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "bench": "rtmms.cli.bench:bench",
     "doctor": "rtmms.cli.doctor:doctor",

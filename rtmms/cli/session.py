@@ -15,7 +15,7 @@ import click
 
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
-from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank, plain
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.report.figures import drawing
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rtmms.loop.realtime import Readiness
     from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant
+    from rtmms.record.recorder import Recorder
     from rtmms.wire.server import Server
     from rtmms.wire.sockets import Sockets
 
@@ -54,9 +55,11 @@ class Session:
         self.silent = plan.quiet or os.name != "posix"  # the display is handed its files by descriptor
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
+        self.recorder: Recorder | None = None
         self.phase, self.token = "starting", ""
         self.farewell = False  # the children were told that the run is over
         self.messages: list[str] = []
+        self.ended_with: tuple[Plant, bool] | None = None
         self.begun = time.monotonic()
 
     def execute(self) -> int:
@@ -66,6 +69,7 @@ class Session:
             with ExitStack() as stack:
                 stack.callback(self._close)
                 status, text = self._run(stack)
+                self._end_log(text)
         except KeyboardInterrupt:
             self.report["ended"], status = "interrupt", 0
         except StartError as error:
@@ -93,9 +97,12 @@ class Session:
         self._start_processes(sockets)
         self._tell("loading the plant")
         plant = self._load()
+        self._start_log(plant, stack)
         server, loop, keep = self._assemble(plant, sockets, ready)
         stack.callback(server.close)
         self._await_peers(server)
+        if self.recorder is not None:
+            self.recorder.await_ready()
         self._raise(ready)
         self.phase = "running"
         with _interrupts_end(loop):
@@ -105,6 +112,7 @@ class Session:
         server.close()
         self.phase, self.farewell = "finishing", True
         ready.close()
+        self.ended_with = plant, outcome.ended != "diverged"
         return self._finish(plant, loop, outcome, keep)
 
     def _open_sockets(self, stack: ExitStack) -> tuple[Readiness, Sockets]:
@@ -194,9 +202,11 @@ class Session:
         ready.failed.extend(server.notes)
         policies = Policies(miss=plan.on_miss, overrun=plan.on_overrun)
         loop = Loop(
-            plant, server, MonotonicClock(), pace, policies, statistics, keep.observers, steps=steps,
+            plant, server, MonotonicClock(), pace, policies, statistics, self._observers(keep), steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
         )  # fmt: skip
+        if self.recorder is not None:
+            self.recorder.bind(loop)
         return server, loop, keep
 
     def _await_peers(self, server: Server) -> None:
@@ -249,10 +259,48 @@ class Session:
             })  # fmt: skip
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message
 
+    def _start_log(self, plant: Plant, stack: ExitStack) -> None:
+        """The recorder and its writer, if a log was asked for; it starts while the peers do."""
+        plan = self.plan
+        if plan.log is None:
+            return
+        from rtmms.record.origin import describe
+        from rtmms.record.recorder import Recorder
+
+        origin = describe(plant, {
+            "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
+            "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
+            "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
+            "schedule": self.report["schedule"],
+        })  # fmt: skip
+        realtime = plan.mode == "realtime"
+        period_s = plant.dt / plan.rate if realtime else None
+        self.recorder = Recorder(plan.log, origin, period_s=period_s, patient=not realtime)
+        stack.callback(self.recorder.close)
+
+    def _observers(self, keep: Keepers) -> list[Any]:
+        return [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
+
+    def _end_log(self, message: str) -> None:
+        """The report and the plant's last state close the log, when there is one and the run began."""
+        if self.recorder is None or self.ended_with is None:
+            return
+        plant, sound = self.ended_with
+        self.report["log"] = log = self.recorder.finish(
+            {"ended": self.report["ended"], "message": message, "steps": self.report["steps"],
+             "report": plain(self.report)}, plant.snapshot() if sound else None,
+        )  # fmt: skip
+        if log["dropped"]:
+            self._note([f"{log['file']}: {log['dropped']} rows are not in the log"])
+        elif not log["whole"]:
+            self._note([f"{log['file']}: the log has no end; what it has can be read"])
+
     # --- between steps ----------------------------------------------------------------------------------------------
 
     def _watch(self) -> list[str]:
         dead = self.children.watch()
+        if self.recorder is not None:
+            self._note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":
             self._note([f"{sentence}; the run goes on by the miss policy {self.plan.on_miss}" for sentence in dead])
         return dead

@@ -1,0 +1,19 @@
+"""The libraries that logs and tables are written with: what to install where one is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from rtmms.errors import ModelError
+
+
+def refuse_without_mcap(what: str) -> None:
+    """ModelError that says what to install, when logs cannot be written or read here."""
+    if importlib.util.find_spec("mcap") is None:
+        raise ModelError(f"{what}: logs need the library mcap: pip install mcap")
+
+
+def refuse_without_pyarrow(what: str) -> None:
+    """The same for Parquet."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ModelError(f"{what}: Parquet needs the library pyarrow: pip install 'rtmms[parquet]'")
