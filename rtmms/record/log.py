@@ -54,7 +54,7 @@ class Step:
     clamped: bool
     overruns: int
     skipped: int
-    times: tuple[int, int, int, int] = (UNDEFINED,) * 4
+    times: tuple[int, ...] = (UNDEFINED,) * len(TIMES)
     altered: bool = False
 
 
@@ -184,7 +184,7 @@ class _Reading:
         match topic:
             case "/timing":
                 if self._waiting is not None and self._waiting.step == message["step"]:
-                    self._waiting.times = tuple(message.get(f"{name}_ns", UNDEFINED) for name in TIMES)  # type: ignore[assignment]
+                    self._waiting.times = tuple(message.get(f"{name}_ns", UNDEFINED) for name in TIMES)
             case "/event":
                 if message["event"] == "start":
                     self._start, self._altered = message, False

@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -28,19 +28,22 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: _plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
-        "actuators": [_channel(channel) for channel in plant.actuators],
-        "outputs": [_channel(channel) for channel in plant.outputs],
+        "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
         "description": _plain(getattr(plant, "parameters", None)),
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
-    return {
-        "name": channel.name, "unit": channel.unit, "shape": list(channel.shape), "frame": channel.frame,
-        "lower": channel.lower, "upper": channel.upper, "neutral": channel.neutral,
-    }  # fmt: skip
+def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
+    """Actuators or outputs as a log describes them."""
+    return [
+        {
+            "name": c.name, "unit": c.unit, "shape": [int(n) for n in c.shape], "frame": c.frame,
+            "lower": _plain(c.lower), "upper": _plain(c.upper), "neutral": _plain(c.neutral),
+        }
+        for c in found
+    ]  # fmt: skip
 
 
 def _versions() -> dict[str, str]:

@@ -111,7 +111,7 @@ class Recorder:
             step - 1 if times[2] >= 0 else -1, *times,
         )  # fmt: skip
         found = self._pick(outputs)
-        floats = b"".join((command, *found)) if self._plain else command.tobytes() + self._flat(found)
+        floats = b"".join((command.data, *found)) if self._plain else command.tobytes() + self._flat(found)
         if self.patient and not ring.room:
             self._wait_for_room()
         ring.push(head, floats)

@@ -16,14 +16,11 @@ import select
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from rtmms.record.disk import WholeWrites
 from rtmms.record.layout import FORMAT, START, Encoder, Head, encode, schemas, signals
 from rtmms.record.ring import Ring
-
-if TYPE_CHECKING:
-    from mcap.writer import Writer
 
 LOOK_S = 0.02
 COMMIT_S = 0.1
@@ -41,11 +38,11 @@ class Log:
     def __init__(self, stream: WholeWrites, origin: dict[str, Any]) -> None:
         from mcap.writer import CompressionType, Writer
 
-        self.stream, self.origin = stream, origin
+        self.stream, self.dt = stream, float(origin["dt"])
         actuators, outputs = signals(origin["actuators"]), signals(origin["outputs"])
-        self.encoder = Encoder(origin["dt"], actuators, outputs)
+        self.encoder = Encoder(self.dt, actuators, outputs)
         # the size of a chunk is ours to decide: a chunk ends with a row
-        self.mcap: Writer = Writer(stream, chunk_size=1 << 40, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
+        self.mcap: Any = Writer(stream, chunk_size=1 << 40, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
         self.mcap.start(library=f"rtmms {origin['versions']['rtmms']}")
         words = {key: str(origin[key]) for key in ("robot", "mode", "dt", "seed", "started", "command_line")}
         self.mcap.add_metadata("rtmms", {"format": FORMAT, **words, **origin["versions"]})
@@ -61,7 +58,7 @@ class Log:
 
     def add(self, head: Head, floats: bytes) -> None:
         """One row. Its time is the start's, by the wall, and from there on simulated."""
-            if head.kind == START:
+        if head.kind == START:
             self.base_ns = max(head.wall_ns + self.offset_ns, self.log_ns + 1) - self._simulated_ns(head.step)
         before = 0 if self.last is None else self.last.dropped
         if head.dropped > before:
@@ -80,7 +77,7 @@ class Log:
         self.mcap.add_message(self.channels[topic], self.log_ns, message, wall_ns + self.offset_ns, step & 0xFFFFFFFF)
 
     def _simulated_ns(self, step: int) -> int:
-        return round(step * self.origin["dt"] * 1e9)
+        return round(step * self.dt * 1e9)
 
     def commit(self) -> bool:
         """The rows so far onto the disk, as a chunk of their own."""
