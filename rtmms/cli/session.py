@@ -270,8 +270,7 @@ class Session:
         origin = describe(plant, {
             "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
             "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-            "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
-            "schedule": self.report["schedule"],
+            "deadline": plan.deadline, "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
         })  # fmt: skip
         realtime = plan.mode == "realtime"
         period_s = plant.dt / plan.rate if realtime else None

@@ -28,7 +28,7 @@ class Gathered:
 
 def gather(log: Log, plant: Plant, names: tuple[str, ...] | None = None) -> Gathered:
     """Read the log once. plant: of the log's robot; names: outputs to sample, None for those the plant itself asks."""
-    schedule = log.origin["schedule"]
+    schedule = {} if log.end is None else log.end.told.get("report", {}).get("schedule", {})
     kept = tuple(getattr(plant, "trace_outputs", ())) if names is None else names
     trace = Trace(plant.outputs, kept, plant.dt, None, _rows(log, kept), APART_S)
     recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 
+MAGIC = b"\x89MCAP0\r\n"
+"""What such a file begins with, and ends with when it is whole."""
+
+
 @dataclass(slots=True)
 class Start:
     """A state to start from: the first, or after a reset with `seed`.  outputs (w,), flattened as in the origin."""
@@ -100,15 +104,19 @@ class Log:
     @cached_property
     def end(self) -> End | None:
         """How the run ended; None when the file was cut off before it said so."""
-        told, state, whole = None, None, False
+        told, state = None, None
         for record in _records(self.path, messages=False):
             kind = type(record).__name__
             if kind == "Attachment" and record.name == "end.json":
                 told = json.loads(record.data)
             elif kind == "Attachment" and record.name == "state.bin":
                 state = bytes(record.data)
-            whole = whole or kind == "Footer"
-        return None if told is None else End(told["ended"], told["message"], told["dropped"], state, whole, told)
+        if told is None:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(-len(MAGIC), 2)
+            whole = file.read() == MAGIC
+        return End(told["ended"], told["message"], told["dropped"], state, whole, told)
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ def open_log(path: Path) -> Log:
     refuse_without_mcap(str(path))
     try:
         with path.open("rb") as file:
-            if file.read(5) != b"\x89MCAP":
+            if file.read(len(MAGIC)) != MAGIC:
                 raise ModelError(f"{path}: is not an MCAP file")
     except OSError as error:
         text = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror

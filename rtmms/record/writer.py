@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+from collections import deque
 from typing import Any, BinaryIO
 
 from rtmms.record.disk import WholeWrites
@@ -23,11 +24,12 @@ from rtmms.record.layout import FORMAT, START, Encoder, Head, encode, schemas, s
 from rtmms.record.ring import Ring
 
 LOOK_S = 0.02
-COMMIT_S = 0.1
+COMMIT_S = 0.2
 CHUNK_BYTES = 1 << 18
 MOST_WAITING = 1 << 22
 ROWS_AT_ONCE = 256
 GIVE_UP_S = 2.0
+NICE = 10
 READY, WRITTEN, FULL = 0, 1, 2
 """The writer's notes in the ring: it has the file open; rows that stand in it; 1 while the disk takes nothing."""
 
@@ -55,6 +57,7 @@ class Log:
         self.rows, self.committed, self.gathered = 0, 0, 0
         self.base_ns, self.offset_ns, self.log_ns = 0, time.time_ns() - time.monotonic_ns(), 0
         self.last: Head | None = None
+        self._marks: deque[tuple[int, int]] = deque()  # where a chunk ends, and the rows up to there
 
     def add(self, head: Head, floats: bytes) -> None:
         """One row. Its time is the start's, by the wall, and from there on simulated."""
@@ -81,12 +84,14 @@ class Log:
 
     def commit(self) -> bool:
         """The rows so far onto the disk, as a chunk of their own."""
-        self.mcap.flush()
-        self.gathered = 0
-        if self.stream.commit():
-            self.committed = self.rows
-            return True
-        return False
+        if self.gathered:
+            self.mcap.flush()
+            self.gathered = 0
+            self._marks.append((self.stream.tell(), self.rows))
+        whole = self.stream.commit()
+        while self._marks and self._marks[0][0] <= self.stream.size:
+            self.committed = self._marks.popleft()[1]
+        return whole
 
     def finish(self, end: dict[str, Any]) -> None:
         """Times of the last step, the end, the index."""
@@ -191,6 +196,7 @@ def _outlive() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.nice(NICE)  # a log can wait, a controller on the same core cannot
 
 
 if __name__ == "__main__":
