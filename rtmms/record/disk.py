@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 
@@ -41,7 +42,8 @@ class WholeWrites:
                     done += os.pwrite(self.descriptor, record[done:], self.size + done)
             except OSError as error:
                 self.fault = error.strerror or str(error)
-                os.ftruncate(self.descriptor, self.size)  # a record begun is none
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self.descriptor, self.size)  # a record begun is none
                 return False
             self._records.popleft()
             self.size += done

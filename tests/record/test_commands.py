@@ -133,3 +133,16 @@ def test_a_run_that_diverges_keeps_the_steps_before(tmp_path: Path) -> None:
     assert (info["steps"], info["ended"], info["whole"]) == (50, "diverged", True)
     assert "diverged at t = 0.51 s" in info["message"]
     assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
+
+
+def test_the_manta_s_log_replays_and_draws_the_figure_of_the_run(tmp_path: Path) -> None:
+    import rtmms as package
+
+    package.load("manta")  # compiled once, here
+    words = ("run", "manta", "--mode", "lockstep", "--duration", "0.5", "--set", "chains=6", "--log", "m.mcap")
+    report = rtmms(tmp_path, *words, "--quiet", "--json").report
+    assert report["log"] == {"file": "m.mcap", "rows": 501, "dropped": 0, "whole": True}
+    said = rtmms(tmp_path, "replay", "m.mcap", "--check", "--json")
+    assert (said.status, said.report["final"]) == (0, report["final"])
+    assert rtmms(tmp_path, "plot", "m.mcap", "-o", "m.png").status == 0
+    assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
