@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.stepping import compiled_loop, gait, load, time_compiled
-from rtmms.dynamics.fin_lanes import LANES
+from rtmms.dynamics.fin_layout import LANES
 
 
 def _times(cases: Sequence[dict[str, int]], budget_us: float, repeats: int, say: Callable[[str], None]) -> list[float]:

@@ -20,7 +20,9 @@ class UnknownNameError(ModelError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        close = set(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
+        close |= {k for k in known if len(name) > 2 and k.startswith(name)}
+        near = sorted(close, key=lambda k: -difflib.SequenceMatcher(None, name, k).ratio())[:3]
         listed = ", ".join(known) if known else "none"
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {listed}"
         super().__init__(f"unknown {kind} '{name}'; {hint}")

@@ -27,7 +27,7 @@ from rtmms.coupling.layout import (
 )
 from rtmms.coupling.stage import stage
 from rtmms.dynamics.fin_energy import CARRY, DAMPING_POWER, DRAG_POWER, ELASTIC, ENERGY_FIELDS, KINETIC, account_block
-from rtmms.dynamics.fin_lanes import BASE_SIZE, LANES, LENGTH, QD, U_X, U_Y, U_Z, L, Q
+from rtmms.dynamics.fin_layout import BASE_SIZE, LANES, LENGTH, QD, U_X, U_Y, U_Z, L, Q
 from rtmms.dynamics.rigid_body import body_drag
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.dynamics.support import JACOBIAN_BACK, JACOBIAN_FRONT, POINT, ROTATION, SUPPORT_SIZE

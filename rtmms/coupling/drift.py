@@ -14,7 +14,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from rtmms.coupling.layout import POSITION, SUPPORTS, TIME, TWIST
-from rtmms.dynamics.fin_lanes import LANES, LENGTH, L
+from rtmms.dynamics.fin_layout import LANES, LENGTH, L
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
 from rtmms.dynamics.support import OMEGA, POINT, POINT_RATE, ROTATION, SUPPORT_SIZE
 from rtmms.errors import ModelError

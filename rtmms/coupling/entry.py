@@ -16,7 +16,7 @@ from rtmms.coupling.account import O_JOINTS, account
 from rtmms.coupling.layout import FINNED_DTYPE, FINS, WORK_SIZE
 from rtmms.coupling.step_implicit import step_implicit
 from rtmms.coupling.step_rk4 import step_rk4
-from rtmms.dynamics.fin_lanes import FIELDS, LANES, LINK_FIELDS
+from rtmms.dynamics.fin_layout import FIELDS, LANES, LINK_FIELDS
 from rtmms.dynamics.rigid_body import BODY_DTYPE
 from rtmms.jit import kernel
 

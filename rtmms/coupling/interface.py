@@ -27,7 +27,7 @@ from rtmms.coupling.layout import (
     W_TWIST_FIN,
     W_WRENCH,
 )
-from rtmms.dynamics.fin_lanes import A0_X, A0_Y, A0_Z, BASE_SIZE, DW_X, DW_Y, DW_Z, U_X, U_Y, U_Z, W_X, W_Y, W_Z
+from rtmms.dynamics.fin_layout import A0_X, A0_Y, A0_Z, BASE_SIZE, DW_X, DW_Y, DW_Z, U_X, U_Y, U_Z, W_X, W_Y, W_Z
 from rtmms.dynamics.support import (
     OMEGA,
     OMEGA_RATE,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.dynamics.fin_lanes import BASE_SIZE, CARRY_FIELDS, LANES, SUMS
+from rtmms.dynamics.fin_layout import BASE_SIZE, CARRY_FIELDS, LANES, SUMS
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.dynamics.support import SUPPORT_SIZE
 

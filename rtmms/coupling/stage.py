@@ -24,19 +24,10 @@ from rtmms.coupling.layout import (
     W_WATER,
     W_WRENCH,
 )
-from rtmms.dynamics.fin_lanes import (
-    BASE_SIZE,
-    CARRY_FIELDS,
-    DRIVE_SUMS,
-    LANES,
-    SUMS,
-    accelerate_block,
-    collect_sums,
-    collect_wrench,
-    condense_block,
-    drive_block,
-)
+from rtmms.dynamics.fin_lanes import accelerate_block, condense_block, drive_block
+from rtmms.dynamics.fin_layout import BASE_SIZE, CARRY_FIELDS, DRIVE_SUMS, LANES, SUMS
 from rtmms.dynamics.fin_normals import neighbour_normals
+from rtmms.dynamics.fin_sums import collect_sums, collect_wrench
 from rtmms.dynamics.rigid_body import body_force, rotation_matrix
 from rtmms.dynamics.support import SUPPORT_SIZE
 from rtmms.jit import Array, kernel

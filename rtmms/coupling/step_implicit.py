@@ -44,7 +44,7 @@ from rtmms.coupling.layout import (
     W_WATER,
 )
 from rtmms.coupling.stage import stage
-from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
+from rtmms.dynamics.fin_layout import LANES, QD, QDD, SUM_Q, SUM_QD, Q
 from rtmms.dynamics.rigid_body import move_pose
 from rtmms.dynamics.rods import ROD_SIZE, advance_rods
 from rtmms.dynamics.support import SUPPORT_SIZE

@@ -38,7 +38,7 @@ from rtmms.coupling.layout import (
 )
 from rtmms.coupling.stage import stage
 from rtmms.coupling.step_implicit import HALF_TURN, RATE_LIMIT, TWIST_LIMIT
-from rtmms.dynamics.fin_lanes import LANES, QD, QDD, SUM_Q, SUM_QD, Q
+from rtmms.dynamics.fin_layout import LANES, QD, QDD, SUM_Q, SUM_QD, Q
 from rtmms.dynamics.rigid_body import exponential_rate, move_pose
 from rtmms.dynamics.rods import ROD_SIZE, advance_rods
 from rtmms.dynamics.support import SUPPORT_SIZE

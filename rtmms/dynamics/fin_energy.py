@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.dynamics.fin_lanes import (
+from rtmms.dynamics.fin_layout import (
     ADDED,
     DAMPING,
     DRAG,

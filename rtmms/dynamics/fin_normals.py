@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.dynamics.fin_lanes import LANES, LENGTH, F, L, Q
+from rtmms.dynamics.fin_layout import LANES, LENGTH, F, L, Q
 from rtmms.dynamics.fin_link import sine_cosine
 from rtmms.jit import Array, kernel
 

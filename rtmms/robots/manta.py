@@ -53,7 +53,7 @@ from rtmms.coupling.layout import (
 )
 from rtmms.coupling.step_implicit import HALF_TURN, RATE_LIMIT, step_implicit
 from rtmms.coupling.step_rk4 import step_rk4
-from rtmms.dynamics.fin_lanes import FIELDS, LANES
+from rtmms.dynamics.fin_layout import FIELDS, LANES
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress
@@ -294,7 +294,7 @@ class Manta:
 
     def _culprit(self, last: dict[str, Array]) -> tuple[str, dict[str, Array], str]:
         """Which quantity of the failed step left its range; the stage's values are still in the scratch."""
-        from rtmms.dynamics.fin_lanes import SUM_Q, SUM_QD
+        from rtmms.dynamics.fin_layout import SUM_Q, SUM_QD
 
         p = self.parameters
         for fin, side in enumerate(("left", "right")):

@@ -19,7 +19,7 @@ from rtmms.coupling.layout import (
     RK4,
     SEQUENTIAL,
 )
-from rtmms.dynamics.fin_lanes import LANES, LINK_FIELDS, pack_links, padded
+from rtmms.dynamics.fin_layout import LANES, LINK_FIELDS, pack_links, padded
 from rtmms.dynamics.rigid_body import (
     BODY_DTYPE,
     DRAG_COMPONENTWISE,

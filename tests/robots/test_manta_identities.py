@@ -7,7 +7,7 @@ import pytest
 
 from rtmms.coupling.interface import move_supports
 from rtmms.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.dynamics.fin_lanes import AN, LANES, QDD
+from rtmms.dynamics.fin_layout import AN, LANES, QDD
 from rtmms.dynamics.rigid_body import move_pose
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.robots.manta import load
