@@ -68,8 +68,10 @@ class Session:
         try:
             with ExitStack() as stack:
                 stack.callback(self._close)
-                status, text = self._run(stack)
-                self._end_log(text)
+                try:
+                    status, text = self._run(stack)
+                finally:
+                    self._end_log(text)
         except KeyboardInterrupt:
             self.report["ended"], status = "interrupt", 0
         except StartError as error:

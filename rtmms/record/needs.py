@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 
 from rtmms.errors import ModelError
 
 
 def refuse_without_mcap(what: str) -> None:
     """ModelError that says what to install, when logs cannot be written or read here."""
+    if what == "--log" and os.name != "posix":
+        raise ModelError(f"--log: the recorder hands memory to its writer by descriptor, which {sys.platform} has not")
     if importlib.util.find_spec("mcap") is None:
         raise ModelError(f"{what}: logs need the library mcap: pip install mcap")
 
