@@ -9,6 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from rtmms.errors import ModelError
+
+try:
+    import orjson
+except ImportError:
+    raise ModelError("logs need the library orjson: pip install orjson") from None
+
 FORMAT = "rtmms log 1"
 STEP, START = 0, 1
 """Kinds of row: a finished step; a state to start from (the first, and after a reset)."""
@@ -90,13 +97,26 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def encode(message: Any) -> bytes:
-    """Compact JSON. Finite float64 come back to the bit; nan becomes null and infinities 1e999, which reads as one."""
+def encode(message: Any, finite: bool = False) -> bytes:
+    """Compact JSON. Finite float64 come back to the bit; nan becomes null and infinities 1e999, which reads as one.
+
+    finite   there is neither in the message: written ten times faster
+    """
+    if finite:
+        return orjson.dumps(message)
     try:
         return json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
     except ValueError:
         text = json.dumps(_without_nan(message), separators=(",", ":"))
         return text.replace("-Infinity", "-1e999").replace("Infinity", "1e999").encode()
+
+
+def decode(text: bytes) -> Any:
+    """Back from `encode`."""
+    try:
+        return orjson.loads(text)
+    except ValueError:  # 1e999 is one of ours, and too large for some
+        return json.loads(text)
 
 
 def _without_nan(value: Any) -> Any:
@@ -209,22 +229,23 @@ class Encoder:
     def messages(self, head: Head, floats: bytes) -> list[tuple[str, bytes]]:
         """Of one row. The timings in it are of the step before, and come first."""
         numbers = self._unpack(floats)
+        finite = math.isfinite(sum(numbers))  # one that is not makes the sum so
         command, outputs = numbers[: self._command.width], numbers[self._command.width :]
         if head.kind == START:
             event = {"step": head.step, "timestamp": head.step * self.dt, "event": "start", "seed": head.seed}
             state = self._moment(head.step) | {"outputs": self._outputs.fields(outputs)}
-            return [("/event", encode(event)), ("/state", encode(state))]
-        found = [("/timing", encode(self.timing(head)))] if head.timed >= 0 else []
+            return [("/event", encode(event, True)), ("/state", encode(state, finite))]
+        found = [("/timing", encode(self.timing(head), True))] if head.timed >= 0 else []
         moment = self._moment(head.step)
         policy = POLICIES[head.policy] if 0 <= head.policy < len(POLICIES) else OTHER
         found += [
-            ("/command", encode(moment | {"values": self._command.fields(command)})),
+            ("/command", encode(moment | {"values": self._command.fields(command)}, finite)),
             ("/outcome", encode(moment | {
                 "outcome": OUTCOMES[head.outcome], "seq": head.seq, "meant_for": head.meant_for,
                 "lateness_ns": head.lateness_ns, "policy": policy, "clamped": bool(head.clamped),
                 "overruns": head.overruns, "skipped": head.skipped,
-            })),
-            ("/state", encode(self._moment(head.step + 1) | {"outputs": self._outputs.fields(outputs)})),
+            }, True)),
+            ("/state", encode(self._moment(head.step + 1) | {"outputs": self._outputs.fields(outputs)}, finite)),
         ]  # fmt: skip
         return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.errors import ModelError
-from rtmms.record.layout import FORMAT, TIMES, UNDEFINED, Signal, Values, signals
+from rtmms.record.layout import FORMAT, TIMES, UNDEFINED, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Log:
             if kind == "Channel":
                 topics[record.id] = record.topic
             elif kind == "Message":
-                yield from reading.take(topics[record.channel_id], json.loads(record.data))
+                yield from reading.take(topics[record.channel_id], decode(record.data))
         yield from reading.rest()
 
     @cached_property

@@ -13,8 +13,9 @@ def refuse_without_mcap(what: str) -> None:
     """ModelError that says what to install, when logs cannot be written or read here."""
     if what == "--log" and os.name != "posix":
         raise ModelError(f"--log: the recorder hands memory to its writer by descriptor, which {sys.platform} has not")
-    if importlib.util.find_spec("mcap") is None:
-        raise ModelError(f"{what}: logs need the library mcap: pip install mcap")
+    missing = [name for name in ("mcap", "orjson") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ModelError(f"{what}: logs need the library {missing[0]}: pip install {' '.join(missing)}")
 
 
 def refuse_without_pyarrow(what: str) -> None:

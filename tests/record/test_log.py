@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rtmms.errors import ModelError
-from rtmms.record.layout import Signal, Values, encode
+from rtmms.record.layout import Signal, Values, decode, encode
 from rtmms.record.log import Start, Step, open_log
 from rtmms.record.rerun import rerun
 from rtmms.record.tables import columns, write_csv, write_parquet
@@ -213,8 +215,15 @@ def test_numbers_that_are_none_and_beyond_all_come_back() -> None:
     text = encode(found.fields(numbers))
     assert b"NaN" not in text
     assert b"Infinity" not in text
-    back = np.array(found.numbers(json.loads(text)))
-    assert back.tobytes() == np.array(numbers).tobytes()
+    for read in (decode, json.loads):
+        assert np.array(found.numbers(read(text))).tobytes() == np.array(numbers).tobytes()
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_finite_numbers_come_back_to_the_bit_either_way(numbers: list[float]) -> None:
+    for text in (encode(numbers), encode(numbers, finite=True)):
+        for read in (decode, json.loads):
+            assert np.array(read(text), dtype=float).tobytes() == np.array(numbers).tobytes()
 
 
 def test_a_name_that_begins_another_is_not_nested() -> None:
