@@ -23,6 +23,7 @@ COMMANDS = {
     "log": "rtmms.cli.log:log",
     "plot": "rtmms.cli.plot:plot",
     "reproduce": "rtmms.cli.reproduce:reproduce",
+    "trim": "rtmms.cli.trim:trim",
     "bench": "rtmms.cli.bench:bench",
     "doctor": "rtmms.cli.doctor:doctor",
 }

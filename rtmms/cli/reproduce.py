@@ -9,7 +9,11 @@ import click
 
 from rtmms.cli.words import Near
 
-PAPERS = {"qu2024": "rtmms.report.qu2024"}
+PAPERS = {
+    "khalil2007": "rtmms.report.khalil2007",
+    "porez2014": "rtmms.report.porez2014",
+    "qu2024": "rtmms.report.qu2024",
+}
 """Papers by name; each module has main(out: Path | None, as_json: bool) -> int | None."""
 
 

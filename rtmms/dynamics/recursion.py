@@ -30,6 +30,7 @@ from rtmms.model.layout import (
     S_BIAS,
     S_FORCE,
     S_GRAVITY,
+    S_HELD,
     S_INERTIA,
     S_INVERSE,
     S_POS,
@@ -170,7 +171,8 @@ def inward(topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: A
 
     imposed   (n,) bool   True: drive[j] is the acceleration; False: it is the torque (or force)
     implicit  s           > 0 treats springs and dampers linearly implicitly over that step: H + h c + h^2 k, and
-                          h k qd joins the spring's force; 0 for the plain equations
+                          h k qd joins the spring's force; 0 for the plain equations. A servo's part of H is
+                          what stands in S_HELD
     """
     n = s.shape[0] - 1
     for j in range(n, 0, -1):
@@ -194,7 +196,7 @@ def inward(topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: A
             s[j, S_FORCE] = left
         else:  # alpha = beta* + K zeta + U (tau - S^T beta*) / H, K = M* - U U^T / H
             k, c = constant[j, C_STIFFNESS], constant[j, C_DAMPING]
-            inverse = 1.0 / (own + constant[j, C_ROTOR] + implicit * (c + implicit * k))
+            inverse = 1.0 / (own + constant[j, C_ROTOR] + implicit * (c + implicit * k) + s[j, S_HELD])
             torque = drive[j - 1] - friction(constant, j, q[j - 1], qd[j - 1]) - implicit * k * qd[j - 1]
             s[j, S_FORCE] = torque - left
             push = inverse * (torque - left - (u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3 + u4 * z4 + u5 * z5))

@@ -32,7 +32,7 @@ class Flow:
 
     velocity  (3,) m/s        gradient  (3, 3) 1/s, du_a/dx_b        waves  any number of `Wave`
     field     any function (x (3,) m, t s) -> u (3,) m/s, added to the rest. It is asked once a step for each element,
-              and held over the step (first order in time; its gradient is taken as 0).
+              half a step ahead, and held over the step (second order in time; its gradient is taken as 0).
     """
 
     velocity: Any = (0.0, 0.0, 0.0)

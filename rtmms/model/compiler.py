@@ -13,13 +13,14 @@ from rtmms.errors import ModelError
 from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
-from rtmms.model.elements import Element, Strip
-from rtmms.model.solids import Placement, inertia_of
+from rtmms.model.elements import Blade, Element, Strip
+from rtmms.model.solids import Placement, Solid, inertia_of
 from rtmms.spatial import Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 
 
 def compile(mechanism: Mechanism) -> Model:
     """Check a mechanism and lay it out for the kernels. ModelError names the place, what was got, what is expected."""
+    _check_kinds(mechanism)
     where = f"mechanism '{mechanism.name}'"
     gravity = _numbers(mechanism.gravity, (3,), f"{where}: gravity")
     if mechanism.base not in BASES:
@@ -32,6 +33,30 @@ def compile(mechanism: Mechanism) -> Model:
     model = builder.finish(mechanism, gravity)
     _check_inertias(model, where)
     return model
+
+
+def _check_kinds(mechanism: Mechanism) -> None:
+    """What stands where another thing belongs: refused here, so that all that follows can rely on it."""
+
+    def expect(value: Any, kinds: tuple[type, ...], place: str) -> None:
+        if not isinstance(value, kinds):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            raise ModelError(f"{place}: expected a {expected}, got {value!r}")
+
+    expect(mechanism, (Mechanism,), "compile")
+    where = f"mechanism '{mechanism.name}'"
+    for k, body in enumerate(mechanism.bodies):
+        expect(body, (Body,), f"{where}: bodies[{k}]")
+        for i, element in enumerate(body.elements):
+            expect(element, (Strip, Blade), f"body '{body.name}': elements[{i}]")
+            expect(element.placement, (Placement,), f"body '{body.name}': elements[{i}]: placement")
+        for i, solid in enumerate(body.solids):
+            if not isinstance(solid, Solid) or not hasattr(solid, "__dict__"):
+                raise ModelError(f"body '{body.name}': solids[{i}]: expected a solid such as Box, got {solid!r}")
+            expect(solid.placement, (Placement,), f"body '{body.name}': solids[{i}]: placement")
+    for k, joint in enumerate(mechanism.joints):
+        expect(joint, (Joint,), f"{where}: joints[{k}]")
+        expect(joint.placement, (Placement,), f"joint '{joint.name}': placement")
 
 
 def _numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:

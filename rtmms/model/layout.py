@@ -45,4 +45,5 @@ S_GRAVITY = 65  # 3   in the body's frame
 S_WRENCH = 68  # 6   on the body from outside, gravity not included
 S_WORLD_POS = 74  # 3
 S_WORLD_ROT = 77  # 9   body -> world, by rows
-S_WIDTH = 86
+S_HELD = 86  # kg m2 or kg, what a servo solved linearly implicitly adds to the joint's own inertia
+S_WIDTH = 87

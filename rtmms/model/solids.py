@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,6 +41,7 @@ def at(x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Placement:
     return Placement(np.eye(3), np.array([x, y, z], dtype=float))
 
 
+@runtime_checkable
 class Solid(Protocol):
     """A homogeneous shape somewhere on a body."""
 

@@ -1,4 +1,4 @@
-"""Which figure a run of a robot gets: the plant's own, ours for a robot that we know, or none."""
+"""Which figure a run of a robot gets: the plant's own, ours for a robot that we know, a general one, or none."""
 
 from __future__ import annotations
 
@@ -10,14 +10,28 @@ from typing import Any
 FIGURES = {"manta": "rtmms.report.manta_figure"}
 """Modules with draw(path, plant, trace, recent, statistics), by robot."""
 
+GENERAL = "rtmms.report.run_figure"
+"""For any plant that keeps its position or its velocity."""
+
 
 def drawing(robot: str, plant: Any) -> Callable[..., None] | None:
     """figure(path, trace, recent, statistics) for this plant, or None; matplotlib loads when it is called."""
     if hasattr(plant, "figure"):
         own: Callable[..., None] = plant.figure
         return own
-    return partial(_draw, FIGURES[robot], plant) if robot in FIGURES else None
+    if robot in FIGURES:
+        return partial(_draw, FIGURES[robot], plant, {})
+    return partial(_draw, GENERAL, plant, {"robot": robot}) if _says_where(plant) else None
 
 
-def _draw(module: str, plant: Any, path: Any, trace: Any, recent: Any, statistics: Any) -> None:
-    import_module(module).draw(path, plant, trace, recent, statistics)
+def _says_where(plant: Any) -> bool:
+    """The plant keeps samples of a position or a velocity, (3,)."""
+    shapes = {channel.name: channel.shape for channel in plant.outputs}
+    kept = getattr(plant, "trace_outputs", ()) if hasattr(plant, "summarise") else ()
+    return any(name in kept and shapes.get(name) == (3,) for name in ("position", "velocity"))
+
+
+def _draw(
+    module: str, plant: Any, more: dict[str, Any], path: Any, trace: Any, recent: Any, statistics: Any
+) -> None:  # fmt: skip
+    import_module(module).draw(path, plant, trace, recent, statistics, **more)

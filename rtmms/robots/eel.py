@@ -10,14 +10,16 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
+from rtmms.integrators.methods import METHODS
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism, khalil_kleinfinger
 from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant import Channel
-from rtmms.robots.parameters import build
+from rtmms.robots.parameters import build, step_of
 from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, TreePlant
+from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array
 
 AXES = ("yaw", "pitch", "roll")
@@ -96,6 +98,7 @@ CHOICES = {
     "command": ("auto", "angle", "torque"),
     "gait": ("planar", "loop", "none"),
     "added_mass": ("kirchhoff", "khalil2007"),
+    "integrator": tuple(METHODS),
 }
 
 
@@ -193,7 +196,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter;
     with drive=torque it is the servo's target); with drive=torque `yaw1.torque` (N m, added to the servo).
     """
-    p = parameters(preset, given)
+    p, step = parameters(preset, given), step_of("eel", dt, 1e-3)
     if p.command == "torque" and p.drive == "motion":
         raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
@@ -201,7 +204,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     model = compile(describe(p))
     return TreePlant(
         model,
-        1e-3 if dt is None else dt,
+        step,
         gait(p),
         _actuators(p, model),
         flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
@@ -226,11 +229,11 @@ def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
     """Means over the whole gait periods that fit into the second half of the run."""
-    period = 2.0 * math.pi / plant.law.omega
-    whole = math.floor((time[-1] - time[0]) / 2.0 / period) * period if len(time) > 1 else 0.0
-    window = time >= time[-1] - (whole if whole > 0.0 else (time[-1] - time[0]) / 2.0)
-    speed = -float(np.mean(trace["velocity"][window, 0]))
-    power = float(np.mean(trace["power"][window]))
+    if len(time) < 2:
+        return {}
+    start, end = whole_periods(plant, time)
+    speed = -float(np.mean(trace["velocity"][time > start, 0]))
+    power = rise(time, trace["work"], start, end)
     weight = plant.model.mass * 9.81
     return {
         "mean_speed_m_s": speed,

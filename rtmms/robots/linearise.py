@@ -1,60 +1,58 @@
-"""Linearisation of a plant for control: A and B by a complex step, exact to rounding."""
+"""Linearisation of a plant for control: A and B by a complex step, or of a step by differences for any other plant."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.dynamics.recursion import configure, place
 from rtmms.errors import ModelError
 from rtmms.fluids.ambient import SAMPLE
+from rtmms.fluids.immersed import held_flow
+from rtmms.plant import Plant
+from rtmms.robots.linear import Linear
+from rtmms.robots.linearise_step import Chart, linearise_step, mean_of
 from rtmms.robots.tree_kernels import evaluate
 from rtmms.robots.tree_plant import TORQUE, Actuator, TreePlant
 from rtmms.spatial import Array, ad
 
+DIFFERENCE = 1e-6
 ComplexArray = npt.NDArray[np.complex128]
 STEP = 1e-30  # imag(f(x + i h)) / h: no difference is taken, so h may be as small as this and the error is rounding
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """d/dt x = A x + B u around a motion: x is the error of the state, u that of the command.
+def linearise(
+    plant: Plant, *, over_period: bool = False, commands: Array | None = None, chart: Chart | None = None
+) -> Linear:  # fmt: skip
+    """A (k, k) and B (k, u) of a plant at its present state and time, or their mean along its motion from there.
 
-    x  body-frame position error e and attitude error theta (R = R_ref exp theta^, p = p_ref + R_ref e), twist error,
-       q and qd of the joints driven by torque, then value and rate of the filter of each commanded offset and gain
-    states, inputs   their names, in order
+    over_period  the mean over one period of the gait that the plant has of its own
+    commands     (steps, n_actuators): the mean along these; one row: at the present state, under that command.
+                 Default: what is held now, for a plant of a mechanism; the neutral command, for any other
+    chart        coordinates of a plant that is not of a mechanism, where it has none of its own
+    A plant of a mechanism: of d/dt x, by a complex step through the equations of motion; the error is rounding, about
+    1e-15 of the largest entry (with a flow given by a function, that of its central differences, about 1e-9). Any
+    other: of one step, see `linearise_step`; the error is estimated. The state is left as it was. Where the model has
+    a kink (|V| V at V = 0, Coulomb friction at rest) it is the derivative on the side where the state stands, or the
+    mean of both. ModelError for a period that the plant does not have, or coordinates that it does not tell.
     """
-
-    a: Array
-    b: Array
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-
-
-def linearise(plant: TreePlant, *, over_period: bool = False) -> Linear:
-    """A (k, k) and B (k, u) of a plant at its present state and time, or their mean over one gait period from there.
-
-    By a complex step through the equations of motion: the error is rounding, about 1e-15 of the largest entry. The
-    state is left as it was. Where the model has a kink (|V| V at V = 0, Coulomb friction at rest) it is the derivative
-    on the side where the state stands. ModelError for a flow given by a function, which knows no complex numbers.
-    """
-    if plant.flow.field is not None:
-        raise ModelError(f"{plant.model.name}: linearise needs a flow given by numbers, not by a function")
-    here = _at(plant)
-    if not over_period:
-        return here
-    blob, steps = plant.snapshot(), max(1, round(2.0 * math.pi / plant.law.omega / plant.dt))
-    a, b = np.zeros_like(here.a), np.zeros_like(here.b)
-    command = plant.commanded.copy()
-    for _ in range(steps):
-        one = _at(plant)
-        a += one.a / steps
-        b += one.b / steps
-        plant.step(command)
-    plant.restore(blob)
-    return Linear(a, b, here.states, here.inputs)
+    if not isinstance(plant, TreePlant):
+        if over_period:
+            raise ModelError(
+                f"linearise: over_period needs a gait of the plant's own, which a {type(plant).__name__} has not; give "
+                "the commands of one period"
+            )
+        return linearise_step(plant, commands, chart=chart)
+    if over_period:
+        if not np.any(plant.law.motion[:, 1:]):
+            raise ModelError(f"{plant.model.name}: linearise over a period needs a periodic gait")
+        if commands is not None:
+            raise ModelError(f"{plant.model.name}: linearise: expected over_period or commands, got both")
+        steps = max(1, round(2.0 * math.pi / plant.law.omega / plant.dt))
+        commands = np.tile(plant.commanded, (steps, 1))
+    return _at(plant) if commands is None else mean_of(plant, commands, lambda command: _at(plant))
 
 
 def _at(plant: TreePlant) -> Linear:
@@ -94,12 +92,32 @@ class _Complex:
         self.plant = plant
         self.work = tuple(np.asarray(array).astype(complex) for array in plant._work)
         self.ambient = np.zeros((len(plant.immersed.rows), SAMPLE), dtype=complex)
+        self.held = self._water(plant.vector).astype(complex)
+        plant._held[:] = self.held.real
+
+    def _water(self, vector: Array) -> Array:
+        """(elements, 3) m/s of a flow given by a function, where the elements stand in a state."""
+        plant, s = self.plant, self.plant.model.scratch()
+        model, n = plant.model, plant.model.n
+        if plant.flow.field is not None:
+            configure(model.topology, model.constant, vector[3:7], model.gravity, vector[7 : 7 + n], s)
+            place(model.topology, vector[:3], vector[3:7], s)
+        return held_flow(model, plant.flow, s, plant.immersed, plant.time)
+
+    def _held(self, vector: ComplexArray) -> ComplexArray:
+        """The same with its slope along the displacement of `vector`: the function knows no complex numbers."""
+        slope = vector.imag / STEP
+        if self.plant.flow.field is None or not np.any(slope[: 7 + self.plant.model.n]):
+            return self.held
+        ends = [self._water(vector.real + sign * DIFFERENCE * slope) for sign in (1.0, -1.0)]
+        moved: ComplexArray = self.held + 1j * STEP * (ends[0] - ends[1]) / (2.0 * DIFFERENCE)
+        return moved
 
     def _rate(self, vector: ComplexArray, torque: ComplexArray, target: ComplexArray, servo: ComplexArray) -> Array:
         plant = self.plant
         rate = np.zeros(12 + 2 * plant.model.n, dtype=complex)
         hold = (torque, target, servo, float(plant.law.bandwidth), plant.time)
-        fluid = (*plant.immersed.arrays, plant._held, self.ambient)
+        fluid = (*plant.immersed.arrays, self._held(vector), self.ambient)
         evaluate(plant._tree, plant._law, hold, fluid, self.work, vector, plant.time, 0.0, rate)
         slope: Array = rate.imag / STEP
         return slope

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.integrators.methods import METHODS
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism
@@ -16,8 +18,9 @@ from rtmms.model.elements import Blade
 from rtmms.model.solids import Box, Ellipsoid, Placement
 from rtmms.plant import Channel
 from rtmms.robots.moth_orbits import ORBITS
-from rtmms.robots.parameters import build
+from rtmms.robots.parameters import build, step_of
 from rtmms.robots.tree_plant import GAIN, OFFSET, TORQUE, Actuator, Law, TreePlant, unpacked
+from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array, rotation_z
 
 ADDED = {"none": 0.0, "flat": 0.25, "paper": 1.0}
@@ -95,6 +98,7 @@ CHOICES = {
     "drive": ("motion", "torque"),
     "thorax": ("free", "fixed"),
     "added_mass": tuple(ADDED),
+    "integrator": tuple(METHODS),
 }
 MAY_VANISH = {
     "amplitude_rad", "damping_n_m_s", "air_density_kg_m3", "gravity_m_s2", "kp_n_m", "kd_n_m_s", "hinge", "pressure",
@@ -176,26 +180,27 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
     if p.pressure > 1.0:
         raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
+    dt = step_of("moth", dt, 1e-3)
     if p.start == "rest":
         return _plant(p, dt, None)
     vector, factor = hover(p)
     return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, vector)
 
 
-def _plant(p: Moth, dt: float | None, initial: Array | None) -> TreePlant:
-    model, dt = compile(describe(p)), 1e-3 if dt is None else dt
+def _plant(p: Moth, dt: float, initial: Array | None) -> TreePlant:
+    model = compile(describe(p))
     return TreePlant(
         model,
         dt,
         stroke(p, model),
         _actuators(p, model),
         method=p.integrator,
-        substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))) if dt > 0.0 else 1,
+        substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
         initial=None if initial is None else unpacked(initial, model.n),
         nodes={"blade_nodes": p.nodes},
         extra=((Channel("pitch", "rad"), _pitch),),
-        trace_outputs=("position", "velocity", "power", "pitch"),
-        trimming={"close": HOVER, "amplitude": True},
+        trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch"),
+        trimming={"close": HOVER, "unknown": "amplitude"},
         parameters=p,
         summary=_summary,
     )
@@ -216,7 +221,11 @@ def hover(p: Moth) -> tuple[Array, float]:
 
     period = 2.0 * math.pi / p.omega_rad_s
     still = replace(p, start="rest", drive="motion", integrator="rk4")
-    found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, amplitude=True)
+    print("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", file=sys.stderr, flush=True)
+    try:
+        found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, unknown="amplitude")
+    except (ModelError, DivergedError) as fault:
+        raise ModelError(f"moth: no hovering orbit with these parameters: {fault}; use start=rest") from None
     return symmetric(found.vector, still.sections), found.amplitude
 
 
@@ -260,12 +269,11 @@ def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | Non
     """Means over the whole strokes that fit into the second half of the run."""
     if len(time) < 2:
         return {}
-    period, half = 2.0 * math.pi / plant.law.omega, (time[-1] - time[0]) / 2.0
-    whole = math.floor(half / period) * period
-    window = time >= time[-1] - (whole if whole > 0.0 else half)
-    power = float(np.mean(trace["power"][window]))
+    # rises, not means of samples: a run keeps four samples of a stroke
+    start, end = whole_periods(plant, time)
+    power = rise(time, trace["work"], start, end)
     return {
         "mean_power_w": power,
         "specific_power_w_kg": power / plant.model.mass,
-        "mean_climb_m_s": float(np.mean(np.gradient(trace["position"][window, 2], time[window]))),
+        "mean_climb_m_s": rise(time, trace["position"][:, 2], start, end),
     }

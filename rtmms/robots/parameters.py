@@ -42,7 +42,17 @@ def build(
     return replace(kind(), **values)
 
 
+def step_of(robot: str, dt: Any, default: float) -> float:
+    """s, the plant's step: `default` for None. ModelError where it is not a number, not finite or not > 0."""
+    step: float = _number(robot, "dt", default if dt is None else dt, False)
+    if step <= 0.0:
+        raise ModelError(f"{robot}: dt must be > 0 s, got {dt}")
+    return step
+
+
 def _number(robot: str, name: str, value: Any, whole: bool) -> Any:
+    if isinstance(value, bool):
+        raise ModelError(f"{robot}: {name} must be a number, got {value!r}")
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -18,7 +18,7 @@ from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.integrators.group import displace, normalise, uncurl
 from rtmms.jit import kernel
-from rtmms.model.layout import S_ACCELERATION
+from rtmms.model.layout import S_ACCELERATION, S_HELD
 from rtmms.spatial import quaternion_columns, scalar
 
 SOUND, NOT_FINITE, UNSTABLE = 0, 1, 2
@@ -75,6 +75,7 @@ def evaluate(
     """Equations of motion: the rate (12 + 2 n,) of a state (13 + 2 n,) at time t (see rtmms.integrators.group).
 
     Imposed joints stand where their law has them at t, whatever `state` says. Torques are left in work.
+    implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """
     topology, constant, base_mode, gravity, imposed = tree
     rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient = fluid
@@ -82,12 +83,15 @@ def evaluate(
     kp, kd = law[3], law[4]
     n = topology.shape[0] - 1
     for j in range(n):
-        a, b, c = reference(law, hold, j, t)
         if imposed[j]:
+            a, b, c = reference(law, hold, j, t)
             q[j], qd[j], drive[j] = a, b, c
         else:
+            # kp (a' - q - h qd') + kd (b' - qd') with a', b' and qd' = qd + h qdd at the step's end; plain where h = 0
+            a, b, c = reference(law, hold, j, t + implicit)
             q[j], qd[j] = state[7 + j], state[13 + n + j]
-            drive[j] = hold[0][j] + kp[j] * (a - q[j]) + kd[j] * (b - qd[j])
+            drive[j] = hold[0][j] + kp[j] * (a - q[j] - implicit * qd[j]) + kd[j] * (b - qd[j])
+            s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
     orientation, twist = state[3:7], state[7 + n : 13 + n]
     configure(topology, constant, orientation, gravity, q, s)
     outward(topology, twist, qd, s)
@@ -108,6 +112,14 @@ def evaluate(
 
 
 @kernel
+def spend(work: Any, h: float, monitor: Any) -> None:
+    """Add the joints' power at the evaluation just made, times h, to the work done."""
+    torque, qd = work[3], work[5]
+    for j in range(torque.shape[0]):
+        monitor[3] += h * torque[j] * qd[j]
+
+
+@kernel
 def follow(tree: Any, law: Any, hold: Any, state: Any, t: float) -> None:
     """Put imposed joints where their law has them at t."""
     imposed = tree[4]
@@ -119,20 +131,26 @@ def follow(tree: Any, law: Any, hold: Any, state: Any, t: float) -> None:
 
 
 @kernel
-def rk4(tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, k: Any, y: Any) -> float:
+def rk4(
+    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, monitor: Any, k: Any, y: Any
+) -> float:  # fmt: skip
     """Runge-Kutta of order 4 on the group; k (4, 12 + 2 n), y (13 + 2 n,) scratch.
 
     Returns an estimate of (lambda h)^2: how much the rates of the joint rates differ where these differ; -1 for none.
     """
     evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
+    spend(work, h / 6.0, monitor)
     displace(state, k[0], 0.5 * h, y)
     evaluate(tree, law, hold, fluid, work, y, t + 0.5 * h, 0.0, k[1])
+    spend(work, h / 3.0, monitor)
     uncurl(k[1], k[0], 0.5 * h)
     displace(state, k[1], 0.5 * h, y)
     evaluate(tree, law, hold, fluid, work, y, t + 0.5 * h, 0.0, k[2])
+    spend(work, h / 3.0, monitor)
     uncurl(k[2], k[1], 0.5 * h)
     displace(state, k[2], h, y)
     evaluate(tree, law, hold, fluid, work, y, t + h, 0.0, k[3])
+    spend(work, h / 6.0, monitor)
     uncurl(k[3], k[2], h)
     n = tree[4].shape[0]
     above, below = 0.0, 0.0
@@ -148,10 +166,11 @@ def rk4(tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: fl
 
 @kernel
 def implicit_euler(
-    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, rate: Any
+    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, monitor: Any, rate: Any
 ) -> None:
-    """Linearly implicit in springs and dampers, order 1: (M + h C + h^2 K) a = Q - h K v, then v and x in turn."""
+    """Linearly implicit in springs, dampers and servos, order 1: (M + h C + h^2 K) a = Q - h K v, then v, x."""
     evaluate(tree, law, hold, fluid, work, state, t, h, rate)
+    spend(work, h, monitor)
     n = tree[4].shape[0]
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     v0 = state[7 + n] + h * rate[6 + n]
@@ -167,21 +186,24 @@ def implicit_euler(
 
 @kernel
 def implicit_step(
-    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, order: int, k: Any, y: Any
-) -> None:
+    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, h: float, order: int, monitor: Any,
+    k: Any, y: Any,
+) -> None:  # fmt: skip
     """One step of order 1, or of order 2 by extrapolating one step against two half steps."""
     if order == 2:
         for m in range(state.shape[0]):
             y[m] = state[m]
-        implicit_euler(tree, law, hold, fluid, work, y, t, h, k[0])
+        spent = monitor[3]
+        implicit_euler(tree, law, hold, fluid, work, y, t, h, monitor, k[0])
+        monitor[3] = spent
         follow(tree, law, hold, y, t + h)
-        implicit_euler(tree, law, hold, fluid, work, state, t, 0.5 * h, k[0])
+        implicit_euler(tree, law, hold, fluid, work, state, t, 0.5 * h, monitor, k[0])
         follow(tree, law, hold, state, t + 0.5 * h)
-        implicit_euler(tree, law, hold, fluid, work, state, t + 0.5 * h, 0.5 * h, k[0])
+        implicit_euler(tree, law, hold, fluid, work, state, t + 0.5 * h, 0.5 * h, monitor, k[0])
         for m in range(state.shape[0]):
             state[m] = 2.0 * state[m] - y[m]
     else:
-        implicit_euler(tree, law, hold, fluid, work, state, t, h, k[0])
+        implicit_euler(tree, law, hold, fluid, work, state, t, h, monitor, k[0])
 
 
 @kernel
@@ -208,7 +230,7 @@ def abam(
 
     history  (5, 13 + 2 n): rates at the last four steps, newest first, then room for the predicted one
     count    how many of them are there; below 4 the step is RK4's
-    monitor  (3,)  the last is the squared size of the last correction of the joint rates
+    monitor  (4,)  the third is the squared size of the last correction of the joint rates
     Returns an estimate of (lambda h)^2 as `rk4` does.
     """
     evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
@@ -218,8 +240,9 @@ def abam(
     f, n = history, tree[4].shape[0]
     plain_rate(state, k[0], f[0])
     if count < 3:
-        rk4(tree, law, hold, fluid, work, state, t, h, k, y)
+        rk4(tree, law, hold, fluid, work, state, t, h, monitor, k, y)
         return -1.0
+    spend(work, 0.5 * h, monitor)
     above = 0.0  # rates of the last step's prediction (f[4]) and of what it was corrected to (f[0])
     for m in range(13 + n, 13 + 2 * n):
         if not tree[4][m - 13 - n]:
@@ -229,6 +252,7 @@ def abam(
         y[m] = state[m] + h / 24.0 * (55.0 * f[0, m] - 59.0 * f[1, m] + 37.0 * f[2, m] - 9.0 * f[3, m])
     follow(tree, law, hold, y, t + h)
     evaluate(tree, law, hold, fluid, work, y, t + h, 0.0, k[0])
+    spend(work, 0.5 * h, monitor)
     plain_rate(y, k[0], f[4])
     for m in range(state.shape[0]):
         state[m] += h / 720.0 * (
@@ -245,7 +269,8 @@ def abam(
 def watch(monitor: Any, ratio: float) -> float:
     """|lambda| h over the last hundred steps or so: the geometric mean of its estimates, which swing with the phase.
 
-    monitor (3,)  mean of ln (lambda h)^2, how many estimates, the method's own memory. 0 before twenty estimates.
+    monitor (4,)  mean of ln (lambda h)^2, how many estimates, the method's own memory, work done (J). 0 before twenty
+                  estimates.
     """
     if ratio > 0.0 and np.isfinite(ratio):
         monitor[1] += 1.0
@@ -293,12 +318,12 @@ def advance_rk4(
     """`substeps` steps of h from time hold.start; one function a method, so that only what is used is compiled.
 
     order    of the method;  history (5, 13 + 2 n) and counts (1,), steps since it was empty: of `abam`
-    monitor  (3,) see `watch`;  limit  |lambda| h that the method bears
+    monitor  (4,) see `watch`;  limit  |lambda| h that the method bears
     Returns SOUND, or what went wrong.
     """
     for i in range(substeps):
         t = hold[4] + i * h
-        seen = watch(monitor, rk4(tree, law, hold, fluid, work, state, t, h, k, y))
+        seen = watch(monitor, rk4(tree, law, hold, fluid, work, state, t, h, monitor, k, y))
         sound = _finish(tree, law, hold, state, t + h)
         if seen > limit:
             return UNSTABLE
@@ -334,7 +359,7 @@ def advance_implicit(
     """As `advance_rk4`, by `implicit_step` of order 1 or 2."""
     for i in range(substeps):
         t = hold[4] + i * h
-        implicit_step(tree, law, hold, fluid, work, state, t, h, order, k, y)
+        implicit_step(tree, law, hold, fluid, work, state, t, h, order, monitor, k, y)
         if not _finish(tree, law, hold, state, t + h):
             return NOT_FINITE
     return SOUND

@@ -14,6 +14,7 @@ from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
+from rtmms.integrators.group import displace
 from rtmms.integrators.methods import METHODS
 from rtmms.jit import compile_progress
 from rtmms.model.compiled import Model, State
@@ -22,6 +23,7 @@ from rtmms.plant import Channel
 from rtmms.robots.tree_kernels import (
     NOT_FINITE,
     SOUND,
+    UNSTABLE,
     advance_abam,
     advance_implicit,
     advance_rk4,
@@ -94,7 +96,8 @@ class TreePlant:
     initial: State | None = None
     nodes: dict[str, int] = field(default_factory=dict)
     extra: tuple[tuple[Channel, Callable[[TreePlant], Any]], ...] = ()
-    trace_outputs: tuple[str, ...] = ("position", "velocity", "power")
+    trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
+    recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque")
     trimming: dict[str, Any] = field(default_factory=dict)
     parameters: Any = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
@@ -130,7 +133,7 @@ class TreePlant:
             "target": 2 * n,
             "servo": 4 * n,
             "history": 5 * (13 + 2 * n),
-            "monitor": 3,
+            "monitor": 4,
             "command": len(self.drives),
         }
         self._memory = np.zeros(sum(sizes.values()))
@@ -163,6 +166,7 @@ class TreePlant:
             Channel("joint_velocity", "rad/s", (n,)),
             Channel("joint_torque", "N m", (n,)),
             Channel("power", "W"),
+            Channel("work", "J"),
             Channel("energy", "J"),
             *held,
         )
@@ -197,7 +201,7 @@ class TreePlant:
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
-        self._counts[:], self._monitor[:] = 0, 0.0
+        self._counts[:], self._monitor[:3] = 0, 0.0
         follow(self._tree, self._law, self._hold, y, self.time)
 
     def step(self, command: Array) -> None:
@@ -211,7 +215,7 @@ class TreePlant:
             raise ValueError(f"{self.model.name}: command: {bad} must be finite")
         hold_commands(self._kinds, self._joints, command, self._torque, self._target)
         if self.flow.field is not None:
-            self._sample_field()
+            self._sample_field(0.5 * self.dt)
         self._last[:] = self._memory
         self.commanded[:] = command
         hold = self._hold
@@ -224,16 +228,24 @@ class TreePlant:
         self._steps += 1
         finish_servo(self._target, self._servo, hold[3], self.dt)
 
-    def _sample_field(self) -> None:
-        s, y, n, model = self._work[0], self.vector, self.model.n, self.model
+    def _sample_field(self, ahead: float) -> None:
+        """Ask the flow's function, `ahead` seconds from now, where the elements will then be at their present speed:
+        half a step ahead, what is held over the step is right to second order."""
+        s, n, model = self._work[0], self.model.n, self.model
+        rate, y = np.zeros(12 + 2 * n), np.empty_like(self.vector)
+        state = self.state
+        rate[:3], rate[3:6], rate[6 : 6 + n] = state.rotation @ state.twist[:3], state.twist[3:], state.qd
+        displace(self.vector, rate, ahead, y)
         configure(model.topology, model.constant, y[3:7], model.gravity, y[7 : 7 + n], s)
         place(model.topology, y[:3], y[3:7], s)
-        self._held[:] = held_flow(model, self.flow, s, self.immersed, self.time)
+        self._held[:] = held_flow(model, self.flow, s, self.immersed, self.time + ahead)
 
     def _fail(self, status: int) -> None:
         """Back to the last sound state, and say what went wrong after it."""
         h, end = self.dt / self.substeps, self.time + self.dt
         bad = np.flatnonzero(~np.isfinite(self.vector))
+        if self._monitor[1] > 0.0 and np.exp(0.5 * self._monitor[0]) > self._limit:
+            status = UNSTABLE  # so fast that it was not finite before the watch had seen enough
         self._memory[:] = self._last
         good = self.observe()
         if status == NOT_FINITE:
@@ -257,6 +269,8 @@ class TreePlant:
     def evaluate(self) -> Array:
         """Rates at the present state and time (see rtmms.integrators.group); torques are in `torque` afterwards."""
         rate = np.zeros(12 + 2 * self.model.n)
+        if self.flow.field is not None:
+            self._sample_field(0.0)
         evaluate(self._tree, self._law, self._hold, self._fluid, self._work, self.vector, self.time, 0.0, rate)
         return rate
 
@@ -278,6 +292,7 @@ class TreePlant:
             "joint_velocity": state.qd,
             "joint_torque": torque,
             "power": np.array(torque @ state.qd),
+            "work": self._monitor[3].copy(),
             "energy": np.array(self._energy()),
         }
         if self.model.base_mode != BASE_FREE:  # from outside on the base

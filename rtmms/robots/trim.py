@@ -1,9 +1,10 @@
-"""Periodic gaits by shooting on the period map: a state, and if wanted an amplitude, that comes back after a period."""
+"""Periodic gaits by shooting on the period map: a state, and if wanted an amplitude or a stiffness, that comes back."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.dynamics.inertia import composite_inertia
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.model.layout import C_STIFFNESS
+from rtmms.robots.pose_chart import displaced, displacement
 from rtmms.robots.tree_plant import TreePlant
-from rtmms.spatial import Array, matrix_quaternion, quaternion_matrix, rotation_about
+from rtmms.spatial import Array, quaternion_matrix
+
+UNKNOWNS = ("amplitude", "stiffness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,7 @@ class Trim:
 
     vector      (13 + 2 n,) the state at the period's start (rtmms.integrators.group)
     amplitude   factor on the gait's amplitude, 1 where it was not an unknown
+    stiffness   factor on the stiffness of all joints that have one, 1 where it was not an unknown
     residual    largest closing error, in the coordinates that were to close (rad, m/s, rad/s, m)
     multipliers Floquet multipliers of the whole state, largest first; neutral directions give 1
     travel      (3,) m, world, over one period
@@ -30,6 +36,7 @@ class Trim:
 
     vector: Array
     amplitude: float
+    stiffness: float
     residual: float
     multipliers: npt.NDArray[np.complex128]
     travel: Array
@@ -54,11 +61,8 @@ class Chart:
     def vector(self, c: Array) -> Array:
         """Coordinates -> state vector."""
         out, n, m = self.origin.copy(), (len(self.origin) - 13) // 2, len(self.free)
-        out[:3] += c[:3]
-        angle = float(np.linalg.norm(c[3:6]))
-        if angle > 0.0:
-            turned = quaternion_matrix(out[3:7]) @ rotation_about(c[3:6] / angle, angle)
-            out[3:7] = matrix_quaternion(turned)
+        r = quaternion_matrix(self.origin[3:7])
+        out[:7] = displaced(self.origin[:7], np.concatenate([r.T @ c[:3], c[3:6]]))
         out[7 + n : 13 + n] += c[6:12]
         out[7 + self.free] += c[12 : 12 + m]
         out[13 + n + self.free] += c[12 + m :]
@@ -67,19 +71,16 @@ class Chart:
     def coordinates(self, vector: Array) -> Array:
         """State vector -> coordinates."""
         n = (len(vector) - 13) // 2
-        r = quaternion_matrix(self.origin[3:7]).T @ quaternion_matrix(vector[3:7])
-        axial = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-        sine, cosine = float(np.linalg.norm(axial)) / 2.0, (float(np.trace(r)) - 1.0) / 2.0
-        turn = axial / 2.0 * (math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0)
+        turn = displacement(self.origin[:7], vector[:7])[3:]
         d = vector - self.origin
         return np.concatenate(
             [d[:3], turn, d[7 + n : 13 + n], d[7 + self.free], d[13 + n + self.free]]
         )  # fmt: skip
 
 
-def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0) -> Array:
+def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffness: float = 1.0) -> Array:
     """The state vector one gait period after `vector`, with neutral commands, from the first whole period after the
-    gait's ramp (t = 0 without one). Leaves the plant there."""
+    gait's ramp (t = 0 without one); amplitude and stiffness are factors. Leaves the plant there."""
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
     if abs(steps * plant.dt - period) > 1e-9 * period:
@@ -89,24 +90,51 @@ def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0) -> Array
         )
     plant.reset()
     plant._steps = steps * math.ceil(plant.law.ramp / period - 1e-9)
-    motion = plant._law[0]
-    motion[:] = plant.law.motion
-    motion[:, 1:] *= amplitude
-    try:
+    with _scaled(plant, amplitude, stiffness):
         plant.vector[:] = vector
         command = plant._neutral
         for _ in range(steps):
             plant.step(command)
+    return plant.vector.copy()
+
+
+@contextmanager
+def _scaled(plant: TreePlant, amplitude: float, stiffness: float) -> Iterator[None]:
+    """Within: the gait's waves and the joints' springs times a factor."""
+    motion, constant = plant._law[0], plant.model.constant
+    before = constant[:, C_STIFFNESS].copy()
+
+    def write(springs: Array) -> None:
+        # the compiled model is read-only for all others, and kernels are compiled for read-only arrays
+        constant.flags.writeable = True
+        constant[:, C_STIFFNESS] = springs
+        constant.flags.writeable = False
+
+    motion[:, 1:] *= amplitude
+    if stiffness != 1.0:
+        write(stiffness * before)
+    try:
+        yield
     finally:
         motion[:] = plant.law.motion
-    return plant.vector.copy()
+        if stiffness != 1.0:
+            write(before)
+
+
+def fitting_dt(plant: TreePlant) -> float:
+    """s, the largest step not above the plant's own that divides its gait's period."""
+    period = 2.0 * math.pi / plant.law.omega
+    steps = round(period / plant.dt)
+    if steps > 0 and abs(steps * plant.dt - period) <= 1e-9 * period:
+        return plant.dt
+    return period / math.ceil(period / plant.dt)
 
 
 def trim(
     plant: TreePlant,
     close: Sequence[str] | None = None,
     *,
-    amplitude: bool = False,
+    unknown: str | None = None,
     settle: int = 5,
     tolerance: float = 1e-9,
     iterations: int = 20,
@@ -115,12 +143,17 @@ def trim(
 
     close      names of the coordinates that must come back (Chart.names), 'joints' for all q and qd; default: all but
                x, y, z, which is a gait that travels
-    amplitude  True: the gait's amplitude is an unknown too (then close z as well, and the robot hovers)
+    unknown    'amplitude' or 'stiffness': the gait's amplitude, or the stiffness of all springs, is an unknown too
+               (then close z as well, and the robot hovers)
     settle     periods run before the first guess is taken
     Raises ModelError where the gait has no period, or no orbit is found.
     """
     if plant.law.omega <= 0.0 or not np.any(plant.law.motion[:, 1:]):
         raise ModelError(f"{plant.model.name}: trim needs a periodic gait")
+    if unknown is not None and unknown not in UNKNOWNS:
+        raise UnknownNameError("unknown of trim", unknown, UNKNOWNS)
+    if unknown == "stiffness" and not np.any(plant.model.constant[:, C_STIFFNESS]):
+        raise ModelError(f"{plant.model.name}: trim by stiffness needs joints with springs; none has one")
     vector = _settled(plant, settle)
     chart = Chart(vector, np.flatnonzero(~plant.model.imposed))
     names = chart.names()
@@ -128,18 +161,18 @@ def trim(
     c, a = np.zeros(chart.size), 1.0
 
     def defect(c: Array, a: float) -> Array:
-        return chart.coordinates(period_map(plant, chart.vector(c), a)) - c
+        return chart.coordinates(period_map(plant, chart.vector(c), *_factors(unknown, a))) - c
 
     size = _sizes(plant, chart)
-    weight, wide = 1.0 / size[rows], np.append(size, 1.0) if amplitude else size
+    weight, wide = 1.0 / size[rows], np.append(size, 1.0) if unknown else size
     wrong = defect(c, a)
     used = 0
     while np.max(np.abs(wrong[rows])) > tolerance and used < iterations:
-        jacobian = _jacobian(defect, c, a, amplitude)[rows] * weight[:, None] * wide
+        jacobian = _jacobian(defect, c, a, unknown is not None)[rows] * weight[:, None] * wide
         step = wide * np.linalg.lstsq(jacobian, -weight * wrong[rows], rcond=1e-9)[0]
         scale = 1.0
         while True:  # halve the step until the error falls
-            trial, factor = c + scale * step[: chart.size], a + (scale * step[-1] if amplitude else 0.0)
+            trial, factor = c + scale * step[: chart.size], a + (scale * step[-1] if unknown else 0.0)
             after = defect(trial, factor)
             if np.linalg.norm(weight * after[rows]) < np.linalg.norm(weight * wrong[rows]) or scale < 1e-3:
                 break
@@ -156,14 +189,25 @@ def trim(
     matrix = _jacobian(defect, c, a, False) + np.eye(chart.size)
     values = np.linalg.eigvals(matrix).astype(complex)
     final = chart.vector(c)
-    travel = period_map(plant, final, a)[:3] - final[:3]
+    travel = period_map(plant, final, *_factors(unknown, a))[:3] - final[:3]
     plant.reset()
-    return Trim(final, a, residual, values[np.argsort(-np.abs(values))], travel, used)
+    return Trim(final, *_factors(unknown, a), residual, values[np.argsort(-np.abs(values))], travel, used)
 
 
-def trimmed(plant: TreePlant) -> Trim:
-    """`trim` with what the robot itself wants closed: a hovering orbit for the moth, a steady swim for the eel."""
-    return trim(plant, **plant.trimming)
+def _factors(unknown: str | None, a: float) -> tuple[float, float]:
+    """Factors on amplitude and stiffness."""
+    return (a, 1.0) if unknown == "amplitude" else (1.0, a)
+
+
+def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
+    """`trim` with what the robot itself wants closed: a hovering orbit for the moth, a steady swim for the eel.
+
+    unknown  'amplitude', 'stiffness' or 'none' instead of the robot's own choice
+    """
+    wanted = dict(plant.trimming)
+    if unknown is not None:
+        wanted["unknown"] = None if unknown == "none" else unknown
+    return trim(plant, **wanted)
 
 
 def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
@@ -173,6 +217,7 @@ def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
         "robot": plant.model.name,
         "period_s": period,
         "amplitude_factor": found.amplitude,
+        "stiffness_factor": found.stiffness,
         "residual": found.residual,
         "iterations": found.iterations,
         "travel_m": found.travel.tolist(),
@@ -218,7 +263,7 @@ def _rows(names: list[str], close: Sequence[str] | None, robot: str) -> npt.NDAr
     return np.array(sorted(set(rows)), dtype=np.intp)
 
 
-def _jacobian(defect, c: Array, a: float, amplitude: bool) -> Array:  # type: ignore[no-untyped-def]
+def _jacobian(defect, c: Array, a: float, factor: bool) -> Array:  # type: ignore[no-untyped-def]
     """Central differences, error O(step^2) and about 1e-16 / step; steps of 1e-6 in every coordinate."""
     h = 1e-6
     columns = []
@@ -226,6 +271,6 @@ def _jacobian(defect, c: Array, a: float, amplitude: bool) -> Array:  # type: ig
         step = np.zeros(len(c))
         step[k] = h
         columns.append((defect(c + step, a) - defect(c - step, a)) / (2.0 * h))
-    if amplitude:
+    if factor:
         columns.append((defect(c, a + h) - defect(c, a - h)) / (2.0 * h))
     return np.array(columns).T

@@ -90,16 +90,16 @@ def test_pinocchio(joints, seed, base):
         h = pin.computeCentroidalMomentum(peer, data, q, v)
         close(dynamics.momentum(model, state, about="centre"), h.vector)
     pin.computeJointJacobians(peer, data, q)
-    pin.forwardKinematics(peer, data, q, v, pin.aba(peer, data, q, v, tau))
+    pin.forwardKinematics(peer, data, q, v, a)
     rotation, position = dynamics.body_poses(model, state)
     twists = dynamics.body_twists(model, state)
-    accelerations = dynamics.body_accelerations(model, state, out.qdd, out.base_acceleration)
+    accelerations = dynamics.body_accelerations(model, state, rng_qdd, np.zeros(6) if given is None else given)
     for joint in mechanism.joints:  # intermediates of every body
         k, number = model.body(joint.child), peer.getJointId(joint.name)
         close(rotation[k], data.oMi[number].rotation)
         close(position[k], data.oMi[number].translation)
         close(twists[k], data.v[number].vector)
-        close(accelerations[k], data.a[number].vector, 1e-9)
+        close(accelerations[k], data.a[number].vector)
         jac = np.reshape(pin.getJointJacobian(peer, data, number, pin.ReferenceFrame.LOCAL), (6, peer.nv))
         close(dynamics.jacobian(model, state, joint.child), jac[:, pick])
 
@@ -159,3 +159,31 @@ def test_mujoco(joints, seed):
     close(out.base_acceleration[3:], data.qacc[3:6])
     world = rotation @ (out.base_acceleration[:3] + np.cross(state.twist[3:], state.twist[:3]))
     close(world, data.qacc[:3])
+    # MuJoCo's velocities of the free joint are along the world's axes, ours along the body's
+    turn = np.eye(6 + joints)
+    turn[:3, :3] = rotation
+    pick = np.concatenate([np.arange(6), to]).astype(int)
+    matrix = np.zeros((peer.nv, peer.nv))
+    for column, unit in zip(matrix, np.eye(peer.nv), strict=True):
+        mujoco.mj_mulM(peer, data, column, unit)
+    close(dynamics.mass_matrix(model, state), turn.T @ matrix[np.ix_(pick, pick)] @ turn)
+    mujoco.mj_energyVel(peer, data)
+    close(dynamics.energy(model, state).kinetic, data.energy[1])
+    mujoco.mj_subtreeVel(peer, data)
+    first = peer.body(mechanism.bodies[0].name).id
+    mass = sum(body.mass for body in mechanism.bodies)
+    close(dynamics.centre_of_mass(model, state), data.subtree_com[first])
+    momentum = np.concatenate([mass * data.subtree_linvel[first], data.subtree_angmom[first]])
+    close(dynamics.momentum(model, state, about="centre"), momentum)
+    turned, position = dynamics.body_poses(model, state)
+    for body in mechanism.bodies:
+        k, number = model.body(body.name), peer.body(body.name).id
+        close(turned[k], data.xmat[number].reshape(3, 3))
+        close(position[k], data.xpos[number])
+        linear, angular = np.zeros((3, peer.nv)), np.zeros((3, peer.nv))
+        mujoco.mj_jacBody(peer, data, linear, angular, number)
+        jacobian = np.concatenate([turned[k].T @ linear, turned[k].T @ angular])[:, pick] @ turn
+        close(dynamics.jacobian(model, state, body.name), jacobian)
+    mujoco.mj_inverse(peer, data)  # of the accelerations that forward dynamics gave: the torques again
+    inverse = dynamics.inverse_dynamics(model, state, data.qacc[to], base_acceleration=out.base_acceleration)
+    close(inverse.torque, data.qfrc_inverse[to])

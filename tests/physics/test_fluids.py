@@ -10,7 +10,8 @@ from rtmms import dynamics
 from rtmms.fluids.ambient import SAMPLE, Flow, Wave, sample
 from rtmms.model import Blade, Body, Mechanism, Placement, State, Strip, elliptic_strip
 from rtmms.model.random_tree import random_state
-from rtmms.robots.tree_plant import fluid_wrench
+from rtmms.robots import eel
+from rtmms.robots.tree_plant import TreePlant, fluid_wrench
 from rtmms.spatial import quaternion_matrix, skew
 
 RNG = np.random.default_rng(0)
@@ -196,6 +197,28 @@ def test_a_function_of_place_and_time_is_a_flow_too():
         fluid_wrench(model, state, Flow(field=lambda x, t: np.array([np.nan, 0, 0])))
     with pytest.raises(rtmms.ModelError, match="flow: gradient must be"):
         fluid_wrench(model, state, Flow(gradient=np.zeros(3)))
+
+
+def test_a_function_costs_the_step_its_second_order():
+    """An eel in water that moves in place and time, and its outputs: the present water, not the last step's."""
+    like = eel.load(joints=2)
+
+    def end(dt):
+        field = lambda x, t: np.array([0.3 * np.sin(2.0 * t + x[0]), 0.2 * np.cos(3.0 * t), 0.0])
+        plant = TreePlant(like.model, dt, like.law, like.drives, flow=Flow(field=field), nodes=like.nodes)
+        for _ in range(round(0.96 / dt)):
+            plant.step(plant._neutral)
+        return plant
+
+    exact = end(1e-3).vector
+    errors = [np.max(np.abs(end(dt).vector - exact)) for dt in (24e-3, 12e-3)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
+    plant = end(24e-3)
+    seen, blob = plant.observe(), plant.snapshot()
+    plant.reset()
+    plant.observe()
+    plant.restore(blob)
+    np.testing.assert_array_equal(plant.observe()["joint_torque"], seen["joint_torque"])
 
 
 def test_buoyancy_lifts_what_is_lighter_than_its_fluid():

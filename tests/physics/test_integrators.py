@@ -83,6 +83,45 @@ def test_stability(method):
             decay(method, 1.05 * limit)
 
 
+def servoed(method, dt, kp=2e4, kd=50.0):
+    """Largest error of the joints of a tree on a stiff servo after 2 s, and how far the base has moved."""
+    tree = random_tree(4, 9, prismatic=0.0)
+    plant = plant_of(tree, dt, method, kp=kp, kd=kd, ramp=1.0)
+    run(plant, round(2.0 / dt))
+    return np.max(np.abs(plant.state.q - plant.law.at(plant.time)[0])), plant.state.position
+
+
+@pytest.mark.parametrize("method", ["implicit", "implicit2"])
+def test_a_stiff_servo_is_held_by_the_implicit_methods(method):
+    """Steps 200 times as long as RK4 bears; at one that RK4 bears, they agree."""
+    with pytest.raises(rtmms.DivergedError, match="outside its stable range"):
+        servoed("rk4", 1e-2)
+    error, coarse = servoed(method, 1e-2)
+    assert error < 1e-2
+    exact = servoed("rk4", 1e-3, kp=200.0, kd=2.0)[1]
+    errors = [np.max(np.abs(servoed(method, dt, kp=200.0, kd=2.0)[1] - exact)) for dt in (4e-3, 2e-3)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(METHODS[method].order, abs=0.35)
+    assert np.all(np.isfinite(coarse))
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_work_is_the_integral_of_power(method):
+    """Over a motion, beside a sum over samples of the power; the plant's output and its snapshot carry it."""
+    plant = plant_of(random_tree(4, 9, prismatic=0.0), 1e-3, method, kp=20.0, kd=1.0, ramp=0.4)
+    total = 0.0
+    for k in range(501):
+        total += float(plant.observe()["power"]) * plant.dt * (0.5 if k in (0, 500) else 1.0)
+        if k < 500:
+            plant.step(NONE)
+    blob, work = plant.snapshot(), float(plant.observe()["work"])
+    assert work == pytest.approx(total, rel=1e-4 if METHODS[method].order > 2 else 0.02)
+    assert work != 0.0
+    plant.reset()
+    assert float(plant.observe()["work"]) == 0.0
+    plant.restore(blob)
+    assert float(plant.observe()["work"]) == work
+
+
 def test_an_unstable_run_gives_the_last_sound_outputs():
     plant = TreePlant(rtmms.compile(pendulum(4.0)), 1.0, Law(np.zeros((1, 3))))
     state = plant.model.state()

@@ -208,6 +208,20 @@ def test_fixed_joints_and_serial_joints_are_what_they_stand_for():
     close(j @ np.concatenate([state.twist, state.qd]), dynamics.body_twists(short, state)[short.body("body2")], 1e-12)
 
 
+def test_coulomb_friction_and_rotors():
+    """A slide of mass m on a rotor J, by hand: (m + J) qdd = tau - c qd - F_s sign(qd); at rest nothing holds."""
+    bodies = [Body("rail", 1.0, inertia=np.eye(3)), Body("slide", 2.0, inertia=np.eye(3))]
+    joints = [Joint("s", "rail", "slide", "prismatic", damping=0.5, coulomb=3.0, rotor=0.4, axis=(1, 0, 0))]
+    model = rtmms.compile(Mechanism("slide", bodies, joints, base="fixed", gravity=(0, 0, -9.81)))
+    state = model.state()
+    for rate in (1.5, -1.5, 0.0):
+        state.qd[0] = rate
+        want = (7.0 - 0.5 * rate - 3.0 * np.sign(rate)) / 2.4
+        assert dynamics.forward_dynamics(model, state, [7.0]).qdd[0] == pytest.approx(want, rel=1e-14)
+        assert dynamics.inverse_dynamics(model, state, [want]).torque[0] == pytest.approx(7.0, rel=1e-14)
+    assert dynamics.mass_matrix(model, state)[0, 0] == pytest.approx(2.4, rel=1e-14)
+
+
 def test_wrong_arguments_are_refused_by_name():
     model = rtmms.compile(random_tree(3, 1))
     state = model.state()

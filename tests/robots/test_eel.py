@@ -277,9 +277,15 @@ def test_as_a_plant():
         ({"period_s": "long"}, "period_s must be a number, got 'long'"),
         ({"tail_length_m": 0.2}, "tail_length_m must be shorter"),
         ({"dt": 0.0}, "dt must be > 0 s"),
+        ({"dt": "fast"}, "dt must be a number, got 'fast'"),
+        ({"dt": math.inf}, "dt must be finite"),
+        ({"joints": True}, "joints must be a number, got True"),
         ({"preset": "papers"}, "unknown eel preset 'papers'; did you mean paper"),
         ({"command": "torque"}, "command=torque needs drive=torque"),
-        ({"integrator": "rk5"}, "method must be one of"),
+        (
+            {"integrator": "rk5"},
+            "integrator must be one of rk4, implicit, implicit2, abam, got 'rk5'",
+        ),
     ],
 )
 def test_refused(given, words):

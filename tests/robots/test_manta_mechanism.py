@@ -8,6 +8,7 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.coupling.layout import FINS, QUATERNION, RODS, TWIST
+from rtmms.dynamics.fin_layout import FIELDS, LANES, QDD
 from rtmms.model import Body, Joint, Mechanism, Placement, State, at
 from rtmms.robots import manta
 from rtmms.spatial import ad, adjoint
@@ -133,6 +134,11 @@ def test_the_recursion_and_the_lanes_agree(seed):
     out = dynamics.hybrid_dynamics(model, state, drive, wrench=outside(plant, model, state, water))
     got = np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
     np.testing.assert_allclose(got, out.base_acceleration, rtol=1e-10, atol=1e-10 * np.max(np.abs(got)))
+    joints = plant._fins.reshape(2, -1, p.links, FIELDS, LANES)[:, :, :, QDD]  # left there by `observe`
+    for f, (side, _) in enumerate(SIDES):
+        lanes = joints[f].transpose(1, 0, 2).reshape(p.links, -1)[:, : p.chains]
+        want = [[out.qdd[model.joint(f"{side}.{i}.{j}")] for i in range(p.chains)] for j in range(p.links)]
+        np.testing.assert_allclose(lanes, want, atol=1e-10 * np.max(np.abs(want)))
     # the wrench of each fin on the body, carried through the support's joints
     for f, (side, _) in enumerate(SIDES):
         first = model.joint(f"{side}.prismatic(1, 0, 0)")

@@ -1,0 +1,113 @@
+"""rtmms trim: the periodic gait of a robot, found by shooting on the period map, with its Floquet multipliers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+import rtmms
+from rtmms.cli.words import Near, Number, settings
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import robots
+
+UNKNOWNS = ("amplitude", "stiffness", "none")
+"""What besides the state may be sought (rtmms.robots.trim)."""
+
+GAIT = {"amplitude_deg": 40.0, "phase_deg": 40.0, "frequency_hz": 0.6}
+"""The manta's, as its controller `gait` has it."""
+
+
+@click.command()
+@click.argument("robot")
+@click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found with the state; default the robot's.")
+@click.option("--dt", type=Number("s"), help="Step; default the nearest below the robot's own that divides the period.")
+@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@click.option("--gait", "gait_", multiple=True, metavar="KEY=VALUE", help=f"Of the manta: {', '.join(GAIT)}.")
+@click.option("--preset", metavar="NAME", help="A named set of parameters of the robot.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def trim(
+    robot: str, unknown: str | None, dt: float | None, set_: tuple[str, ...], gait_: tuple[str, ...],
+    preset: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Find the periodic gait of ROBOT: the state that comes back after a period, its travel, its stability."""
+    known = robots()
+    if robot not in known:
+        raise UnknownNameError("robot", robot, known)
+    parameters = settings(set_)
+    for key in ("dt", "preset"):
+        if key in parameters:
+            raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
+    given = {"dt": dt, "preset": preset, **parameters}
+    if robot == "manta":
+        found = _manta(given, settings(gait_), unknown)
+    elif gait_:
+        raise ModelError(f"--gait {gait_[0]}: robot '{robot}' has a gait of its own: use --set")
+    else:
+        found = _own_gait(robot, given, unknown)
+    click.echo(json.dumps(found) if as_json else as_table(found))
+    return 0
+
+
+def _own_gait(robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
+    """A robot that moves by itself, as eel and moth do."""
+    from rtmms.robots.tree_plant import TreePlant
+    from rtmms.robots.trim import as_words, fitting_dt, trimmed
+
+    plant = rtmms.load(robot, **given)
+    if not isinstance(plant, TreePlant):
+        raise ModelError(
+            f"robot '{robot}': trim needs a robot with a gait of its own; for one that moves by commands see "
+            "rtmms.robots.trim_commands"
+        )
+    if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
+        plant = rtmms.load(robot, **{**given, "dt": fits})
+        assert isinstance(plant, TreePlant)
+    _say(f"looking for the periodic gait of '{robot}' (seconds)")
+    return as_words(plant, trimmed(plant, unknown))
+
+
+def _manta(given: dict[str, Any], gait: dict[str, Any], unknown: str | None) -> dict[str, Any]:
+    """The manta under the paper's gait, all else as it is."""
+    import numpy as np
+
+    from rtmms.report.flapping import Flapping
+    from rtmms.robots.trim_commands import as_words, trim_commands
+
+    for name, value in gait.items():
+        if name not in GAIT:
+            raise UnknownNameError("gait parameter", name, GAIT)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+            raise ModelError(f"--gait {name}={value}: expected a finite number")
+    if unknown not in (None, "none"):
+        raise ModelError(f"--unknown {unknown}: of the manta only the state can be found; its gait is its controller's")
+    flapping = Flapping(**{**GAIT, **gait}, ramp_s=0.0)
+    if not flapping.frequency_hz > 0.0:
+        raise ModelError(f"--gait frequency_hz={flapping.frequency_hz}: must be > 0 Hz")
+    own = given["dt"] if given["dt"] is not None else rtmms.load("manta", **given).dt
+    steps = max(1, round(flapping.period_s / own))
+    plant: Any = rtmms.load("manta", **{**given, "dt": flapping.period_s / steps})
+    ratio = plant.parameters.back_rod_m / plant.parameters.front_rod_m
+    commands = flapping.angles(np.arange(steps) * plant.dt, ratio)
+    return as_words("manta", trim_commands(plant, commands, say=_say))
+
+
+def _say(words: str) -> None:
+    click.echo(f"rtmms: {words}", err=True)
+
+
+def as_table(found: dict[str, Any]) -> str:
+    """The same for a person: the state itself only in JSON."""
+    travel = "  ".join(f"{metres:.6g}" for metres in found["travel_m"])
+    rows = [
+        ("robot", found["robot"]),
+        ("period", f"{found['period_s']:.6g} s"),
+        ("amplitude", f"{found['amplitude_factor']:.9g} of the one given"),
+        ("stiffness", f"{found['stiffness_factor']:.9g} of the one given"),
+        ("closes to", f"{found['residual']:.2g} after {found['iterations']} iterations"),
+        ("travel a period", f"{travel} m ({found['mean_speed_m_s']:.6g} m/s)"),
+        ("multipliers", "  ".join(f"{size:.6g}" for size in found["multipliers"])),
+        ("stable", "yes" if found["stable"] else "no"),
+    ]
+    return "\n".join(f"{name:<16}  {text}" for name, text in rows)

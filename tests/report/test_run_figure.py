@@ -1,0 +1,111 @@
+"""The page on a run of any plant: what it shows of eel, moth and a third party's, and what it leaves alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rtmms.loop.ports import Applied
+from rtmms.loop.statistics import Statistics
+from rtmms.loop.trace import Recent, Trace
+from rtmms.plant import Channel
+from rtmms.report import run_figure
+from rtmms.report.figures import drawing
+from rtmms.report.joint_panels import one_more_period
+from rtmms.robots import eel, moth
+from tests.pendulum import Pendulum
+
+
+class Cart(Pendulum):
+    """A third party's plant that only says where it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.outputs = (Channel("position", "m", (3,), "world"),)
+        self.trace_outputs, self.recent_outputs = ("position",), ()
+
+    def observe(self):
+        return {"position": np.array([self.state[0], 0.0, 0.0])}
+
+    def summarise(self, time, trace):
+        return {"mean_speed_m_s": 0.25, "ratio": 3.0, "undefined": None}
+
+
+def kept(plant, steps):
+    """(trace, recent, statistics) of a run under neutral commands."""
+    trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, steps)
+    recent = Recent(plant.outputs, plant.recent_outputs, plant.dt)
+    statistics, command = Statistics(deadline_us=900.0), np.array([c.neutral for c in plant.actuators])
+    trace.start(plant.observe())
+    for k in range(steps):
+        plant.step(command)
+        statistics.record(20_000, 200_000, 30_000 + k, 700_000)
+        statistics.count(0)
+        seen = plant.observe()
+        for observer in (trace, recent):
+            if k >= observer.due:
+                observer.after_step(k, (k + 1) * plant.dt, seen, command, Applied())
+    return trace, recent, statistics
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    found, write = [], run_figure.save
+    monkeypatch.setattr(run_figure, "save", lambda page, path: (found.append(page), write(page, path)))
+    return found
+
+
+def texts(page):
+    titles = [axes.get_title(loc="left") for axes in page.axes]
+    return titles, [text.get_text() for text in page.texts] + [t.get_text() for axes in page.axes for t in axes.texts]
+
+
+@pytest.mark.parametrize(("robot", "make", "moving"), [
+    ("eel", lambda: eel.load(joints=3), 3),
+    ("eel", lambda: eel.load(joints=3, gait="none"), 0),
+    ("moth", lambda: moth.load(start="rest"), 16),
+])  # fmt: skip
+def test_robots(tmp_path, pages, robot, make, moving):
+    plant = make()
+    run, blob = kept(plant, 60), plant.snapshot()
+    draw = drawing(robot, plant)
+    draw(tmp_path / "run.png", *run)
+    assert plant.snapshot() == blob
+    titles, words = texts(pages[0])
+    assert titles[:4] == ["Path, seen from above", "Path, seen from the side", "Velocity of the base, its own axes",
+                          "Turn: roll, pitch, yaw"]  # fmt: skip
+    assert titles[-1].startswith("Slack")
+    joints = next(axes for axes in pages[0].axes if axes.get_title(loc="left").startswith("Joint position"))
+    assert len(joints.get_lines()) == moving
+    assert robot.capitalize() in words
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_a_third_partys_plant(tmp_path, pages):
+    plant = Cart()
+    draw = drawing("cart", plant)
+    draw(tmp_path / "run.svg", *kept(plant, 30))
+    titles, words = texts(pages[0])
+    assert "Outputs of the last seconds" in titles
+    assert "no velocity" in words
+    assert any("mean speed 0.25 m/s" in text and "ratio 3" in text for text in words)
+    assert "undefined" not in " ".join(words)
+    draw(tmp_path / "empty.svg", *kept(plant, 0))
+    assert "no steps" in texts(pages[1])[1]
+
+
+def test_who_gets_one():
+    assert drawing("pendulum", Pendulum()) is None
+    own = SimpleNamespace(figure=print, outputs=())
+    assert drawing("anything", own) is print
+
+
+def test_one_more_period_is_the_gaits():
+    plant = eel.load(joints=3)
+    time, values = one_more_period(plant)
+    assert time[-1] - time[0] == pytest.approx(2.0)
+    want = np.array([plant.law.at(t)[0] for t in time])
+    np.testing.assert_allclose(values["joint_position"], want, atol=1e-12)
+    assert one_more_period(eel.load(joints=3, dt=0.2)) is None
