@@ -24,6 +24,8 @@ POLICIES = ("", "hold", "extrapolate", "home", "abort")
 OTHER = "other"
 TIMES = ("wake", "exchange", "plant", "slack")
 UNDEFINED = -1
+NO_SEED = -(1 << 63)
+"""Stands for a seed that is too large to be kept."""
 
 
 class Head(NamedTuple):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.record.layout import POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
+from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
 from rtmms.record.ring import Ring
 from rtmms.record.writer import FULL, READY, WRITTEN
 
@@ -60,6 +60,7 @@ class Recorder:
         self._policies = {policy: at for at, policy in enumerate(POLICIES)}
         self.due, self._plain, self._told, self._stalled = 0, True, "", False
         self._loop: Loop | None = None
+        self._seed = 0
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.process = subprocess.Popen(
             [sys.executable, "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
@@ -97,7 +98,8 @@ class Recorder:
         self._plain = all(isinstance(v, np.ndarray) and v.dtype == np.float64 and v.flags.c_contiguous for v in found)
         self._one_piece = self._plain and _one_piece(found)
         loop = self._loop
-        head = (START, loop.step, time.monotonic_ns(), loop.seed, loop.alterations, 0, 0, -1, -1, 0, 0,
+        self._seed = loop.seed if abs(loop.seed) < 1 << 63 else NO_SEED  # a peer's reset may name any
+        head = (START, loop.step, time.monotonic_ns(), self._seed, loop.alterations, 0, 0, -1, -1, 0, 0,
                 self._statistics.overruns, self._statistics.skipped, self.ring.dropped, -1, *_UNTIMED)  # fmt: skip
         self._push(head, self._no_command + self._flat(found))
 
@@ -108,7 +110,7 @@ class Recorder:
         loop, statistics, ring = self._loop, self._statistics, self.ring
         times = statistics.last()
         head = (
-            STEP, step, time.monotonic_ns(), loop.seed, loop.alterations, statistics.outcome,  # type: ignore[union-attr]
+            STEP, step, time.monotonic_ns(), self._seed, loop.alterations, statistics.outcome,  # type: ignore[union-attr]
             self._policies.get(applied.policy, len(POLICIES)), applied.seq, applied.step, applied.lateness_ns,
             applied.clamped, statistics.overruns, statistics.skipped, ring._dropped,
             step - 1 if times[2] >= 0 else -1, *times,

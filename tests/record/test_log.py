@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +140,15 @@ def test_a_replay_notices_a_state_at_the_end_that_no_output_shows(
     assert (first.step, first.quantity) == (STEPS - 1, "state")
 
 
-def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seed", "unchecked"), [(3, ""), (1 << 70, "the seed of a reset was too large to be kept")])
+def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path, seed: int, unchecked: str) -> None:
     plant = Pendulum()
     kept = recorder(tmp_path / "run.mcap", plant)
     loop = loop_of(plant, kept, 50)
     try:
         loop.run()
         loop.ended = ""
-        loop.restart(3)
+        loop.restart(seed)
         loop.steps = 30
         loop.run()
         kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
@@ -154,9 +157,9 @@ def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path) -> None:
     log = open_log(tmp_path / "run.mcap")
     starts = [row for row in log.rows() if isinstance(row, Start)]
     assert starts[0].seed == 0
-    assert starts[-1].seed == 3
+    assert unchecked or starts[-1].seed == seed
     result = rerun(log)
-    assert (result.steps, result.first, result.unchecked) == (80, None, "")
+    assert (result.steps, result.first, result.unchecked) == (50 if unchecked else 80, None, unchecked)
 
 
 def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
@@ -230,3 +233,20 @@ def test_a_name_that_begins_another_is_not_nested() -> None:
     found = Values([Signal("left", "", (), ""), Signal("left.front", "", (), "")])
     assert found.fields([1.0, 2.0]) == {"left": 1.0, "left.front": 2.0}
     assert found.numbers({"left": 1.0, "left.front": 2.0}) == [1.0, 2.0]
+
+
+def test_recording_keeps_no_object_of_a_step(tmp_path: Path) -> None:
+    plant = Pendulum()
+    kept = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, kept, None)
+    try:
+        loop._begin()
+        for _ in range(300):
+            loop.advance(loop.step)
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(3000):
+            loop.advance(loop.step)
+        assert sys.getallocatedblocks() - before < 300
+    finally:
+        kept.close()
