@@ -15,7 +15,8 @@ import click
 
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
-from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank, plain
+from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.recording import begin, conclude
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.report.figures import drawing
 
@@ -59,7 +60,7 @@ class Session:
         self.phase, self.token = "starting", ""
         self.farewell = False  # the children were told that the run is over
         self.messages: list[str] = []
-        self.ended_with: tuple[Plant, bool] | None = None
+        self.plant_at_end: Plant | None = None
         self.begun = time.monotonic()
 
     def execute(self) -> int:
@@ -114,7 +115,7 @@ class Session:
         server.close()
         self.phase, self.farewell = "finishing", True
         ready.close()
-        self.ended_with = plant, outcome.ended != "diverged"
+        self.plant_at_end = plant
         return self._finish(plant, loop, outcome, keep)
 
     def _open_sockets(self, stack: ExitStack) -> tuple[Readiness, Sockets]:
@@ -202,9 +203,10 @@ class Session:
         )  # fmt: skip
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
+        observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
         policies = Policies(miss=plan.on_miss, overrun=plan.on_overrun)
         loop = Loop(
-            plant, server, MonotonicClock(), pace, policies, statistics, self._observers(keep), steps=steps,
+            plant, server, MonotonicClock(), pace, policies, statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
         )  # fmt: skip
         if self.recorder is not None:
@@ -262,39 +264,14 @@ class Session:
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message
 
     def _start_log(self, plant: Plant, stack: ExitStack) -> None:
-        """The recorder and its writer, if a log was asked for; it starts while the peers do."""
-        plan = self.plan
-        if plan.log is None:
-            return
-        from rtmms.record.origin import describe
-        from rtmms.record.recorder import Recorder
-
-        origin = describe(plant, {
-            "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
-            "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-            "deadline": plan.deadline, "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
-        })  # fmt: skip
-        realtime = plan.mode == "realtime"
-        period_s = plant.dt / plan.rate if realtime else None
-        self.recorder = Recorder(plan.log, origin, period_s=period_s, patient=not realtime)
-        stack.callback(self.recorder.close)
-
-    def _observers(self, keep: Keepers) -> list[Any]:
-        return [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
+        self.recorder = begin(self.plan, plant)
+        if self.recorder is not None:
+            stack.callback(self.recorder.close)
 
     def _end_log(self, message: str) -> None:
-        """The report and the plant's last state close the log, when there is one and the run began."""
-        if self.recorder is None or self.ended_with is None:
-            return
-        plant, sound = self.ended_with
-        self.report["log"] = log = self.recorder.finish(
-            {"ended": self.report["ended"], "message": message, "steps": self.report["steps"],
-             "report": plain(self.report)}, plant.snapshot() if sound else None,
-        )  # fmt: skip
-        if log["dropped"]:
-            self._note([f"{log['file']}: {log['dropped']} rows are not in the log"])
-        elif not log["whole"]:
-            self._note([f"{log['file']}: the log has no end; what it has can be read"])
+        if self.recorder is not None and self.plant_at_end is not None:
+            trouble = conclude(self.recorder, self.plant_at_end, self.report, message)
+            self._note([trouble] if trouble else [])
 
     # --- between steps ----------------------------------------------------------------------------------------------
 
