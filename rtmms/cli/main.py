@@ -20,6 +20,8 @@ COMMANDS = {
     "control": "rtmms.cli.control:control",
     "list": "rtmms.cli.list:list_",
     "replay": "rtmms.cli.replay:replay",
+    "log": "rtmms.cli.log:log",
+    "plot": "rtmms.cli.plot:plot",
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "trim": "rtmms.cli.trim:trim",
     "bench": "rtmms.cli.bench:bench",

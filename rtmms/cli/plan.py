@@ -41,6 +41,7 @@ class Plan:
     telemetry: str | None = None
     figure: Path | None = None
     trace: Path | None = None
+    log: Path | None = None
     as_json: bool = False
     quiet: bool = False
     wait_for_claim: bool = False
@@ -74,10 +75,14 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         from rtmms.loop.realtime import parse_priority
 
         parse_priority(words["priority"])
-    for option in ("figure", "trace"):
+    for option in ("figure", "trace", "log"):
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
             raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
+    if words.get("log") is not None:
+        from rtmms.record.needs import refuse_without_mcap
+
+        refuse_without_mcap("--log")
     return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
 
 
@@ -95,6 +100,8 @@ simulation = options(
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
     click.option("--priority", default="auto", metavar="auto|off|N",
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
+    click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
+                 help="Record every step, for rtmms replay, log and plot."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
     click.option("--quiet", is_flag=True, help="No progress on standard error."),
 )  # fmt: skip

@@ -16,6 +16,7 @@ import click
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.recording import begin, conclude
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.report.figures import drawing
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rtmms.loop.realtime import Readiness
     from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant
+    from rtmms.record.recorder import Recorder
     from rtmms.wire.server import Server
     from rtmms.wire.sockets import Sockets
 
@@ -54,9 +56,11 @@ class Session:
         self.silent = plan.quiet or os.name != "posix"  # the display is handed its files by descriptor
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
+        self.recorder: Recorder | None = None
         self.phase, self.token = "starting", ""
         self.farewell = False  # the children were told that the run is over
         self.messages: list[str] = []
+        self.plant_at_end: Plant | None = None
         self.begun = time.monotonic()
 
     def execute(self) -> int:
@@ -65,7 +69,10 @@ class Session:
         try:
             with ExitStack() as stack:
                 stack.callback(self._close)
-                status, text = self._run(stack)
+                try:
+                    status, text = self._run(stack)
+                finally:
+                    self._end_log(text)
         except KeyboardInterrupt:
             self.report["ended"], status = "interrupt", 0
         except StartError as error:
@@ -93,9 +100,12 @@ class Session:
         self._start_processes(sockets)
         self._tell("loading the plant")
         plant = self._load()
+        self._start_log(plant, stack)
         server, loop, keep = self._assemble(plant, sockets, ready)
         stack.callback(server.close)
         self._await_peers(server)
+        if self.recorder is not None:
+            self.recorder.await_ready()
         self._raise(ready)
         self.phase = "running"
         with _interrupts_end(loop):
@@ -105,6 +115,7 @@ class Session:
         server.close()
         self.phase, self.farewell = "finishing", True
         ready.close()
+        self.plant_at_end = plant
         return self._finish(plant, loop, outcome, keep)
 
     def _open_sockets(self, stack: ExitStack) -> tuple[Readiness, Sockets]:
@@ -192,11 +203,14 @@ class Session:
         )  # fmt: skip
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
+        observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
         policies = Policies(miss=plan.on_miss, overrun=plan.on_overrun)
         loop = Loop(
-            plant, server, MonotonicClock(), pace, policies, statistics, keep.observers, steps=steps,
+            plant, server, MonotonicClock(), pace, policies, statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
         )  # fmt: skip
+        if self.recorder is not None:
+            self.recorder.bind(loop)
         return server, loop, keep
 
     def _await_peers(self, server: Server) -> None:
@@ -249,10 +263,22 @@ class Session:
             })  # fmt: skip
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message
 
+    def _start_log(self, plant: Plant, stack: ExitStack) -> None:
+        self.recorder = begin(self.plan, plant)
+        if self.recorder is not None:
+            stack.callback(self.recorder.close)
+
+    def _end_log(self, message: str) -> None:
+        if self.recorder is not None and self.plant_at_end is not None:
+            trouble = conclude(self.recorder, self.plant_at_end, self.report, message)
+            self._note([trouble] if trouble else [])
+
     # --- between steps ----------------------------------------------------------------------------------------------
 
     def _watch(self) -> list[str]:
         dead = self.children.watch()
+        if self.recorder is not None:
+            self._note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":
             self._note([f"{sentence}; the run goes on by the miss policy {self.plan.on_miss}" for sentence in dead])
         return dead

@@ -74,6 +74,7 @@ class Loop:
         self.observers, self.commands, self.seed = tuple(observers), commands, seed
         self.steps = NEVER if steps is None else steps
         self.step, self.ended, self.message = 0, "", ""
+        self.alterations = 0
         self.dead: list[str] = []
         self._watch, self._status, self._watched_ns = watch, status, 0
         self._control = Control(self)
@@ -158,6 +159,7 @@ class Loop:
     def altered(self) -> None:
         """The state was changed from outside between steps."""
         self._observed_step = -1
+        self.alterations += 1
         if self.commands is not None:
             self.commands.altered.append(self.step)
 

@@ -39,12 +39,13 @@ class Statistics:
     reused          free mode: a claimed actuator had nothing new
     overruns        steps that ended after their period; skipped: periods dropped for them
     period_us, deadline_us   of the schedule, for a figure; None in a mode without one
+    outcome         code of the last step counted
     capacity        rows of the ring, a power of two
     """
 
     __slots__ = (
         "_drained", "_histograms", "_mask", "_ring", "_written", "applied", "consecutive", "deadline_us",
-        "max_consecutive", "misses", "overruns", "period_us", "reused", "skipped", "steps", "unclaimed",
+        "max_consecutive", "misses", "outcome", "overruns", "period_us", "reused", "skipped", "steps", "unclaimed",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 8192, period_us: float | None = None, deadline_us: float | None = None) -> None:
@@ -60,6 +61,7 @@ class Statistics:
         """Back to nothing, for a run that is reset."""
         self.steps = self.applied = self.misses = self.unclaimed = self.reused = 0
         self.consecutive = self.max_consecutive = self.overruns = self.skipped = 0
+        self.outcome = UNCLAIMED
         self._written = self._drained = 0
         for histogram in self._histograms:
             histogram.reset()
@@ -75,9 +77,17 @@ class Statistics:
         if self._written - self._drained > self._mask:
             self.drain_all()
 
+    def last(self) -> tuple[int, int, int, int]:
+        """The parts of the last step recorded; UNDEFINED for all of them before the first."""
+        if not self._written:
+            return UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED
+        ring, at = self._ring, ((self._written - 1) & self._mask) << 2
+        return ring[at], ring[at + 1], ring[at + 2], ring[at + 3]
+
     def count(self, outcome: int) -> None:
         """Count one finished step by its outcome."""
         self.steps += 1
+        self.outcome = outcome
         if outcome == MISSED:
             self.misses += 1
             self.consecutive += 1

@@ -1,0 +1,131 @@
+"""rtmms log: what a log holds, and its steps as a table."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rtmms.record.log import Log
+
+
+@click.group()
+def log() -> None:
+    """What a log (from run --log) holds, and its steps as a table."""
+
+
+file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
+
+
+@log.command()
+@file
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def info(file: Path, as_json: bool) -> int:
+    """What was run, how it went, and whether the log is whole."""
+    from rtmms.cli.final import plain
+    from rtmms.record.log import open_log
+
+    found = _survey(open_log(file))
+    if as_json:
+        click.echo(json.dumps(plain(found), allow_nan=False))
+        return 0
+    width = max(len(name) for name in found)
+    for name, value in found.items():
+        click.echo(f"{name:<{width}}  {_told(value)}")
+    return 0
+
+
+@log.command("csv")
+@file
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.csv",
+              help="Default: standard output.")  # fmt: skip
+def csv_(file: Path, output: Path | None) -> int:
+    """One line a step: its outcome and times, the command held over it, the outputs at its end."""
+    from rtmms.record.log import open_log
+    from rtmms.record.tables import write_csv
+
+    log = open_log(file)
+    with _opened(output) as out:
+        write_csv(log, out)
+    return 0
+
+
+@log.command()
+@file
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.parquet",
+              help="Default: LOG with this ending.")  # fmt: skip
+def parquet(file: Path, output: Path | None) -> int:
+    """The same table as Parquet, exact and smaller (needs the extra rtmms[parquet])."""
+    from rtmms.errors import ModelError
+    from rtmms.record.log import open_log
+    from rtmms.record.tables import write_parquet
+
+    log, path = open_log(file), output or file.with_suffix(".parquet")
+    try:
+        steps = write_parquet(log, path)
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror or error}") from None
+    click.echo(f"{path}: {steps} steps", err=True)
+    return 0
+
+
+@contextlib.contextmanager
+def _opened(path: Path | None) -> Iterator[IO[str]]:
+    from rtmms.errors import ModelError
+
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        out = path.open("w", newline="")
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror}") from None
+    with out:
+        yield out
+
+
+def _survey(log: Log) -> dict[str, Any]:
+    """Facts by name; counts from the steps themselves, whatever the end says."""
+    from rtmms.record.log import Step
+
+    outcomes: Counter[str] = Counter()
+    runs, missing, expected, altered, steps, simulated = 0, 0, -1, 0, 0, 0
+    for row in log.rows():
+        if not isinstance(row, Step):
+            runs, expected = runs + 1, row.step
+            continue
+        missing += max(0, row.step - expected)
+        outcomes[row.outcome] += 1
+        altered += row.altered
+        expected, steps = row.step + 1, steps + 1
+        simulated = max(simulated, expected)
+    origin, end = log.origin, log.end
+    return {
+        "file": str(log.path), "bytes": log.path.stat().st_size, "format": origin["format"],
+        **{key: origin[key] for key in ("robot", "preset", "parameters", "mode", "rate", "dt", "seed")},
+        "started": origin["started"], "command_line": origin["command_line"], "versions": origin["versions"],
+        "machine": origin["machine"],
+        "steps": steps, "simulated_s": simulated * origin["dt"], "outcomes": dict(outcomes), "runs": runs,
+        "missing": missing, "altered": altered,
+        "ended": None if end is None else end.ended, "message": "" if end is None else end.message,
+        "dropped": None if end is None else end.dropped, "whole": end is not None and end.whole,
+        "actuators": [channel["name"] for channel in origin["actuators"]],
+        "outputs": [channel["name"] for channel in origin["outputs"]],
+    }  # fmt: skip
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None or value == "" else str(value)

@@ -1,0 +1,32 @@
+"""rtmms plot: the figure of a run, drawn from its log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png",
+              help="Where to draw; the ending says in which format.")  # fmt: skip
+def plot(file: Path, output: Path) -> int:
+    """Draw the run that LOG (from run --log) holds."""
+    import rtmms
+    from rtmms.errors import ModelError
+    from rtmms.record.figure import gather
+    from rtmms.record.log import open_log
+    from rtmms.report.figures import drawing
+
+    log = open_log(file)
+    if not output.parent.is_dir():
+        raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
+    origin = log.origin
+    plant = rtmms.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    draw = drawing(origin["robot"], plant)
+    if draw is None:
+        raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
+    gathered = gather(log, plant)
+    draw(output, gathered.trace, gathered.recent, gathered.statistics)
+    return 0

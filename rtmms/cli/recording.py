@@ -1,0 +1,39 @@
+"""The log of a run, from the side of the run: what it is told at the start and at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rtmms.cli.final import plain
+
+if TYPE_CHECKING:
+    from rtmms.cli.plan import Plan
+    from rtmms.plant import Plant
+    from rtmms.record.recorder import Recorder
+
+
+def begin(plan: Plan, plant: Plant) -> Recorder | None:
+    """The recorder and its writer, if a log was asked for; the writer starts while the peers do."""
+    if plan.log is None:
+        return None
+    from rtmms.record.origin import describe
+    from rtmms.record.recorder import Recorder
+
+    origin = describe(plant, {
+        "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
+        "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
+        "deadline": plan.deadline, "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
+    })  # fmt: skip
+    realtime = plan.mode == "realtime"
+    return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if realtime else None, patient=not realtime)
+
+
+def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: str) -> str:
+    """The report and the plant's last state close the log; report['log'] says what became of it. Returns a sentence
+    when it is not whole."""
+    sound = report["ended"] != "diverged"
+    end = {"ended": report["ended"], "message": message, "steps": report["steps"], "report": plain(report)}
+    report["log"] = log = recorder.finish(end, plant.snapshot() if sound else None)
+    if log["dropped"]:
+        return f"{log['file']}: {log['dropped']} rows are not in the log"
+    return "" if log["whole"] else f"{log['file']}: the log has no end; what it has can be read"

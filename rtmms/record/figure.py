@@ -1,0 +1,56 @@
+"""What a figure of a run needs, gathered from its log: samples, the last seconds, timings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtmms.loop.commands import OUTCOMES
+from rtmms.loop.ports import Applied
+from rtmms.loop.statistics import Statistics
+from rtmms.loop.trace import CAPACITY, Recent, Trace
+from rtmms.record.log import Log, Start
+
+if TYPE_CHECKING:
+    from rtmms.plant import Plant
+
+APART_S = 0.01
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """As an observed run keeps them. Of a run that was reset, what came after the last reset."""
+
+    trace: Trace
+    recent: Recent
+    statistics: Statistics
+
+
+def gather(log: Log, plant: Plant, names: tuple[str, ...] | None = None) -> Gathered:
+    """Read the log once. plant: of the log's robot; names: outputs to sample, None for those the plant itself asks."""
+    schedule = {} if log.end is None else log.end.told.get("report", {}).get("schedule", {})
+    kept = tuple(getattr(plant, "trace_outputs", ())) if names is None else names
+    trace = Trace(plant.outputs, kept, plant.dt, None, _rows(log, kept), APART_S)
+    recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
+    statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))
+    applied = Applied()
+    for row in log.rows():
+        if isinstance(row, Start):
+            statistics.clear()
+            for observer in (trace, recent):
+                observer.clear()
+                observer.start(log.split(row.outputs))
+            continue
+        statistics.count(OUTCOMES.index(row.outcome))
+        statistics.record(*row.times)
+        statistics.overruns, statistics.skipped = row.overruns, row.skipped
+        outputs = log.split(row.outputs)
+        for observer in (trace, recent):
+            if observer.due <= row.step:
+                observer.after_step(row.step, (row.step + 1) * plant.dt, outputs, row.command, applied)
+    return Gathered(trace, recent, statistics)
+
+
+def _rows(log: Log, names: tuple[str, ...], most_bytes: int = 1 << 26) -> int:
+    row = sum(8 * signal.size for signal in log.outputs if signal.name in names)
+    return max(1024, min(CAPACITY, most_bytes // max(1, row)))

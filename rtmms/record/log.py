@@ -1,0 +1,221 @@
+"""Reading a log, step by step, whole or cut off anywhere."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.record.layout import FORMAT, TIMES, UNDEFINED, Signal, Values, decode, signals
+from rtmms.record.needs import refuse_without_mcap
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+
+MAGIC = b"\x89MCAP0\r\n"
+"""What such a file begins with, and ends with when it is whole."""
+
+
+@dataclass(slots=True)
+class Start:
+    """A state to start from: the first, or after a reset with `seed`.  outputs (w,), flattened as in the origin."""
+
+    step: int
+    seed: int
+    outputs: Array
+
+
+@dataclass(slots=True)
+class Step:
+    """One step.
+
+    command    (n,) held over it, as the plant got it;  outputs (w,) at its end, flattened as in the origin
+    outcome    a word of layout.OUTCOMES;  seq, meant_for, lateness_ns, policy, clamped   as in Applied
+    overruns, skipped   so far
+    times      ns of wake, exchange, plant, slack; UNDEFINED where there was none, or where the log was cut off
+    altered    the state was changed by request before it
+    """
+
+    step: int
+    command: Array
+    outputs: Array
+    outcome: str
+    seq: int
+    meant_for: int
+    lateness_ns: int
+    policy: str
+    clamped: bool
+    overruns: int
+    skipped: int
+    times: tuple[int, ...] = (UNDEFINED,) * len(TIMES)
+    altered: bool = False
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log file: what it is of, and its steps as they are read.
+
+    origin   as rtmms.record.origin describes a run
+    """
+
+    path: Path
+    origin: Mapping[str, Any]
+
+    @cached_property
+    def actuators(self) -> tuple[Signal, ...]:
+        return signals(self.origin["actuators"])
+
+    @cached_property
+    def outputs(self) -> tuple[Signal, ...]:
+        return signals(self.origin["outputs"])
+
+    def split(self, numbers: Array) -> dict[str, Array]:
+        """Outputs by name, (w,) -> {name: shape}: views."""
+        found: dict[str, Array] = {}
+        at = 0
+        for signal in self.outputs:
+            found[signal.name] = numbers[at : at + signal.size].reshape(signal.shape)
+            at += signal.size
+        return found
+
+    def rows(self) -> Iterator[Start | Step]:
+        """Starts and steps in the order in which they happened, to the end of the file or to where it was cut off."""
+        reading = _Reading(Values(self.actuators), Values(self.outputs))
+        topics: dict[int, str] = {}
+        for record in _records(self.path):
+            kind = type(record).__name__
+            if kind == "Channel":
+                topics[record.id] = record.topic
+            elif kind == "Message":
+                yield from reading.take(topics[record.channel_id], decode(record.data))
+        yield from reading.rest()
+
+    @cached_property
+    def end(self) -> End | None:
+        """How the run ended; None when the file was cut off before it said so."""
+        told, state = None, None
+        for record in _records(self.path, messages=False):
+            kind = type(record).__name__
+            if kind == "Attachment" and record.name == "end.json":
+                told = json.loads(record.data)
+            elif kind == "Attachment" and record.name == "state.bin":
+                state = bytes(record.data)
+        if told is None:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(-len(MAGIC), 2)
+            whole = file.read() == MAGIC
+        return End(told["ended"], told["message"], told["dropped"], state, whole, told)
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run ended.
+
+    ended     as in the report, or 'killed';  dropped   rows that were not kept
+    state     the plant's snapshot, None when it was not sound or is not known
+    whole     the file has its index
+    told      all of end.json, with the run's report where it came to one
+    """
+
+    ended: str
+    message: str
+    dropped: int
+    state: bytes | None
+    whole: bool
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+
+def open_log(path: Path) -> Log:
+    """The log at `path`; ModelError when there is none, or it is something else."""
+    refuse_without_mcap(str(path))
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ModelError(f"{path}: is not an MCAP file")
+    except OSError as error:
+        text = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise ModelError(f"{path}: {text}") from None
+    for record in _records(path, messages=False):
+        if type(record).__name__ == "Attachment" and record.name == "origin.json":
+            origin = json.loads(record.data)
+            if origin.get("format") != FORMAT:
+                raise ModelError(f"{path}: expected a log of '{FORMAT}', got {origin.get('format')!r}")
+            return Log(path, origin)
+    raise ModelError(f"{path}: is an MCAP file, but not a log of rtmms")
+
+
+def _records(path: Path, messages: bool = True) -> Iterator[Any]:
+    """The file's records up to its end, or to the first that is not whole."""
+    from mcap.exceptions import McapError
+    from mcap.stream_reader import CRCValidationError, StreamReader
+
+    with path.open("rb") as file:
+        # a checksum of every byte would find no more than the chunks' own
+        reader = StreamReader(file, validate_crcs=messages, emit_chunks=not messages)
+        records = iter(reader.records)
+        while True:
+            try:
+                record = next(records)
+            except (StopIteration, McapError, CRCValidationError, struct.error, zlib.error, EOFError, ValueError):
+                return
+            except Exception as error:
+                if type(error).__name__ not in ("ZstdError", "EndOfFile"):
+                    raise
+                return
+            yield record
+
+
+class _Reading:
+    """Puts the messages of a step together. A step is given out when its times are known, or when the next begins."""
+
+    def __init__(self, command: Values, outputs: Values) -> None:
+        self._command, self._outputs = command, outputs
+        self._waiting: Step | None = None
+        self._start: dict[str, Any] | None = None
+        self._values: Array | None = None
+        self._outcome: dict[str, Any] | None = None
+        self._altered = False
+
+    def take(self, topic: str, message: dict[str, Any]) -> Iterator[Start | Step]:
+        match topic:
+            case "/timing":
+                if self._waiting is not None and self._waiting.step == message["step"]:
+                    self._waiting.times = tuple(message.get(f"{name}_ns", UNDEFINED) for name in TIMES)
+            case "/event":
+                if message["event"] == "start":
+                    self._start, self._altered = message, False
+                elif message["event"] == "altered":
+                    self._altered = True
+            case "/command":
+                yield from self.rest()
+                self._values = np.array(self._command.numbers(message["values"]))
+            case "/outcome":
+                self._outcome = message
+            case "/state":
+                outputs = np.array(self._outputs.numbers(message["outputs"]))
+                if self._start is not None:
+                    yield from self.rest()
+                    yield Start(self._start["step"], self._start["seed"], outputs)
+                    self._start = None
+                elif self._values is not None and self._outcome is not None:
+                    words = {key: value for key, value in self._outcome.items() if key != "timestamp"}
+                    self._waiting = Step(command=self._values, outputs=outputs, altered=self._altered, **words)
+                    self._values = self._outcome = None
+                    self._altered = False
+
+    def rest(self) -> Iterator[Step]:
+        if self._waiting is not None:
+            yield self._waiting
+            self._waiting = None

@@ -1,0 +1,68 @@
+"""What a log is of: everything that is needed to build the same plant again, and to know what was run."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import rtmms
+from rtmms.record.layout import FORMAT
+
+if TYPE_CHECKING:
+    from rtmms.plant import Channel, Plant
+
+LIBRARIES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "mcap")
+
+
+def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON's own types.
+
+    run   robot, preset, parameters, seed, mode and what else of the run is to be kept
+    Adds format, dt, actuators, outputs, every parameter of the plant that it shows, versions, machine, command line.
+    """
+    return {
+        **{key: _plain(value) for key, value in run.items()},
+        "format": FORMAT, "dt": plant.dt,
+        "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
+        "description": _plain(getattr(plant, "parameters", None)),
+        "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+    }  # fmt: skip
+
+
+def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
+    """Actuators or outputs as a log describes them."""
+    return [
+        {
+            "name": c.name, "unit": c.unit, "shape": [int(n) for n in c.shape], "frame": c.frame,
+            "lower": _plain(c.lower), "upper": _plain(c.upper), "neutral": _plain(c.neutral),
+        }
+        for c in found
+    ]  # fmt: skip
+
+
+def _versions() -> dict[str, str]:
+    found = {"rtmms": rtmms.__version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,232 @@
+"""The recorder of a run: an observer that hands each step to a ring, and the process that writes the ring to a file."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.errors import ModelError, RtmmsError
+from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
+from rtmms.record.ring import Ring
+from rtmms.record.writer import FULL, READY, WRITTEN
+
+if TYPE_CHECKING:
+    from rtmms.loop.loop import Loop
+    from rtmms.loop.ports import Applied, Array
+
+DEPTH_S = 4.0
+PATIENT_ROWS = 512
+MOST_BYTES = 1 << 26
+START_S = 10.0
+END_S = 10.0
+STALLED_S = 1.0
+_UNTIMED = (UNDEFINED,) * len(TIMES)
+
+
+class Recorder:
+    """Observer: every step into the ring, about 2 us. Start it when the plant is loaded, before the loop is raised.
+
+    path      of the MCAP file, begun anew
+    origin    what the log is of; JSON's own types. Needs dt, seed, actuators, outputs (see origin.describe)
+    period_s  of wall time: the ring holds DEPTH_S of them; None where steps are not on a schedule
+    patient   a step may wait for room in the ring as long as the disk takes rows: modes without a deadline
+    due       (read by the loop) the next step: it sees all of them
+    """
+
+    def __init__(self, path: Path, origin: Mapping[str, Any], *, period_s: float | None, patient: bool) -> None:
+        self.path, self.origin, self.patient = path, origin, patient
+        outputs = signals(origin["outputs"])
+        actuators = signals(origin["actuators"])
+        names = [signal.name for signal in outputs]
+        self._pick: Any = itemgetter(*names) if len(names) > 1 else lambda found: tuple(found[n] for n in names)
+        self._no_command = bytes(8 * width(actuators))
+        self._sizes = [signal.size for signal in outputs]
+        self._first, self._last = names[0] if names else "", names[-1] if names else ""
+        self._bytes, self._one_piece = 8 * width(outputs), False
+        floats = width(actuators) + width(outputs)
+        self.ring = Ring.create(len(Head._fields), floats, _capacity(period_s, 8 * (floats + len(Head._fields))))
+        self._policies = {policy: at for at, policy in enumerate(POLICIES)}
+        self.due, self._plain, self._told, self._stalled = 0, True, "", False
+        self._loop: Loop | None = None
+        self._seed = 0
+        self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
+            start_new_session=True,
+        )  # fmt: skip
+        self._say(origin, START_S)
+
+    def await_ready(self) -> None:
+        """Until the writer has begun the file; ModelError when it cannot be written there."""
+        until = time.monotonic() + START_S
+        while not self.ring.note(READY):
+            if self.process.poll() is not None:
+                raise ModelError(self._last_words() or f"--log {self.path}: the writer ended before it began")
+            if time.monotonic() > until:
+                raise RtmmsError(f"--log {self.path}: the writer did not begin within {START_S:g} s")
+            time.sleep(0.001)
+
+    def bind(self, loop: Loop) -> None:
+        """Called once, before the run: counters and timings are the loop's."""
+        self._loop, self._statistics = loop, loop.statistics
+
+    # --- the observer -----------------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """The plant was reset: the log goes on, with a start of its own."""
+        self.due = 0
+
+    def start(self, outputs: Mapping[str, Array]) -> None:
+        """The state before the first step, here or after a reset."""
+        assert self._loop is not None
+        found = self._pick(outputs)
+        if len(found) != len(self._sizes) or [np.size(value) for value in found] != self._sizes:
+            raise ModelError("--log: the plant's outputs are not of the shapes that it declares")
+        self._plain = all(isinstance(v, np.ndarray) and v.dtype == np.float64 and v.flags.c_contiguous for v in found)
+        self._one_piece = self._plain and _one_piece(found)
+        loop = self._loop
+        self._seed = loop.seed if abs(loop.seed) < 1 << 63 else NO_SEED  # a peer's reset may name any
+        head = (START, loop.step, time.monotonic_ns(), self._seed, loop.alterations, 0, 0, -1, -1, 0, 0,
+                self._statistics.overruns, self._statistics.skipped, self.ring.dropped, -1, *_UNTIMED)  # fmt: skip
+        self._push(head, self._no_command + self._flat(found))
+
+    def after_step(
+        self, step: int, time_s: float, outputs: Mapping[str, Array], command: Array, applied: Applied
+    ) -> None:
+        """One finished step."""
+        loop, statistics, ring = self._loop, self._statistics, self.ring
+        times = statistics.last()
+        head = (
+            STEP, step, time.monotonic_ns(), self._seed, loop.alterations, statistics.outcome,  # type: ignore[union-attr]
+            self._policies.get(applied.policy, len(POLICIES)), applied.seq, applied.step, applied.lateness_ns,
+            applied.clamped, statistics.overruns, statistics.skipped, ring._dropped,
+            step - 1 if times[2] >= 0 else -1, *times,
+        )  # fmt: skip
+        base = outputs[self._first].base if self._one_piece else None
+        if base is not None and base is outputs[self._last].base and base.nbytes == self._bytes:
+            floats = b"".join((command, base))  # type: ignore[arg-type]
+        elif self._plain:
+            floats = b"".join((command, *self._pick(outputs)))  # type: ignore[arg-type]
+        else:
+            floats = command.tobytes() + self._flat(self._pick(outputs))
+        if self.patient and not ring.room:
+            self._wait_for_room()
+        ring.push(head, floats)
+        self.due = step + 1
+
+    def _push(self, head: tuple[int, ...], floats: bytes) -> None:
+        if self.patient and not self.ring.room:
+            self._wait_for_room()
+        self.ring.push(head, floats)
+
+    def _flat(self, found: tuple[Any, ...]) -> bytes:
+        return b"".join(np.ascontiguousarray(value, dtype=np.float64).tobytes() for value in found)
+
+    def _wait_for_room(self) -> None:
+        """While rows leave the ring; once they have not for STALLED_S, no step waits again until there is room."""
+        ring = self.ring
+        tail, since = ring.tail, time.monotonic()
+        while not self._stalled and not ring.room:
+            time.sleep(0.0005)
+            if ring.tail != tail:
+                tail, since = ring.tail, time.monotonic()
+            self._stalled = time.monotonic() - since > STALLED_S or self.process.poll() is not None
+        self._stalled = self._stalled and not ring.room
+
+    # --- between steps, and after the last ---------------------------------------------------------------------------
+
+    def watch(self) -> list[str]:
+        """A sentence when something new is wrong: the writer is gone, or the disk is full."""
+        trouble = ""
+        if self.process.poll() is not None:
+            trouble = f"the writer of {self.path} ended; later steps are not in the log"
+        elif self.ring.note(FULL):
+            trouble = f"{self.path}: the disk takes no more; steps are dropped from the log"
+        elif self.ring.dropped:
+            trouble = f"{self.path}: the disk is too slow; steps are dropped from the log"
+        new = trouble != self._told and trouble != ""
+        self._told = trouble or self._told
+        return [trouble] if new else []
+
+    def finish(self, end: Mapping[str, Any], state: bytes | None) -> dict[str, Any]:
+        """Tell the writer that the run is over and how, and wait for it. Returns what became of the log.
+
+        end     ended, message, steps, and what else is to stand in end.json
+        state   the plant's snapshot at the end, None when it is not sound
+        """
+        full = dict(end)
+        if self._loop is not None and self._loop.step:
+            full |= {"timed": self._loop.step - 1, "times": dict(zip(TIMES, self._statistics.last(), strict=True))}
+        if state is not None:
+            full["state"] = base64.b64encode(state).decode()
+        self._say(full, END_S)
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(END_S)
+        written = self.ring.note(WRITTEN)
+        lost = self.ring.head + self.ring.dropped - written
+        return {"file": str(self.path), "rows": written, "dropped": lost, "whole": self.process.poll() == 0}
+
+    def close(self) -> None:
+        """Give up what is held; a writer that is still there ends by itself once it has written what it has."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+        try:
+            self.process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._words.close()
+        self.ring.close()
+
+    def _say(self, message: Mapping[str, Any], patience_s: float) -> None:
+        """One line to the writer; one that has stopped listening is not waited for."""
+        assert self.process.stdin is not None
+        descriptor, text = self.process.stdin.fileno(), memoryview(encode(dict(message)) + b"\n")
+        os.set_blocking(descriptor, False)
+        until = time.monotonic() + patience_s
+        with contextlib.suppress(BrokenPipeError):
+            while text and time.monotonic() < until:
+                _, free, _ = select.select([], [descriptor], [], 0.1)
+                if free:
+                    text = text[os.write(descriptor, text) :]
+
+    def _last_words(self) -> str:
+        self._words.seek(0)
+        lines = self._words.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+
+def _one_piece(found: Sequence[Any]) -> bool:
+    """Whether the outputs lie one after the other in one array, as those of a compiled plant do: it is then copied as
+    a whole, in a third of the time. A plant that lays them out so once does so always."""
+    if not found or any(value.base is None or value.base is not found[0].base for value in found):
+        return False
+    at = found[0].base.ctypes.data
+    for value in found:
+        if value.ctypes.data != at:
+            return False
+        at += value.nbytes
+    return bool(at == found[0].base.ctypes.data + found[0].base.nbytes)
+
+
+def _capacity(period_s: float | None, row_bytes: int) -> int:
+    """Rows: DEPTH_S of them on a schedule, within MOST_BYTES; a power of two."""
+    rows = PATIENT_ROWS if period_s is None else max(PATIENT_ROWS, round(DEPTH_S / period_s))
+    return min(1 << (rows - 1).bit_length(), 1 << (max(1, MOST_BYTES // row_bytes).bit_length() - 1))

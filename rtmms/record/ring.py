@@ -1,0 +1,165 @@
+"""Rows in shared memory from one process to another: the writer never waits, what does not fit is dropped and counted.
+
+One producer, one consumer, fixed memory. A row is a stamp, some int64, some float64 and the stamp again. The producer
+writes the row first and the count of rows (`head`) last; the consumer frees a place (`tail`) when it has done with its
+row; so neither ever sees a row in the making where stores are seen in order (x86). Elsewhere `head` may be seen before
+the row: a consumer that takes only the rows it had seen at its previous look, some ms ago, is safe there too.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import sys
+import tempfile
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rtmms.errors import RtmmsError
+
+MAGIC = 0x31676E6972736D72
+"""'rmsring1'."""
+PAGE = 4096
+_SHAPE, _HEAD, _TAIL = 0, 64, 128
+"""Places of the counters in the first page, in int64: the producer's and the consumer's lie on lines of their own."""
+
+
+class Row(NamedTuple):
+    """One row as the consumer gets it. ints and floats as they were pushed; floats as 8 bytes each, native order."""
+
+    ints: tuple[int, ...]
+    floats: bytes
+
+
+class Ring:
+    """A ring of rows in memory that a descriptor names.
+
+    ints, floats    numbers of each kind in a row;  capacity   rows, a power of two
+    descriptor      hand it to the consumer's process (pass_fds), which opens it by `attach`
+    """
+
+    def __init__(self, descriptor: int, ints: int, floats: int, capacity: int) -> None:
+        self.descriptor, self.ints, self.floats, self.capacity = descriptor, ints, floats, capacity
+        self.row_bytes = _row_bytes(ints, floats)
+        self._page = mmap.mmap(descriptor, PAGE + capacity * self.row_bytes)
+        self._counters = memoryview(self._page)[:PAGE].cast("q")
+        self._mask = capacity - 1
+        self._front, self._stamp = struct.Struct(f"={1 + ints}q"), struct.Struct("=q")
+        self._floats_at, self._end_at = 8 * (1 + ints), 8 * (1 + ints + floats)
+        self._made = self._counters[_HEAD]
+        self._dropped = self._counters[_HEAD + 1]
+
+    @classmethod
+    def create(cls, ints: int, floats: int, capacity: int) -> Ring:
+        """A new, empty ring, its memory touched; ValueError when the capacity is not a power of two."""
+        if capacity < 1 or capacity & (capacity - 1):
+            raise ValueError(f"ring: capacity must be a power of two, got {capacity}")
+        size = PAGE + capacity * _row_bytes(ints, floats)
+        descriptor = _memory(size)
+        ring = cls(descriptor, ints, floats, capacity)
+        for at in range(0, size, PAGE):
+            ring._page[at] = 0
+        ring._counters[_SHAPE + 1], ring._counters[_SHAPE + 2], ring._counters[_SHAPE + 3] = ints, floats, capacity
+        ring._counters[_SHAPE] = MAGIC
+        return ring
+
+    @classmethod
+    def attach(cls, descriptor: int) -> Ring:
+        """The ring behind a descriptor that another process made."""
+        head = struct.unpack("=4q", os.pread(descriptor, 32, 0))
+        if head[0] != MAGIC:
+            raise RtmmsError(f"ring: descriptor {descriptor} is not a ring of rows")
+        return cls(descriptor, *head[1:])
+
+    # --- producer ---------------------------------------------------------------------------------------------------
+
+    def push(self, ints: tuple[int, ...], floats: bytes) -> bool:
+        """Write one row; False, and one more dropped, when there is no room. Never waits.
+
+        floats   8 bytes for each number; another length raises IndexError or ValueError
+        """
+        made, counters = self._made, self._counters
+        if made - counters[_TAIL] >= self.capacity:
+            self._dropped += 1
+            counters[_HEAD + 1] = self._dropped
+            return False
+        page, at = self._page, PAGE + (made & self._mask) * self.row_bytes
+        self._front.pack_into(page, at, made, *ints)
+        page[at + self._floats_at : at + self._end_at] = floats
+        self._stamp.pack_into(page, at + self._end_at, made)
+        self._made = made + 1
+        counters[_HEAD] = made + 1
+        return True
+
+    @property
+    def room(self) -> int:
+        """Rows that can be pushed before one is dropped."""
+        return self.capacity - (self._counters[_HEAD] - self._counters[_TAIL])
+
+    # --- consumer ---------------------------------------------------------------------------------------------------
+
+    def take(self, upto: int | None = None, most: int | None = None) -> Iterable[Row]:
+        """The rows not yet taken, oldest first, at most `most`; each is freed when the next is asked for.
+
+        upto   take only rows before this count: a `head` seen before
+        Ends early at a row whose stamps do not agree with its place: it is still being written.
+        """
+        head = self._counters[_HEAD] if upto is None else min(upto, self._counters[_HEAD])
+        head = head if most is None else min(head, self._counters[_TAIL] + most)
+        page = self._page
+        for number in range(self._counters[_TAIL], head):
+            at = PAGE + (number & self._mask) * self.row_bytes
+            first, *ints = self._front.unpack_from(page, at)
+            floats = page[at + self._floats_at : at + self._end_at]
+            (last,) = self._stamp.unpack_from(page, at + self._end_at)
+            if first != number or last != number:
+                return
+            yield Row(tuple(ints), floats)
+            self._counters[_TAIL] = number + 1
+
+    # --- both -------------------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> int:
+        """Rows pushed since the ring was made."""
+        return self._counters[_HEAD]
+
+    @property
+    def tail(self) -> int:
+        """Rows that the consumer has done with."""
+        return self._counters[_TAIL]
+
+    @property
+    def dropped(self) -> int:
+        """Rows for which there was no room."""
+        return self._counters[_HEAD + 1]
+
+    def note(self, place: int, value: int | None = None) -> int:
+        """A number of the consumer's for the producer to see, places 0 to 7. Writes it when it is given."""
+        at = _TAIL + 8 + place
+        if value is not None:
+            self._counters[at] = value
+        return self._counters[at]
+
+    def close(self) -> None:
+        """Give the memory back; what another process holds of it stays."""
+        self._counters.release()
+        self._page.close()
+        os.close(self.descriptor)
+
+
+def _row_bytes(ints: int, floats: int) -> int:
+    """With both stamps, in whole cache lines."""
+    return (8 * (2 + ints + floats) + 63) // 64 * 64
+
+
+def _memory(size: int) -> int:
+    """A descriptor of `size` bytes of memory without a name; in a file where the system has nothing better."""
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("rtmms-ring", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor

@@ -1,0 +1,203 @@
+"""python -m rtmms.record.writer RING_FD FILE: the process that drains a run's ring into an MCAP file.
+
+It hears on standard input, one JSON object a line: first what the log is of, last how the run ended. It ends when it
+was told so, or when the run is gone: then it writes what the ring still holds, so that killing the run loses nothing
+that the loop had handed over. Killing the writer loses what it had not yet written, COMMIT_S at most and what the ring
+held. While the disk takes nothing it keeps what it has and leaves the ring to fill.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections import deque
+from typing import Any, BinaryIO
+
+from rtmms.record.disk import WholeWrites
+from rtmms.record.layout import FORMAT, START, Encoder, Head, encode, schemas, signals
+from rtmms.record.ring import Ring
+
+LOOK_S = 0.02
+COMMIT_S = 0.2
+CHUNK_BYTES = 1 << 18
+MOST_WAITING = 1 << 22
+ROWS_AT_ONCE = 256
+GIVE_UP_S = 2.0
+NICE = 10
+READY, WRITTEN, FULL = 0, 1, 2
+"""The writer's notes in the ring: it has the file open; rows that stand in it; 1 while the disk takes nothing."""
+
+
+class Log:
+    """The MCAP file: what the log is of, then messages, then the end."""
+
+    def __init__(self, stream: WholeWrites, origin: dict[str, Any]) -> None:
+        from mcap.writer import CompressionType, Writer
+
+        self.stream, self.dt = stream, float(origin["dt"])
+        actuators, outputs = signals(origin["actuators"]), signals(origin["outputs"])
+        self.encoder = Encoder(self.dt, actuators, outputs)
+        # the size of a chunk is ours to decide: a chunk ends with a row
+        self.mcap: Any = Writer(stream, chunk_size=1 << 40, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
+        self.mcap.start(library=f"rtmms {origin['versions']['rtmms']}")
+        words = {key: str(origin[key]) for key in ("robot", "mode", "dt", "seed", "started", "command_line")}
+        self.mcap.add_metadata("rtmms", {"format": FORMAT, **words, **origin["versions"]})
+        self.mcap.add_attachment(0, 0, "origin.json", "application/json", encode(origin))
+        self.channels = {}
+        for topic, schema in schemas(actuators, outputs).items():
+            name = f"rtmms.{topic[1:].capitalize()}"
+            known = self.mcap.register_schema(name, "jsonschema", json.dumps(schema).encode())
+            self.channels[topic] = self.mcap.register_channel(topic, "json", known)
+        self.rows, self.committed, self.gathered = 0, 0, 0
+        self.base_ns, self.offset_ns, self.log_ns = 0, time.time_ns() - time.monotonic_ns(), 0
+        self.last: Head | None = None
+        self._marks: deque[tuple[int, int]] = deque()  # where a chunk ends, and the rows up to there
+
+    def add(self, head: Head, floats: bytes) -> None:
+        """One row. Its time is the start's, by the wall, and from there on simulated."""
+        if head.kind == START:
+            self.base_ns = max(head.wall_ns + self.offset_ns, self.log_ns + 1) - self._simulated_ns(head.step)
+        before = 0 if self.last is None else self.last.dropped
+        if head.dropped > before:
+            self._add("/event", head.step, head.wall_ns,
+                      self.encoder.event(head.step, "dropped", dropped=head.dropped - before))  # fmt: skip
+        if self.last is not None and head.kind != START and head.altered > self.last.altered:
+            self._add("/event", head.step, head.wall_ns, self.encoder.event(head.step, "altered"))
+        for topic, message in self.encoder.messages(head, floats):
+            self._add(topic, head.step + (topic == "/state" and head.kind != START), head.wall_ns, message)
+        self.last = head
+        self.rows += 1
+
+    def _add(self, topic: str, step: int, wall_ns: int, message: bytes) -> None:
+        self.log_ns = max(self.log_ns, self.base_ns + self._simulated_ns(step))
+        self.gathered += len(message)
+        self.mcap.add_message(self.channels[topic], self.log_ns, message, wall_ns + self.offset_ns, step & 0xFFFFFFFF)
+
+    def _simulated_ns(self, step: int) -> int:
+        return round(step * self.dt * 1e9)
+
+    def commit(self) -> bool:
+        """The rows so far onto the disk, as a chunk of their own."""
+        if self.gathered:
+            self.mcap.flush()
+            self.gathered = 0
+            self._marks.append((self.stream.tell(), self.rows))
+        whole = self.stream.commit()
+        while self._marks and self._marks[0][0] <= self.stream.size:
+            self.committed = self._marks.popleft()[1]
+        return whole
+
+    def finish(self, end: dict[str, Any]) -> None:
+        """Times of the last step, the end, the index."""
+        if self.last is not None and "timed" in end:
+            head = self.last._replace(timed=end["timed"], **end["times"])
+            self._add("/timing", head.timed, head.wall_ns, encode(self.encoder.timing(head)))
+        self.mcap.flush()
+        state = end.pop("state", None)
+        words = {key: str(end.get(key, "")) for key in ("ended", "message", "steps", "dropped")}
+        self.mcap.add_metadata("end", words)
+        self.mcap.add_attachment(0, 0, "end.json", "application/json", encode(end))
+        if state is not None:
+            self.mcap.add_attachment(0, 0, "state.bin", "application/octet-stream", base64.b64decode(state))
+        self.mcap.finish()
+
+
+class Ear:
+    """Lines from the run, without waiting for them. `gone` when the run closed its end or died."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._descriptor, self._text, self.gone = stream.fileno(), bytearray(), False
+        self._parent = os.getppid()
+
+    def line(self, wait_s: float) -> dict[str, Any] | None:
+        """The next object that came within the wait."""
+        if self.gone:
+            time.sleep(wait_s)
+            return None
+        ready, _, _ = select.select([self._descriptor], [], [], wait_s)
+        if ready:
+            text = os.read(self._descriptor, 1 << 16)
+            self._text += text
+            self.gone = not text
+        elif os.getppid() != self._parent:
+            self.gone = True
+        whole, newline, rest = bytes(self._text).partition(b"\n")
+        if not newline:
+            return None
+        self._text = bytearray(rest)
+        found: dict[str, Any] = json.loads(whole)
+        return found
+
+
+def drain(ring: Ring, log: Log, ear: Ear) -> dict[str, Any]:
+    """Until the run has ended; returns how, as it told us, or {} when it died."""
+    end: dict[str, Any] | None = None
+    full_since, committed_s, seen = 0.0, time.monotonic(), ring.head
+    while True:
+        behind = not full_since and ring.head - ring.tail > ROWS_AT_ONCE
+        heard = ear.line(0.0 if behind else LOOK_S)
+        end = heard if heard is not None else end
+        over = end is not None or ear.gone
+        if log.stream.waiting + log.gathered < MOST_WAITING:
+            for row in ring.take(seen, ROWS_AT_ONCE):
+                log.add(Head(*row.ints), row.floats)
+        seen, now = ring.head, time.monotonic()
+        due = now - committed_s >= COMMIT_S or log.gathered >= CHUNK_BYTES or over
+        if due and log.rows > log.committed:
+            committed_s = now
+            full_since = 0.0 if log.commit() else full_since or now
+            ring.note(WRITTEN, log.committed)
+            ring.note(FULL, int(full_since > 0.0))
+        if over and full_since and now - full_since > GIVE_UP_S:
+            break
+        if over and ring.tail == ring.head and log.committed == log.rows:
+            break
+    return end or {}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the log; the exit status is 0 when it is whole, 1 when the disk did not take all of it."""
+    _outlive()
+    ring, path = Ring.attach(int(arguments[0])), arguments[1]
+    ear = Ear(sys.stdin.buffer)
+    origin = None
+    while origin is None:
+        origin = ear.line(1.0)
+        if ear.gone:
+            return 1
+    try:
+        stream = WholeWrites(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o644))
+        log = Log(stream, origin)
+        if not log.commit():
+            raise OSError(0, stream.fault)
+    except OSError as error:
+        print(f"--log {path}: {error.strerror}", file=sys.stderr)
+        return 2
+    ring.note(READY, 1)
+    end = drain(ring, log, ear)
+    lost = ring.dropped + log.rows - log.committed + ring.head - ring.tail
+    log.finish({"ended": "killed", "message": "the run was ended from outside", **end, "dropped": lost})
+    whole = stream.commit()
+    with contextlib.suppress(OSError):
+        os.fsync(stream.descriptor)
+    os.close(stream.descriptor)
+    return 0 if whole else 1
+
+
+def _outlive() -> None:
+    """The run's signals are not ours: we end when it has ended, with all that it handed over written."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.nice(NICE)  # a log can wait, a controller on the same core cannot
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

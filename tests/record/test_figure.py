@@ -1,0 +1,34 @@
+"""What a figure gets from a log is what it gets from the run itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from rtmms.loop.trace import Recent, Trace
+from rtmms.record.figure import APART_S, gather
+from rtmms.record.log import open_log
+from tests.pendulum import Pendulum
+from tests.record.runs import loop_of, recorder
+
+
+def test_samples_last_seconds_and_timings_are_those_of_the_run(tmp_path: Path) -> None:
+    plant, path, steps = Pendulum(), tmp_path / "run.mcap", 900
+    trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, None, apart_s=APART_S)
+    recent = Recent(plant.outputs, plant.recent_outputs, plant.dt)
+    kept = recorder(path, plant)
+    loop = loop_of(plant, kept, steps)
+    loop.observers = (trace, recent, kept)
+    try:
+        outcome = loop.run()
+        kept.finish({"ended": outcome.ended, "message": "", "steps": steps}, None)
+    finally:
+        kept.close()
+    found = gather(open_log(path), Pendulum())
+    for one, other in ((trace, found.trace), (recent, found.recent)):
+        assert np.array_equal(one.read()[0], other.read()[0])
+        for name, values in one.read()[1].items():
+            assert values.tobytes() == other.read()[1][name].tobytes()
+    assert found.statistics.counters() == loop.statistics.counters()
+    assert found.statistics.timing_us()["plant"]["max"] == loop.statistics.timing_us()["plant"]["max"]

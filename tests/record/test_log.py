@@ -1,0 +1,252 @@
+"""Logs: what is written is read back to the bit, whole or cut off, and replays."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtmms.errors import ModelError
+from rtmms.record.layout import Signal, Values, decode, encode
+from rtmms.record.log import Start, Step, open_log
+from rtmms.record.rerun import rerun
+from rtmms.record.tables import columns, write_csv, write_parquet
+from tests.pendulum import Pendulum
+from tests.pendulum import load as load_pendulum
+from tests.record.runs import loop_of, record, recorder
+
+STEPS = 700
+
+
+@pytest.fixture(autouse=True)
+def _plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmms.load", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("log") / "run.mcap"
+    assert record(path, STEPS) == {"file": str(path), "rows": STEPS + 1, "dropped": 0, "whole": True}
+    return path
+
+
+def by_hand(steps: int) -> list[tuple[np.ndarray, dict[str, Any]]]:
+    """(command, outputs after it) of each step, without loop, ring or file."""
+    plant, found = Pendulum(), []
+    for step in range(steps):
+        command = np.array([np.sin(0.1 * step), 0.5])
+        plant.step(command)
+        found.append((command, plant.observe()))
+    return found
+
+
+def test_every_step_is_in_the_log_to_the_bit(written: Path) -> None:
+    log = open_log(written)
+    start, *steps = list(log.rows())
+    assert isinstance(start, Start)
+    assert (start.step, start.seed) == (0, 0)
+    assert [row.step for row in steps] == list(range(STEPS))
+    for row, (command, outputs) in zip(steps, by_hand(STEPS), strict=True):
+        assert isinstance(row, Step)
+        assert row.command.tobytes() == command.tobytes()
+        for name, value in log.split(row.outputs).items():
+            assert value.tobytes() == outputs[name].tobytes()
+        assert (row.outcome, row.seq, row.meant_for, row.policy) == ("applied", row.step, row.step, "")
+        wake, exchange, plant, slack = row.times
+        assert (wake, slack) == (-1, -1)  # free mode has neither
+        assert exchange >= 0
+        assert plant > 0
+
+
+def test_any_reader_of_mcap_reads_it(written: Path) -> None:
+    from mcap.reader import make_reader
+
+    with written.open("rb") as file:
+        reader = make_reader(file, validate_crcs=True)
+        found = [(channel.topic, schema.encoding, json.loads(message.data), message.log_time)
+                 for schema, channel, message in reader.iter_messages(log_time_order=False)]  # fmt: skip
+        counts = {channel.topic: 0 for channel in reader.get_summary().channels.values()}  # type: ignore[union-attr]
+        names = {attachment.name for attachment in reader.iter_attachments()}
+    for topic, encoding, message, _ in found:
+        counts[topic] += 1
+        assert encoding == "jsonschema"
+        assert message["timestamp"] == message["step"] * 0.01
+    assert counts == {"/state": STEPS + 1, "/command": STEPS, "/outcome": STEPS, "/timing": STEPS, "/event": 1}
+    assert [time for *_, time in found] == sorted(time for *_, time in found)
+    assert names == {"origin.json", "end.json", "state.bin"}
+
+
+def test_the_origin_says_what_was_run(written: Path) -> None:
+    origin = open_log(written).origin
+    assert (origin["robot"], origin["dt"], origin["seed"], origin["mode"]) == ("pendulum", 0.01, 0, "free")
+    assert [channel["name"] for channel in origin["actuators"]] == ["torque", "offset"]
+    assert origin["outputs"][3]["shape"] == [2, 4]
+    assert {"rtmms", "python", "numpy", "mcap"} <= set(origin["versions"])
+
+
+def test_a_log_cut_off_anywhere_opens_and_gives_a_beginning_of_the_run(written: Path, tmp_path: Path) -> None:
+    content, cut = written.read_bytes(), tmp_path / "cut.mcap"
+    whole, lengths = [row.step for row in open_log(written).rows() if isinstance(row, Step)], set()
+    assert open_log(written).end is not None
+    for size in np.linspace(content.index(b"origin.json") + 4000, len(content) - 1, 60).astype(int):
+        cut.write_bytes(content[:size])
+        log = open_log(cut)
+        steps = [row.step for row in log.rows() if isinstance(row, Step)]
+        assert steps == whole[: len(steps)]
+        assert log.end is None or not log.end.whole
+        lengths.add(len(steps))
+    assert 0 in lengths
+    assert STEPS in lengths
+
+
+def test_a_replay_gives_the_same_bits(written: Path) -> None:
+    result = rerun(open_log(written))
+    assert (result.steps, result.first, result.unchecked) == (STEPS, None, "")
+
+
+def test_a_replay_names_the_first_step_and_quantity_that_differ(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(Pendulum):
+        def observe(self) -> dict[str, Any]:
+            found = super().observe()
+            if self.state[2] > 4.199:
+                found["shape"][1, 2] = np.nextafter(found["shape"][1, 2], 10.0)
+            return found
+
+    monkeypatch.setattr("rtmms.load", lambda *_, **__: Other())
+    first = rerun(open_log(written)).first
+    assert first is not None
+    assert (first.step, first.quantity) == (419, "shape[1][2]")
+
+
+def test_a_replay_notices_a_state_at_the_end_that_no_output_shows(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Other(Pendulum):
+        def snapshot(self) -> bytes:
+            return super().snapshot()[:-1] + b"x"
+
+    monkeypatch.setattr("rtmms.load", lambda *_, **__: Other())
+    first = rerun(open_log(written)).first
+    assert first is not None
+    assert (first.step, first.quantity) == (STEPS - 1, "state")
+
+
+@pytest.mark.parametrize(("seed", "unchecked"), [(3, ""), (1 << 70, "the seed of a reset was too large to be kept")])
+def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path, seed: int, unchecked: str) -> None:
+    plant = Pendulum()
+    kept = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, kept, 50)
+    try:
+        loop.run()
+        loop.ended = ""
+        loop.restart(seed)
+        loop.steps = 30
+        loop.run()
+        kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        kept.close()
+    log = open_log(tmp_path / "run.mcap")
+    starts = [row for row in log.rows() if isinstance(row, Start)]
+    assert starts[0].seed == 0
+    assert unchecked or starts[-1].seed == seed
+    result = rerun(log)
+    assert (result.steps, result.first, result.unchecked) == (50 if unchecked else 80, None, unchecked)
+
+
+def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
+    plant = Pendulum()
+    kept = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, kept, 40)
+    try:
+        loop._begin()
+        for step in range(40):
+            if step == 25:
+                plant.state[0] += 0.1
+                loop.altered()
+            loop.advance(step)
+        kept.finish({"ended": "duration", "message": "", "steps": 40}, None)
+    finally:
+        kept.close()
+    result = rerun(open_log(tmp_path / "run.mcap"))
+    assert (result.steps, result.first) == (25, None)
+    assert result.unchecked == "the run's state was changed by request at step 25"
+
+
+def test_csv_and_parquet_hold_the_same_numbers(written: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    log, names = open_log(written), None
+    with (tmp_path / "run.csv").open("w", newline="") as file:
+        assert write_csv(log, file) == STEPS
+    assert write_parquet(log, tmp_path / "run.parquet") == STEPS
+    table = pq.read_table(tmp_path / "run.parquet").to_pydict()
+    with (tmp_path / "run.csv").open(newline="") as file:
+        names, *lines = list(csv.reader(file))
+    assert names == list(table) == list(columns(log))
+    steps = [row for row in log.rows() if isinstance(row, Step)]
+    assert len(lines) == STEPS
+    for at, line in enumerate(lines):
+        told = dict(zip(names, line, strict=True))
+        expected = steps[at].command.tolist() + steps[at].outputs.tolist()
+        assert [float(text) for text in line[-len(expected) :]] == expected
+        assert [table[name][at] for name in names[-len(expected) :]] == expected
+        assert (told["outcome"], told["step"]) == ("applied", str(at))
+        assert table["plant_ns"][at] == int(told["plant_ns"]) == steps[at].times[2]
+        assert told["slack_ns"] == ""
+        assert table["slack_ns"][at] is None
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", b"\x89MCAP0\r\n", b"\x89MCAP0\r\n" + bytes(100)])
+def test_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.mcap").write_bytes(content)
+    with pytest.raises(ModelError, match=r"x\.mcap: is"):
+        open_log(tmp_path / "x.mcap")
+
+
+def test_numbers_that_are_none_and_beyond_all_come_back() -> None:
+    found = Values([Signal("a.b", "", (), ""), Signal("a.c", "", (2,), ""), Signal("d", "", (2, 2), "")])
+    numbers = [math.nan, math.inf, -math.inf, -0.0, 5e-324, 0.1, 1.7976931348623157e308]
+    text = encode(found.fields(numbers))
+    assert b"NaN" not in text
+    assert b"Infinity" not in text
+    for read in (decode, json.loads):
+        assert np.array(found.numbers(read(text))).tobytes() == np.array(numbers).tobytes()
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_finite_numbers_come_back_to_the_bit_either_way(numbers: list[float]) -> None:
+    for text in (encode(numbers), encode(numbers, finite=True)):
+        for read in (decode, json.loads):
+            assert np.array(read(text), dtype=float).tobytes() == np.array(numbers).tobytes()
+
+
+def test_a_name_that_begins_another_is_not_nested() -> None:
+    found = Values([Signal("left", "", (), ""), Signal("left.front", "", (), "")])
+    assert found.fields([1.0, 2.0]) == {"left": 1.0, "left.front": 2.0}
+    assert found.numbers({"left": 1.0, "left.front": 2.0}) == [1.0, 2.0]
+
+
+def test_recording_keeps_no_object_of_a_step(tmp_path: Path) -> None:
+    plant = Pendulum()
+    kept = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, kept, None)
+    try:
+        loop._begin()
+        for _ in range(300):
+            loop.advance(loop.step)
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(3000):
+            loop.advance(loop.step)
+        assert sys.getallocatedblocks() - before < 300
+    finally:
+        kept.close()
