@@ -36,3 +36,7 @@ def __getattr__(name: str) -> Any:
 
         return import_module(f"rtmms.{name}") if name in _PARTS else getattr(import_module(_LATE[name]), name)
     raise AttributeError(f"module 'rtmms' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -90,14 +90,16 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
     if robot not in known:
         raise UnknownNameError("robot", robot, known)
     build = known[robot].load()
+    # a third party's plant need not know of steps and presets that nobody asks it for
+    asked = {name: value for name, value in (("dt", dt), ("preset", preset)) if value is not None}
     if preset is None or not preset.endswith(".toml"):
-        plant: Plant = build(dt=dt, preset=preset, **parameters)
+        plant: Plant = build(**asked, **parameters)
         return plant
     written = _read_preset(preset)
     keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]
     given = {**written, **parameters, **({} if dt is None else {"dt": dt})}
     try:
-        plant = build(**{"dt": None, "preset": None, **given})
+        plant = build(**given)
     except ModelError as error:
         if any(key in str(error) for key in keys):
             raise ModelError(f"{preset}: {error}") from None

@@ -150,7 +150,8 @@ class Session:
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
         moved = _moved(plan, sockets.endpoints)
         if moved or not plan.controllers:
-            self._tell("", "; ".join(f"{role} {endpoint}" for role, endpoint in (moved or sockets.endpoints).items()))
+            places = "; ".join(f"{role} {endpoint}" for role, endpoint in (moved or sockets.endpoints).items())
+            self._tell("", f"default ports are busy, taken instead: {places}" if moved else places)
 
     def _load(self) -> Plant:
         """The plant, warm and at t = 0."""
@@ -258,7 +259,7 @@ class Session:
             from rtmms.record.commands import save
 
             save(plan.trace, keep.commands, plant, {
-                "robot": plan.robot, "dt": plan.dt, "preset": plan.preset, "parameters": plan.load_parameters(),
+                "robot": plan.robot, "dt": plant.dt, "preset": plan.preset, "parameters": plan.load_parameters(),
                 "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
             })  # fmt: skip
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message

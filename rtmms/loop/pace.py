@@ -132,7 +132,12 @@ class Lockstep:
                 raise PeerError(f"{loop.dead[0]}; lockstep cannot go on without it (step {step})")
             if now - since >= SILENT_NS:
                 silent = ", ".join(loop.exchange.waiting_for()) or "a peer"
-                raise PeerError(f"{silent} sent no command for step {step} within {SILENT_NS * 1e-9:g} s")
+                refused = loop.exchange.report().get("rejected") or {}
+                told = ", ".join(f"{reason} {count}" for reason, count in refused.items())
+                raise PeerError(
+                    f"{silent} sent no command for step {step} within {SILENT_NS * 1e-9:g} s"
+                    + (f"; refused so far: {told}" if told else "")
+                )
         return True
 
     def finish(self, step: int, now_ns: int) -> int:

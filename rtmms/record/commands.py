@@ -81,6 +81,11 @@ def load(path: Path) -> Recorded:
             if origin.get("format") != FORMAT:
                 raise ModelError(f"{path}: expected a file of '{FORMAT}', got {origin.get('format')!r}")
             arrays = {name: file[name] for name in ("command", "outcome", "seq", "lateness_ns", "check")}
+            bad = np.argwhere(~np.isfinite(arrays["command"]))
+            if len(bad):
+                raise ModelError(
+                    f"{path}: command of step {bad[0][0]}: must be finite, got {arrays['command'][tuple(bad[0])]}"
+                )
             return Recorded(origin=origin, state=file["state"].tobytes(), **arrays)
     except FileNotFoundError:
         raise ModelError(f"{path}: there is no such file") from None

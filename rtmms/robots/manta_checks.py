@@ -22,6 +22,7 @@ from rtmms.coupling.layout import (
 from rtmms.coupling.sequential import spectral_radius
 from rtmms.coupling.stage import stage
 from rtmms.coupling.step_rk4 import largest_step
+from rtmms.dynamics.fin_layout import ADDED
 from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE
 from rtmms.errors import ModelError
 from rtmms.robots.manta_model import Array, MantaModel
@@ -89,7 +90,8 @@ def check_coupling(
     if finned["coupling"] == SEQUENTIAL and not model.body["fixed"][0]:
         radius = spectral_radius(body, fins_inertia(model, param, state, fins, work, many, normals, g))
         if radius >= 1.0:
+            off = "turn added_mass off or " if model.links[ADDED].any() else ""
             raise ModelError(
                 f"coupling sequential: would be unstable, the spectral radius of M_b^-1 M_A is {radius:.3g} and must "
-                "be below 1; use coupling iterated or monolithic, or turn added_mass off (or make the body heavier)"
+                f"be below 1; use coupling iterated or monolithic ({off}make the body heavier otherwise)"
             )

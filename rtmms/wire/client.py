@@ -176,20 +176,24 @@ class Link:
                 raise RequestError(f"request '{op}': {self.errors[-1][1]}")
         raise RequestError(f"request '{op}': no answer within {timeout_s:g} s")
 
-    def close(self, reason: str = "done") -> None:
-        """Say bye, which frees the claim, and close. Twice does nothing."""
+    def close(self, reason: str = "done", *, bye: bool = True) -> None:
+        """Say bye, which frees the claim, and close. Twice does nothing.
+
+        bye   False: go without a word, as a process that dies would. The claim stays, and the plant's miss policy acts.
+        """
         if self._closed:
             return
         self._closed = True
         self.ended = self.ended or "the link is closed"
-        bye = self._pack({"type": "bye", "reason": reason})
+        last = self._pack({"type": "bye", "reason": reason}) if bye else None
         if self._presence is not None:
             self._presence.close()
         for socket in (self._data, self._door):
             if socket is None:
                 continue
-            with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
-                socket.send(bye, _NOW)
+            if last is not None:
+                with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
+                    socket.send(last, _NOW)
             socket.close(linger=200)
         self._context.term()
 
@@ -197,7 +201,10 @@ class Link:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
-        self.close("done" if kind is None else kind.__name__)
+        # a controller that fails has not let go of its actuators: that is a death, not a farewell
+        stopped = fault is None or isinstance(fault, KeyboardInterrupt | GeneratorExit)
+        stopped = stopped or (isinstance(fault, SystemExit) and not fault.code)
+        self.close("done" if kind is None else kind.__name__, bye=stopped)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -47,8 +47,8 @@ class Sockets:
         free_ports: bool = False,
         threads: Threads | None = None,
     ) -> None:
-        """Bind. An endpoint that is None or the default moves to a free port if busy and free_ports is set;
-        any other that is busy raises EndpointError naming it."""
+        """Bind. An endpoint that is None is the default, and moves to a free port if that is busy and free_ports is
+        set; any other that is busy raises EndpointError naming it."""
         threads = threads or Threads()
         asked = {"exchange": exchange, "step": step, "telemetry": telemetry}
         self.notes: list[str] = []
@@ -64,7 +64,7 @@ class Sockets:
         try:
             for role, socket in (("exchange", self.exchange), ("step", self.step), ("telemetry", self.telemetry)):
                 given = asked[role]
-                may_move = free_ports and given in (None, DEFAULTS[role])
+                may_move = free_ports and given is None
                 self.endpoints[role] = bind(socket, given or DEFAULTS[role], role, may_move=may_move)
         except BaseException:
             self.close(0)

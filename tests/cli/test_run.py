@@ -188,6 +188,25 @@ def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tm
     assert "controller die was ended by SIGKILL; the run goes on by the miss policy hold" in said.err
 
 
+def test_a_controller_that_fails_in_realtime_does_not_let_go(tmp_path: Path) -> None:
+    """An exception is a death and not a farewell: its steps are missed, not unclaimed."""
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "fail:at_s=0.2", "--duration", "1.2", "--json")
+    exchange = json.loads(said.out)["exchange"]
+    assert exchange["misses"] >= 80
+    assert exchange["unclaimed"] == 0
+    assert "a fault in the law" in said.err
+    assert "the run goes on by the miss policy hold" in said.err
+
+
+def test_a_controller_that_fails_in_lockstep_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "fail", "--mode", "lockstep", "--json", "--quiet")
+    assert said.status == 1
+    report = json.loads(said.out)
+    assert report["ended"] == "peer"
+    assert report["exchange"]["unclaimed"] == 0
+    assert "fail" in said.err
+
+
 def test_a_controller_that_dies_in_lockstep_ends_the_run_and_is_named(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
     assert said.status == 1

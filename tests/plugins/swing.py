@@ -30,6 +30,18 @@ class Crash(rtmms.Controller):
 
 
 @dataclass
+class Fail(Swing):
+    """Raises at a time, as a controller with a fault does."""
+
+    at_s: float = 0.2
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        if state.time >= self.at_s:
+            raise ValueError("a fault in the law")
+        return super().update(state)
+
+
+@dataclass
 class Die(Swing):
     """Is killed at a time."""
 

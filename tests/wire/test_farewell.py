@@ -1,0 +1,34 @@
+"""Leaving a plant: a controller that is done lets go of its actuators, one that fails does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtmms.wire.client import Link
+
+
+class Words:
+    """A link's sockets, taken out: what `close` was told."""
+
+    def __init__(self) -> None:
+        self.link = Link.__new__(Link)
+        self.said: list[bool] = []
+        self.link.close = lambda reason="done", *, bye=True: self.said.append(bye)  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("fault", "bye"),
+    [
+        (None, True),
+        (KeyboardInterrupt(), True),
+        (SystemExit(0), True),
+        (SystemExit(None), True),
+        (SystemExit(3), False),
+        (SystemExit("no"), False),
+        (ValueError("in the law"), False),
+    ],
+)
+def test_only_a_controller_that_means_to_go_says_bye(fault: BaseException | None, bye: bool) -> None:
+    words = Words()
+    words.link.__exit__(type(fault) if fault else None, fault, None)
+    assert words.said == [bye]
