@@ -151,7 +151,9 @@ class Session:
         moved = _moved(plan, sockets.endpoints)
         if moved or not plan.controllers:
             places = "; ".join(f"{role} {endpoint}" for role, endpoint in (moved or sockets.endpoints).items())
-            self._tell("", f"default ports are busy, taken instead: {places}" if moved else places)
+            asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
+            busy = any(asked[role] is None for role in moved)
+            self._tell("", f"{places} (the default port is busy)" if busy else places)
 
     def _load(self) -> Plant:
         """The plant, warm and at t = 0."""
