@@ -150,7 +150,7 @@ class Session:
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
         moved = _moved(plan, sockets.endpoints)
         if moved or not plan.controllers:
-            places = "; ".join(f"{role} {endpoint}" for role, endpoint in (moved or sockets.endpoints).items())
+            places = "; ".join(f"{role} {endpoint}" for role, endpoint in sockets.endpoints.items())
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
             busy = any(asked[role] is None for role in moved)
             self._tell("", f"{places} (the default port is busy)" if busy else places)

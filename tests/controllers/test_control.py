@@ -117,7 +117,8 @@ def test_a_controller_that_raises_ends_with_1_and_shows_where(control: Control, 
         assert code == 1
         assert "mine.py" in said
         assert said.endswith("rtmms control: controller 'mine' failed: RuntimeError: the user's own fault\n")
-        running.wait(lambda: not running.host.server.claimed.any())  # its bye freed the claim
+        running.wait(lambda: running.host.server.dead())
+        assert running.host.server.claimed.any()  # it died and said no bye: the miss policy acts
 
 
 def test_what_the_plant_refuses_is_told(control: Control, make_host: Callable[..., Host]) -> None:
