@@ -23,6 +23,7 @@ class Peer:
 
     identity    its routing id on the step socket, made by us and known to it alone
     door        its routing id on the exchange socket
+    key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
     state       warming until it has answered the warm-up states, then live; dead when its connection is gone, or
                 when it has long said nothing; live again with its next message
@@ -33,13 +34,14 @@ class Peer:
 
     __slots__ = (
         "actuators", "claim", "clamped", "commands", "door", "error", "error_ns", "fresh", "identity", "index",
-        "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection", "seq",
-        "since_ns", "skipped", "state", "told_ns", "warm_step",
+        "key", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection",
+        "seq", "since_ns", "skipped", "state", "told_ns", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
         self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
+        self.key = b""
         self.index = index
         self.actuators: list[int] = list(index.values())
         self.observer = not index
