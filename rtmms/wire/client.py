@@ -7,7 +7,7 @@ import itertools
 import os
 import select
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from time import monotonic, sleep
@@ -33,6 +33,7 @@ __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connec
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
+_MEANWHILE_MS = 20
 GONE = "the plant is gone: its connection closed without a bye"
 
 
@@ -44,6 +45,8 @@ def connect(
     outputs: str | Sequence[str] = (),
     timeout_s: float = 5.0,
     token: str | None = None,
+    every: int = 1,
+    meanwhile: Callable[[], None] | None = None,
     keys: str | os.PathLike[str] | None = None,
 ) -> Link:
     """Say hello to a plant and return the link.
@@ -53,6 +56,8 @@ def connect(
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
     token      the session's; None reads it from where the plant left it for this user
+    every      of a claimant: get each every-th state only; between them the last command stands
+    meanwhile  called about every 20 ms while waiting, by those who have other things to look after
     keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
@@ -63,6 +68,8 @@ def connect(
         (outputs,) if isinstance(outputs, str) else tuple(outputs),
         timeout_s,
         token,
+        every,
+        meanwhile,
         None if keys is None else read_client(Path(keys)),
     )
 
@@ -84,10 +91,13 @@ class Link:
         outputs: tuple[str, ...],
         timeout_s: float,
         token: str | None,
+        every: int = 1,
+        meanwhile: Callable[[], None] | None = None,
         keys: ClientKeys | None = None,
     ) -> None:
         self._keys = keys
         self.exchange, self.name = exchange, name
+        self._every, self._meanwhile = every, meanwhile
         self.ended = ""
         self.errors: deque[tuple[str, str]] = deque(maxlen=32)
         self.dropped = 0
@@ -136,6 +146,35 @@ class Link:
                 self._look_around()
         self.ended = self.ended or "the link is closed"
         raise StopIteration
+
+    def fileno(self) -> int:
+        """A descriptor to select on beside others. ZeroMQ tells on it that something may have come, once: call `poll`
+        until it gives None before each wait, also after a command; and wait 0.1 s at most, then `look_around`."""
+        if self._data is None or self._closed:
+            raise ModelError("this link is closed")
+        return int(self._data.getsockopt(zmq.FD))
+
+    def poll(self) -> State | None:
+        """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
+        if self._data is None or self._closed:
+            self.ended = self.ended or "the link is closed"
+            return None
+        message = self._newest()
+        if message is None:
+            return None
+        self._step = message["step"]
+        return State(message, self.plant)
+
+    def look_around(self) -> None:
+        """Has something been said at the door, is the plant still there? For those who wait by themselves."""
+        self._look_around()
+
+    def post(self, op: str, args: Mapping[str, Any] | None = None) -> None:
+        """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
+        between steps. What the plant refuses is in `errors`."""
+        message = {"type": "request", "id": next(self._ids), "op": op, "args": dict(args or {})}
+        with contextlib.suppress(zmq.Again):
+            self._door.send(self._pack(message), _NOW)
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Actuator values for `step` (None: that of the last state). Never blocks.
@@ -246,10 +285,12 @@ class Link:
         while monotonic() < end:
             if self._handshake.look():
                 raise NotConnectedError(f"the plant at '{self.exchange}' refused: {self._handshake.refused}", "key")
+            if self._meanwhile is not None:
+                self._meanwhile()
             if monotonic() >= again:
                 sent = read_token(self.exchange) if token is None else token
                 hello = {"type": "hello", "protocol": PROTOCOL, "name": self.name, "claim": list(claim),
-                         "outputs": list(outputs), "token": sent}  # fmt: skip
+                         "outputs": list(outputs), "token": sent, "every": self._every}  # fmt: skip
                 try:
                     self._door.send(self._pack(hello), _NOW)
                 except zmq.Again:
@@ -258,6 +299,7 @@ class Link:
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
                 again, gap = monotonic() + gap, 2.0 * gap
             wait_ms = int(1e3 * min(_LOOK_S, min(end, again) - monotonic()))
+            wait_ms = wait_ms if self._meanwhile is None else min(wait_ms, _MEANWHILE_MS)
             if not self._door.poll(max(1, wait_ms)):
                 continue
             message = self._hear_door()

@@ -29,11 +29,12 @@ class Peer:
                 when it has long said nothing; live again with its next message
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message
+    every       it is asked for a command at each every-th step; between them its last one stands
     queue       commands for steps ahead, by step modulo the length: (step, seq, values, clamped)
     """
 
     __slots__ = (
-        "actuators", "claim", "clamped", "commands", "door", "error", "error_ns", "fresh", "identity", "index",
+        "actuators", "claim", "clamped", "commands", "door", "error", "error_ns", "every", "fresh", "identity", "index",
         "key", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection",
         "seq", "since_ns", "skipped", "state", "told_ns", "warm_step",
     )  # fmt: skip
@@ -42,6 +43,7 @@ class Peer:
         self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
         self.key = b""
+        self.every = hello.every
         self.index = index
         self.actuators: list[int] = list(index.values())
         self.observer = not index

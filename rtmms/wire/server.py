@@ -216,7 +216,9 @@ class Server:
         if trusted:
             names = tuple(channel.name for channel in channels)
             peer = self._peers.by_door.get(door)
-            if peer is None or (peer.name, peer.claim, peer.selection.names) != (hello.name, hello.claim, names):
+            if peer is None or (peer.name, peer.claim, peer.every, peer.selection.names) != (
+                hello.name, hello.claim, hello.every, names,
+            ):  # fmt: skip
                 peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
         plant, timed = self._plant, self.mode in ("realtime", "external")
@@ -227,7 +229,7 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "selected": [channel.name for channel in channels], "parameters": self._parameters,
+            "selected": [channel.name for channel in channels], "parameters": self._parameters, "every": hello.every,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:
