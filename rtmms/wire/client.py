@@ -6,34 +6,31 @@ import contextlib
 import itertools
 import os
 import select
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
 import zmq
 
 from rtmms.errors import ModelError
-from rtmms.wire.codec import decode_from_plant, packer
+from rtmms.wire.codec import packer
 from rtmms.wire.controller import Controller, run_controller
 from rtmms.wire.endpoints import EXCHANGE, checked, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError, RequestError
+from rtmms.wire.greeting import greet
 from rtmms.wire.handshake import Handshake
+from rtmms.wire.hearing import Hearing, read_places, read_welcome
 from rtmms.wire.keys import ClientKeys, read_client
 from rtmms.wire.messages import PROTOCOL, Refused
 from rtmms.wire.presence import Presence
-from rtmms.wire.state import AppliedCommand, PlantInfo, State, read_welcome
-from rtmms.wire.tokens import read_token
+from rtmms.wire.state import AppliedCommand, PlantInfo, State
 
 __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connect", "run_controller"]
 
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
-_HELLO_AGAIN_S = 2.0
-_MEANWHILE_MS = 20
 GONE = "the plant is gone: its connection closed without a bye"
 
 
@@ -97,9 +94,8 @@ class Link:
     ) -> None:
         self._keys = keys
         self.exchange, self.name = exchange, name
-        self._every, self._meanwhile = every, meanwhile
-        self.ended = ""
-        self.errors: deque[tuple[str, str]] = deque(maxlen=32)
+        self._hearing = Hearing(outputs)
+        self.errors = self._hearing.errors
         self.dropped = 0
         self._seq = 0
         self._step = -1
@@ -113,17 +109,30 @@ class Link:
         self._handshake = Handshake(self._door, keys is not None)
         try:
             self._door.connect(exchange)
-            welcome = self._greet(claim, outputs, timeout_s, token)
+            hello = {"type": "hello", "protocol": PROTOCOL, "name": name, "claim": list(claim),
+                     "outputs": list(outputs), "every": every}  # fmt: skip
+            welcome = greet(
+                self._door, exchange, hello, pack=self._pack, hear=self._hear_door, handshake=self._handshake,
+                timeout_s=timeout_s, token=token, meanwhile=meanwhile,
+            )  # fmt: skip
             self.plant = read_welcome(welcome)
-            self._outputs = outputs
             self._handshake.close()
             self._listen(welcome)
+        except Refused as fault:
+            self.close()
+            raise NotConnectedError(
+                f"what answers at '{exchange}' is no plant that can be understood: {fault}"
+            ) from None
         except zmq.ZMQError as fault:
             self.close()
             raise NotConnectedError(f"cannot connect to '{exchange}': {fault}") from None
         except BaseException:
             self.close()
             raise
+
+    @property
+    def ended(self) -> str:
+        return self._hearing.ended
 
     # -- states and commands -----------------------------------------------------------------------------------------
 
@@ -144,7 +153,7 @@ class Link:
             readable, _, _ = select.select(watch, (), (), _LOOK_S)
             if not readable:
                 self._look_around()
-        self.ended = self.ended or "the link is closed"
+        self._hearing.ended = self.ended or "the link is closed"
         raise StopIteration
 
     def fileno(self) -> int:
@@ -157,7 +166,7 @@ class Link:
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
         if self._data is None or self._closed:
-            self.ended = self.ended or "the link is closed"
+            self._hearing.ended = self.ended or "the link is closed"
             return None
         message = self._newest()
         if message is None:
@@ -234,7 +243,7 @@ class Link:
         if self._closed:
             return
         self._closed = True
-        self.ended = self.ended or "the link is closed"
+        self._hearing.ended = self.ended or "the link is closed"
         last = self._pack({"type": "bye", "reason": reason}) if bye else None
         if self._presence is not None:
             self._presence.close()
@@ -275,57 +284,12 @@ class Link:
             socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
         return socket
 
-    def _greet(
-        self, claim: tuple[str, ...], outputs: tuple[str, ...], timeout_s: float, token: str | None
-    ) -> dict[str, Any]:
-        """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
-        end = monotonic() + timeout_s
-        again, gap = 0.0, _HELLO_AGAIN_S
-        sent = ""
-        while monotonic() < end:
-            if self._handshake.look():
-                raise NotConnectedError(f"the plant at '{self.exchange}' refused: {self._handshake.refused}", "key")
-            if self._meanwhile is not None:
-                self._meanwhile()
-            if monotonic() >= again:
-                sent = read_token(self.exchange) if token is None else token
-                hello = {"type": "hello", "protocol": PROTOCOL, "name": self.name, "claim": list(claim),
-                         "outputs": list(outputs), "token": sent, "every": self._every}  # fmt: skip
-                try:
-                    self._door.send(self._pack(hello), _NOW)
-                except zmq.Again:
-                    sleep(0.01)
-                    continue
-                # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
-                again, gap = monotonic() + gap, 2.0 * gap
-            wait_ms = int(1e3 * min(_LOOK_S, min(end, again) - monotonic()))
-            wait_ms = wait_ms if self._meanwhile is None else min(wait_ms, _MEANWHILE_MS)
-            if not self._door.poll(max(1, wait_ms)):
-                continue
-            message = self._hear_door()
-            if message is None:
-                continue
-            if message["type"] == "welcome":
-                return message
-            if message["type"] == "error":
-                code, text = str(message.get("code", "")), str(message.get("text", ""))
-                if code == "token" and token is None and read_token(self.exchange) != sent:
-                    again = 0.0
-                    continue
-                raise NotConnectedError(f"the plant at '{self.exchange}' refused: {text}", code)
-        hint = self._handshake.hint()
-        if hint:
-            raise NotConnectedError(f"no plant let us in at '{self.exchange}' within {timeout_s:g} s: {hint}", "key")
-        raise NotConnectedError(
-            f"no plant answered at '{self.exchange}' within {timeout_s:g} s; is one running (rtmms serve ROBOT)?"
-        )
-
     def _listen(self, welcome: Mapping[str, Any]) -> None:
-        told = str(welcome["step_endpoint" if self.plant.granted else "telemetry_endpoint"])
-        endpoint = seen_from(self.exchange, told)
+        identity, step, telemetry = read_places(welcome)
+        endpoint = seen_from(self.exchange, step if self.plant.granted else telemetry)
         if self.plant.granted:
             self._data = self._socket(zmq.DEALER, endpoint)
-            self._data.setsockopt(zmq.ROUTING_ID, welcome["identity"])
+            self._data.setsockopt(zmq.ROUTING_ID, identity)
         else:
             self._data = self._socket(zmq.SUB, endpoint)
             self._data.setsockopt(zmq.SUBSCRIBE, self.plant.robot.encode())
@@ -341,51 +305,28 @@ class Link:
                 frames = self._data.recv_multipart(_NOW)
             except zmq.Again:
                 return newest
-            try:
-                message = decode_from_plant(frames[-1])
-                kind = message["type"]
-                if kind in ("state", "telemetry"):
-                    if message["step"] >= 0:
-                        newest = self._mine(message) if kind == "telemetry" else message
-                    elif self.plant.granted:
-                        self.command({}, message["step"])  # a warm-up state: no affair of the user's
-                else:
-                    self._note(message)
-            except (Refused, KeyError, TypeError) as fault:
-                self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
+            message = self._hearing.at_step(frames[-1])
+            if message is not None:
+                if message["step"] >= 0:
+                    newest = message
+                elif self.plant.granted:
+                    self.command({}, message["step"])  # a warm-up state: no affair of the user's
             if self._presence is not None:
                 self._presence.heard()
 
     def _over(self) -> bool:
         return bool(self.ended)
 
-    def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Telemetry carries everything; an observer sees what it asked for."""
-        if self._outputs:
-            message["outputs"] = {
-                name: value
-                for name, value in message["outputs"].items()
-                if any(fnmatchcase(name, pattern) for pattern in self._outputs)
-            }
-        return message
-
-    def _note(self, message: Mapping[str, Any]) -> None:
-        if message["type"] == "bye":
-            self.ended = f"the plant said bye: {message.get('reason', '')}"
-        elif message["type"] == "error":
-            self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
-
     def _hear_door(self) -> dict[str, Any] | None:
+        """The next message at the door, noted; None for none, or for one that cannot be read."""
         try:
-            message = decode_from_plant(self._door.recv_multipart(_NOW)[-1])
-        except (zmq.Again, Refused):
+            return self._hearing.at_door(self._door.recv_multipart(_NOW)[-1])
+        except zmq.Again:
             return None
-        self._note(message)
-        return message
 
     def _look_around(self) -> None:
         """Nothing has come for a while: has something been said at the door, is the plant still there?"""
         while self._hear_door() is not None:
             pass
         if not self.ended and self._presence is not None and self._presence.gone():
-            self.ended = GONE
+            self._hearing.ended = GONE

@@ -1,0 +1,139 @@
+"""What a plant says to a peer, read from its frames: strict in what is used, blind to what is not known."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from math import isfinite
+from typing import Any
+
+from rtmms.wire.codec import decode_from_plant
+from rtmms.wire.messages import Reason, Refused, read_channel, shown
+from rtmms.wire.state import PlantInfo
+
+_KEPT_ERRORS = 32
+_APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
+
+
+class Hearing:
+    """Messages of the two sockets of a link; what they tell of the plant beside its states is kept here.
+
+    ended   why there will be no more states; '' while there may be
+    errors  the last things that the plant refused, or that could not be read, as (code, text)
+    """
+
+    def __init__(self, outputs: tuple[str, ...] = ()) -> None:
+        self._outputs = outputs
+        self.ended = ""
+        self.errors: deque[tuple[str, str]] = deque(maxlen=_KEPT_ERRORS)
+
+    def at_step(self, frame: bytes) -> dict[str, Any] | None:
+        """The state or telemetry in a frame; None for anything else, which is noted."""
+        try:
+            message = decode_from_plant(frame)
+            kind = message["type"]
+            if kind == "state":
+                return _checked_state(message)
+            if kind == "telemetry":
+                return self._mine(_checked_state(message))
+        except Refused as fault:
+            self.errors.append((Reason.GARBLED, f"a message of the plant cannot be read: {fault}"))
+            return None
+        self.note(message)
+        return None
+
+    def at_door(self, frame: bytes) -> dict[str, Any] | None:
+        """The message in a frame, noted; None where there is none."""
+        try:
+            message = decode_from_plant(frame)
+        except Refused:
+            return None
+        self.note(message)
+        return message
+
+    def note(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "bye":
+            self.ended = f"the plant said bye: {message.get('reason', '')}"
+        elif message["type"] == "error":
+            self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
+
+    def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Telemetry carries everything; an observer sees what it asked for."""
+        if self._outputs:
+            message["outputs"] = {
+                name: value
+                for name, value in message["outputs"].items()
+                if any(fnmatchcase(name, pattern) for pattern in self._outputs)
+            }
+        return message
+
+
+def _checked_state(message: dict[str, Any]) -> dict[str, Any]:
+    """The fields that every state has, of their types; Refused otherwise. Values of outputs are looked at when used."""
+    applied, said = message.get("applied"), message.get
+    if (
+        type(message.get("step")) is int
+        and type(message.get("timestamp")) in (float, int)
+        and type(message.get("outputs")) is dict
+        and (applied is None or type(applied) is dict)
+        and _natural(said("deadline_ns", 0))
+        and _natural(said("budget_ns", 0))
+        and all(type(name) is str for name in message["outputs"])
+        and (not applied or all(type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items()))
+    ):
+        return message
+    raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field of another type than it should have")
+
+
+def _natural(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
+    """The plant as its welcome describes it; Refused where it is not what a welcome should be."""
+    try:
+        info = PlantInfo(
+            robot=str(message["robot"]),
+            dt=float(message["dt"]),
+            mode=str(message["mode"]),
+            period_s=_seconds(message.get("period_s")),
+            deadline_s=_seconds(message.get("deadline_s")),
+            actuators=tuple(read_channel(entry) for entry in message["actuators"]),
+            outputs=tuple(read_channel(entry) for entry in message["outputs"]),
+            granted=_names(message.get("granted")),
+            selected=_names(message.get("selected")),
+            parameters=dict(message.get("parameters") or {}),
+            session=str(message.get("session", "")),
+            seed=int(message.get("seed", 0)),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
+        raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
+    if not (isfinite(info.dt) and info.dt > 0):
+        raise Refused(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
+    return info
+
+
+def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str]:
+    """Identity at the step endpoint (16 bytes, or none for an observer), the step and the telemetry endpoint."""
+    identity, step, telemetry = (message.get(f) for f in ("identity", "step_endpoint", "telemetry_endpoint"))
+    if (
+        type(identity) is not bytes
+        or len(identity) not in (0, 16)
+        or type(step) is not str
+        or type(telemetry) is not str
+    ):
+        raise Refused(Reason.WRONG_TYPE, "welcome: identity or endpoints are not what they should be")
+    return identity, step, telemetry
+
+
+def _seconds(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if type(value) is not list or not all(type(name) is str for name in value):
+        raise TypeError(f"expected a list of names, got {shown(value)}")
+    return tuple(value)
