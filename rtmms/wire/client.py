@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import select
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
@@ -17,8 +19,10 @@ import zmq
 from rtmms.errors import ModelError
 from rtmms.wire.codec import decode_from_plant, packer
 from rtmms.wire.controller import Controller, run_controller
-from rtmms.wire.endpoints import EXCHANGE, checked
+from rtmms.wire.endpoints import EXCHANGE, checked, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError, RequestError
+from rtmms.wire.handshake import Handshake
+from rtmms.wire.keys import ClientKeys, read_client
 from rtmms.wire.messages import PROTOCOL, Refused
 from rtmms.wire.presence import Presence
 from rtmms.wire.state import AppliedCommand, PlantInfo, State, read_welcome
@@ -29,6 +33,7 @@ __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connec
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
+_MEANWHILE_MS = 20
 GONE = "the plant is gone: its connection closed without a bye"
 
 
@@ -40,6 +45,9 @@ def connect(
     outputs: str | Sequence[str] = (),
     timeout_s: float = 5.0,
     token: str | None = None,
+    every: int = 1,
+    meanwhile: Callable[[], None] | None = None,
+    keys: str | os.PathLike[str] | None = None,
 ) -> Link:
     """Say hello to a plant and return the link.
 
@@ -48,6 +56,9 @@ def connect(
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
     token      the session's; None reads it from where the plant left it for this user
+    every      of a claimant: get each every-th state only; between them the last command stands
+    meanwhile  called about every 20 ms while waiting, by those who have other things to look after
+    keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
     return Link(
@@ -57,6 +68,9 @@ def connect(
         (outputs,) if isinstance(outputs, str) else tuple(outputs),
         timeout_s,
         token,
+        every,
+        meanwhile,
+        None if keys is None else read_client(Path(keys)),
     )
 
 
@@ -77,8 +91,13 @@ class Link:
         outputs: tuple[str, ...],
         timeout_s: float,
         token: str | None,
+        every: int = 1,
+        meanwhile: Callable[[], None] | None = None,
+        keys: ClientKeys | None = None,
     ) -> None:
+        self._keys = keys
         self.exchange, self.name = exchange, name
+        self._every, self._meanwhile = every, meanwhile
         self.ended = ""
         self.errors: deque[tuple[str, str]] = deque(maxlen=32)
         self.dropped = 0
@@ -87,15 +106,17 @@ class Link:
         self._ids = itertools.count(1)
         self._pack = packer()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._door = self._socket(zmq.DEALER)
+        self._door = self._socket(zmq.DEALER, exchange)
         self._data: zmq.Socket[bytes] | None = None
         self._presence: Presence | None = None
         self._closed = False
+        self._handshake = Handshake(self._door, keys is not None)
         try:
             self._door.connect(exchange)
             welcome = self._greet(claim, outputs, timeout_s, token)
             self.plant = read_welcome(welcome)
             self._outputs = outputs
+            self._handshake.close()
             self._listen(welcome)
         except zmq.ZMQError as fault:
             self.close()
@@ -125,6 +146,35 @@ class Link:
                 self._look_around()
         self.ended = self.ended or "the link is closed"
         raise StopIteration
+
+    def fileno(self) -> int:
+        """A descriptor to select on beside others. ZeroMQ tells on it that something may have come, once: call `poll`
+        until it gives None before each wait, also after a command; and wait 0.1 s at most, then `look_around`."""
+        if self._data is None or self._closed:
+            raise ModelError("this link is closed")
+        return int(self._data.getsockopt(zmq.FD))
+
+    def poll(self) -> State | None:
+        """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
+        if self._data is None or self._closed:
+            self.ended = self.ended or "the link is closed"
+            return None
+        message = self._newest()
+        if message is None:
+            return None
+        self._step = message["step"]
+        return State(message, self.plant)
+
+    def look_around(self) -> None:
+        """Has something been said at the door, is the plant still there? For those who wait by themselves."""
+        self._look_around()
+
+    def post(self, op: str, args: Mapping[str, Any] | None = None) -> None:
+        """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
+        between steps. What the plant refuses is in `errors`."""
+        message = {"type": "request", "id": next(self._ids), "op": op, "args": dict(args or {})}
+        with contextlib.suppress(zmq.Again):
+            self._door.send(self._pack(message), _NOW)
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Actuator values for `step` (None: that of the last state). Never blocks.
@@ -188,6 +238,7 @@ class Link:
         last = self._pack({"type": "bye", "reason": reason}) if bye else None
         if self._presence is not None:
             self._presence.close()
+        self._handshake.close()
         for socket in (self._data, self._door):
             if socket is None:
                 continue
@@ -208,7 +259,7 @@ class Link:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _socket(self, kind: int) -> zmq.Socket[bytes]:
+    def _socket(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
         socket: zmq.Socket[bytes] = self._context.socket(kind)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.RCVHWM, 32)
@@ -217,6 +268,11 @@ class Link:
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
         if kind == zmq.DEALER:
             socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a plant that is not there
+        set_family(socket, endpoint)
+        if self._keys is not None:
+            socket.setsockopt(zmq.CURVE_SERVERKEY, self._keys.server)
+            socket.setsockopt(zmq.CURVE_PUBLICKEY, self._keys.public)
+            socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
         return socket
 
     def _greet(
@@ -227,10 +283,14 @@ class Link:
         again, gap = 0.0, _HELLO_AGAIN_S
         sent = ""
         while monotonic() < end:
+            if self._handshake.look():
+                raise NotConnectedError(f"the plant at '{self.exchange}' refused: {self._handshake.refused}", "key")
+            if self._meanwhile is not None:
+                self._meanwhile()
             if monotonic() >= again:
                 sent = read_token(self.exchange) if token is None else token
                 hello = {"type": "hello", "protocol": PROTOCOL, "name": self.name, "claim": list(claim),
-                         "outputs": list(outputs), "token": sent}  # fmt: skip
+                         "outputs": list(outputs), "token": sent, "every": self._every}  # fmt: skip
                 try:
                     self._door.send(self._pack(hello), _NOW)
                 except zmq.Again:
@@ -238,7 +298,8 @@ class Link:
                     continue
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
                 again, gap = monotonic() + gap, 2.0 * gap
-            wait_ms = int(1e3 * (min(end, again) - monotonic()))
+            wait_ms = int(1e3 * min(_LOOK_S, min(end, again) - monotonic()))
+            wait_ms = wait_ms if self._meanwhile is None else min(wait_ms, _MEANWHILE_MS)
             if not self._door.poll(max(1, wait_ms)):
                 continue
             message = self._hear_door()
@@ -252,21 +313,24 @@ class Link:
                     again = 0.0
                     continue
                 raise NotConnectedError(f"the plant at '{self.exchange}' refused: {text}", code)
+        hint = self._handshake.hint()
+        if hint:
+            raise NotConnectedError(f"no plant let us in at '{self.exchange}' within {timeout_s:g} s: {hint}", "key")
         raise NotConnectedError(
             f"no plant answered at '{self.exchange}' within {timeout_s:g} s; is one running (rtmms serve ROBOT)?"
         )
 
     def _listen(self, welcome: Mapping[str, Any]) -> None:
+        told = str(welcome["step_endpoint" if self.plant.granted else "telemetry_endpoint"])
+        endpoint = seen_from(self.exchange, told)
         if self.plant.granted:
-            self._data = self._socket(zmq.DEALER)
+            self._data = self._socket(zmq.DEALER, endpoint)
             self._data.setsockopt(zmq.ROUTING_ID, welcome["identity"])
-            endpoint = welcome["step_endpoint"]
         else:
-            self._data = self._socket(zmq.SUB)
+            self._data = self._socket(zmq.SUB, endpoint)
             self._data.setsockopt(zmq.SUBSCRIBE, self.plant.robot.encode())
-            endpoint = welcome["telemetry_endpoint"]
         self._presence = Presence(self._data)
-        self._data.connect(str(endpoint))
+        self._data.connect(endpoint)
 
     def _newest(self) -> dict[str, Any] | None:
         """Read all that is there and keep the newest state: one that slept must not answer a backlog."""

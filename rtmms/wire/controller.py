@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,10 +41,12 @@ def run_controller(
     name: str = "",
     timeout_s: float = 5.0,
     token: str | None = None,
+    keys: str | os.PathLike[str] | None = None,
     tell: Callable[[str], Any] | None = None,
 ) -> str:
     """Connect, and answer every state until the plant ends; returns the reason for the end.
 
+    keys   as connect's
     tell   gets what the plant refused, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
@@ -57,6 +60,7 @@ def run_controller(
         outputs=controller.outputs,
         timeout_s=timeout_s,
         token=token,
+        keys=keys,
     ) as link:
         controller.start(link.plant)
         drives = bool(link.plant.granted)
