@@ -138,18 +138,15 @@ class _Worker:
 
     def result(self) -> Result | None:
         """None while it works; a death or a hang is a finding, with the frame that did it."""
-        try:
-            if self._near.poll(0):
+        dead = not self.process.is_alive()  # before the answer is looked for, which may come in between
+        if self._near.poll(0):
+            with contextlib.suppress(EOFError):
                 found: Result = self._near.recv()
                 self.process.join()
                 return found
-        except EOFError:
-            pass
         if self.told[0] != self._seen:
             self._seen, self._since = self.told[0], time.monotonic()
-        dead, hung = not self.process.is_alive(), time.monotonic() - self._since > _HANG_S
-        if dead and self._near.poll(0):
-            return None
+        hung = time.monotonic() - self._since > _HANG_S
         if not dead and not hung:
             return None
         what = f"the process ended with {self.process.exitcode}" if dead else f"no end within {_HANG_S:g} s"

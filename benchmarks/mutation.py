@@ -151,7 +151,7 @@ class Mutations:
             if what < 0.1:
                 del copy[key]
             elif what < 0.2:
-                copy[self._value() if draw.random() < 0.2 else self._text()] = copy[key]
+                copy[self._key()] = copy[key]
             else:
                 copy[key] = self._changed(tree[key])
             return copy
@@ -175,6 +175,12 @@ class Mutations:
 
     def _text(self) -> str:
         return TEXTS[int(self._draw.random() * len(TEXTS))]
+
+    def _key(self) -> Any:
+        """Most often a text, as keys are."""
+        if self._draw.random() < 0.8:
+            return self._text()
+        return NUMBERS[int(self._draw.random() * len(NUMBERS))]
 
     def _value(self) -> Any:
         draw = self._draw

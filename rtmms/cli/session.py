@@ -17,6 +17,7 @@ from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
 from rtmms.cli.recording import begin, conclude
+from rtmms.cli.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.report.figures import drawing
 
@@ -101,9 +102,10 @@ class Session:
         self._tell("loading the plant")
         plant = self._load()
         self._start_log(plant, stack)
-        server, loop, keep = self._assemble(plant, sockets, ready)
+        server, loop, keep = self._assemble(plant, sockets, ready, stack)
         stack.callback(server.close)
         self._await_peers(server)
+        await_witness(loop.blame, ready)
         if self.recorder is not None:
             self.recorder.await_ready()
         self._raise(ready)
@@ -111,7 +113,7 @@ class Session:
         with _interrupts_end(loop):
             outcome = loop.run()
         self.report["realtime"] = ready.report()
-        add_outcome(self.report, outcome, loop.statistics, server.report())
+        add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         server.close()
         self.phase, self.farewell = "finishing", True
         ready.close()
@@ -182,7 +184,9 @@ class Session:
         add_plant(self.report, plant)
         return plant
 
-    def _assemble(self, plant: Plant, sockets: Sockets, ready: Readiness) -> tuple[Server, Loop, Keepers]:
+    def _assemble(
+        self, plant: Plant, sockets: Sockets, ready: Readiness, stack: ExitStack
+    ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.loop import Loop
         from rtmms.loop.pace import Free, Lockstep, Pace, Realtime
@@ -220,6 +224,7 @@ class Session:
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies, statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
+            blame=begin_blame(ready, statistics, stack),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)

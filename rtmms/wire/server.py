@@ -19,7 +19,7 @@ from rtmms.plant import Plant
 from rtmms.wire.door import Door
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Request, channel_map, plain_parameters
-from rtmms.wire.peers import DEAD, LIVE, Peers
+from rtmms.wire.peers import DEAD, LIVE, Missing, Peers
 from rtmms.wire.selection import Selection, select
 from rtmms.wire.sockets import Sockets, Threads
 from rtmms.wire.step_port import StepPort
@@ -141,6 +141,10 @@ class Server:
 
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
+
+    def silent(self) -> tuple[Missing, ...]:
+        """The same peers, to be asked later whether they had died."""
+        return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
         peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]

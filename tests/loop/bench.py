@@ -221,7 +221,7 @@ class Bench:
         self.statistics = Statistics(64)
         self.schedule = Schedule(PERIOD_US * US, round(deadline_us * US))
         pace: Pace = {"realtime": lambda: Realtime(self.schedule), "lockstep": Lockstep, "free": Free}[mode]()
-        loop_options = {key: options.pop(key) for key in ("observers", "commands", "status") if key in options}
+        loop_options = {key: options.pop(key) for key in ("observers", "commands", "status", "blame") if key in options}
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, steps=steps,
             watch=self.world.watch, **loop_options,
