@@ -143,7 +143,8 @@ def step() -> Parser:
         return code or "taken"
 
     near = [_COMMAND | {"seq": seq, "step": step} for seq, step in ((0, 0), (1, 1), (9, 70), (40, 400), (10**6, 2))]
-    return read, _packed(*near, {"type": "tick", "seq": 3}, _BYE, _COMMAND | {"values": {}})
+    return read, _packed(*near, {"type": "tick", "seq": 3}, _BYE, _COMMAND | {"values": {}},
+                         _COMMAND | {"values": {"right.front": 0.1}})  # fmt: skip
 
 
 def door() -> Parser:
