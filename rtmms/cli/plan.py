@@ -36,6 +36,7 @@ class Plan:
     preset: str | None = None
     seed: int = 0
     priority: str = "auto"
+    affinity: str = "auto"
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
@@ -103,6 +104,8 @@ simulation = options(
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
     click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
                  help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
+    click.option("--affinity", default="auto", metavar="auto|off|CORE",
+                 help="Core of the loop, its I/O thread and the controllers: the last where permitted (default)."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),

@@ -16,6 +16,7 @@ import click
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.placing import keep_off, place_controllers
 from rtmms.cli.recording import begin, conclude
 from rtmms.cli.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
@@ -99,9 +100,12 @@ class Session:
     def _run(self, stack: ExitStack) -> tuple[int, str]:
         ready, sockets = self._open_sockets(stack)
         self._start_processes(sockets)
+        started = [child.process for child in self.children.all]
+        keep_off([*started, self.display.process if self.display is not None else None], ready)
         self._tell("loading the plant")
         plant = self._load()
         self._start_log(plant, stack)
+        keep_off([self.recorder.process] if self.recorder is not None else [], ready)
         server, loop, keep = self._assemble(plant, sockets, ready, stack)
         stack.callback(server.close)
         self._await_peers(server)
@@ -132,11 +136,16 @@ class Session:
         if plan.keys is not None and plan.controllers:
             read_client(plan.keys)  # what is wrong with them is better said here than by each child
         priority, _ = parse_priority(plan.priority)
-        ready = prepare(priority if plan.mode == "realtime" else None)
+        ready = prepare(priority if plan.mode == "realtime" else None, plan.affinity)
         stack.callback(ready.close)
         granted = priority if ready.asked is not None and may_raise(priority) else None
         sockets = Sockets(
-            plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted), keys=keys
+            plan.exchange,
+            plan.step,
+            plan.telemetry,
+            free_ports=True,
+            keys=keys,
+            threads=Threads(priority=granted, step_cpu=ready.cores.loop, door_cpu=next(iter(ready.cores.others), None)),
         )
         stack.callback(sockets.close)
         # before the children look for it: the first hello is then granted, and not only the second
@@ -224,7 +233,7 @@ class Session:
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies, statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
-            blame=begin_blame(ready, statistics, stack),
+            blame=begin_blame(ready, statistics, stack, alone=bool(plan.controllers)),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)
@@ -251,14 +260,10 @@ class Session:
             time.sleep(0.0005)
 
     def _raise(self, ready: Readiness) -> None:
-        """Memory and scheduler last; children only where a number was asked for."""
-        from rtmms.loop.realtime import CHILD_BELOW, finish, parse_priority, raise_child
+        """Children to their places; memory and scheduler last."""
+        from rtmms.loop.realtime import finish
 
-        priority, explicit = parse_priority(self.plan.priority)
-        if explicit and ready.asked is not None and priority is not None:
-            for child in self.children.all:
-                failed = raise_child(child.process.pid, priority - CHILD_BELOW)
-                ready.failed.extend([failed] if failed else [])
+        place_controllers(self.children.all, ready, self.plan.priority)
         finish(ready)
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:

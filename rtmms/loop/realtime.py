@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtmms.errors import ModelError
+from rtmms.loop.cores import Cores, allowed, choose, parse_affinity, threads
 
 AUTO_PRIORITY = 80
 CHILD_BELOW = 10
@@ -29,7 +30,7 @@ class Readiness:
 
     asked       priority asked for; None for none
     scheduler   'SCHED_FIFO' or 'SCHED_OTHER';  priority 0 under the latter
-    affinity    cores of the loop's thread
+    affinity    cores of the loop's thread;  cores   what was pinned to which;  allowed   before that
     """
 
     asked: int | None = None
@@ -37,6 +38,8 @@ class Readiness:
     priority: int = 0
     memory_locked: bool = False
     affinity: list[int] = field(default_factory=list)
+    cores: Cores = field(default_factory=Cores)
+    allowed: list[int] = field(default_factory=list)
     timer_slack_ns: int | None = None
     dma_latency_us: int | None = None
     failed: list[str] = field(default_factory=list)
@@ -71,17 +74,17 @@ def parse_priority(text: str) -> tuple[int | None, bool]:
     raise ModelError(f"priority: expected auto, off or a whole number from 1 to 99, got '{text}'")
 
 
-def prepare(priority: int | None) -> Readiness:
+def prepare(priority: int | None, affinity: str = "auto") -> Readiness:
     """The parts that come before the sockets and the plant. priority None (off) leaves the machine as it is."""
-    ready = Readiness(asked=priority)
-    if hasattr(os, "sched_getaffinity"):
-        ready.affinity = sorted(os.sched_getaffinity(0))
+    ready = Readiness(asked=priority, affinity=allowed(), allowed=allowed())
+    wanted = parse_affinity(affinity, ready.affinity)
     if priority is None:
         return ready
     if sys.platform != "linux":
         ready.failed.append(f"real time is set up on Linux only; on {sys.platform} the loop runs without it")
         return ready
     libc = ctypes.CDLL(None, use_errno=True)
+    _affinity(ready, choose(wanted, ready.affinity, may_raise(priority)))
     _timer_slack(ready, libc)
     _dma_latency(ready)
     return ready
@@ -126,10 +129,23 @@ def raise_child(pid: int, priority: int) -> str:
 
     try:
         resource.prlimit(pid, resource.RLIMIT_RTTIME, (CHILD_RTTIME_US, CHILD_RTTIME_US))
-        os.sched_setscheduler(pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority)))
+        for thread in threads(pid):  # its I/O thread hands over all that it gets: it is half of the way
+            os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority)))
     except OSError as error:
         return f"priority {priority} of process {pid}: {error.strerror}"
     return ""
+
+
+def _affinity(ready: Readiness, cores: Cores) -> None:
+    """The loop's thread, and with it those that it starts, onto its core."""
+    if cores.loop is None:
+        return
+    try:
+        os.sched_setaffinity(0, {cores.loop})
+    except OSError as error:
+        ready.failed.append(f"core {cores.loop}: {error.strerror}")
+        return
+    ready.cores, ready.affinity = cores, [cores.loop]
 
 
 def _timer_slack(ready: Readiness, libc: ctypes.CDLL) -> None:
