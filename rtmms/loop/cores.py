@@ -25,29 +25,41 @@ def allowed() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def parse_affinity(text: str, cores: Sequence[int]) -> str | int:
-    """'auto', 'off', or one of the cores; ModelError for anything else."""
+def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
+    """'auto', 'off', LOOP or LOOP:CONTROLLERS (cores by number, several with commas); ModelError for anything else.
+
+    cores   those that may be used; [] when that is not known
+    """
     if text in ("auto", "off"):
         return text
-    if not text.isdigit():
-        raise ModelError(f"affinity: expected auto, off or the number of a core, got '{text}'")
-    if cores and int(text) not in cores:
-        raise ModelError(f"affinity: core {text} is not among those that may be used here: {list(cores)}")
-    return int(text)
+    first, colon, rest = text.partition(":")
+    words = [first, *(rest.split(",") if colon else [])]
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise ModelError(f"affinity: expected auto, off, CORE or CORE:CORE,... (controllers' cores), got '{text}'")
+    numbers = [int(word) for word in words]
+    strange = [number for number in numbers if cores and number not in cores]
+    if strange:
+        raise ModelError(f"affinity: core {strange[0]} is not among those that may be used here: {list(cores)}")
+    loop, controllers = numbers[0], tuple(sorted(set(numbers[1:]))) or (numbers[0],)
+    return Cores(loop, controllers, _others(loop, cores))
 
 
-def choose(affinity: str | int, cores: Sequence[int], permitted: bool) -> Cores:
+def choose(affinity: str | Cores, cores: Sequence[int], permitted: bool) -> Cores:
     """Who goes where.
 
-    affinity   as parse_affinity gives it; auto pins where SCHED_FIFO is permitted and there are two cores: to the last
-               one, since the first serves most interrupts
+    affinity   as parse_affinity gives it; auto pins where SCHED_FIFO is permitted and there are two cores: loop, I/O
+               thread and controllers to the last, since the first serves most interrupts. A light controller is best
+               there: what it is handed need not wake another core (docs/realtime.md).
     """
-    if affinity == "off" or not cores or (affinity == "auto" and (not permitted or len(cores) < 2)):
+    if isinstance(affinity, Cores):
+        return affinity
+    if affinity == "off" or not permitted or len(cores) < 2:
         return Cores()
-    loop = affinity if isinstance(affinity, int) else cores[-1]
-    others = tuple(core for core in cores if core != loop) or (loop,)
-    x = os.environ.get("RTMMS_X", "loop")
-    return Cores(loop, {"loop": (loop,), "free": tuple(cores), "other": others}[x], others)
+    return Cores(cores[-1], (cores[-1],), _others(cores[-1], cores))
+
+
+def _others(loop: int, cores: Sequence[int]) -> tuple[int, ...]:
+    return tuple(core for core in cores if core != loop) or (loop,)
 
 
 def pin(pid: int, cores: Iterable[int]) -> str:
