@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rtmms.cli.final import plain
+from rtmms.loop.names import TIMED
 
 if TYPE_CHECKING:
     from rtmms.cli.plan import Plan
@@ -24,8 +25,8 @@ def begin(plan: Plan, plant: Plant) -> Recorder | None:
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
         "deadline": plan.deadline, "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
     })  # fmt: skip
-    realtime = plan.mode == "realtime"
-    return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if realtime else None, patient=not realtime)
+    timed = plan.mode in TIMED
+    return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)
 
 
 def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: str) -> str:

@@ -16,8 +16,10 @@ import click
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.pacing import pacing
 from rtmms.cli.recording import begin, conclude
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.loop.names import TIMED
 from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
@@ -106,6 +108,8 @@ class Session:
         self._await_peers(server)
         if self.recorder is not None:
             self.recorder.await_ready()
+        if self.plan.mode == "external":
+            self._tell("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
         self._raise(ready)
         self.phase = "running"
         with _interrupts_end(loop):
@@ -126,7 +130,7 @@ class Session:
 
         plan = self.plan
         priority, _ = parse_priority(plan.priority)
-        ready = prepare(priority if plan.mode == "realtime" else None)
+        ready = prepare(priority if plan.mode in TIMED else None)
         stack.callback(ready.close)
         granted = priority if ready.asked is not None and may_raise(priority) else None
         sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted))
@@ -176,11 +180,8 @@ class Session:
     def _assemble(self, plant: Plant, sockets: Sockets, ready: Readiness) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.loop import Loop
-        from rtmms.loop.pace import Free, Lockstep, Pace, Realtime
         from rtmms.loop.policies import Policies
         from rtmms.loop.realtime import raised
-        from rtmms.loop.schedule import Schedule, deadline_s
-        from rtmms.loop.statistics import Statistics
         from rtmms.loop.trial import trial
         from rtmms.wire.server import Server
 
@@ -189,17 +190,7 @@ class Session:
         keep = Keepers(plan, plant, steps)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             p999_s = trial(plant, plan.seed)
-        pace: Pace
-        deadline: float | None = None
-        statistics = Statistics()
-        if plan.mode == "realtime":
-            period = plant.dt / plan.rate
-            deadline = deadline_s(period, p999_s, plan.deadline)
-            statistics = Statistics(period_us=period * 1e6, deadline_us=deadline * 1e6)
-            self.report["schedule"].update(period_us=period * 1e6, deadline_us=deadline * 1e6)
-            pace = Realtime(Schedule(period * 1e9, round(deadline * 1e9)))
-        else:
-            pace = Lockstep() if plan.mode == "lockstep" else Free()
+        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, self.report)
         server = Server(
             plant, robot=plan.robot, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token,

@@ -40,6 +40,7 @@ def connect(
     outputs: str | Sequence[str] = (),
     timeout_s: float = 5.0,
     token: str | None = None,
+    ticks: bool = False,
 ) -> Link:
     """Say hello to a plant and return the link.
 
@@ -48,6 +49,7 @@ def connect(
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
     token      the session's; None reads it from where the plant left it for this user
+    ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
     return Link(
@@ -57,6 +59,7 @@ def connect(
         (outputs,) if isinstance(outputs, str) else tuple(outputs),
         timeout_s,
         token,
+        ticks,
     )
 
 
@@ -77,12 +80,15 @@ class Link:
         outputs: tuple[str, ...],
         timeout_s: float,
         token: str | None,
+        ticks: bool = False,
     ) -> None:
         self.exchange, self.name = exchange, name
         self.ended = ""
         self.errors: deque[tuple[str, str]] = deque(maxlen=32)
         self.dropped = 0
-        self._seq = 0
+        self._seq = self._tick_seq = 0
+        self._waiting: State | None = None
+        self._warm = False
         self._step = -1
         self._ids = itertools.count(1)
         self._pack = packer()
@@ -93,7 +99,7 @@ class Link:
         self._closed = False
         try:
             self._door.connect(exchange)
-            welcome = self._greet(claim, outputs, timeout_s, token)
+            welcome = self._greet(claim, outputs, timeout_s, token, ticks)
             self.plant = read_welcome(welcome)
             self._outputs = outputs
             self._listen(welcome)
@@ -111,13 +117,11 @@ class Link:
 
     def __next__(self) -> State:
         """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
-        data = self._data
-        watch: list[Any] = [data.getsockopt(zmq.FD)] if data is not None and not self._closed else []
+        watch = self._watch
         while watch and not self.ended:
-            message = self._newest()
-            if message is not None:
-                self._step = message["step"]
-                return State(message, self.plant)
+            state = self._take()
+            if state is not None:
+                return state
             if self._over():
                 break
             readable, _, _ = select.select(watch, (), (), _LOOK_S)
@@ -131,19 +135,57 @@ class Link:
 
         Actuators of yours that are not named hold. Values are checked by the plant: what it refuses is in `errors`.
         """
-        if self._closed or self._data is None or not self.plant.granted:
+        if self._closed or not self.plant.granted:
             raise ModelError("this link drives nothing: it was made without a claim, or is closed")
+        self._command(values, self._step if step is None else step)
+
+    def tick(self, timeout_s: float = 5.0) -> None:
+        """Start the plant's next step (mode external). The first call waits until the plant has admitted this link.
+
+        States that come meanwhile are kept, the newest of them, for the iteration. ModelError for a link that was made
+        with neither `ticks` nor a claim, or is closed; NotConnectedError if the plant is gone, or does not admit it.
+        """
+        if self._closed or not (self.plant.ticks or self.plant.granted):
+            raise ModelError("this link cannot tick: it was made with neither ticks nor a claim, or is closed")
+        end = monotonic() + timeout_s
+        self._waiting = self._take() or self._waiting
+        while not self._warm and not self.ended and monotonic() < end:
+            select.select(self._watch, (), (), _LOOK_S)
+            self._look_around()
+            self._waiting = self._take() or self._waiting
+        if self.ended or not self._warm:
+            raise NotConnectedError(f"tick: {self.ended or f'not admitted within {timeout_s:g} s'}")
+        self._tick_seq += 1
+        self._send(self._pack({"type": "tick", "seq": self._tick_seq}))
+
+    def _take(self) -> State | None:
+        """The newest state that is there, or was put aside by a tick."""
+        message, waiting, self._waiting = self._newest(), self._waiting, None
+        if message is None:
+            return waiting
+        self._step = message["step"]
+        return State(message, self.plant)
+
+    @property
+    def _watch(self) -> list[Any]:
+        return [self._data.getsockopt(zmq.FD)] if self._data is not None and not self._closed else []
+
+    def _command(self, values: Mapping[str, float], step: int) -> None:
         self._seq += 1
         message = {
             "type": "command",
             "seq": self._seq,
-            "step": self._step if step is None else step,
+            "step": step,
             "values": values if type(values) is dict else dict(values),
         }
         try:
             frame = self._pack(message)
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
+        self._send(frame)
+
+    def _send(self, frame: bytes) -> None:
+        assert self._data is not None
         try:
             try:
                 self._data.send(frame, _NOW)
@@ -220,7 +262,7 @@ class Link:
         return socket
 
     def _greet(
-        self, claim: tuple[str, ...], outputs: tuple[str, ...], timeout_s: float, token: str | None
+        self, claim: tuple[str, ...], outputs: tuple[str, ...], timeout_s: float, token: str | None, ticks: bool
     ) -> dict[str, Any]:
         """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
         end = monotonic() + timeout_s
@@ -231,6 +273,7 @@ class Link:
                 sent = read_token(self.exchange) if token is None else token
                 hello = {"type": "hello", "protocol": PROTOCOL, "name": self.name, "claim": list(claim),
                          "outputs": list(outputs), "token": sent}  # fmt: skip
+                hello |= {"ticks": True} if ticks else {}
                 try:
                     self._door.send(self._pack(hello), _NOW)
                 except zmq.Again:
@@ -257,7 +300,7 @@ class Link:
         )
 
     def _listen(self, welcome: Mapping[str, Any]) -> None:
-        if self.plant.granted:
+        if self.plant.granted or self.plant.ticks:
             self._data = self._socket(zmq.DEALER)
             self._data.setsockopt(zmq.ROUTING_ID, welcome["identity"])
             endpoint = welcome["step_endpoint"]
@@ -283,8 +326,9 @@ class Link:
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
-                    elif self.plant.granted:
-                        self.command({}, message["step"])  # a warm-up state: no affair of the user's
+                    elif kind == "state":
+                        self._command({}, message["step"])  # a warm-up state: no affair of the user's
+                        self._warm = self._warm or message["step"] == -1
                 else:
                     self._note(message)
             except (Refused, KeyError, TypeError) as fault:

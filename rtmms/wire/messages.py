@@ -54,6 +54,7 @@ class Reason:
     TOO_EARLY = "too_early"
     TOO_LATE = "too_late"
     CLAIM_HELD = "claim_held"
+    MODE = "mode"
     STRANGER = "stranger"
     BUSY = "busy"
 
@@ -72,6 +73,7 @@ class Hello:
     claim: tuple[str, ...]
     outputs: tuple[str, ...]
     token: str
+    ticks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,10 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
         token = ""
     if type(token) is not str or len(token) > 256:
         raise Refused(Reason.WRONG_TYPE, f"hello: token must be text, got {type(token).__name__}")
-    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token)
+    ticks = message.get("ticks", False)
+    if type(ticks) is not bool:
+        raise Refused(Reason.WRONG_TYPE, f"hello: ticks must be true or false, got {shown(ticks)}")
+    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, ticks)
 
 
 def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:
