@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import IO
 
 _PR_SET_PDEATHSIG = 1
@@ -98,13 +99,14 @@ class Children:
     def __init__(self) -> None:
         self.all: list[Child] = []
 
-    def start_controller(self, word: str, exchange: str) -> Child:
-        """`rtmms control WORD` against the exchange endpoint."""
+    def start_controller(self, word: str, exchange: str, keys: Path | None = None) -> Child:
+        """`rtmms control WORD` against the exchange endpoint, with a folder of keys where the plant asks for them."""
         name = word.partition(":")[0]
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
         arguments = ["-m", "rtmms.cli.main", "control", word, "--exchange", exchange, "--name", peer]
+        arguments += [] if keys is None else ["--keys", str(keys)]
         child = Child(f"controller {peer}", peer, arguments, words=words)
         self.all.append(child)
         return child

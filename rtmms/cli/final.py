@@ -26,7 +26,7 @@ def blank(plan: Plan) -> dict[str, Any]:
         "wall_s": None, "real_time_factor": None, "coupling": plan.coupling, "seed": plan.seed,
         "version": rtmms.__version__, "ended": None,
         "exchange": {"commands_applied": 0, "misses": 0, "unclaimed": 0, "reused": 0, "max_consecutive_misses": 0,
-                     "late": 0, "rejected": {}, "peers": [], "ticks": None},
+                     "late": 0, "rejected": {}, "peers": []},
         "schedule": {"period_us": None, "deadline_us": None, "overruns": 0, "skipped": 0,
                      "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "blame": {}},
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
@@ -53,7 +53,8 @@ def add_outcome(report: dict[str, Any], outcome: Outcome, statistics: Statistics
         "commands_applied": statistics.applied, "misses": statistics.misses, "unclaimed": statistics.unclaimed,
         "reused": statistics.reused, "max_consecutive_misses": statistics.max_consecutive,
         "late": exchange.get("late", 0), "rejected": dict(exchange.get("rejected", {})),
-        "peers": list(exchange.get("peers", [])), "ticks": exchange.get("ticks"),
+        "peers": list(exchange.get("peers", [])),
+        **({"ticks": exchange["ticks"]} if exchange.get("ticks") else {}),
     }  # fmt: skip
     report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
     report["timing_us"] = statistics.timing_us()

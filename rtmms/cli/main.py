@@ -25,6 +25,7 @@ COMMANDS = {
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "trim": "rtmms.cli.trim:trim",
     "bench": "rtmms.cli.bench:bench",
+    "keys": "rtmms.cli.keys:keys",
     "doctor": "rtmms.cli.doctor:doctor",
 }
 

@@ -39,6 +39,7 @@ class Plan:
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
+    keys: Path | None = None
     figure: Path | None = None
     trace: Path | None = None
     log: Path | None = None
@@ -100,6 +101,8 @@ simulation = options(
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
     click.option("--priority", default="auto", metavar="auto|off|N",
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
+    click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
+                 help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),

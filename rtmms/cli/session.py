@@ -125,15 +125,21 @@ class Session:
     def _open_sockets(self, stack: ExitStack) -> tuple[Readiness, Sockets]:
         """Timer and power states, then the endpoints: the children must know where to go."""
         from rtmms.loop.realtime import may_raise, parse_priority, prepare
+        from rtmms.wire.keys import read_client, read_server
         from rtmms.wire.sockets import Sockets, Threads
         from rtmms.wire.tokens import new_token, remove_token, write_token
 
         plan = self.plan
+        keys = read_server(plan.keys) if plan.keys is not None else None
+        if plan.keys is not None and plan.controllers:
+            read_client(plan.keys)  # what is wrong with them is better said here than by each child
         priority, _ = parse_priority(plan.priority)
         ready = prepare(priority if plan.mode in TIMED else None)
         stack.callback(ready.close)
         granted = priority if ready.asked is not None and may_raise(priority) else None
-        sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted))
+        sockets = Sockets(
+            plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted), keys=keys
+        )
         stack.callback(sockets.close)
         # before the children look for it: the first hello is then granted, and not only the second
         self.token = new_token()
@@ -143,9 +149,12 @@ class Session:
 
     def _start_processes(self, sockets: Sockets) -> None:
         """Controllers, and the display unless all is quiet; they start while we load the plant."""
+        from rtmms.wire.endpoints import seen_from
+
         plan = self.plan
+        exchange = seen_from("", sockets.endpoints["exchange"])
         for word in plan.controllers:
-            self.children.start_controller(word, sockets.endpoints["exchange"])
+            self.children.start_controller(word, exchange, plan.keys)
         if not self.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
             arguments = ["-m", "rtmms.cli.display", str(self.board.descriptor)]

@@ -31,6 +31,9 @@ AHEAD_STEPS = 64
 WARM_STEPS = 10
 """States that are exchanged with a claimant, with steps -10 to -1, before it counts as admitted."""
 
+MOST_EVERY = 10_000
+"""A claimant may ask for each n-th state only; n is at most this."""
+
 CREDITS = 4
 """States that may lie unanswered with a claimant before the plant stops sending it more."""
 
@@ -73,6 +76,7 @@ class Hello:
     claim: tuple[str, ...]
     outputs: tuple[str, ...]
     token: str
+    every: int = 1
     ticks: bool = False
 
 
@@ -114,10 +118,15 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
         token = ""
     if type(token) is not str or len(token) > 256:
         raise Refused(Reason.WRONG_TYPE, f"hello: token must be text, got {type(token).__name__}")
+    every = message.get("every", 1)
+    if type(every) is not int or not 1 <= every <= MOST_EVERY:
+        raise Refused(
+            Reason.WRONG_TYPE, f"hello: every must be a whole number from 1 to {MOST_EVERY}, got {shown(every)}"
+        )
     ticks = message.get("ticks", False)
     if type(ticks) is not bool:
         raise Refused(Reason.WRONG_TYPE, f"hello: ticks must be true or false, got {shown(ticks)}")
-    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, ticks)
+    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks)
 
 
 def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:

@@ -23,24 +23,28 @@ class Peer:
 
     identity    its routing id on the step socket, made by us and known to it alone
     door        its routing id on the exchange socket
+    key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
     state       warming until it has answered the warm-up states, then live; dead when its connection is gone, or
                 when it has long said nothing; live again with its next message
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message
+    every       it is asked for a command at each every-th step; between them its last one stands
     ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
     queue       commands for steps ahead, by step modulo the length: (step, seq, values, clamped)
     """
 
     __slots__ = (
-        "actuators", "asked_ticks", "claim", "clamped", "commands", "door", "error", "error_ns", "fresh", "identity",
-        "index", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection",
-        "seq", "since_ns", "skipped", "state", "tick_seq", "ticks", "told_ns", "warm_step",
+        "actuators", "asked_ticks", "claim", "clamped", "commands", "door", "error", "error_ns", "every", "fresh",
+        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready",
+        "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks", "told_ns", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
         self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
+        self.key = b""
+        self.every = hello.every
         self.index = index
         self.actuators: list[int] = list(index.values())
         self.ticks = self.asked_ticks = hello.ticks

@@ -17,6 +17,7 @@ from rtmms.errors import ModelError
 from rtmms.loop.ports import Applied
 from rtmms.plant import Plant
 from rtmms.wire.door import Door
+from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Reason, Refused, Request, channel_map, plain_parameters
 from rtmms.wire.peers import DEAD, LIVE, Peers
 from rtmms.wire.selection import Selection, select
@@ -42,6 +43,7 @@ class Server:
     deadline_s  time for an answer, as the peers are told; None where nobody waits on a clock. May be set later.
     sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
     token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
+    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/keys.py
     telemetry_hz   states sent to observers, at most, per second of wall time
     """
 
@@ -63,6 +65,7 @@ class Server:
         threads: Threads | None = None,
         sockets: Sockets | None = None,
         telemetry_hz: float = 100.0,
+        keys: ServerKeys | None = None,
     ) -> None:
         self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
         self.session = secrets.token_hex(8)
@@ -70,8 +73,9 @@ class Server:
         self._outputs: Mapping[str, Any] = _checked_outputs(plant)
         self._parameters = plain_parameters(plant)
         self._sockets = sockets or Sockets(
-            exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority)
-        )
+            exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority),
+            keys=keys,
+        )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
         self._token = new_token() if token is None else token
@@ -87,9 +91,13 @@ class Server:
             external=mode == "external",
         )  # fmt: skip
         self._tending = Tending(self._port, self._peers)
+        self._allowed = self._sockets.allowed
+        self._allowed_seen = 0
         room = DOOR_BYTES + 2 * len(plant.snapshot())
         self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
-        self._door = Door(self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter)
+        self._door = Door(
+            self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
+        )
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
@@ -122,6 +130,8 @@ class Server:
         """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
         if self._telemetry_frame:
             self._send_telemetry()
+        if self._allowed is not None:
+            self._look_at_keys()
         port = self._port
         port.read_in_slack(until_ns)
         port.admit_ready()
@@ -205,6 +215,22 @@ class Server:
         except zmq.Again:
             pass  # PUB drops for those that do not read; it never makes us wait
 
+    def _look_at_keys(self) -> None:
+        """Answer the handshakes that wait; and whose key was taken away must go."""
+        assert self._allowed is not None
+        for gatekeeper in self._sockets.gatekeepers:
+            gatekeeper.serve()
+        self._allowed.look(monotonic_ns())
+        if self._allowed.changes == self._allowed_seen:
+            return
+        self._allowed_seen = self._allowed.changes
+        for peer in [peer for peer in self._peers.all if peer.key not in self._allowed.names]:
+            bye = {"type": "bye", "reason": "your key was taken away"}
+            if not peer.observer:
+                self._port.say(peer, bye)
+            self._door.say(peer.door, bye)
+            self._peers.release(peer)
+
     def _enter(self, hello: Hello, door: bytes, trusted: bool) -> Mapping[str, Any]:
         """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
         channels = select(self._plant.outputs, hello.outputs)
@@ -214,8 +240,8 @@ class Server:
         if trusted:
             names = tuple(channel.name for channel in channels)
             peer = self._peers.by_door.get(door)
-            same = (hello.name, hello.claim, names, hello.ticks)
-            if peer is None or (peer.name, peer.claim, peer.selection.names, peer.asked_ticks) != same:
+            same = (hello.name, hello.claim, hello.every, hello.ticks, names)
+            if peer is None or (peer.name, peer.claim, peer.every, peer.asked_ticks, peer.selection.names) != same:
                 peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
         plant, paced = self._plant, self.mode == "realtime"
@@ -227,7 +253,7 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "selected": [channel.name for channel in channels], "parameters": self._parameters,
+            "selected": [channel.name for channel in channels], "parameters": self._parameters, "every": hello.every,
             "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip
 

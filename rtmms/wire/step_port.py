@@ -87,7 +87,7 @@ class StepPort:
         self._begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
-            if peer.state is DEAD:
+            if peer.state is DEAD or self._spared(peer, step):
                 continue
             if peer.owed > self.credits:
                 peer.skipped += not self._free
@@ -134,10 +134,19 @@ class StepPort:
         self._step, self._deadline_ns, self._first = step, deadline_ns, True
         self._deadlines[step % _DEADLINES] = (step, deadline_ns)
         self.fresh[:] = False
+        self._missing = 0
         for peer in self._peers.claimants:
-            peer.fresh = False
-        self._missing = len(self._peers.claimants)
+            peer.fresh = self._spared(peer, step)
+            if peer.fresh:
+                for i in peer.actuators:
+                    self.fresh[i] = True
+            else:
+                self._missing += 1
         self._seen = self._peers.changes
+
+    def _spared(self, peer: Peer, step: int) -> bool:
+        """It asked for each n-th state, and this is none of those: its last command stands."""
+        return peer.every > 1 and step % peer.every != 0 and peer.state is LIVE and not self._free
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:

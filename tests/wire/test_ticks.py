@@ -190,7 +190,7 @@ def test_a_link_ticks_and_another_one_answers(ticked: Ticked) -> None:
             state = next(clock)
             assert state.step == k - 1
             clock.tick()
-            driver._look_around()
+            driver.look_around()
         ticked.wait(lambda: ticked.host.step == 30)
 
 
