@@ -214,7 +214,7 @@ class Session:
         else:
             pace = Lockstep() if plan.mode == "lockstep" else Free()
         server = Server(
-            plant, robot=plan.robot, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
+            plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token,
         )  # fmt: skip
         self._note(sockets.notes)
