@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rtmms.loop.causes import (
     CAUSES,
+    MACHINE,
     NO_CAUSE,
     BadStep,
     Setting,
@@ -33,7 +34,8 @@ CAPACITY = 4096
 """Bad steps that can wait for judgement: a second of nothing else at 4 kHz; more are `unknown`."""
 PATIENCE_NS = 100_000_000
 KEPT_STALLS = 1024
-LISTED = 1000
+LISTED, LISTED_MACHINE = 1000, 200
+"""Bad steps that are listed: those the machine does not explain, and of the others."""
 _WIDTH = len(BadStep._fields)
 
 
@@ -70,7 +72,7 @@ class Blame:
     counters   (page faults, involuntary switches) of the loop's thread so far
     busy_ns    (read by the loop) a step that ends so long after its instant is looked at for an overrun
     usual_ns   (written by the loop) a usual exchange, p50
-    misses, overruns   count for each of CAUSES;  listed   the first bad steps: (step, missed, overran, causes ...)
+    misses, overruns   count for each of CAUSES
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Blame:
         self._capacity = capacity
         self._rows = array("q", [0]) * (capacity * _WIDTH)
         self._silent: list[Sequence[Silent]] = [()] * capacity
+        self._list = array("q", [0]) * ((LISTED + LISTED_MACHINE) * (_WIDTH + 2))
         self._stalls: list[Stall] = []
         self.usual_ns = self._due = 0
         self.clear()
@@ -90,7 +93,7 @@ class Blame:
     def clear(self) -> None:
         """Back to nothing, for a run that is reset."""
         self.misses, self.overruns = [0] * len(CAUSES), [0] * len(CAUSES)
-        self.listed: list[dict[str, Any]] = []
+        self._listed = [0, 0]
         self.waiting, self._first, self.overflow = 0, 0, 0
         self.stalls_seen, self.stalled_steps, self.longest_ns, self._last_touched = 0, 0, 0, -1
         self._looks = 0
@@ -176,18 +179,20 @@ class Blame:
         machine = stalled(*window(step), setting.limit_ns, self._stalls)
         number, ended, cause = self._before
         inherited = cause if number == step.step - 1 and ended > step.due else NO_CAUSE
-        causes = {}
+        missed = overran = NO_CAUSE
         if step.missed:
-            cause = miss_cause(step, setting, gone=self._gone(), machine=machine, inherited=inherited)
-            self.misses[cause] += 1
-            causes["miss"] = CAUSES[cause]
+            missed = miss_cause(step, setting, gone=self._gone(), machine=machine, inherited=inherited)
+            self.misses[missed] += 1
         if step.overran:
-            cause = overrun_cause(step, setting, machine=machine, inherited=inherited)
-            self.overruns[cause] += 1
-            causes["overrun"] = CAUSES[cause]
-            self._before = step.step, step.ended, cause
-        if len(self.listed) < LISTED:
-            self.listed.append(_told(step, causes))
+            overran = overrun_cause(step, setting, machine=machine, inherited=inherited)
+            self.overruns[overran] += 1
+            self._before = step.step, step.ended, overran
+        explained = {missed, overran} <= {MACHINE, NO_CAUSE}
+        count = self._listed[explained]
+        if count < (LISTED_MACHINE if explained else LISTED):
+            at = (LISTED * explained + count) * (_WIDTH + 2)
+            self._list[at : at + _WIDTH + 2] = array("q", (*step, missed, overran))
+            self._listed[explained] += 1
 
     def _touch(self, stall: Stall, limit: int) -> None:
         """Count the steps whose time for an exchange a stall above the limit overlaps, each once."""
@@ -210,6 +215,14 @@ class Blame:
 
     # --- after the run ----------------------------------------------------------------------------------------------
 
+    @property
+    def listed(self) -> list[dict[str, Any]]:
+        """Bad steps with their causes and parts, in order: the first so many of each kind."""
+        places = [*range(self._listed[0]), *range(LISTED, LISTED + self._listed[1])]
+        rows = (self._list[at * (_WIDTH + 2) : (at + 1) * (_WIDTH + 2)] for at in places)
+        found = [_told(BadStep(*row[:_WIDTH]), row[_WIDTH], row[_WIDTH + 1]) for row in rows]
+        return sorted(found, key=lambda told: told["at_ns"])
+
     def counts(self) -> dict[str, int]:
         """Misses and overruns by cause, together."""
         totals = [a + b for a, b in zip(self.misses, self.overruns, strict=True)]
@@ -221,7 +234,7 @@ class Blame:
 
         machine_share   of all misses and overruns, those that the machine explains; None without any
         base_rate       share of all periods that a stall above the limit touches: what chance alone would explain
-        limit_us        lateness that counts;  bad_steps   the first of them, each with its parts
+        limit_us        lateness that counts;  bad_steps   see `listed`
         """
         counts, watched = self.counts(), self.saw is not None
         faults = sum(counts.values())
@@ -237,10 +250,11 @@ class Blame:
         }  # fmt: skip
 
 
-def _told(step: BadStep, causes: dict[str, str]) -> dict[str, Any]:
+def _told(step: BadStep, missed: int, overran: int) -> dict[str, Any]:
     """One bad step for a list: what, and its parts in us."""
     return {
-        "step": step.step, "at_ns": step.due, **causes,
+        "step": step.step, "at_ns": step.due, "miss": CAUSES[missed] if missed >= 0 else None,
+        "overrun": CAUSES[overran] if overran >= 0 else None,
         "wake_us": (step.begun - step.due) * 1e-3, "publish_us": (step.published - step.begun) * 1e-3,
         "exchange_us": (step.gathered - step.begun) * 1e-3, "plant_us": (step.stepped - step.called) * 1e-3,
         "total_us": (step.ended - step.due) * 1e-3, "page_faults": step.faults, "switches": step.switches,
