@@ -18,6 +18,7 @@ from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
 from rtmms.cli.pacing import pacing
 from rtmms.cli.recording import begin, conclude
+from rtmms.cli.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.loop.names import TIMED
 from rtmms.report.figures import drawing
@@ -103,9 +104,10 @@ class Session:
         self._tell("loading the plant")
         plant = self._load()
         self._start_log(plant, stack)
-        server, loop, keep = self._assemble(plant, sockets, ready)
+        server, loop, keep = self._assemble(plant, sockets, ready, stack)
         stack.callback(server.close)
         self._await_peers(server)
+        await_witness(loop.blame, ready)
         if self.recorder is not None:
             self.recorder.await_ready()
         if self.plan.mode == "external":
@@ -115,7 +117,7 @@ class Session:
         with _interrupts_end(loop):
             outcome = loop.run()
         self.report["realtime"] = ready.report()
-        add_outcome(self.report, outcome, loop.statistics, server.report())
+        add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         server.close()
         self.phase, self.farewell = "finishing", True
         ready.close()
@@ -186,7 +188,9 @@ class Session:
         add_plant(self.report, plant)
         return plant
 
-    def _assemble(self, plant: Plant, sockets: Sockets, ready: Readiness) -> tuple[Server, Loop, Keepers]:
+    def _assemble(
+        self, plant: Plant, sockets: Sockets, ready: Readiness, stack: ExitStack
+    ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.loop import Loop
         from rtmms.loop.policies import Policies
@@ -201,7 +205,7 @@ class Session:
             p999_s = trial(plant, plan.seed)
         pace, statistics, deadline = pacing(plan, plant.dt, p999_s, self.report)
         server = Server(
-            plant, robot=plan.robot, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
+            plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token,
         )  # fmt: skip
         self._note(sockets.notes)
@@ -211,6 +215,7 @@ class Session:
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies, statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
+            blame=begin_blame(ready, statistics, stack),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)

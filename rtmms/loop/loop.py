@@ -22,6 +22,7 @@ from rtmms.loop.pace import PeerError
 from rtmms.loop.statistics import UNDEFINED
 
 if TYPE_CHECKING:
+    from rtmms.loop.blame import Blame
     from rtmms.loop.clock import Clock
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.pace import Pace
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 NEVER = 1 << 62
 WATCH_EVERY_NS = 50_000_000
 WATCH_COST_NS = 120_000
+JUDGE_NS = 60_000
 
 Watch = Callable[[], Sequence[str]]
 """Called about every 50 ms between steps; returns a sentence for each process that has died since the last call."""
@@ -62,12 +64,14 @@ class Loop:
     observers  see the steps they ask for;  commands  keeps every command, or None
     watch      says which processes died
     status     called after `watch` with the loop: what a display shows
+    blame      finds the cause of each miss and overrun
     """
 
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
         observers: Sequence[Observer] = (), *, steps: int | None = None, commands: CommandTrace | None = None,
         watch: Watch | None = None, status: Callable[[Loop], None] | None = None, seed: int = 0,
+        blame: Blame | None = None,
     ) -> None:  # fmt: skip
         self.plant, self.exchange, self.clock, self.pace = plant, exchange, clock, pace
         self.policies, self.statistics = policies, statistics
@@ -77,6 +81,8 @@ class Loop:
         self.alterations = 0
         self.dead: list[str] = []
         self._watch, self._status, self._watched_ns = watch, status, 0
+        self.blame, self._silent = blame, getattr(exchange, "silent", tuple)
+        self._published_ns = self._deadline_ns = 0
         self._control = Control(self)
 
         self._stand_in = MISS_POLICIES["hold" if pace.mode == "free" else policies.miss]
@@ -110,6 +116,7 @@ class Loop:
         """State `step` to the world; it is observed at most once."""
         outputs = self.outputs(step)
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
+        self._published_ns, self._deadline_ns = self.clock.now(), deadline_ns
 
     def collect(self, step: int, until_ns: int) -> bool:
         """Commands for `step` into `command`; True when every claimed actuator has its own."""
@@ -128,6 +135,8 @@ class Loop:
             self.watch_now()
         else:
             self.statistics.drain(min(8, (until_ns - now) // 4000))
+            if self.blame is not None and self.blame.waiting and until_ns - now > JUDGE_NS:
+                self.blame.judge(now, 2)
 
     def watch_now(self) -> None:
         """Look after the processes and the display."""
@@ -136,6 +145,9 @@ class Loop:
             self.dead.extend(self._watch())
         if self._status is not None:
             self._status(self)
+        if self.blame is not None:
+            self.blame.usual_ns = int(1e3 * (self.statistics.recent("exchange", 0.5) or 0.0))
+            self.blame.judge(self._watched_ns, 8)
 
     def outputs(self, step: int) -> Mapping[str, Array]:
         """The outputs at t = step * dt."""
@@ -149,6 +161,8 @@ class Loop:
         self.plant.reset(seed)
         self.seed, self.step = seed, 0
         self.statistics.clear()
+        if self.blame is not None:
+            self.blame.clear()
         self.command[:] = self._miss.neutral
         for observer in self.observers:
             observer.clear()
@@ -181,6 +195,8 @@ class Loop:
             self.end("peer", str(error))
         finally:
             wall_ns = max(0, self.clock.now() - self.started_ns)
+            if self.blame is not None:
+                self.blame.finish(self.clock.now())
             gc.enable()
             gc.unfreeze()
         self.end("duration")
@@ -197,6 +213,8 @@ class Loop:
             observer.start(self.outputs(0))
         self._due = min((observer.due for observer in self.observers), default=NEVER)
         self.started_ns = self._complete_at = self.pace.anchor(self.step)
+        if self.blame is not None:
+            self.blame.rest(self.clock.now(), self.started_ns)
         self._refresh_claims()
 
     def _take_steps(self) -> None:
@@ -232,8 +250,18 @@ class Loop:
             self._show(step)
         if self.commands is not None:
             self.commands.record(step, self.command, outcome, self.exchange.applied, self.outputs(after))
-        slack = pace.finish(step, now())
+        ended, overruns, missed = now(), statistics.overruns, outcome == MISSED
+        blame, due = self.blame, begun if wake == UNDEFINED else begun - wake
+        if blame is not None and (missed or ended - due > blame.busy_ns):
+            blame.look(self._silent() if missed else ())
+        slack = pace.finish(step, ended)
         statistics.record(wake, gathered - begun if self.claimed_any else UNDEFINED, stepped - called, slack)
+        if blame is not None:
+            overran = statistics.overruns != overruns
+            if missed or overran:
+                blame.keep(step, missed, overran, due, begun, self._published_ns, gathered, called, stepped, ended,
+                           self._deadline_ns)  # fmt: skip
+            blame.rest(now(), due)
 
     def _resolve(self, complete: bool, now_ns: int) -> int:
         """What becomes of the step; a policy stands in for what is missing. Returns the outcome's code."""

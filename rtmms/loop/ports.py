@@ -73,6 +73,14 @@ class Exchange(Protocol):
         """{'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]} for the final report."""
 
 
+class Silent(Protocol):
+    """A peer whose command was missing at a deadline; an Exchange may list them (the loop looks for `silent` on it)."""
+
+    @property
+    def gone(self) -> bool:
+        """It is dead, and has sent no command since."""
+
+
 class Requests(Protocol):
     """What peers asked of the plant, for an Exchange that carries requests (the loop looks for `requests` on it)."""
 

@@ -75,6 +75,19 @@ class Peer:
         }  # fmt: skip
 
 
+class Missing:
+    """A peer whose command was not there at a deadline; see rtmms.loop.ports.Silent."""
+
+    __slots__ = ("_commands", "_peer")
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer, self._commands = peer, peer.commands
+
+    @property
+    def gone(self) -> bool:
+        return self._peer.state is DEAD and self._peer.commands == self._commands
+
+
 class Peers:
     """All peers and the owner of each actuator.
 

@@ -19,7 +19,7 @@ from rtmms.plant import Plant
 from rtmms.wire.door import Door
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Reason, Refused, Request, channel_map, plain_parameters
-from rtmms.wire.peers import DEAD, LIVE, Peers
+from rtmms.wire.peers import DEAD, LIVE, Missing, Peers
 from rtmms.wire.selection import Selection, select
 from rtmms.wire.sockets import Sockets, Threads
 from rtmms.wire.step_port import StepPort
@@ -93,7 +93,7 @@ class Server:
         self._tending = Tending(self._port, self._peers)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
-        room = DOOR_BYTES + 2 * len(plant.snapshot())
+        room = DOOR_BYTES + 2 * _snapshot_size(plant)
         self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
@@ -159,6 +159,10 @@ class Server:
 
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
+
+    def silent(self) -> tuple[Missing, ...]:
+        """The same peers, to be asked later whether they had died."""
+        return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
         peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
@@ -277,3 +281,11 @@ def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
         if shape != tuple(channel.shape):
             raise ModelError(f"output '{channel.name}': shape {tuple(channel.shape)} declared, got {shape}")
     return dict(outputs)
+
+
+def _snapshot_size(plant: Plant) -> int:
+    """Bytes of a snapshot; 0 of a plant that can give none, as some FMUs."""
+    try:
+        return len(plant.snapshot())
+    except ModelError:
+        return 0

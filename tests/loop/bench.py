@@ -255,7 +255,7 @@ class Bench:
             "realtime": lambda: Realtime(self.schedule), "lockstep": Lockstep, "free": Free,
             "external": lambda: External(round(deadline_us * US)),
         }[mode]()  # fmt: skip
-        loop_options = {key: options.pop(key) for key in ("observers", "commands", "status") if key in options}
+        loop_options = {key: options.pop(key) for key in ("observers", "commands", "status", "blame") if key in options}
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, steps=steps,
             watch=self.world.watch, **loop_options,
