@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from rtmms.cli.words import Near, Number, options, plugin, settings
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import ModelError
 from rtmms.loop.names import MISS, MODES, OVERRUN
-from rtmms.plant import robots
+from rtmms.plant import builder
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {"manta": ("gait",)}
@@ -48,6 +48,11 @@ class Plan:
     quiet: bool = False
     wait_for_claim: bool = False
 
+    @property
+    def called(self) -> str:
+        """The robot's name on the wire: of a file, its own name without folder and ending."""
+        return Path(self.robot).stem if "." in self.robot else self.robot
+
     def load_parameters(self) -> dict[str, Any]:
         """Keywords for rtmms.load beside dt and preset. A coupling goes along only if it was asked for: not every
         robot has one."""
@@ -62,9 +67,7 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
     words        the options by name, as click read them
     controllers  () for none; None for the robot's default
     """
-    known = robots()
-    if robot not in known:
-        raise UnknownNameError("robot", robot, known)
+    builder(robot)
     if controllers is None:
         controllers = DEFAULT_CONTROLLERS.get(robot, ())
     for word in controllers:

@@ -20,6 +20,7 @@ def await_witness(blame: Blame | None, ready: Readiness) -> None:
     if blame is not None and isinstance(blame.saw, Stalls):
         if blame.saw.await_first():
             blame.saw.take()  # what was before the run is nobody's fault
+            ready.done.append(f"witness of cores {list(blame.saw.cores)}")
         else:
             blame.saw = None
             ready.failed.append("witness: it did not begin in time; stalls of the machine are blamed on nobody")

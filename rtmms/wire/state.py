@@ -23,6 +23,7 @@ class PlantInfo:
     period_s     s         wall time of a step; None where nobody paces it (lockstep, free)
     deadline_s   s         time for an answer; None where nobody waits on a clock
     actuators, outputs     all of the plant's channels; `granted` and `selected` are the names of yours
+    ticks        your ticks start the steps (mode external)
     parameters   what the plant tells of itself by name, SI units; may be empty
     """
 
@@ -38,6 +39,7 @@ class PlantInfo:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     session: str = ""
     seed: int = 0
+    ticks: bool = False
 
     @property
     def budget_s(self) -> float | None:
@@ -72,6 +74,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
         parameters=message.get("parameters") or {},
         session=str(message.get("session", "")),
         seed=int(message.get("seed", 0)),
+        ticks=bool(message.get("ticks", False)),
     )
 
 
