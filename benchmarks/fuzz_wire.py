@@ -19,7 +19,7 @@ from rtmms.plant import Channel
 from rtmms.wire.codec import decode, decode_from_plant, packer
 from rtmms.wire.door import Door
 from rtmms.wire.endpoints import seen_from
-from rtmms.wire.hearing import Hearing, read_places, read_welcome
+from rtmms.wire.hearing import hear, read_places, read_welcome
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
 from rtmms.wire.peers import Peer, Peers
 from rtmms.wire.selection import Selection, select
@@ -34,7 +34,7 @@ ACTUATORS = tuple(Channel(name, "rad", lower=-1.2, upper=1.2) for name in RODS)
 OUTPUTS = (Channel("position", "m", (3,), "world"), Channel("speed", "m/s"), Channel("joint_angle", "rad", (1, 3, 5)))
 
 _HELLO = {"type": "hello", "protocol": PROTOCOL, "name": "fuzz", "claim": ["left.*", "right.back"],
-          "outputs": ["speed", "pos*"], "token": "secret", "every": 2}  # fmt: skip
+          "outputs": ["speed", "pos*"], "token": "secret", "every": 2, "ticks": True}  # fmt: skip
 _COMMAND = {"type": "command", "seq": 7, "step": 3, "values": dict.fromkeys(RODS[:2], 0.25)}
 _STATE = {
     "type": "state", "step": 4, "timestamp": 0.004, "deadline_ns": 10**15, "budget_ns": 500_000,
@@ -109,7 +109,7 @@ def step() -> Parser:
     """The step socket: commands, ticks and byes of a peer that drives, between the steps of a loop."""
     peers = Peers(ACTUATORS)
     socket = FakeSocket()
-    port = StepPort(socket, peers, ACTUATORS, free=False, behind_steps=500)  # type: ignore[arg-type]
+    port = StepPort(socket, peers, ACTUATORS, free=False, behind_steps=500, external=True)  # type: ignore[arg-type]
     command, outputs = np.zeros(len(ACTUATORS)), {"position": np.zeros(3), "speed": np.zeros(())}
     now, seen = [0, 0], [0]
 
@@ -136,6 +136,8 @@ def step() -> Parser:
         port.read_in_slack(1 << 62)
         peer.error = peer.error or ("", "")
         code, peer.error = peer.error[0], None
+        if port.ticks is not None and seen[0] % 64 == 0:
+            port.ticks.drop()
         if peer.rejected > refused and peer.seq != before:
             raise AssertionError(f"a refused message ({code}) counted: seq {before} became {peer.seq}")
         if not (np.isfinite(command).all() and (np.abs(command) <= 1.2).all() and (command[2:] == 0.0).all()):
@@ -184,21 +186,14 @@ def door() -> Parser:
 def peer() -> Parser:
     """A peer's side: what a plant, or what pretends to be one, says to it on both its sockets."""
     info = read_welcome(_WELCOME)
-    at = {"step": Hearing(), "telemetry": Hearing(("speed",))}
-    seen = [0]
 
     def read(frame: bytes) -> str:
-        seen[0] += 1
-        hearing = at["step" if seen[0] % 4 else "telemetry"]
-        hearing.errors.clear()
-        hearing.ended = ""
-        if seen[0] % 5 == 0:
-            hearing.at_door(frame)
-            message = None
-        else:
-            message = hearing.at_step(frame)
-        if message is None:
-            return "error" if hearing.errors else "bye" if hearing.ended else "passed over"
+        try:
+            message = hear(frame)
+        except Refused as refusal:
+            return refusal.code
+        if message["type"] not in ("state", "telemetry"):
+            return "error" if message["type"] == "error" else "bye" if message["type"] == "bye" else "passed over"
         state = State(message, info)
         for name in state:
             with contextlib.suppress(ModelError):  # what the plant does not have, or not in this shape: said so

@@ -60,6 +60,7 @@ def add_outcome(
         "reused": statistics.reused, "max_consecutive_misses": statistics.max_consecutive,
         "late": exchange.get("late", 0), "rejected": dict(exchange.get("rejected", {})),
         "peers": list(exchange.get("peers", [])),
+        **({"ticks": exchange["ticks"]} if exchange.get("ticks") else {}),
     }  # fmt: skip
     report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
     if blame is not None:

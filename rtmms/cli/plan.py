@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from rtmms.cli.words import Near, Number, options, plugin, settings
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import ModelError
 from rtmms.loop.names import MISS, MODES, OVERRUN
-from rtmms.plant import robots
+from rtmms.plant import builder
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {"manta": ("gait",)}
@@ -36,6 +36,7 @@ class Plan:
     preset: str | None = None
     seed: int = 0
     priority: str = "auto"
+    affinity: str = "auto"
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
@@ -46,6 +47,11 @@ class Plan:
     as_json: bool = False
     quiet: bool = False
     wait_for_claim: bool = False
+
+    @property
+    def called(self) -> str:
+        """The robot's name on the wire: of a file, its own name without folder and ending."""
+        return Path(self.robot).stem if "." in self.robot else self.robot
 
     def load_parameters(self) -> dict[str, Any]:
         """Keywords for rtmms.load beside dt and preset. A coupling goes along only if it was asked for: not every
@@ -61,9 +67,7 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
     words        the options by name, as click read them
     controllers  () for none; None for the robot's default
     """
-    known = robots()
-    if robot not in known:
-        raise UnknownNameError("robot", robot, known)
+    builder(robot)
     if controllers is None:
         controllers = DEFAULT_CONTROLLERS.get(robot, ())
     for word in controllers:
@@ -76,6 +80,10 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         from rtmms.loop.realtime import parse_priority
 
         parse_priority(words["priority"])
+    if words.get("affinity") is not None:
+        from rtmms.loop.cores import allowed, parse_affinity
+
+        parse_affinity(words["affinity"], allowed())
     for option in ("figure", "trace", "log"):
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
@@ -103,6 +111,8 @@ simulation = options(
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
     click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
                  help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
+    click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
+                 help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),

@@ -2,7 +2,7 @@
 
 A step k: wait for t_k; publish state k with its budget; collect commands until the deadline; let the miss policy stand
 in for what is not there; plant.step; observers; the overrun policy; serve the rest of the world in the slack. The pace
-(realtime, lockstep, free) decides only how long each wait is, so the same commands give the same bits in every mode.
+(realtime, lockstep, free, external) decides only how long each wait is, so the same commands give the same bits.
 """
 
 from __future__ import annotations
@@ -218,12 +218,12 @@ class Loop:
         self._refresh_claims()
 
     def _take_steps(self) -> None:
-        control, advance = self._control, self.advance
+        control, advance, ready = self._control, self.advance, self.pace.ready
         while self.step < self.steps and not self.ended:
             if control.pending:
                 control.between_steps()
-                continue
-            advance(self.step)
+            elif ready(self.step):
+                advance(self.step)
         if not self.ended:
             self.pace.begin(self.step)  # the last period is lived through to its end, as every other
 

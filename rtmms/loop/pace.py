@@ -41,6 +41,9 @@ class Pace(Protocol):
     def anchor(self, step: int) -> int:
         """The schedule begins anew with `step`: at the start, after a pause, after a reset. Returns its instant."""
 
+    def ready(self, step: int) -> bool:
+        """Whether the step may begin: False after a while of waiting for whoever starts it, to be asked again."""
+
     def begin(self, step: int) -> int:
         """Wait for the step's instant. Returns how late it starts in ns, UNDEFINED where it has no instant."""
 
@@ -68,6 +71,9 @@ class Realtime:
         self.schedule.anchor(self.clock.now() + int(self.schedule.period_ns), step)
         return self.schedule.due(step)
 
+    def ready(self, step: int) -> bool:
+        return True
+
     def begin(self, step: int) -> int:
         due = self.schedule.due(step)
         self.clock.sleep_until(due)
@@ -75,7 +81,7 @@ class Realtime:
 
     def gather(self, step: int) -> bool:
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
-        self.loop.publish(step, deadline, max(0, deadline - self.clock.now()))
+        self.loop.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean that there is none
         return self.loop.collect(step, deadline)
 
     def finish(self, step: int, now_ns: int) -> int:
@@ -115,6 +121,9 @@ class Lockstep:
     def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
         return self.served_ns
+
+    def ready(self, step: int) -> bool:
+        return True
 
     def begin(self, step: int) -> int:
         return UNDEFINED
@@ -166,6 +175,9 @@ class Free:
     def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
         return self.served_ns
+
+    def ready(self, step: int) -> bool:
+        return True
 
     def begin(self, step: int) -> int:
         return UNDEFINED

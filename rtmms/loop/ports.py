@@ -91,6 +91,19 @@ class Requests(Protocol):
         """Answer one: ok with a result that msgpack can carry, or not ok with a text that says why."""
 
 
+class Ticking(Protocol):
+    """For an Exchange whose peers tick: what the pace `external` needs beside the rest."""
+
+    def next_tick(self, until_ns: int) -> int:
+        """The instant at which the oldest unused tick came; waits for one until until_ns. 0 for none. Uses it up."""
+
+    def ticks_waiting(self) -> int:
+        """Ticks that have come and were not used, without waiting."""
+
+    def drop_ticks(self) -> None:
+        """Forget them: they were meant for a schedule that is no more."""
+
+
 class Request(Protocol):
     """One request: op is reset, pause, resume, step, set, snapshot, restore or stop."""
 

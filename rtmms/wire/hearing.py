@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from math import isfinite
 from typing import Any
 
@@ -12,64 +10,18 @@ from rtmms.wire.codec import decode_from_plant
 from rtmms.wire.messages import Reason, Refused, read_channel, shown
 from rtmms.wire.state import PlantInfo
 
-_KEPT_ERRORS = 32
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
 
 
-class Hearing:
-    """Messages of the two sockets of a link; what they tell of the plant beside its states is kept here.
-
-    ended   why there will be no more states; '' while there may be
-    errors  the last things that the plant refused, or that could not be read, as (code, text)
-    """
-
-    def __init__(self, outputs: tuple[str, ...] = ()) -> None:
-        self._outputs = outputs
-        self.ended = ""
-        self.errors: deque[tuple[str, str]] = deque(maxlen=_KEPT_ERRORS)
-
-    def at_step(self, frame: bytes) -> dict[str, Any] | None:
-        """The state or telemetry in a frame; None for anything else, which is noted."""
-        try:
-            message = decode_from_plant(frame)
-            kind = message["type"]
-            if kind == "state":
-                return _checked_state(message)
-            if kind == "telemetry":
-                return self._mine(_checked_state(message))
-        except Refused as fault:
-            self.errors.append((Reason.GARBLED, f"a message of the plant cannot be read: {fault}"))
-            return None
-        self.note(message)
-        return None
-
-    def at_door(self, frame: bytes) -> dict[str, Any] | None:
-        """The message in a frame, noted; None where there is none."""
-        try:
-            message = decode_from_plant(frame)
-        except Refused:
-            return None
-        self.note(message)
-        return message
-
-    def note(self, message: Mapping[str, Any]) -> None:
-        if message["type"] == "bye":
-            self.ended = f"the plant said bye: {message.get('reason', '')}"
-        elif message["type"] == "error":
-            self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
-
-    def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Telemetry carries everything; an observer sees what it asked for."""
-        if self._outputs:
-            message["outputs"] = {
-                name: value
-                for name, value in message["outputs"].items()
-                if any(fnmatchcase(name, pattern) for pattern in self._outputs)
-            }
-        return message
+def hear(frame: bytes) -> dict[str, Any]:
+    """The message of a plant in a frame; Refused where it cannot be read, or is a state that is none."""
+    message = decode_from_plant(frame)
+    if message["type"] in ("state", "telemetry"):
+        _check_state(message)
+    return message
 
 
-def _checked_state(message: dict[str, Any]) -> dict[str, Any]:
+def _check_state(message: dict[str, Any]) -> None:
     """The fields that every state has, of their types; Refused otherwise. Values of outputs are looked at when used."""
     applied, said = message.get("applied"), message.get
     if (
@@ -82,7 +34,7 @@ def _checked_state(message: dict[str, Any]) -> dict[str, Any]:
         and all(type(name) is str for name in message["outputs"])
         and (not applied or all(type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items()))
     ):
-        return message
+        return
     raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field of another type than it should have")
 
 
@@ -106,6 +58,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             parameters=dict(message.get("parameters") or {}),
             session=str(message.get("session", "")),
             seed=int(message.get("seed", 0)),
+            ticks=bool(message.get("ticks", False)),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None

@@ -17,6 +17,7 @@ from rtmms.errors import ModelError
 from rtmms.loop import names, realtime
 from rtmms.loop.clock import FakeClock, MonotonicClock
 from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED, CommandTrace
+from rtmms.loop.external import External
 from rtmms.loop.loop import Loop
 from rtmms.loop.miss import MISS_POLICIES, Miss, extrapolate, home
 from rtmms.loop.overrun import OVERRUN_POLICIES, abort, catch_up, skip, slip
@@ -34,7 +35,7 @@ from tests.pendulum import Pendulum
 def test_the_names_on_the_command_line_are_the_policies_there_are() -> None:
     assert set(names.MISS) == set(MISS_POLICIES)
     assert set(names.OVERRUN) == set(OVERRUN_POLICIES)
-    assert set(names.MODES) == {Realtime.mode, Lockstep.mode, Free.mode}
+    assert set(names.MODES) == {Realtime.mode, Lockstep.mode, Free.mode, External.mode}
 
 
 @pytest.mark.parametrize(("plant_us", "expected_us"), [(20, 900), (100, 850), (300, 650), (450, 500), (2000, 500)])

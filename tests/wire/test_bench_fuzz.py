@@ -33,7 +33,7 @@ def test_a_hundred_thousand_frames_into_the_wire(capsys: pytest.CaptureFixture[s
     )
     assert {"taken", "protocol", "token", "unknown_actuator", "unknown_output", "wrong_type"} <= set(kinds["door"])
     assert {"message", "garbled", "unknown_type"} == set(kinds["codec"])
-    assert {"state, clamped False", "state, clamped True", "bye", "error"} <= set(kinds["peer"])
+    assert {"state, clamped False", "state, clamped True", "bye", "error", "wrong_type"} <= set(kinds["peer"])
     assert {"all that was granted", "welcome", "wrong_type"} <= set(kinds["welcome"])
     assert set(kinds["zap"]) == {"asked", "no question"}
     assert all(one["grown_kib"] < 16 * 1024 for one in result["parsers"].values())
