@@ -44,6 +44,7 @@ class Plan:
     preset: str | None = None
     seed: int = 0
     priority: str = "auto"
+    affinity: str = "auto"
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
@@ -87,6 +88,10 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         from rtmms.loop.realtime import parse_priority
 
         parse_priority(words["priority"])
+    if words.get("affinity") is not None:
+        from rtmms.loop.cores import allowed, parse_affinity
+
+        parse_affinity(words["affinity"], allowed())
     for option in ("figure", "trace", "log"):
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
@@ -112,6 +117,8 @@ simulation = options(
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
     click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
                  help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
+    click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
+                 help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),

@@ -16,8 +16,10 @@ import click
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.keepers import Keepers
 from rtmms.cli.lateness import policies
 from rtmms.cli.pacing import pacing
+from rtmms.cli.placing import keep_off, place_controllers
 from rtmms.cli.recording import begin, conclude
 from rtmms.cli.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
@@ -26,10 +28,8 @@ from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
     from rtmms.cli.plan import Plan
-    from rtmms.loop.commands import CommandTrace
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.realtime import Readiness
-    from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant
     from rtmms.record.recorder import Recorder
     from rtmms.wire.server import Server
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 ADMISSION_S = 10.0
 IMPATIENT_S = 1.0
-TRACE_BYTES = 1 << 26
-TRACE_APART_S = 0.01
 MOST_MESSAGES = 50
 SMALL = 4
 GOOD_ENDS = ("duration", "interrupt", "stop")
@@ -102,9 +100,12 @@ class Session:
     def _run(self, stack: ExitStack) -> tuple[int, str]:
         ready, sockets = self._open_sockets(stack)
         self._start_processes(sockets)
+        started = [child.process for child in self.children.all]
+        keep_off([*started, self.display.process if self.display is not None else None], ready)
         self._tell("loading the plant")
         plant = self._load()
         self._start_log(plant, stack)
+        keep_off([self.recorder.process] if self.recorder is not None else [], ready)
         server, loop, keep = self._assemble(plant, sockets, ready, stack)
         stack.callback(server.close)
         self._await_peers(server)
@@ -137,12 +138,12 @@ class Session:
         if plan.keys is not None and plan.controllers:
             read_client(plan.keys)  # what is wrong with them is better said here than by each child
         priority, _ = parse_priority(plan.priority)
-        ready = prepare(priority if plan.mode in TIMED else None)
+        ready = prepare(priority if plan.mode in TIMED else None, plan.affinity)
         stack.callback(ready.close)
         granted = priority if ready.asked is not None and may_raise(priority) else None
-        sockets = Sockets(
-            plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted), keys=keys
-        )
+        ready.done.extend([] if granted is None else [f"I/O thread SCHED_FIFO {granted}"])
+        threads = Threads(granted, ready.cores.loop, next(iter(ready.cores.others), None))
+        sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=threads, keys=keys)
         stack.callback(sockets.close)
         # before the children look for it: the first hello is then granted, and not only the second
         self.token = new_token()
@@ -216,7 +217,7 @@ class Session:
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
-            blame=begin_blame(ready, statistics, stack),
+            blame=begin_blame(ready, statistics, stack, alone=bool(plan.controllers)),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)
@@ -243,14 +244,10 @@ class Session:
             time.sleep(0.0005)
 
     def _raise(self, ready: Readiness) -> None:
-        """Memory and scheduler last; children only where a number was asked for."""
-        from rtmms.loop.realtime import CHILD_BELOW, finish, parse_priority, raise_child
+        """Children to their places; memory and scheduler last."""
+        from rtmms.loop.realtime import finish
 
-        priority, explicit = parse_priority(self.plan.priority)
-        if explicit and ready.asked is not None and priority is not None:
-            for child in self.children.all:
-                failed = raise_child(child.process.pid, priority - CHILD_BELOW)
-                ready.failed.extend([failed] if failed else [])
+        place_controllers(self.children.all, ready, self.plan.priority)
         finish(ready)
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
@@ -336,30 +333,6 @@ class Session:
         self.board.close()
         if self.silent:
             self._write_messages()
-
-
-class Keepers:
-    """The observers of a run, made before it: what the summary, the figure and the replay need."""
-
-    def __init__(self, plan: Plan, plant: Plant, steps: int | None) -> None:
-        from rtmms.loop.commands import CommandTrace
-        from rtmms.loop.trace import CAPACITY, Recent, Trace
-
-        self.trace: Trace | None = None
-        self.recent: Recent | None = None
-        self.commands: CommandTrace | None = None
-        names = getattr(plant, "trace_outputs", ())
-        if names and hasattr(plant, "summarise"):
-            row = sum(plant.observe()[name].nbytes for name in names)
-            capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity, TRACE_APART_S)
-        if plan.figure is not None:
-            self.recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
-        if plan.trace is not None:
-            if steps is None:
-                raise ModelError("--trace: needs a --duration")
-            self.commands = CommandTrace(plant.actuators, plant.outputs, steps)
-        self.observers = tuple(observer for observer in (self.trace, self.recent) if observer is not None)
 
 
 def _moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
