@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from rtmms.cli.lateness import lateness
 from rtmms.cli.words import Near, Number, options, plugin, settings
 from rtmms.errors import ModelError
-from rtmms.loop.names import MISS, MODES, OVERRUN
+from rtmms.loop.names import MODES
 from rtmms.plant import builder
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
@@ -31,6 +32,13 @@ class Plan:
     deadline: float | None = None
     on_miss: str = "hold"
     on_overrun: str = "skip"
+    oldest: float = 0.5
+    catchup: int = 5
+    max_misses: int | None = None
+    max_consecutive_misses: int | None = None
+    max_overruns: int | None = None
+    max_consecutive_overruns: int | None = None
+    grace: float = 0.0
     coupling: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     preset: str | None = None
@@ -100,9 +108,7 @@ simulation = options(
     click.option("--rate", type=Number(""), default=1.0, help="Simulated over wall time in realtime (default 1)."),
     click.option("--dt", type=Number("s"), help="Step; default the robot's own."),
     click.option("--deadline", type=Number("s"), help="Time within a step by which commands must be in hand."),
-    click.option("--on-miss", type=Near("miss policy", MISS), default="hold", help="Stands in for a missing command."),
-    click.option("--on-overrun", type=Near("overrun policy", OVERRUN), default="skip",
-                 help="What the schedule does when a step took longer than its period."),
+    lateness,
     click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step."),
     click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."),
     click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file."),

@@ -17,6 +17,7 @@ from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
 from rtmms.cli.keepers import Keepers
+from rtmms.cli.lateness import policies
 from rtmms.cli.pacing import pacing
 from rtmms.cli.placing import keep_off, place_controllers
 from rtmms.cli.recording import begin, conclude
@@ -194,9 +195,9 @@ class Session:
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.loop import Loop
-        from rtmms.loop.policies import Policies
         from rtmms.loop.realtime import raised
         from rtmms.loop.trial import trial
+        from rtmms.loop.waiting import shortest_wait_s
         from rtmms.wire.server import Server
 
         plan = self.plan
@@ -204,7 +205,8 @@ class Session:
         keep = Keepers(plan, plant, steps)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             p999_s = trial(plant, plan.seed)
-        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, self.report)
+            shortest_s = shortest_wait_s()
+        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self._note)
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token,
@@ -212,9 +214,8 @@ class Session:
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
-        policies = Policies(miss=plan.on_miss, overrun=plan.on_overrun)
         loop = Loop(
-            plant, server, MonotonicClock(), pace, policies, statistics, observers, steps=steps,
+            plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
             blame=begin_blame(ready, statistics, stack, alone=bool(plan.controllers)),
         )  # fmt: skip

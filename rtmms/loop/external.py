@@ -61,7 +61,7 @@ class External:
         loop = self.loop
         if self.exchange.ticks_waiting():
             loop.statistics.overruns += 1
-            if loop.policies.overrun == "abort":
+            if loop.policies.overrun == "abort" and not loop.in_grace():
                 loop.end("policy", f"step {step} ended after the next tick had come (overrun policy abort)")
         if now_ns - self.served_ns >= SERVE_EVERY_NS:
             self.served_ns = now_ns

@@ -240,7 +240,7 @@ class Bench:
         self, mode: str = "realtime", *, steps: int | None = 3, claimed: Mapping[str, Sequence[int]] | None = None,
         arrivals: Sequence[Arrival] = (), happenings: Sequence[Happening] = (), deadline_us: float = 500,
         cost_us: Mapping[int, float] | None = None, wake_late_us: float = 0, ticks: Sequence[float] = (),
-        **options: Any,
+        first_us: float = 0, **options: Any,
     ) -> None:  # fmt: skip
         self.clock, self.log = FakeClock(10**9), []
         self.clock.wake_late_ns = round(wake_late_us * US)
@@ -252,7 +252,7 @@ class Bench:
         self.statistics = Statistics(64)
         self.schedule = Schedule(PERIOD_US * US, round(deadline_us * US))
         pace: Pace = {
-            "realtime": lambda: Realtime(self.schedule), "lockstep": Lockstep, "free": Free,
+            "realtime": lambda: Realtime(self.schedule, round(first_us * US)), "lockstep": Lockstep, "free": Free,
             "external": lambda: External(round(deadline_us * US)),
         }[mode]()  # fmt: skip
         loop_options = {key: options.pop(key) for key in ("observers", "commands", "status", "blame") if key in options}
