@@ -17,10 +17,11 @@ from typing import Any
 import zmq
 
 from rtmms.errors import ModelError
-from rtmms.wire.codec import decode_from_plant, packer
+from rtmms.wire.codec import packer
 from rtmms.wire.controller import Controller, run_controller
 from rtmms.wire.endpoints import EXCHANGE, checked
 from rtmms.wire.errors import NotConnectedError, RequestError
+from rtmms.wire.hearing import hear
 from rtmms.wire.joining import Asked, Connection
 from rtmms.wire.keys import read_client
 from rtmms.wire.messages import Refused
@@ -313,7 +314,7 @@ class Link:
             except zmq.Again:
                 return newest
             try:
-                message = decode_from_plant(frames[-1])
+                message = hear(frames[-1])
                 kind = message["type"]
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
@@ -323,7 +324,7 @@ class Link:
                         self._warm = self._warm or message["step"] == -1
                 else:
                     self._note(message)
-            except (Refused, KeyError, TypeError) as fault:
+            except Refused as fault:
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
             self._line.heard()
 

@@ -14,10 +14,11 @@ from rtmms.wire.codec import decode_from_plant, packer
 from rtmms.wire.endpoints import seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.handshake import Handshake
+from rtmms.wire.hearing import read_places, read_welcome
 from rtmms.wire.keys import ClientKeys
 from rtmms.wire.messages import PROTOCOL, Refused
 from rtmms.wire.presence import Presence
-from rtmms.wire.state import PlantInfo, read_welcome
+from rtmms.wire.state import PlantInfo
 from rtmms.wire.tokens import read_token
 
 _NOW = zmq.NOBLOCK
@@ -79,6 +80,9 @@ class Connection:
             self._handshake.close()
             self._listen(plant, welcome)
             self._door_presence = Presence(self.door) if watch_door else None
+        except Refused as fault:
+            self.close()
+            raise NotConnectedError(f"what answers at '{self.asked.exchange}' is not a plant: {fault}") from None
         except zmq.ZMQError as fault:
             self.close()
             raise NotConnectedError(f"cannot connect to '{self.asked.exchange}': {fault}") from None
@@ -192,10 +196,11 @@ class Connection:
 
     def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
         steps = bool(plant.granted) or plant.ticks
-        endpoint = seen_from(self.asked.exchange, str(welcome["step_endpoint" if steps else "telemetry_endpoint"]))
+        identity, step_endpoint, telemetry_endpoint = read_places(welcome)
+        endpoint = seen_from(self.asked.exchange, step_endpoint if steps else telemetry_endpoint)
         if steps:
             self.data = self._socket(zmq.DEALER, endpoint)
-            self.data.setsockopt(zmq.ROUTING_ID, welcome["identity"])
+            self.data.setsockopt(zmq.ROUTING_ID, identity)
         else:
             self.data = self._socket(zmq.SUB, endpoint)
             self.data.setsockopt(zmq.SUBSCRIBE, plant.robot.encode())
