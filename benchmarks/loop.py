@@ -114,7 +114,8 @@ def message_sizes() -> tuple[int, int]:
 
     plant = rtmms.load("manta")
     plant.reset(0)
-    state = Selection(select(plant.outputs, ("velocity",))).packed(100_000, 100.001, 1 << 50, 1 << 19, plant.observe(), Applied())
+    mine = Selection(select(plant.outputs, ("velocity",)))
+    state = mine.packed(100_000, 100.001, 1 << 50, 1 << 19, plant.observe(), Applied())
     values = {channel.name: 0.123456789 for channel in plant.actuators}
     command = packer()({"type": "command", "seq": 100_000, "step": 100_000, "values": values})
     return len(state), len(command)

@@ -119,6 +119,8 @@ class Realtime:
         if until > now_ns:
             self.served_ns = now_ns
             self.loop.serve(until)
+            if self.clock.now() < until:
+                self.loop.prepare(step + 1, self.schedule.due(step + 1) + self.schedule.deadline_ns)
         return max(0, slack)
 
     def _overrun(self, step: int, now_ns: int) -> None:
