@@ -29,6 +29,7 @@ __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connec
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
+_HELLO_GAP_S = 8.0
 _MEANWHILE_MS = 20
 GONE = "the plant is gone: its connection closed without a bye"
 
@@ -122,7 +123,7 @@ class Link:
     def __next__(self) -> State:
         """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
         data = self._data
-        watch: list[Any] = [data.getsockopt(zmq.FD)] if data is not None and not self._closed else []
+        watch = list(self.filenos()) if data is not None and not self._closed else []
         while watch and not self.ended:
             message = self._newest()
             if message is not None:
@@ -131,17 +132,19 @@ class Link:
             if self._over():
                 break
             readable, _, _ = select.select(watch, (), (), _LOOK_S)
-            if not readable:
-                self._look_around()
+            if not readable or watch[1] in readable:
+                self._look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
         self.ended = self.ended or "the link is closed"
         raise StopIteration
 
-    def fileno(self) -> int:
-        """A descriptor to select on beside others. ZeroMQ tells on it that something may have come, once: call `poll`
-        until it gives None before each wait, also after a command; and wait 0.1 s at most, then `look_around`."""
+    def filenos(self) -> tuple[int, int]:
+        """Two descriptors to select on beside others: of states, and of what is said at the door.
+
+        ZeroMQ tells on them that something may have come, once: call `poll` until it gives None before each wait, also
+        after a command; and `look_around` when the second one is readable, and every 0.1 s."""
         if self._data is None or self._closed:
             raise ModelError("this link is closed")
-        return int(self._data.getsockopt(zmq.FD))
+        return int(self._data.getsockopt(zmq.FD)), int(self._door.getsockopt(zmq.FD))
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
@@ -278,7 +281,7 @@ class Link:
                     sleep(0.01)
                     continue
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
-                again, gap = monotonic() + gap, 2.0 * gap
+                again, gap = monotonic() + gap, min(_HELLO_GAP_S, 2.0 * gap)
             wait_ms = int(1e3 * (min(end, again) - monotonic()))
             wait_ms = wait_ms if self._meanwhile is None else min(wait_ms, _MEANWHILE_MS)
             if not self._door.poll(max(1, wait_ms)):
@@ -309,6 +312,7 @@ class Link:
             endpoint = welcome["telemetry_endpoint"]
         self._presence = Presence(self._data)
         self._data.connect(str(endpoint))
+        self._look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     def _newest(self) -> dict[str, Any] | None:
         """Read all that is there and keep the newest state: one that slept must not answer a backlog."""

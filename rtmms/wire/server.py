@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from time import monotonic_ns
+from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
+_FAREWELL_S = 0.02
 
 
 class Server:
@@ -142,6 +143,10 @@ class Server:
         """Names of the peers that are here and warm, observers (with the token) too."""
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
 
+    def holders(self) -> set[str]:
+        """Names of the peers that hold an actuator, also of dead ones."""
+        return {peer.name for peer in self._peers.claimants}
+
     def dead(self) -> tuple[str, ...]:
         """Names of the claimants whose connection is gone; they keep their claim until it is taken over."""
         return tuple(peer.name for peer in self._peers.claimants if peer.state is DEAD)
@@ -164,6 +169,8 @@ class Server:
                 self._port.say(peer, bye)
             self._door.say(peer.door, bye)
         remove_token(self.endpoints["exchange"], self._token)
+        if self._peers.all:
+            sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
         self._sockets.close()
 
     def __enter__(self) -> Server:
