@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -76,20 +78,34 @@ def robots() -> dict[str, Any]:
     return {point.name: point for point in entry_points(group="rtmms.plants")}
 
 
+def builder(robot: str) -> Any:
+    """The entry point that builds a robot: by its name, or, for a file, by the end of its name (group
+    rtmms.plant_files, for example '.fmu'). UnknownNameError, or ModelError where there is no such file."""
+    known = robots()
+    if robot in known:
+        return known[robot]
+    for point in entry_points(group="rtmms.plant_files"):
+        if robot.endswith(f".{point.name}"):
+            if not os.path.isfile(robot):
+                raise ModelError(f"robot '{robot}': there is no such file")
+            return point
+    raise UnknownNameError("robot", robot, known)
+
+
 def load(robot: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
     """Build the plant of a robot by name.
 
-    robot       a name from `rtmms list robots`
+    robot       a name from `rtmms list robots`, or a FILE.fmu
     dt          step in s; None for the robot's own
     preset      a named set of parameters of that robot, or a FILE.toml of parameters, which may name a preset to start
                 from (key `preset`); keywords given beside it win
     parameters  any parameter of the robot, see its page in docs/
     Raises UnknownNameError or ModelError, each naming the place, what was got and what is expected.
     """
-    known = robots()
-    if robot not in known:
-        raise UnknownNameError("robot", robot, known)
-    build = known[robot].load()
+    point = builder(robot)
+    build = point.load()
+    if point.group == "rtmms.plant_files":
+        build = partial(build, robot)
     # a third party's plant need not know of steps and presets that nobody asks it for
     asked = {name: value for name, value in (("dt", dt), ("preset", preset)) if value is not None}
     if preset is None or not preset.endswith(".toml"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 import runpy
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.shell import environment
@@ -74,6 +76,14 @@ def test_the_plant_in_a_script_swims() -> None:
     done = runpy.run_path(str(ROOT / "examples" / "10_plant.py"))["main"](seconds=3.0)
     assert 0.05 < done["speed"] < 1.0
     assert done["again"]
+
+
+def test_a_plant_of_ones_own_is_exact() -> None:
+    """Against the closed form: from rest, a held thrust."""
+    buoy = runpy.run_path(str(ROOT / "examples" / "30_own_plant.py"))["Buoy"](mass_kg=50.0, damping_n_s_m=0.0)
+    for _ in range(100):
+        buoy.step(np.array([8.0]))
+    assert float(buoy.observe()["heave"]) == pytest.approx(8.0 / 200.0 * (1.0 - math.cos(2.0)), rel=1e-12)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import contextlib
 import selectors
 from collections.abc import Callable, Mapping
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -30,8 +31,10 @@ class Runner:
     """Runs one bridge. Implements rtmms.bridging.bridge.Io."""
 
     def __init__(
-        self, bridge: Bridge, exchange: str | None, name: str, token: str | None, tell: Callable[[str], Any] | None
-    ) -> None:
+        self, bridge: Bridge, exchange: str | None, name: str, token: str | None, tell: Callable[[str], Any] | None,
+        keys: Path | None = None,
+    ) -> None:  # fmt: skip
+        self._keys = keys
         self._bridge, self._exchange, self._name, self._token = bridge, exchange or EXCHANGE, name, token
         self._told = tell
         self._selector = selectors.DefaultSelector()
@@ -137,7 +140,7 @@ class Runner:
         bridge = self._bridge
         self._link = connect(
             self._exchange, name=self._name, claim=bridge.claims(), outputs=bridge.outputs, timeout_s=timeout_s,
-            token=self._token, every=bridge.every, meanwhile=lambda: self._attend_peer(0.0),
+            token=self._token, every=bridge.every, meanwhile=lambda: self._attend_peer(0.0), keys=self._keys,
         )  # fmt: skip
 
     def _attend(self) -> str:
@@ -232,14 +235,16 @@ def run_bridge(
     timeout_s: float = 5.0,
     stay_s: float = 0.0,
     token: str | None = None,
+    keys: Path | None = None,
     tell: Callable[[str], Any] | None = None,
 ) -> str:
     """Connect and translate until the plant ends; returns the reason for the end.
 
     timeout_s  how long to look for the plant at the start
     stay_s     how long to look for another one when it has ended; inf: for ever
+    keys       folder of keys, for a plant that asks for them
     tell       gets what a person should know, line by line
     NotConnectedError if no plant takes it; whatever the bridge itself raises passes through, after its `close`.
     """
-    runner = Runner(bridge, exchange, name or type(bridge).__name__.lower(), token, tell)
+    runner = Runner(bridge, exchange, name or type(bridge).__name__.lower(), token, tell, keys)
     return runner.run(timeout_s, stay_s)

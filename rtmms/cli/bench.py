@@ -1,22 +1,30 @@
-"""rtmms bench: what is measured, found by entry points (group rtmms.benchmarks: a callable(as_json: bool) -> int)."""
+"""rtmms bench: what is measured, found by entry points (group rtmms.benchmarks).
+
+A benchmark is a callable(as_json: bool, ...) -> int. Its further parameters, which have defaults, are its options:
+`frames: int = 1000` is `--frames N`, of the type of its default.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
-from rtmms.cli.words import plugins
-from rtmms.errors import UnknownNameError
+from rtmms.cli.words import Number, plugins
+from rtmms.errors import ModelError, UnknownNameError
 
 GROUP = "rtmms.benchmarks"
 
 
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", required=False)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--OPTION VALUE]...")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def bench(name: str | None, as_json: bool) -> int:
-    """Run the benchmark NAME; without one, list them."""
+def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
+    """Run the benchmark NAME; without one, list them. `rtmms bench NAME --options` lists what it may be told."""
     known = plugins(GROUP)
     if name is None:
         if as_json:
@@ -26,4 +34,54 @@ def bench(name: str | None, as_json: bool) -> int:
         return 0
     if name not in known:
         raise UnknownNameError("benchmark", name, known)
-    return int(known[name].load()(as_json) or 0)
+    run: Callable[..., int | None] = known[name].load()
+    choices = _choices(run)
+    if words == ("--options",):
+        click.echo("\n".join(f"--{key.replace('_', '-')} {default}" for key, default in choices.items()) or "none")
+        return 0
+    return int(run(as_json, **_read(name, words, choices)) or 0)
+
+
+def _choices(run: Callable[..., Any]) -> dict[str, bool | int | float | str]:
+    """The options of a benchmark by name, with their defaults: those that can be typed."""
+    parameters = list(inspect.signature(run).parameters.values())[1:]
+    return {p.name: p.default for p in parameters if isinstance(p.default, (bool, int, float, str))}
+
+
+def _read(name: str, words: Sequence[str], choices: dict[str, Any]) -> dict[str, Any]:
+    """['--frames', '5'] -> {'frames': 5}; ModelError for what it does not know, or another type."""
+    found: dict[str, Any] = {}
+    left = list(words)
+    while left:
+        word, equals, text = left.pop(0).partition("=")
+        key = word.removeprefix("--").replace("-", "_")
+        if not word.startswith("--") or key not in choices:
+            known = [f"--{choice.replace('_', '-')}" for choice in choices]
+            raise UnknownNameError(f"option of bench {name}", word, known)
+        if isinstance(choices[key], bool) and not equals:
+            found[key] = True
+            continue
+        if not equals:
+            if not left:
+                raise ModelError(f"bench {name}: {word} needs a value")
+            text = left.pop(0)
+        found[key] = _typed(f"bench {name}: {word}", text, choices[key])
+    return found
+
+
+def _typed(place: str, text: str, default: bool | int | float | str) -> bool | int | float | str:
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        if text not in ("true", "false"):
+            raise ModelError(f"{place}: expected true or false, got '{text}'")
+        return text == "true"
+    try:
+        value = Number("", zero=True).convert(text, None, None)
+    except click.BadParameter as fault:
+        raise ModelError(f"{place}: {fault.message}") from None
+    if isinstance(default, int):
+        if value != int(value):
+            raise ModelError(f"{place}: expected a whole number, got '{text}'")
+        return int(value)
+    return value

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import click
@@ -35,9 +36,14 @@ _STAY_S = 10.0
     "--name", "peer", default=None, help="Name under which the plant lists it; the bridge's own if not given."
 )
 @click.option("--timeout", "timeout_s", type=float, default=None, help="Seconds to wait for the plant (5).")
+@click.option(
+    "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."
+)
 @click.option("--stay", is_flag=True, help="Wait for another plant for ever when this one ends (10 s without).")
 @click.option("--once", is_flag=True, help="End when the plant ends.")
-def bridge(spec: str, exchange: str, peer: str | None, timeout_s: float | None, stay: bool, once: bool) -> None:
+def bridge(
+    spec: str, exchange: str, peer: str | None, timeout_s: float | None, keys: Path | None, stay: bool, once: bool
+) -> None:
     """Connect a running plant to another program or device, until the plant ends."""
     if stay and once:
         raise click.UsageError("--stay and --once exclude each other")
@@ -51,7 +57,7 @@ def bridge(spec: str, exchange: str, peer: str | None, timeout_s: float | None, 
     status, reason = 0, ""
     try:
         with _ended_by_sigterm():
-            runner = _made(spec, exchange, peer)
+            runner = _made(spec, exchange, peer, keys)
             reason = runner.run(timeout_s, stay_s)
         status = 1 if reason == GONE else 0
     except (EndpointError, ModelError) as fault:
@@ -75,7 +81,7 @@ def bridge(spec: str, exchange: str, peer: str | None, timeout_s: float | None, 
     raise SystemExit(status)
 
 
-def _made(spec: str, exchange: str, peer: str | None) -> Runner:
+def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runner:
     name, _ = split_spec(spec, "bridge")
     made = build_bridge(spec)
     elsewhere = loaded_elsewhere(name)
@@ -83,7 +89,7 @@ def _made(spec: str, exchange: str, peer: str | None) -> Runner:
         _say(f"bridge '{name}' {elsewhere}")
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not look at it
-    return Runner(made, exchange, peer or name, None, _say)
+    return Runner(made, exchange, peer or name, None, _say, keys)
 
 
 @contextlib.contextmanager

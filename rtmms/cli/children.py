@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from rtmms.bridging.counters import read_line
@@ -106,22 +107,23 @@ class Children:
         self.bridges: list[Child] = []
         self.bridge_counts: dict[str, dict[str, Any] | None] = {}
 
-    def start_controller(self, word: str, exchange: str) -> Child:
-        """`rtmms control WORD` against the exchange endpoint."""
-        return self._start("controller", "control", word, exchange)
+    def start_controller(self, word: str, exchange: str, keys: Path | None = None) -> Child:
+        """`rtmms control WORD` against the exchange endpoint, with a folder of keys where the plant asks for them."""
+        return self._start("controller", "control", word, exchange, keys)
 
-    def start_bridge(self, word: str, exchange: str) -> Child:
-        """`rtmms bridge WORD` against the exchange endpoint."""
-        child = self._start("bridge", "bridge", word, exchange)
+    def start_bridge(self, word: str, exchange: str, keys: Path | None = None) -> Child:
+        """`rtmms bridge WORD`, likewise."""
+        child = self._start("bridge", "bridge", word, exchange, keys)
         self.bridges.append(child)
         return child
 
-    def _start(self, kind: str, command: str, word: str, exchange: str) -> Child:
+    def _start(self, kind: str, command: str, word: str, exchange: str, keys: Path | None) -> Child:
         name = word.partition(":")[0]
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
         arguments = ["-m", "rtmms.cli.main", command, word, "--exchange", exchange, "--name", peer]
+        arguments += [] if keys is None else ["--keys", str(keys)]
         child = Child(f"{kind} {peer}", peer, arguments, words=words)
         self.all.append(child)
         return child

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import rtmms
+from rtmms.loop.causes import CAUSES
 
 if TYPE_CHECKING:
     from rtmms.cli.plan import Plan
+    from rtmms.loop.blame import Blame
     from rtmms.loop.loop import Outcome
     from rtmms.loop.statistics import Statistics
     from rtmms.plant import Plant
@@ -28,7 +30,8 @@ def blank(plan: Plan) -> dict[str, Any]:
         "exchange": {"commands_applied": 0, "misses": 0, "unclaimed": 0, "reused": 0, "max_consecutive_misses": 0,
                      "late": 0, "rejected": {}, "peers": []},
         "schedule": {"period_us": None, "deadline_us": None, "overruns": 0, "skipped": 0,
-                     "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "blame": {}},
+                     "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "blame": dict.fromkeys(CAUSES, 0)},
+        "witness": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
         "final": {}, "summary": {}, "bridges": {},
@@ -42,7 +45,10 @@ def add_plant(report: dict[str, Any], plant: Plant) -> None:
     report["coupling"] = coupling if isinstance(coupling, str) else report["coupling"]
 
 
-def add_outcome(report: dict[str, Any], outcome: Outcome, statistics: Statistics, exchange: Mapping[str, Any]) -> None:
+def add_outcome(
+    report: dict[str, Any], outcome: Outcome, statistics: Statistics, exchange: Mapping[str, Any],
+    blame: Blame | None = None,
+) -> None:  # fmt: skip
     """How the run went."""
     factor = outcome.simulated_s / outcome.wall_s if outcome.wall_s > 0 else None
     report.update(
@@ -54,8 +60,12 @@ def add_outcome(report: dict[str, Any], outcome: Outcome, statistics: Statistics
         "reused": statistics.reused, "max_consecutive_misses": statistics.max_consecutive,
         "late": exchange.get("late", 0), "rejected": dict(exchange.get("rejected", {})),
         "peers": list(exchange.get("peers", [])),
+        **({"ticks": exchange["ticks"]} if exchange.get("ticks") else {}),
     }  # fmt: skip
     report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
+    if blame is not None:
+        report["schedule"]["blame"] = blame.counts()
+        report["witness"] = blame.report(statistics.steps + statistics.skipped)
     report["timing_us"] = statistics.timing_us()
 
 
@@ -101,6 +111,7 @@ def as_table(report: Mapping[str, Any]) -> str:
             ("schedule", f"period {_number(schedule['period_us'])} us, deadline {_number(schedule['deadline_us'])} us, "
                          f"{schedule['overruns']} overruns, {schedule['skipped']} periods skipped "
                          f"(policies {schedule['policy']['miss']}, {schedule['policy']['overrun']})"),
+            *[("blame", text) for text in _blame(schedule['blame'], report['witness'])],
             ("scheduler", f"{realtime['scheduler']} {realtime['priority']}, memory "
                           f"{'locked' if realtime['memory_locked'] else 'not locked'}, cores {realtime['affinity']}"),
             *[("  not set up", text) for text in realtime["failed"]],
@@ -115,6 +126,18 @@ def as_table(report: Mapping[str, Any]) -> str:
     if small:
         lines += ["", "at the end", *_rows([(f"  {name}", text) for name, text in small])]
     return "\n".join(lines)
+
+
+def _blame(blame: Mapping[str, int], witness: Mapping[str, Any] | None) -> list[str]:
+    """Whose fault it was, in a line; none when there was none."""
+    counted = [f"{cause} {count}" for cause, count in blame.items() if count]
+    if not counted:
+        return []
+    share, base = (witness or {}).get("machine_share"), (witness or {}).get("base_rate")
+    if share is None:
+        return [", ".join(counted) + " (no witness of the machine)"]
+    return [", ".join(counted) + f"; the machine explains {100 * share:.3g} %, "
+            f"its stalls touch {100 * (base or 0.0):.3g} % of all periods"]  # fmt: skip
 
 
 def _rows(rows: list[tuple[str, str]]) -> list[str]:

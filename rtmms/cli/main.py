@@ -25,7 +25,9 @@ COMMANDS = {
     "plot": "rtmms.cli.plot:plot",
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "trim": "rtmms.cli.trim:trim",
+    "export-fmu": "rtmms.cli.export_fmu:export_fmu",
     "bench": "rtmms.cli.bench:bench",
+    "keys": "rtmms.cli.keys:keys",
     "doctor": "rtmms.cli.doctor:doctor",
 }
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from rtmms.cli.lateness import lateness
 from rtmms.cli.words import Near, Number, options, plugin, settings
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.loop.names import MISS, MODES, OVERRUN
-from rtmms.plant import robots
+from rtmms.errors import ModelError
+from rtmms.loop.names import MODES
+from rtmms.plant import builder
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {"manta": ("gait",)}
@@ -32,20 +33,34 @@ class Plan:
     deadline: float | None = None
     on_miss: str = "hold"
     on_overrun: str = "skip"
+    oldest: float = 0.5
+    catchup: int = 5
+    max_misses: int | None = None
+    max_consecutive_misses: int | None = None
+    max_overruns: int | None = None
+    max_consecutive_overruns: int | None = None
+    grace: float = 0.0
     coupling: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     preset: str | None = None
     seed: int = 0
     priority: str = "auto"
+    affinity: str = "auto"
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
+    keys: Path | None = None
     figure: Path | None = None
     trace: Path | None = None
     log: Path | None = None
     as_json: bool = False
     quiet: bool = False
     wait_for_claim: bool = False
+
+    @property
+    def called(self) -> str:
+        """The robot's name on the wire: of a file, its own name without folder and ending."""
+        return Path(self.robot).stem if "." in self.robot else self.robot
 
     def load_parameters(self) -> dict[str, Any]:
         """Keywords for rtmms.load beside dt and preset. A coupling goes along only if it was asked for: not every
@@ -61,9 +76,7 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
     words        the options by name, as click read them
     controllers  () for none; None for the robot's default
     """
-    known = robots()
-    if robot not in known:
-        raise UnknownNameError("robot", robot, known)
+    builder(robot)
     if controllers is None:
         controllers = DEFAULT_CONTROLLERS.get(robot, ())
     for word in controllers:
@@ -78,6 +91,10 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         from rtmms.loop.realtime import parse_priority
 
         parse_priority(words["priority"])
+    if words.get("affinity") is not None:
+        from rtmms.loop.cores import allowed, parse_affinity
+
+        parse_affinity(words["affinity"], allowed())
     for option in ("figure", "trace", "log"):
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
@@ -96,15 +113,17 @@ simulation = options(
     click.option("--rate", type=Number(""), default=1.0, help="Simulated over wall time in realtime (default 1)."),
     click.option("--dt", type=Number("s"), help="Step; default the robot's own."),
     click.option("--deadline", type=Number("s"), help="Time within a step by which commands must be in hand."),
-    click.option("--on-miss", type=Near("miss policy", MISS), default="hold", help="Stands in for a missing command."),
-    click.option("--on-overrun", type=Near("overrun policy", OVERRUN), default="skip",
-                 help="What the schedule does when a step took longer than its period."),
+    lateness,
     click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step."),
     click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."),
     click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file."),
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
     click.option("--priority", default="auto", metavar="auto|off|N",
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
+    click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
+                 help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
+    click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
+                 help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),

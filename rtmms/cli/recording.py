@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rtmms.cli.final import plain
+from rtmms.cli.lateness import told
+from rtmms.errors import ModelError
+from rtmms.loop.names import TIMED
 
 if TYPE_CHECKING:
     from rtmms.cli.plan import Plan
@@ -22,18 +25,25 @@ def begin(plan: Plan, plant: Plant) -> Recorder | None:
     origin = describe(plant, {
         "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-        "deadline": plan.deadline, "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
+        "deadline": plan.deadline, "policies": told(plan),
     })  # fmt: skip
-    realtime = plan.mode == "realtime"
-    return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if realtime else None, patient=not realtime)
+    timed = plan.mode in TIMED
+    return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)
 
 
 def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: str) -> str:
     """The report and the plant's last state close the log; report['log'] says what became of it. Returns a sentence
     when it is not whole."""
-    sound = report["ended"] != "diverged"
     end = {"ended": report["ended"], "message": message, "steps": report["steps"], "report": plain(report)}
-    report["log"] = log = recorder.finish(end, plant.snapshot() if sound else None)
+    report["log"] = log = recorder.finish(end, _state(plant) if report["ended"] != "diverged" else None)
     if log["dropped"]:
         return f"{log['file']}: {log['dropped']} rows are not in the log"
     return "" if log["whole"] else f"{log['file']}: the log has no end; what it has can be read"
+
+
+def _state(plant: Plant) -> bytes | None:
+    """The plant's state; None of one that cannot give it, as some FMUs."""
+    try:
+        return plant.snapshot()
+    except ModelError:
+        return None

@@ -2,7 +2,7 @@
 
 A step k: wait for t_k; publish state k with its budget; collect commands until the deadline; let the miss policy stand
 in for what is not there; plant.step; observers; the overrun policy; serve the rest of the world in the slack. The pace
-(realtime, lockstep, free) decides only how long each wait is, so the same commands give the same bits in every mode.
+(realtime, lockstep, free, external) decides only how long each wait is, so the same commands give the same bits.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import numpy as np
 from rtmms.errors import DivergedError
 from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED
 from rtmms.loop.control import Control
+from rtmms.loop.limits import Counts, add, exceeded
 from rtmms.loop.miss import MISS_POLICIES, Miss
-from rtmms.loop.pace import PeerError
+from rtmms.loop.pace import FIRST_NS, PeerError
 from rtmms.loop.statistics import UNDEFINED
 
 if TYPE_CHECKING:
+    from rtmms.loop.blame import Blame
     from rtmms.loop.clock import Clock
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.pace import Pace
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 NEVER = 1 << 62
 WATCH_EVERY_NS = 50_000_000
 WATCH_COST_NS = 120_000
+JUDGE_NS = 60_000
 
 Watch = Callable[[], Sequence[str]]
 """Called about every 50 ms between steps; returns a sentence for each process that has died since the last call."""
@@ -62,12 +65,14 @@ class Loop:
     observers  see the steps they ask for;  commands  keeps every command, or None
     watch      says which processes died
     status     called after `watch` with the loop: what a display shows
+    blame      finds the cause of each miss and overrun
     """
 
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
         observers: Sequence[Observer] = (), *, steps: int | None = None, commands: CommandTrace | None = None,
         watch: Watch | None = None, status: Callable[[Loop], None] | None = None, seed: int = 0,
+        blame: Blame | None = None,
     ) -> None:  # fmt: skip
         self.plant, self.exchange, self.clock, self.pace = plant, exchange, clock, pace
         self.policies, self.statistics = policies, statistics
@@ -77,6 +82,8 @@ class Loop:
         self.alterations = 0
         self.dead: list[str] = []
         self._watch, self._status, self._watched_ns = watch, status, 0
+        self.blame, self._silent = blame, getattr(exchange, "silent", tuple)
+        self._published_ns = self._deadline_ns = 0
         self._control = Control(self)
 
         self._stand_in = MISS_POLICIES["hold" if pace.mode == "free" else policies.miss]
@@ -84,6 +91,8 @@ class Loop:
         self._abort_on_miss = policies.miss == "abort" and pace.mode != "free"
         self._remember = policies.miss == "extrapolate"
         self._oldest_ns = int(policies.oldest_s * 1e9)
+        self._grace_ns, self._grace_until, self._excused = int(policies.grace_s * 1e9), 0, False
+        self._counts, self._limited = Counts(), policies.limits.any
         self._late = REUSED if pace.mode == "free" else MISSED
         self._miss = Miss(plant.actuators, plant.dt)
         self.command: Array = self._miss.command
@@ -91,6 +100,9 @@ class Loop:
         self._claimed = np.zeros(n, dtype=np.bool_)
         self._claimed_bytes, self.claimed_any = b"", False
         self._homing = False
+        self._answered = np.zeros(n, dtype=np.bool_)
+        self._claimed_at = np.zeros(n, dtype=np.int64)
+        self.ahead = False
         self._fresh_at = np.zeros(n, dtype=np.int64)
         self._complete_at = 0
         self._observed_step = -1
@@ -106,10 +118,20 @@ class Loop:
         if not self.ended:
             self.ended, self.message = reason, message
 
+    def start_at(self, instant_ns: int) -> None:
+        """The run counts from there: its wall time, its grace, the age of what is held."""
+        self.started_ns = self._complete_at = instant_ns
+        self._grace_until = instant_ns + self._grace_ns
+
+    def in_grace(self) -> bool:
+        """Neither limits nor `abort` act yet."""
+        return self.clock.now() < self._grace_until
+
     def publish(self, step: int, deadline_ns: int, budget_ns: int) -> None:
         """State `step` to the world; it is observed at most once."""
         outputs = self.outputs(step)
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
+        self._published_ns, self._deadline_ns = self.clock.now(), deadline_ns
 
     def collect(self, step: int, until_ns: int) -> bool:
         """Commands for `step` into `command`; True when every claimed actuator has its own."""
@@ -128,6 +150,8 @@ class Loop:
             self.watch_now()
         else:
             self.statistics.drain(min(8, (until_ns - now) // 4000))
+            if self.blame is not None and self.blame.waiting and until_ns - now > JUDGE_NS:
+                self.blame.judge(now, 2)
 
     def watch_now(self) -> None:
         """Look after the processes and the display."""
@@ -136,6 +160,9 @@ class Loop:
             self.dead.extend(self._watch())
         if self._status is not None:
             self._status(self)
+        if self.blame is not None:
+            self.blame.usual_ns = int(1e3 * (self.statistics.recent("exchange", 0.5) or 0.0))
+            self.blame.judge(self._watched_ns, 8)
 
     def outputs(self, step: int) -> Mapping[str, Array]:
         """The outputs at t = step * dt."""
@@ -149,6 +176,8 @@ class Loop:
         self.plant.reset(seed)
         self.seed, self.step = seed, 0
         self.statistics.clear()
+        if self.blame is not None:
+            self.blame.clear()
         self.command[:] = self._miss.neutral
         for observer in self.observers:
             observer.clear()
@@ -181,6 +210,8 @@ class Loop:
             self.end("peer", str(error))
         finally:
             wall_ns = max(0, self.clock.now() - self.started_ns)
+            if self.blame is not None:
+                self.blame.finish(self.clock.now())
             gc.enable()
             gc.unfreeze()
         self.end("duration")
@@ -196,16 +227,19 @@ class Loop:
         for observer in self.observers:
             observer.start(self.outputs(0))
         self._due = min((observer.due for observer in self.observers), default=NEVER)
-        self.started_ns = self._complete_at = self.pace.anchor(self.step)
+        self._counts = Counts()
+        self.start_at(self.pace.anchor(self.step))
+        if self.blame is not None:
+            self.blame.rest(self.clock.now(), self.started_ns)
         self._refresh_claims()
 
     def _take_steps(self) -> None:
-        control, advance = self._control, self.advance
+        control, advance, ready = self._control, self.advance, self.pace.ready
         while self.step < self.steps and not self.ended:
             if control.pending:
                 control.between_steps()
-                continue
-            advance(self.step)
+            elif ready(self.step):
+                advance(self.step)
         if not self.ended:
             self.pace.begin(self.step)  # the last period is lived through to its end, as every other
 
@@ -232,8 +266,21 @@ class Loop:
             self._show(step)
         if self.commands is not None:
             self.commands.record(step, self.command, outcome, self.exchange.applied, self.outputs(after))
-        slack = pace.finish(step, now())
-        statistics.record(wake, gathered - begun if self.claimed_any else UNDEFINED, stepped - called, slack)
+        ended, overruns, missed = now(), statistics.overruns, outcome == MISSED
+        blame, due = self.blame, begun if wake == UNDEFINED else begun - wake
+        if blame is not None and (missed or ended - due > blame.busy_ns):
+            blame.look(self._silent() if missed else ())
+        slack = pace.finish(step, ended)
+        asked, self.ahead = self.claimed_any and not self.ahead, False
+        statistics.record(wake, gathered - begun if asked else UNDEFINED, stepped - called, slack)
+        if self._limited and not self.ended and ended >= self._grace_until:
+            self._hold_to_limits(missed and not self._excused, statistics.overruns != overruns)
+        if blame is not None:
+            overran = statistics.overruns != overruns
+            if missed or overran:
+                blame.keep(step, missed, overran, due, begun, self._published_ns, gathered, called, stepped, ended,
+                           self._deadline_ns)  # fmt: skip
+            blame.rest(now(), due)
 
     def _resolve(self, complete: bool, now_ns: int) -> int:
         """What becomes of the step; a policy stands in for what is missing. Returns the outcome's code."""
@@ -243,6 +290,7 @@ class Loop:
         if complete:
             self.exchange.applied.policy = ""
             self._complete_at = now_ns
+            self._answered[:] = self._claimed
             if self._remember:
                 self._miss.remember()
             return APPLIED
@@ -254,8 +302,14 @@ class Loop:
         miss, fresh, applied = self._miss, self.exchange.fresh, self.exchange.applied
         np.greater(self._claimed, fresh, out=miss.missing)
         self._fresh_at[fresh] = now_ns
+        self._answered |= fresh
         applied.policy = self._stand_in_name
-        if self._abort_on_miss:
+        self._excused = now_ns < self._grace_until or not np.any(
+            miss.missing & (self._answered | (now_ns - self._claimed_at >= FIRST_NS))
+        )
+        if self._abort_on_miss and self._excused:
+            applied.policy = "hold"
+        elif self._abort_on_miss:
             silent = ", ".join(self.exchange.waiting_for()) or "a peer"
             self.end("policy", f"{silent} sent no command for step {self.step} in time (miss policy abort)")
             return
@@ -269,13 +323,22 @@ class Loop:
         else:
             self._stand_in(miss)
 
+    def _hold_to_limits(self, missed: bool, overran: bool) -> None:
+        """Count the step, and end the run where a limit is exceeded."""
+        add(self._counts, missed, overran)
+        text = exceeded(self.policies.limits, self._counts) if missed or overran else ""
+        if text:
+            silent = ", ".join(self.exchange.waiting_for()) if missed else ""
+            self.end("policy", f"step {self.step - 1}: {text}" + (f"; no command from {silent}" if silent else ""))
+
     def _refresh_claims(self) -> None:
         """Notice that claims were taken or released (35 ns when they were not)."""
         seen = self.exchange.claimed.tobytes()
         if seen == self._claimed_bytes:
             return
         taken = self.exchange.claimed & ~self._claimed
-        self._fresh_at[taken] = self.clock.now()  # the age of its value counts from the claim
+        self._fresh_at[taken] = self._claimed_at[taken] = self.clock.now()  # the age of its value counts from the claim
+        self._answered[taken] = False
         self._claimed[:] = self.exchange.claimed
         self._claimed_bytes, self.claimed_any = seen, bool(self._claimed.any())
         self._homing = True

@@ -73,6 +73,14 @@ class Exchange(Protocol):
         """{'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]} for the final report."""
 
 
+class Silent(Protocol):
+    """A peer whose command was missing at a deadline; an Exchange may list them (the loop looks for `silent` on it)."""
+
+    @property
+    def gone(self) -> bool:
+        """It is dead, and has sent no command since."""
+
+
 class Requests(Protocol):
     """What peers asked of the plant, for an Exchange that carries requests (the loop looks for `requests` on it)."""
 
@@ -81,6 +89,19 @@ class Requests(Protocol):
 
     def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
         """Answer one: ok with a result that msgpack can carry, or not ok with a text that says why."""
+
+
+class Ticking(Protocol):
+    """For an Exchange whose peers tick: what the pace `external` needs beside the rest."""
+
+    def next_tick(self, until_ns: int) -> int:
+        """The instant at which the oldest unused tick came; waits for one until until_ns. 0 for none. Uses it up."""
+
+    def ticks_waiting(self) -> int:
+        """Ticks that have come and were not used, without waiting."""
+
+    def drop_ticks(self) -> None:
+        """Forget them: they were meant for a schedule that is no more."""
 
 
 class Request(Protocol):

@@ -15,6 +15,7 @@ import zmq
 from rtmms.wire.codec import decode, packer
 from rtmms.wire.messages import Hello, Reason, Refused, Request, read_hello, read_request, shown
 from rtmms.wire.peers import Peer, Peers
+from rtmms.wire.zap import Allowed
 
 _NOW = int(zmq.NOBLOCK)
 _NOW_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
@@ -30,6 +31,7 @@ class Door:
 
     token    what a claim or a request needs to have said in its hello
     enter    makes a peer of a checked hello and returns it with its welcome message; Refused if it may not
+    allowed  the keys that may come in, each of which is as good as the token; None where the socket asks for none
     """
 
     def __init__(
@@ -40,7 +42,9 @@ class Door:
         cap: int,
         rejected: dict[str, int],
         enter: Callable[[Hello, bytes, bool], Mapping[str, Any]],
+        allowed: Allowed | None = None,
     ) -> None:
+        self._allowed = allowed
         self._socket, self._peers, self._cap, self._rejected, self._enter = socket, peers, cap, rejected, enter
         self._token = token.encode()
         self._pack = packer()
@@ -93,13 +97,15 @@ class Door:
             door = self._socket.recv(_NOW)
         except zmq.Again:
             return False
-        frame = self._socket.recv(_NOW) if self._socket.getsockopt(_MORE) else b""
+        key, frame = self._frame() if self._socket.getsockopt(_MORE) else (None, b"")
         self._skip_frames = bool(self._socket.getsockopt(_MORE))
         peer = self._peers.by_door.get(door)
         try:
             if self._skip_frames:
                 raise Refused(Reason.GARBLED, "a message is one frame here")
-            self._hear(door, peer, decode(frame, self._cap))
+            if self._allowed is not None and key not in self._allowed.names:
+                raise Refused(Reason.TOKEN, "this key is no longer among those that the plant lets in")
+            self._hear(door, peer, decode(frame, self._cap), key)
         except Refused as refusal:
             self._rejected[refusal.code] = self._rejected.get(refusal.code, 0) + 1
             if peer is not None:
@@ -107,16 +113,26 @@ class Door:
             self._tell(door, peer, refusal)
         return True
 
-    def _hear(self, door: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
+    def _frame(self) -> tuple[bytes | None, bytes]:
+        """The next frame, and the key of its sender where the socket asks for keys."""
+        if self._allowed is None:
+            return None, self._socket.recv(_NOW)
+        frame = self._socket.recv(_NOW, copy=False)
+        return bytes.fromhex(str(frame.get("User-Id"))), frame.bytes
+
+    def _hear(self, door: bytes, peer: Peer | None, message: dict[str, Any], key: bytes | None = None) -> None:
         kind = message["type"]
         if kind == "hello":
             hello = read_hello(message)
-            trusted = hmac.compare_digest(hello.token.encode(), self._token)
-            if hello.claim and not trusted:
+            trusted = key is not None or hmac.compare_digest(hello.token.encode(), self._token)
+            if (hello.claim or hello.ticks) and not trusted:
                 raise Refused(
                     Reason.TOKEN, "hello: a claim needs the token of this session, which only its user can read"
                 )
-            self._transmit(door, self._pack(self._enter(hello, door, trusted)))
+            welcome = self._enter(hello, door, trusted)
+            if key is not None:
+                self._peers.by_door[door].key = key
+            self._transmit(door, self._pack(welcome))
         elif kind == "request":
             if peer is None:
                 raise Refused(Reason.TOKEN, "request: say hello with the session's token first")

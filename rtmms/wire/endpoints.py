@@ -11,18 +11,21 @@ from collections.abc import Iterator
 
 import zmq
 
-from rtmms.wire.errors import EndpointError
+from rtmms.wire.errors import AddressError, EndpointError
 
 EXCHANGE = "tcp://127.0.0.1:9870"
 STEP = "tcp://127.0.0.1:9871"
 TELEMETRY = "tcp://127.0.0.1:9872"
+ANYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+"""Hosts that stand for every address of a machine, and how the machine itself reaches them."""
+
 DEFAULTS = {"exchange": EXCHANGE, "step": STEP, "telemetry": TELEMETRY}
 
 _TCP = re.compile(r"tcp://(\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(\d{1,5}|\*)\Z")
 
 
 def checked(endpoint: str, role: str) -> str:
-    """The endpoint in its plain form; EndpointError if it is not one, or reaches beyond this machine.
+    """The endpoint in its plain form; AddressError if it is not one.
 
     role  what it is for, for the error: 'exchange', 'step', 'telemetry'
     """
@@ -30,7 +33,7 @@ def checked(endpoint: str, role: str) -> str:
         return endpoint
     found = _TCP.match(endpoint)
     if not found or (found[2] != "*" and int(found[2]) > 65535):
-        raise EndpointError(
+        raise AddressError(
             f"{role} endpoint '{endpoint}': expected tcp://HOST:PORT (port 0 to 65535, or * for a free one) or ipc://PATH"
         )
     host = "127.0.0.1" if found[1] == "localhost" else found[1]
@@ -38,25 +41,44 @@ def checked(endpoint: str, role: str) -> str:
 
 
 def only_local(endpoint: str, role: str) -> None:
-    """EndpointError unless only this machine can reach the endpoint."""
+    """AddressError unless only this machine can reach the endpoint."""
     if endpoint.startswith("ipc://"):
         return
     host = endpoint[len("tcp://") :].rpartition(":")[0]
     if host == "[::1]" or re.match(r"127\.\d+\.\d+\.\d+\Z", host):
         return
-    raise EndpointError(
-        f"{role} endpoint '{endpoint}': others could reach it, and this version does not encrypt; "
-        "bind tcp://127.0.0.1:PORT or ipc://PATH, and go further through a tunnel (ssh -L)"
+    raise AddressError(
+        f"{role} endpoint '{endpoint}': others could reach it, and that takes keys: make them with "
+        "`rtmms keys DIR` and give --keys DIR; or bind tcp://127.0.0.1:PORT or ipc://PATH"
     )
 
 
-def bind(socket: zmq.Socket[bytes], endpoint: str, role: str, *, may_move: bool) -> str:
+def seen_from(exchange: str, endpoint: str) -> str:
+    """Where to connect for an endpoint that a plant tells of: one that is bound to every address of its machine is
+    reached where its exchange endpoint was."""
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    if not endpoint.startswith("tcp://") or host not in ANYWHERE:
+        return endpoint
+    here = exchange.removeprefix("tcp://").rpartition(":")[0] if exchange.startswith("tcp://") else "127.0.0.1"
+    return f"tcp://{ANYWHERE.get(here, here)}:{port}"
+
+
+def set_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
+    """IPv6 has to be asked for before an address of it is used."""
+    if "[" in endpoint:
+        socket.setsockopt(zmq.IPV6, 1)
+
+
+def bind(socket: zmq.Socket[bytes], endpoint: str, role: str, *, may_move: bool, keyed: bool = False) -> str:
     """Bind and return the address really bound.
 
     may_move  a busy tcp port gives way to a free one; otherwise EndpointError names the endpoint
+    keyed     the socket lets in whom it has a key of, so that others may reach it
     """
     endpoint = checked(endpoint, role)
-    only_local(endpoint, role)
+    if not keyed:
+        only_local(endpoint, role)
+    set_family(socket, endpoint)
     if endpoint.startswith("ipc://"):
         _refuse_live_path(endpoint, role)
     try:

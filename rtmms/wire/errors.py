@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from rtmms.errors import RtmmsError
+from rtmms.errors import ModelError, RtmmsError
 
 
 class EndpointError(RtmmsError):
     """An endpoint that cannot be bound or connected as asked; the text names it, the reason and a way out."""
+
+
+class AddressError(EndpointError, ModelError):
+    """An endpoint whose words are wrong, or that may not be bound as asked: nothing is in its way but the asking."""
 
 
 class NotConnectedError(RtmmsError, ConnectionError):

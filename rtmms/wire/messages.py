@@ -57,6 +57,7 @@ class Reason:
     TOO_EARLY = "too_early"
     TOO_LATE = "too_late"
     CLAIM_HELD = "claim_held"
+    MODE = "mode"
     STRANGER = "stranger"
     BUSY = "busy"
 
@@ -76,6 +77,7 @@ class Hello:
     outputs: tuple[str, ...]
     token: str
     every: int = 1
+    ticks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,10 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
         raise Refused(
             Reason.WRONG_TYPE, f"hello: every must be a whole number from 1 to {MOST_EVERY}, got {shown(every)}"
         )
-    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every)
+    ticks = message.get("ticks", False)
+    if type(ticks) is not bool:
+        raise Refused(Reason.WRONG_TYPE, f"hello: ticks must be true or false, got {shown(ticks)}")
+    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks)
 
 
 def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:

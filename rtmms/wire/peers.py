@@ -23,32 +23,36 @@ class Peer:
 
     identity    its routing id on the step socket, made by us and known to it alone
     door        its routing id on the exchange socket
+    key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
     state       warming until it has answered the warm-up states, then live; dead when its connection is gone, or
                 when it has long said nothing; live again with its next message
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message
     every       it is asked for a command at each every-th step; between them its last one stands
+    ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
     queue       commands for steps ahead, by step modulo the length: (step, seq, values, clamped)
     """
 
     __slots__ = (
-        "actuators", "claim", "clamped", "commands", "door", "error", "error_ns", "every", "fresh", "identity", "index",
-        "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection", "seq",
-        "since_ns", "skipped", "state", "told_ns", "warm_step",
+        "actuators", "asked_ticks", "claim", "clamped", "commands", "door", "error", "error_ns", "every", "fresh",
+        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready",
+        "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks", "told_ns", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
         self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
+        self.key = b""
         self.every = hello.every
         self.index = index
         self.actuators: list[int] = list(index.values())
-        self.observer = not index
+        self.ticks = self.asked_ticks = hello.ticks
+        self.observer = not index and not hello.ticks
         self.state = LIVE if self.observer else WARMING
         self.warm_step = -WARM_STEPS
         self.ready = False
-        self.seq = -1
+        self.seq = self.tick_seq = -1
         self.owed = 0
         self.fresh = False
         self.queue: list[tuple[int, int, dict[str, float]] | None] = [None] * AHEAD_STEPS
@@ -71,11 +75,26 @@ class Peer:
         }  # fmt: skip
 
 
+class Missing:
+    """A peer whose command was not there at a deadline; see rtmms.loop.ports.Silent."""
+
+    __slots__ = ("_commands", "_peer")
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer, self._commands = peer, peer.commands
+
+    @property
+    def gone(self) -> bool:
+        return self._peer.state is DEAD and self._peer.commands == self._commands
+
+
 class Peers:
     """All peers and the owner of each actuator.
 
     claimed    (n_actuators,) bool, held by an admitted peer, dead or alive
     claimants  admitted peers that hold at least one actuator, in the order of their coming
+    listeners  those that get every state: the claimants, and one that only ticks
+    ticker     the one peer that may tick (mode external)
     gone       what is left to report of those that went;  changes   counts comings and goings
     displaced  those that lost all they held to another one, and its name: to be told
     """
@@ -85,6 +104,8 @@ class Peers:
         self._owner: list[Peer | None] = [None] * len(actuators)
         self.claimed = np.zeros(len(actuators), dtype=np.bool_)
         self.claimants: list[Peer] = []
+        self.listeners: list[Peer] = []
+        self.ticker: Peer | None = None
         self.all: list[Peer] = []
         self.by_identity: dict[bytes, Peer] = {}
         self.by_door: dict[bytes, Peer] = {}
@@ -114,6 +135,10 @@ class Peers:
             for other in self.all:
                 if i in other.actuators and other.state != DEAD and other.door != door:
                     raise Refused(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
+        if hello.ticks:
+            for other in self.all:
+                if other.ticks and other.state != DEAD and other.door != door:
+                    raise Refused(Reason.CLAIM_HELD, f"hello: '{other.name}' ticks here")
         earlier = self.by_door.get(door)
         if earlier is not None:
             self.release(earlier)
@@ -122,7 +147,7 @@ class Peers:
         peer = Peer(hello, door, index, selection, now_ns)
         self.all.append(peer)
         self.by_door[door] = peer
-        if index:
+        if not peer.observer:
             self.by_identity[peer.identity] = peer
         return peer
 
@@ -135,15 +160,28 @@ class Peers:
                 before.index = {name: j for name, j in before.index.items() if j != i}
                 before.forget_queue()  # it may have come back meanwhile, and be at work
                 if not before.actuators:
-                    self._forget(before)
+                    self._forget(before)  # with its right to tick, if it had it: it was dead
                     self.displaced.append((before, peer.name))
             self._owner[i] = peer
             self.claimed[i] = True
         peer.state, peer.ready = LIVE, False
         peer.fresh = True  # it has not been asked for the present step
         self.changes += 1
-        if peer not in self.claimants:
+        if peer.actuators and peer not in self.claimants:
             self.claimants.append(peer)
+        if peer not in self.listeners:
+            self.listeners.append(peer)
+        if peer.ticks:
+            self.let_tick(peer)
+
+    def let_tick(self, peer: Peer) -> None:
+        """From now on this peer ticks; one that did and only did so is done."""
+        before, self.ticker, peer.ticks = self.ticker, peer, True
+        if before is not None and before is not peer:
+            before.ticks = False
+            if not before.actuators:
+                self._forget(before)
+                self.displaced.append((before, peer.name))
 
     def release(self, peer: Peer) -> None:
         """The peer said bye, or never became warm: its actuators are free."""
@@ -162,6 +200,10 @@ class Peers:
                 self.gone.append(peer.summary() | {"state": "gone"})
         if peer in self.claimants:
             self.claimants.remove(peer)
+        if peer in self.listeners:
+            self.listeners.remove(peer)
+        if self.ticker is peer:
+            self.ticker = None
         self.by_identity.pop(peer.identity, None)
         if self.by_door.get(peer.door) is peer:
             del self.by_door[peer.door]

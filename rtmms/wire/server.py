@@ -17,8 +17,9 @@ from rtmms.errors import ModelError
 from rtmms.loop.ports import Applied
 from rtmms.plant import Plant
 from rtmms.wire.door import Door
-from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Request, channel_map, plain_parameters
-from rtmms.wire.peers import DEAD, LIVE, Peers
+from rtmms.wire.keys import ServerKeys
+from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Reason, Refused, Request, channel_map, plain_parameters
+from rtmms.wire.peers import DEAD, LIVE, Missing, Peers
 from rtmms.wire.selection import Selection, select
 from rtmms.wire.sockets import Sockets, Threads
 from rtmms.wire.step_port import StepPort
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
 _FAREWELL_S = 0.02
+_LOOK_NS = 50_000
 
 
 class Server:
@@ -42,6 +44,7 @@ class Server:
     deadline_s  time for an answer, as the peers are told; None where nobody waits on a clock. May be set later.
     sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
     token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
+    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/keys.py
     telemetry_hz   states sent to observers, at most, per second of wall time
     """
 
@@ -63,6 +66,7 @@ class Server:
         threads: Threads | None = None,
         sockets: Sockets | None = None,
         telemetry_hz: float = 100.0,
+        keys: ServerKeys | None = None,
     ) -> None:
         self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
         self.session = secrets.token_hex(8)
@@ -70,8 +74,9 @@ class Server:
         self._outputs: Mapping[str, Any] = _checked_outputs(plant)
         self._parameters = plain_parameters(plant)
         self._sockets = sockets or Sockets(
-            exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority)
-        )
+            exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority),
+            keys=keys,
+        )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
         self._token = new_token() if token is None else token
@@ -83,12 +88,17 @@ class Server:
         behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
         self._peers = Peers(plant.actuators)
         self._port = StepPort(
-            self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind
-        )
+            self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
+            external=mode == "external",
+        )  # fmt: skip
         self._tending = Tending(self._port, self._peers)
-        room = DOOR_BYTES + 2 * len(plant.snapshot())
+        self._allowed = self._sockets.allowed
+        self._allowed_seen = 0
+        room = DOOR_BYTES + 2 * _snapshot_size(plant)
         self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
-        self._door = Door(self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter)
+        self._door = Door(
+            self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
+        )
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
@@ -121,6 +131,8 @@ class Server:
         """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
         if self._telemetry_frame:
             self._send_telemetry()
+        if self._allowed is not None:
+            self._look_at_keys()
         port = self._port
         port.read_in_slack(until_ns)
         port.admit_ready()
@@ -130,12 +142,36 @@ class Server:
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
 
+    def next_tick(self, until_ns: int) -> int:
+        """See Ticking."""
+        return self._port.next_tick(until_ns)
+
+    def ticks_waiting(self) -> int:
+        """See Ticking."""
+        ticks = self._port.ticks
+        assert ticks is not None
+        self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
+        return ticks.waiting
+
+    def drop_ticks(self) -> None:
+        """See Ticking."""
+        assert self._port.ticks is not None
+        self._port.ticks.drop()
+
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
 
+    def silent(self) -> tuple[Missing, ...]:
+        """The same peers, to be asked later whether they had died."""
+        return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
+
     def report(self) -> dict[str, Any]:
         peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
-        return {"late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers}
+        ticks = self._port.ticks
+        return {
+            "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
+            "ticks": None if ticks is None else ticks.report(),
+        }  # fmt: skip
 
     # -- for the owner of the run ------------------------------------------------------------------------------------
 
@@ -190,27 +226,46 @@ class Server:
         except zmq.Again:
             pass  # PUB drops for those that do not read; it never makes us wait
 
+    def _look_at_keys(self) -> None:
+        """Answer the handshakes that wait; and whose key was taken away must go."""
+        assert self._allowed is not None
+        for gatekeeper in self._sockets.gatekeepers:
+            gatekeeper.serve()
+        self._allowed.look(monotonic_ns())
+        if self._allowed.changes == self._allowed_seen:
+            return
+        self._allowed_seen = self._allowed.changes
+        for peer in [peer for peer in self._peers.all if peer.key not in self._allowed.names]:
+            bye = {"type": "bye", "reason": "your key was taken away"}
+            if not peer.observer:
+                self._port.say(peer, bye)
+            self._door.say(peer.door, bye)
+            self._peers.release(peer)
+
     def _enter(self, hello: Hello, door: bytes, trusted: bool) -> Mapping[str, Any]:
         """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
         channels = select(self._plant.outputs, hello.outputs)
+        if hello.ticks and self.mode != "external":
+            raise Refused(Reason.MODE, f"hello: ticks are for the mode external; this plant runs in mode {self.mode}")
         identity, granted = b"", []
         if trusted:
             names = tuple(channel.name for channel in channels)
             peer = self._peers.by_door.get(door)
-            if peer is None or (peer.name, peer.claim, peer.every, peer.selection.names) != (
-                hello.name, hello.claim, hello.every, names,
-            ):  # fmt: skip
+            same = (hello.name, hello.claim, hello.every, hello.ticks, names)
+            if peer is None or (peer.name, peer.claim, peer.every, peer.asked_ticks, peer.selection.names) != same:
                 peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
-        plant, timed = self._plant, self.mode in ("realtime", "external")
+        plant, paced = self._plant, self.mode == "realtime"
         return {
             "type": "welcome", "protocol": PROTOCOL, "session": self.session, "identity": identity,
             "step_endpoint": self.endpoints["step"], "robot": self.robot, "dt": plant.dt, "mode": self.mode,
-            "period_s": plant.dt / self.rate if timed else None, "deadline_s": self.deadline_s if timed else None,
+            "period_s": plant.dt / self.rate if paced else None,
+            "deadline_s": self.deadline_s if paced or self.mode == "external" else None,
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": self._parameters, "every": hello.every,
+            "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:
@@ -233,3 +288,11 @@ def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
         if shape != tuple(channel.shape):
             raise ModelError(f"output '{channel.name}': shape {tuple(channel.shape)} declared, got {shape}")
     return dict(outputs)
+
+
+def _snapshot_size(plant: Plant) -> int:
+    """Bytes of a snapshot; 0 of a plant that can give none, as some FMUs."""
+    try:
+        return len(plant.snapshot())
+    except ModelError:
+        return 0

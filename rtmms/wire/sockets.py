@@ -10,7 +10,9 @@ import zmq
 
 from rtmms.loop.realtime import may_raise
 from rtmms.wire.endpoints import DEFAULTS, bind
+from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES
+from rtmms.wire.zap import Allowed, Gatekeeper, lock
 
 _STEP_BACKLOG = 16
 _DOOR_BACKLOG = 8
@@ -36,6 +38,8 @@ class Sockets:
 
     endpoints  dict exchange, step, telemetry -> the address really bound
     notes      what could not be set up, for the report
+    allowed    the keys that may come in; None where no keys are asked for
+    gatekeepers  who answers for them, one a context; empty where no keys are asked for
     """
 
     def __init__(
@@ -46,9 +50,13 @@ class Sockets:
         *,
         free_ports: bool = False,
         threads: Threads | None = None,
+        keys: ServerKeys | None = None,
     ) -> None:
-        """Bind. An endpoint that is None is the default, and moves to a free port if that is busy and free_ports is
-        set; any other that is busy raises EndpointError naming it."""
+        """Bind, with keys as servers of CURVE.
+
+        An endpoint that is None is the default, and moves to a free port if that is busy and free_ports is set; any
+        other that is busy raises EndpointError naming it.
+        """
         threads = threads or Threads()
         asked = {"exchange": exchange, "step": step, "telemetry": telemetry}
         self.notes: list[str] = []
@@ -61,11 +69,17 @@ class Sockets:
         self.telemetry.setsockopt(zmq.SNDHWM, _TELEMETRY_BACKLOG)
         self.telemetry.setsockopt(zmq.LINGER, 0)
         self.telemetry.setsockopt(zmq.MAXMSGSIZE, 1024)  # all a subscriber sends is subscriptions
+        self.allowed: Allowed | None = None
+        self.gatekeepers: list[Gatekeeper] = []
         try:
+            if keys is not None:
+                self._lock(keys)
             for role, socket in (("exchange", self.exchange), ("step", self.step), ("telemetry", self.telemetry)):
                 given = asked[role]
                 may_move = free_ports and given is None
-                self.endpoints[role] = bind(socket, given or DEFAULTS[role], role, may_move=may_move)
+                self.endpoints[role] = bind(
+                    socket, given or DEFAULTS[role], role, may_move=may_move, keyed=keys is not None
+                )
         except BaseException:
             self.close(0)
             raise
@@ -82,8 +96,17 @@ class Sockets:
                 self.notes.append(f"I/O thread priority {priority}: not permitted")
         return context
 
+    def _lock(self, keys: ServerKeys) -> None:
+        self.allowed = Allowed(keys)
+        for context in (self._step_context, self._door_context):
+            self.gatekeepers.append(Gatekeeper(context, self.allowed))
+        for socket in (self.exchange, self.step, self.telemetry):
+            lock(socket, keys)
+
     def close(self, linger_ms: int = 100) -> None:
         """Close all, giving a last bye linger_ms to leave."""
+        for gatekeeper in self.gatekeepers:
+            gatekeeper.close()
         for socket in (self.step, self.exchange, self.telemetry):
             socket.close(linger=linger_ms)
         self._step_context.term()

@@ -20,6 +20,7 @@ from rtmms.plant import Channel
 from rtmms.wire.codec import decode, packer
 from rtmms.wire.messages import AHEAD_STEPS, COMMAND_BYTES, CREDITS, Reason, Refused, shown
 from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
+from rtmms.wire.ticks import Ticks
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
@@ -32,6 +33,7 @@ _AFTER_DEADLINE = 4
 _FREE_READS = 64
 _SLACK_READS = 8
 _DEADLINES = 64
+_TICK_READS = 64
 
 
 class StepPort:
@@ -40,6 +42,7 @@ class StepPort:
     claimed, fresh, applied   as rtmms.loop.ports.Exchange says
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
+    ticks                     of the mode external; None in all others
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class StepPort:
         *,
         free: bool,
         behind_steps: int,
+        external: bool = False,
     ) -> None:
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self._recv, self._send, self._get = socket.recv, socket.send, socket.getsockopt
@@ -61,6 +65,7 @@ class StepPort:
         self.claimed: Flags = peers.claimed
         self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
         self.applied = Applied()
+        self.ticks = Ticks(peers) if external else None
         self.rejected: dict[str, int] = {}
         self.late = 0
         self._step, self._round = -1, 0
@@ -81,7 +86,7 @@ class StepPort:
         self.admit_ready()
         self._begin(step, deadline_ns)
         self._round += 1
-        for peer in self._peers.claimants:
+        for peer in self._peers.listeners:
             if peer.state is DEAD or self._spared(peer, step):
                 continue
             if peer.owed > self.credits:
@@ -190,6 +195,22 @@ class StepPort:
             select.select(self._watch, (), (), left * 1e-9)
         return self._missing == 0
 
+    def next_tick(self, until_ns: int) -> int:
+        """When the oldest waiting tick came, in ns; 0 when there is none by until_ns (0: what is there, no waiting)."""
+        assert self.ticks is not None
+        reads = 0
+        while not self.ticks.waiting:
+            if self._read_one():
+                reads += 1
+                if reads >= _TICK_READS and monotonic_ns() >= until_ns:
+                    break
+                continue
+            left = until_ns - monotonic_ns()
+            if left <= 0:
+                break
+            select.select(self._watch, (), (), left * 1e-9)
+        return self.ticks.take()
+
     def read_in_slack(self, until_ns: int) -> None:
         """Answers to warm-up states, byes and late commands, off the critical path: a few messages at most."""
         for _ in range(_SLACK_READS):
@@ -238,8 +259,14 @@ class StepPort:
         elif kind == "bye":
             self._peers.release(peer)
             self._recount()
+        elif kind == "tick":
+            if self.ticks is None:
+                raise Refused(Reason.TYPE, "tick: this plant has a pace of its own; ticks are for the mode external")
+            if peer.state is DEAD:
+                peer.state = LIVE
+            self.ticks.hear(peer, message)
         else:
-            raise Refused(Reason.TYPE, f"the step socket takes command and bye, got type {shown(kind)}")
+            raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
 
     def _hear_command(self, peer: Peer, message: dict[str, Any]) -> None:
         """Check all of it before any of it counts: a command is taken whole or not at all."""
@@ -269,6 +296,8 @@ class StepPort:
                 value = values[name] = float(value)  # msgpack's whole numbers have at most 64 bits
             if not isfinite(value):
                 raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
+        if not index:
+            raise Refused(Reason.NOT_CLAIMED, "command: you claimed no actuator")
         if peer.state is WARMING:
             raise Refused(Reason.TOO_EARLY, "command: answer the warm-up states first")
         peer.seq = seq

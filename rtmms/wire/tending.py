@@ -42,6 +42,9 @@ class Tending:
                 self._warm_up(peer, now_ns, outputs)
             elif peer.state is LIVE and peer.owed <= self._port.credits:
                 peer.since_ns = now_ns
+                if peer.ticks and self._may_probe(peer, now_ns):
+                    # no state goes out while its tick is waited for: this tells whether it is still there
+                    peer.owed += self._port.transmit(peer, self._probe)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
                     peer.state = DEAD  # until its next message; meanwhile another one may take its place

@@ -1,0 +1,206 @@
+"""`rtmms bench soak --duration S`: the manta at 1 kHz with its gait and its recorder, for long.
+
+Beside the run its processes are sampled: memory, file handles. Afterwards the log's rows are counted and each bad step
+that the machine does not explain is listed. An hour writes 8 GB of log, which is deleted unless --log names its place.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks import setting
+from rtmms.errors import ModelError
+
+SETTLED = 0.1
+"""Share of the run, at most a minute, after which memory counts."""
+TOLD = 40
+PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.watch": "witness"}
+
+
+def main(
+    as_json: bool = False, duration: float = 600.0, rate: float = 1.0, priority: str = "80", log: str = "",
+    options: str = "",
+) -> int:  # fmt: skip
+    """The command. Exit status 0 when the run came to its end and its log is whole.
+
+    duration  s;  priority as of `rtmms run`;  log  where to keep it;  options  further words for `rtmms run`
+    """
+    if sys.platform != "linux":
+        raise ModelError(f"bench soak: reads /proc, so it runs on Linux only; this is {sys.platform}")
+    with tempfile.TemporaryDirectory(prefix="rtmms-soak-") as folder:
+        path = Path(log) if log else Path(folder) / "soak.mcap"
+        words = ["run", "manta", "--duration", f"{duration:g}", "--rate", f"{rate:g}", "--priority", priority,
+                 "--log", str(path), "--json", "--quiet", *options.split()]  # fmt: skip
+        result = soak(words, duration / rate, path)
+    print(json.dumps(result)) if as_json else tell(result)
+    return 0 if result["ended"] == "duration" and result["log"]["whole"] else 1
+
+
+def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
+    """Run, sample, judge; one object."""
+    out: dict[str, Any] = {
+        "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
+        "command": " ".join(["rtmms", *(word if word != str(path) else path.name for word in words)]),
+    }  # fmt: skip
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as faults:
+        run = subprocess.Popen(
+            [sys.executable, "-c", "from rtmms.cli.main import main; main()", *words], stdout=said, stderr=faults
+        )
+        try:
+            samples = _sample(run, wall_s, path)
+        finally:
+            if run.poll() is None:
+                run.terminate()
+                run.wait()
+        said.seek(0)
+        faults.seek(0)
+        text, wrong = said.read(), faults.read().strip()
+    report = json.loads(text) if text.strip() else {}
+    out["load"].append(setting.load())
+    out |= {"ended": report.get("ended"), "exit_status": run.returncode, "said": wrong[-500:]}
+    out |= {key: report.get(key) for key in ("steps", "simulated_s", "wall_s", "schedule", "timing_us", "realtime")}
+    exchange, witness = report.get("exchange") or {}, report.get("witness") or {}
+    out["exchange"] = {key: value for key, value in exchange.items() if key != "peers"}
+    out["witness"] = {key: value for key, value in witness.items() if key != "bad_steps"}
+    out["unexplained"] = unexplained(report)
+    out["processes"] = {part: summary(rows) for part, rows in samples.items()}
+    out["log"] = _log(path, report.get("log") or {}, report.get("steps") or 0)
+    return out
+
+
+def unexplained(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Misses and overruns that are not the machine's, as shares of all steps, and the list of them."""
+    witness, steps = report.get("witness") or {}, report.get("steps") or 0
+    found: dict[str, Any] = {}
+    for kind in ("misses", "overruns"):
+        count = sum(n for cause, n in (witness.get(kind) or {}).items() if cause != "machine")
+        found[kind] = count
+        found[f"{kind}_percent"] = 100.0 * count / steps if steps else None
+    bad = witness.get("bad_steps") or []
+    found["listed"] = [one for one in bad if {one["miss"], one["overrun"]} - {"machine", None}]
+    return found
+
+
+# --- the processes ----------------------------------------------------------------------------------------------------
+
+
+def _sample(run: subprocess.Popen[bytes], wall_s: float, path: Path) -> dict[str, list[tuple[float, int, int]]]:
+    """(s since the start, KiB, file handles) of each process, about 400 times in the run, at most once a second."""
+    samples: dict[str, list[tuple[float, int, int]]] = defaultdict(list)
+    begun, gap, count = time.monotonic(), max(1.0 if wall_s > 60 else 0.2, wall_s / 400), 0
+    while run.poll() is None:
+        time.sleep(gap)
+        at, seen = time.monotonic() - begun, {}
+        for pid, part in _family(run.pid):
+            found = _look(pid)
+            if found is not None:
+                samples[part].append((at, *found))
+                seen[part] = found
+        count += 1
+        if count % max(1, round(wall_s / gap / TOLD)) == 0:
+            size = path.stat().st_size >> 20 if path.exists() else 0
+            parts = ", ".join(f"{part} {kib >> 10} MiB {handles} files" for part, (kib, handles) in seen.items())
+            print(f"{at:.0f} of {wall_s:.0f} s: {parts}; log {size} MiB", file=sys.stderr, flush=True)
+    return samples
+
+
+def _family(pid: int) -> list[tuple[int, str]]:
+    """The run and its children, each by what it is."""
+    found = [(pid, "plant")]
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return found
+    for child in children:
+        try:
+            words = Path(f"/proc/{child}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        part = next((part for word, part in PARTS.items() if word in words), "other")
+        found.append((int(child), part))
+    return found
+
+
+def _look(pid: int) -> tuple[int, int] | None:
+    """(resident KiB, file handles); None when it has gone."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            resident = next((int(line.split()[1]) for line in file if line.startswith("VmRSS")), None)
+        handles = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    except OSError:
+        return None
+    return None if resident is None else (resident, handles)
+
+
+def summary(rows: list[tuple[float, int, int]]) -> dict[str, Any]:
+    """First and last of what was sampled between the settling and the end.
+
+    growth_mib   between the medians of the first and the last tenth of the samples that count
+    """
+    whole = rows[-1][0]
+    lasting = [row for row in rows if min(60.0, SETTLED * whole) <= row[0] <= whole - min(2.0, SETTLED * whole)] or rows
+    tenth = max(1, len(lasting) // 10)
+    first = statistics.median(row[1] for row in lasting[:tenth])
+    last = statistics.median(row[1] for row in lasting[-tenth:])
+    handles = [row[2] for row in lasting]
+    return {
+        "samples": len(lasting), "first_mib": first / 1024, "last_mib": last / 1024,
+        "growth_mib": (last - first) / 1024, "most_mib": max(row[1] for row in lasting) / 1024,
+        "handles_first": handles[0], "handles_last": handles[-1], "handles_most": max(handles),
+    }  # fmt: skip
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+def _log(path: Path, told: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """Whether every step stands in the log, in order, and its end was written. Rows are counted, not believed."""
+    if not path.exists():
+        return {"whole": False, "rows": 0, "steps_missing": steps, "mib": 0, "dropped": told.get("dropped")}
+    print(f"counting the rows of {path.stat().st_size >> 20} MiB of log", file=sys.stderr, flush=True)
+    from rtmms.record.log import open_log
+
+    log = open_log(path)
+    rows, wrong = log.count_steps()
+    whole = bool(log.end is not None and log.end.whole and told.get("whole")) and rows == steps and wrong == 0
+    return {"whole": whole, "rows": rows, "steps_missing": steps - rows, "out_of_order": wrong,
+            "dropped": told.get("dropped"), "mib": path.stat().st_size / (1 << 20)}  # fmt: skip
+
+
+def tell(result: Mapping[str, Any]) -> None:
+    """Print it for a reader."""
+    schedule, exchange, load = result["schedule"] or {}, result["exchange"], result["load"]
+    print(f"{result['command']}\ncommit {result['commit']}, load {load[0]} before, {load[-1]} after")
+    if not schedule:
+        print(f"the run did not begin: {result['said'] or 'exit status ' + str(result['exit_status'])}")
+        return
+    print(f"ended {result['ended']}: {result['steps']} steps in {result['wall_s']:.1f} s, {exchange['misses']} missed "
+          f"(at most {exchange['max_consecutive_misses']} in a row), {schedule['overruns']} overruns, "
+          f"{schedule['skipped']} periods skipped")  # fmt: skip
+    blame = ", ".join(f"{cause} {n}" for cause, n in schedule["blame"].items() if n)
+    print(f"blame: {blame or 'nothing to blame'}")
+    found = result["unexplained"]
+    if result["witness"].get("present"):
+        print(f"not explained by the machine: {found['misses']} misses ({found['misses_percent']:.4f} %), "
+              f"{found['overruns']} overruns ({found['overruns_percent']:.4f} %); its stalls touch "
+              f"{100 * result['witness']['base_rate']:.2f} % of all periods")  # fmt: skip
+    for one in found["listed"][:50]:
+        print(f"  step {one['step']}: miss {one['miss']}, overrun {one['overrun']}; wake {one['wake_us']:.0f}, "
+              f"exchange {one['exchange_us']:.0f}, plant {one['plant_us']:.0f}, "
+              f"whole {one['total_us']:.0f} us")  # fmt: skip
+    print(f"{'':<12}{'first MiB':>11}{'last':>9}{'growth':>9}{'most':>9}   file handles first, last, most")
+    for part, row in result["processes"].items():
+        print(f"{part:<12}{row['first_mib']:>11.2f}{row['last_mib']:>9.2f}{row['growth_mib']:>9.3f}{row['most_mib']:>9.2f}"
+              f"   {row['handles_first']}, {row['handles_last']}, {row['handles_most']}")  # fmt: skip
+    log = result["log"]
+    print(f"log: {log['rows']} rows, {log['mib']:.0f} MiB, {'whole' if log['whole'] else 'NOT whole'}, "
+          f"{log['steps_missing']} steps missing, {log['dropped']} dropped")  # fmt: skip

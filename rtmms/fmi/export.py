@@ -1,0 +1,87 @@
+"""Writing a robot as an FMU: FMI 3, co-simulation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import rtmms
+from rtmms.errors import ModelError
+from rtmms.fmi.needs import needed
+from rtmms.fmi.slave import SPECIFICATION
+
+OPTIONS = {
+    "needsExecutionTool": True, "canHandleVariableCommunicationStepSize": False,
+    "canGetAndSetFMUState": True, "canSerializeFMUState": True,
+}  # fmt: skip
+SCRIPT = '''"""The robot of this FMU; see robot.json beside it."""
+
+from pythonfmu3 import Fmi3Slave
+from rtmms.fmi.slave import RobotSlave
+
+
+class Robot(RobotSlave, Fmi3Slave):
+    """A robot of rtmms as a co-simulation slave."""
+'''
+
+
+def export(
+    robot: str, path: Path, *, dt: float | None = None, preset: str | None = None, seed: int = 0,
+    parameters: Mapping[str, Any] | None = None,
+) -> Path:  # fmt: skip
+    """Write the FMU of a robot to `path`, whole or not at all, and return the path.
+
+    The FMU holds the robot's description, not its code: where it is run, the same version of Python with rtmms and
+    pythonfmu3's libraries is needed (FMI's needsExecutionTool). dt and parameters as for rtmms.load.
+    Raises ModelError for a robot, a parameter or a path that will not do.
+    """
+    builder = needed("pythonfmu3.builder", "an FMU").FmuBuilder
+    path = Path(path)
+    if path.suffix != ".fmu":
+        raise ModelError(f"{path}: expected a name that ends in .fmu")
+    if not path.parent.is_dir():
+        raise ModelError(f"{path}: there is no folder '{path.parent}'")
+    if robot.endswith(".fmu"):
+        raise ModelError(f"{robot}: is an FMU already")
+    if not builder.has_binary():
+        raise ModelError(f"export-fmu: pythonfmu3 has no binary for this system ({sys.platform})")
+    parameters = dict(parameters or {})
+    plant = rtmms.load(robot, dt=dt, preset=preset, **parameters)  # what is wrong with it is said here, by name
+    identifier = re.sub(r"\W", "_", robot)
+    said = {
+        "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,
+        "preset": preset, "parameters": parameters, "seed": seed, "version": rtmms.__version__,
+    }  # fmt: skip
+    del plant
+    try:
+        text = json.dumps(said)
+    except TypeError as fault:
+        raise ModelError(f"export-fmu: a parameter cannot be written down: {fault}") from None
+    with tempfile.TemporaryDirectory(prefix="rtmms-fmu-") as folder:
+        # The name is the module's within the tool that runs it: two FMUs in one process share modules by name, and
+        # this one is the same for all robots.
+        script = Path(folder) / "rtmms_robot.py"
+        script.write_text(SCRIPT)
+        (Path(folder) / SPECIFICATION).write_text(text)
+        made = builder.build_FMU(script, dest=folder, project_files=[Path(folder) / SPECIFICATION], **OPTIONS)
+        _place(Path(made), path)
+    return path
+
+
+def _place(made: Path, path: Path) -> None:
+    """Beside its place first, then into it: nobody sees half of it."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        shutil.copyfile(made, beside)
+        os.replace(beside, path)
+    except OSError as fault:
+        raise ModelError(f"{path}: {fault.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)

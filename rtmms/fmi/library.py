@@ -1,0 +1,209 @@
+"""The binary of an FMU through fmpy: its life from instantiation to its end, and its variables as one float64 array."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import shutil
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.fmi.needs import needed
+
+Array = npt.NDArray[np.float64]
+
+
+class FmuFault(Exception):
+    """What an FMU, or fmpy, did not do."""
+
+
+FAULTS = (FmuFault, OSError)
+TOLD = 5
+RELEASE = "finalizePythonInterpreter"
+_FMI3_TYPES: dict[str, Any] = {
+    "Float64": ctypes.c_double, "Float32": ctypes.c_float, "Int8": ctypes.c_int8, "UInt8": ctypes.c_uint8,
+    "Int16": ctypes.c_int16, "UInt16": ctypes.c_uint16, "Int32": ctypes.c_int32, "UInt32": ctypes.c_uint32,
+    "Int64": ctypes.c_int64, "UInt64": ctypes.c_uint64, "Boolean": ctypes.c_bool,
+}  # fmt: skip
+_FMI2_TYPES: dict[str, Any] = {"Real": ctypes.c_double, "Integer": ctypes.c_int, "Boolean": ctypes.c_int}
+
+
+class Library:
+    """One instance of an FMU.
+
+    told         the last things it said of warnings and errors
+    keeps_state  it can give its state as bytes
+    """
+
+    def __init__(self, path: str, description: Any) -> None:
+        fmpy = needed("fmpy", "an FMU")
+        simulation = description.coSimulation
+        self.is_3 = description.fmiVersion.startswith("3.")
+        self.keeps_state = bool(simulation.canGetAndSetFMUstate and simulation.canSerializeFMUstate)
+        self.told: deque[str] = deque(maxlen=TOLD)
+        self._folder = str(fmpy.extract(path))
+        self._end: weakref.finalize[[], Library] = weakref.finalize(self, partial(shutil.rmtree, self._folder, True))
+        words = {
+            "guid": description.guid, "unzipDirectory": self._folder, "instanceName": description.modelName,
+            "modelIdentifier": simulation.modelIdentifier,
+        }  # fmt: skip
+        try:
+            module = needed("fmpy.fmi3" if self.is_3 else "fmpy.fmi2", "an FMU")
+            kind = module.FMU3Slave if self.is_3 else module.FMU2Slave
+            self.slave: Any = kind(**words)
+            self._callbacks: Any = None
+            self._instantiate(module)
+        except Exception as fault:
+            self._end()
+            raise FmuFault(f"cannot be instantiated: {fault}") from fault
+        self._end.detach()
+        # an instance must be freed before its library and its callbacks are: also when a fault drops the plant
+        self._end = weakref.finalize(self, partial(_free, self.slave, self.is_3, self._callbacks, self._folder))
+        self._fresh = True
+
+    def _instantiate(self, module: Any) -> None:
+        if self.is_3:
+            self.slave.instantiate(logMessage=self._hear)
+            return
+
+        def hear(_: Any, __: bytes, status: int, ___: bytes, text: bytes) -> None:
+            self._hear(None, status, b"", text)
+
+        callbacks = module.fmi2CallbackFunctions()
+        callbacks.logger = module.fmi2CallbackLoggerTYPE(hear)
+        callbacks.allocateMemory = module.fmi2CallbackAllocateMemoryTYPE(module.calloc)
+        callbacks.freeMemory = module.fmi2CallbackFreeMemoryTYPE(module.free)
+        self._callbacks = callbacks  # kept: the FMU calls them
+        self.slave.instantiate(callbacks=callbacks)
+
+    def _hear(self, _: Any, status: int, __: bytes, text: bytes | None) -> None:
+        if status:
+            self.told.append((text or b"").decode(errors="replace").strip())
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    def restart(self) -> None:
+        """As after instantiation."""
+        self.told.clear()
+        if not self._fresh:
+            self._call(self.slave.reset)
+        self._fresh = False
+
+    def initialise(self) -> None:
+        """From parameters set to ready for the first step, at t = 0."""
+        if self.is_3:
+            self._call(self.slave.enterInitializationMode, startTime=0.0)
+        else:
+            self._call(self.slave.setupExperiment, startTime=0.0)
+            self._call(self.slave.enterInitializationMode)
+        self._call(self.slave.exitInitializationMode)
+
+    def do_step(self, time: float, dt: float) -> bool:
+        """Advance; False when the FMU asks to end."""
+        if self.is_3:
+            _, terminate, early, reached = self._call(self.slave.doStep, time, dt)
+            if early and reached < time + dt - 1e-9 * dt:
+                raise FmuFault(f"returned early, at {reached:g} s of a step from {time:g} to {time + dt:g} s")
+            return not terminate
+        self._call(self.slave.doStep, time, dt)
+        return True
+
+    def state(self) -> bytes:
+        slave = self.slave
+        state = self._call(slave.getFMUState)
+        try:
+            return bytes(self._call(slave.serializeFMUState, state))
+        finally:
+            slave.freeFMUState(state)
+
+    def set_state(self, blob: bytes) -> None:
+        slave = self.slave
+        state = self._call(slave.deserializeFMUState, blob)
+        try:
+            self._call(slave.setFMUState, state)
+        finally:
+            slave.freeFMUState(state)
+
+    def set_parameter(self, variable: Any, place: int, value: float) -> None:
+        """One element of a parameter; the others keep their values."""
+        one = Values(self, [variable], np.zeros(math.prod(variable.shape or ())))
+        if one.values.size > 1:
+            one.read()
+        one.values[place] = value
+        one.write()
+
+    def close(self) -> None:
+        """Terminate, free, and remove what was unpacked."""
+        self._end()
+
+    def _call(self, function: Any, *arguments: Any, **named: Any) -> Any:
+        """fmpy raises plain Exception subclasses; they become FmuFault."""
+        try:
+            return function(*arguments, **named)
+        except Exception as fault:
+            raise FmuFault(str(fault)) from fault
+
+
+class Values:
+    """Some variables of an FMU as one array, read and written with a call for each type.
+
+    values  (n,) float64, arrays flattened row-major, in the order of the variables
+    """
+
+    def __init__(self, library: Library, variables: Sequence[Any], values: Array) -> None:
+        self.values = values
+        self._library = library
+        types = _FMI3_TYPES if library.is_3 else _FMI2_TYPES
+        places: dict[str, list[tuple[int, int, int]]] = {}
+        at = 0
+        for variable in variables:
+            size = math.prod(variable.shape or ())
+            places.setdefault(variable.type, []).append((variable.valueReference, at, size))
+            at += size
+        self._groups = []
+        for name, members in places.items():
+            references = (ctypes.c_uint32 * len(members))(*(reference for reference, _, _ in members))
+            index = np.concatenate([np.arange(start, start + size) for _, start, size in members])
+            buffer = (types[name] * len(index))()
+            view = np.frombuffer(buffer, dtype=np.dtype(types[name]))
+            self._groups.append((name, references, index, buffer, view))
+
+    def read(self) -> None:
+        for name, references, index, buffer, view in self._groups:
+            self._move("Get", name, references, buffer)
+            self.values[index] = view
+
+    def write(self) -> None:
+        for name, references, index, buffer, view in self._groups:
+            given = self.values[index]
+            if name == "Boolean":
+                view[:] = given >= 0.5
+            else:
+                view[:] = given if name in ("Float64", "Float32", "Real") else np.rint(given)
+            self._move("Set", name, references, buffer)
+
+    def _move(self, way: str, name: str, references: Any, buffer: Any) -> None:
+        slave, is_3 = self._library.slave, self._library.is_3
+        function = getattr(slave, f"fmi{3 if is_3 else 2}{way}{name}")
+        sizes = (len(references), buffer, len(buffer)) if is_3 else (len(references), buffer)
+        self._library._call(function, slave.component, references, *sizes)
+
+
+def _free(slave: Any, is_3: bool, callbacks: Any, folder: str) -> None:
+    """Terminate and free the instance. The library itself stays loaded: unloading one of two FMUs that embed Python
+    corrupts the memory of the other."""
+    free = slave.fmi3FreeInstance if is_3 else slave.fmi2FreeInstance
+    for end, arguments in ((slave.terminate, ()), (free, (slave.component,))):
+        with contextlib.suppress(Exception):  # it may have failed before; fmpy raises whatever there is
+            end(*arguments)
+    release = getattr(slave.dll, RELEASE, None)
+    if release is not None:  # an FMU of pythonfmu3's: see RobotSlave.terminate
+        release()
+    shutil.rmtree(folder, ignore_errors=True)

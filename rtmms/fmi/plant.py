@@ -1,0 +1,252 @@
+"""Another tool's FMU as a plant: its inputs are the actuators, its outputs the outputs, a step is one fmi3DoStep."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.fmi.library import FAULTS, Library, Values
+from rtmms.fmi.needs import needed
+from rtmms.plant import Channel
+
+Array = npt.NDArray[np.float64]
+
+NUMBERS = {
+    "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean",
+    "Real", "Integer",
+}  # fmt: skip
+_MAGIC = b"rtmms fmu 1\n"
+
+
+def load(path: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> FmuPlant:
+    """The plant of an FMU file: FMI 2 or 3, co-simulation, with a binary for this machine.
+
+    dt          step in s; None: the FMU's fixed internal step, or the step of its default experiment
+    parameters  of the FMU, by name; arrays by their elements, 'name[2]'
+    Raises ModelError naming the file and what is wrong with it.
+    """
+    if preset is not None:
+        raise ModelError(f"{path}: an FMU has no presets, got '{preset}'")
+    return FmuPlant(path, dt, parameters)
+
+
+class FmuPlant:
+    """A plant as rtmms.Plant describes it. Running it runs the code in the file: use FMUs that you trust.
+
+    Numbers of every type travel as float64; inputs of whole numbers are rounded, flags are set from 0.5 on.
+    Text, binary data and clocks are left out. A parameter called `seed` gets the run's seed.
+    """
+
+    def __init__(self, path: str, dt: float | None, parameters: dict[str, Any]) -> None:
+        self.path = path
+        self.description = _described(path)
+        self.robot = str(self.description.modelName)
+        self.dt = self._step_size(dt)
+        self.parameters = dict(parameters)
+        variables = [v for v in self.description.modelVariables if v.type in NUMBERS]
+        inputs = [v for v in variables if v.causality == "input"]
+        outputs = [v for v in variables if v.causality == "output"]
+        self._settable = {
+            name: (v, place)
+            for v in variables if v.causality == "parameter" or v.causality == "structuralParameter"
+            for place, name in enumerate(_elements(v))
+        }  # fmt: skip
+        unknown = next((name for name in parameters if name not in self._settable), None)
+        if unknown is not None:
+            raise UnknownNameError(f"parameter of {path}", unknown, self._settable)
+        self.actuators = tuple(_actuator(v, name, place) for v in inputs for place, name in enumerate(_elements(v)))
+        self.outputs = tuple(Channel(v.name, v.unit or "", _shape(v)) for v in outputs)
+        if not self.actuators and not self.outputs:
+            raise ModelError(f"{path}: it has neither inputs nor outputs that are numbers: nothing to run")
+        with self._naming():
+            self.library = Library(path, self.description)
+        self._inputs = Values(self.library, inputs, np.array([a.neutral for a in self.actuators], dtype=np.float64))
+        self._outputs = Values(self.library, outputs, np.zeros(sum(math.prod(c.shape) for c in self.outputs)))
+        starts = np.cumsum([0, *(math.prod(c.shape) for c in self.outputs)])
+        self._parts = tuple(
+            (c.name, c.shape, slice(int(a), int(b)))
+            for c, a, b in zip(self.outputs, starts[:-1], starts[1:], strict=True)
+        )
+        self._neutral = self._inputs.values.copy()
+        told = repr((self.dt, sorted(parameters.items()))).encode()
+        self._key = hashlib.sha256(Path(path).read_bytes() + told).digest()[:16]
+        self._steps = 0
+        self._sound: dict[str, Array] = {}
+        self.reset()
+
+    # --- the plant's face ---------------------------------------------------------------------------------------------
+
+    def reset(self, seed: int = 0) -> None:
+        """Back to t = 0 with the parameters given; ModelError if the FMU refuses them."""
+        library = self.library
+        with self._naming():
+            library.restart()
+            self._inputs.values[:] = self._neutral
+            for name, value in self.parameters.items():
+                self._set(name, value)
+            if "seed" in self._settable and "seed" not in self.parameters:
+                self._set("seed", seed)
+            self._inputs.write()
+            library.initialise()
+        self._steps = 0
+        self._sound = self.observe()
+
+    def step(self, command: Array) -> None:
+        """Advance by dt; command (n_actuators,) in the order of `actuators`.
+
+        Raises ValueError for a wrong size or a value that is not finite, DivergedError when the FMU fails or asks to
+        end; it cannot be taken back to its last good state then.
+        """
+        given = np.asarray(command, dtype=np.float64)
+        if given.shape != self._inputs.values.shape or not np.isfinite(given).all():
+            raise ValueError(f"command: expected {len(self.actuators)} finite numbers, got {command!r}")
+        self._inputs.values[:] = given
+        try:
+            self._inputs.write()
+            going_on = self.library.do_step(self._steps * self.dt, self.dt)
+            self._outputs.read()
+        except FAULTS as fault:
+            raise DivergedError(self._time(1), self._said(fault), self._last(), "") from None
+        if not going_on:
+            raise DivergedError(self._time(1), "the FMU", self._last(), "asked to end the simulation")
+        if not np.isfinite(self._outputs.values).all():
+            bad = next(name for name, _, part in self._parts if not np.isfinite(self._outputs.values[part]).all())
+            raise DivergedError(self._time(1), bad, self._last())
+        self._steps += 1
+
+    def observe(self) -> dict[str, Array]:
+        """The outputs at the present state."""
+        with self._naming():
+            self._outputs.read()
+        out = self._outputs.values.copy()
+        self._sound = {name: out[part].reshape(shape) for name, shape, part in self._parts}
+        return dict(self._sound)
+
+    def snapshot(self) -> bytes:
+        """The FMU's own serialised state and the step; ModelError if it has none to give."""
+        if not self.library.keeps_state:
+            raise ModelError(f"{self.path}: this FMU cannot give its state (canSerializeFMUState is not set)")
+        with self._naming():
+            return _MAGIC + self._key + struct.pack("<q", self._steps) + self.library.state()
+
+    def restore(self, blob: bytes) -> None:
+        """Back to a snapshot of the same file with the same step and parameters; ModelError if it is another's."""
+        head = len(_MAGIC)
+        blob = bytes(blob)
+        if blob[:head] != _MAGIC or len(blob) < head + 24:
+            raise ModelError("snapshot: not a snapshot of an FMU of this version")
+        if blob[head : head + 16] != self._key:
+            raise ModelError("snapshot: of another FMU, or with another step or other parameters")
+        with self._naming():
+            self.library.set_state(blob[head + 24 :])
+            self._steps = struct.unpack_from("<q", blob, head + 16)[0]
+        self._sound = self.observe()
+
+    def set(self, **values: Any) -> None:
+        """Change tunable parameters between steps; ModelError for one that is not."""
+        for name in values:
+            if name not in self._settable:
+                raise UnknownNameError(f"parameter of {self.path}", name, self._settable)
+            if self._settable[name][0].variability != "tunable":
+                raise ModelError(f"{self.path}: {name} cannot be changed while it runs (it is not tunable)")
+        with self._naming():
+            for name, value in values.items():
+                self._set(name, value)
+                self.parameters[name] = value
+
+    def close(self) -> None:
+        """End the FMU and remove what was unpacked."""
+        self.library.close()
+
+    # --- within -------------------------------------------------------------------------------------------------------
+
+    def _step_size(self, dt: float | None) -> float:
+        simulation, experiment = self.description.coSimulation, self.description.defaultExperiment
+        fixed = simulation.fixedInternalStepSize
+        said = fixed or (experiment.stepSize if experiment is not None else None)
+        asked = said if dt is None else dt
+        if asked is None:
+            raise ModelError(f"{self.path}: it says nothing of its step: give one (--dt S)")
+        step = float(asked)
+        if not (math.isfinite(step) and step > 0):
+            raise ModelError(f"{self.path}: dt must be > 0 s, got {step:g}")
+        if fixed is not None and not simulation.canHandleVariableCommunicationStepSize:
+            count = round(step / float(fixed))
+            if count < 1 or abs(step - count * float(fixed)) > 1e-9 * step:
+                raise ModelError(f"{self.path}: dt must be a multiple of its step of {float(fixed):g} s, got {step:g}")
+        return step
+
+    def _set(self, name: str, value: Any) -> None:
+        variable, place = self._settable[name]
+        try:
+            self.library.set_parameter(variable, place, float(value))
+        except (TypeError, ValueError):
+            raise ModelError(f"{self.path}: {name}: expected a number, got {value!r}") from None
+
+    def _time(self, ahead: int) -> float:
+        return (self._steps + ahead) * self.dt
+
+    def _last(self) -> dict[str, Array]:
+        return self._sound
+
+    def _said(self, fault: Exception) -> str:
+        told = "; ".join(self.library.told)
+        return f"{self.path}: {fault}" + (f": {told}" if told else "")
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Faults of the FMU by the file's name, with what it said."""
+        try:
+            yield
+        except FAULTS as fault:
+            told = "; ".join(self.library.told) if hasattr(self, "library") else ""
+            raise ModelError(f"{self.path}: {fault}" + (f": {told}" if told else "")) from None
+
+
+def _described(path: str) -> Any:
+    """The model description; ModelError where the file is not an FMU that can be run here."""
+    fmpy = needed("fmpy", f"{path}: an FMU")
+    try:
+        found = fmpy.read_model_description(path)
+    except OSError as fault:
+        raise ModelError(f"{path}: {fault.strerror or fault}") from None
+    except Exception as fault:  # fmpy raises whatever its parsers do
+        raise ModelError(f"{path}: not an FMU: {fault}") from None
+    if found.coSimulation is None:
+        raise ModelError(f"{path}: it is not for co-simulation (it has no CoSimulation element)")
+    if not found.fmiVersion.startswith(("2.", "3.")):
+        raise ModelError(f"{path}: FMI 2 and 3 are spoken here, got {found.fmiVersion}")
+    platforms = fmpy.supported_platforms(path)
+    here = "x86_64-linux" if found.fmiVersion.startswith("3.") and fmpy.platform == "linux64" else fmpy.platform
+    if not {here, fmpy.platform, getattr(fmpy, "platform_tuple", here)} & set(platforms):
+        raise ModelError(f"{path}: no binary for this machine ({here}); it has {', '.join(platforms) or 'none'}")
+    return found
+
+
+def _shape(variable: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in variable.shape) if variable.shape else ()
+
+
+def _elements(variable: Any) -> list[str]:
+    """'u', or 'u[0]', 'u[1]' of an array, row-major."""
+    shape = _shape(variable)
+    if not shape:
+        return [variable.name]
+    return [f"{variable.name}[{i}]" for i in range(math.prod(shape))]
+
+
+def _actuator(variable: Any, name: str, place: int) -> Channel:
+    start = str(variable.start or "0").split()
+    word = start[place] if place < len(start) else start[0]
+    neutral = float({"true": 1.0, "false": 0.0}.get(word.lower(), word))
+    lower, upper = (None if bound is None else float(bound) for bound in (variable.min, variable.max))
+    return Channel(name, variable.unit or "", (), "", lower, upper, neutral)

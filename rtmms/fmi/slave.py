@@ -1,0 +1,195 @@
+"""The robot inside an FMU: what pythonfmu3's binary calls, in the process of whatever tool runs it."""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import rtmms
+from rtmms.errors import DivergedError, ModelError
+from rtmms.fmi.needs import needed
+from rtmms.fmi.units import base_units
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from rtmms.plant import Channel
+
+SPECIFICATION = "robot.json"
+RELEASE = "finalizePythonInterpreter"
+STEP_TOLERANCE = 1e-6
+"""A communication step may differ from whole steps of the plant by this share of one: tools add up their times."""
+
+
+class RobotSlave:
+    """To be mixed with pythonfmu3's Fmi3Slave, which comes with each FMU; `robot.json` among the resources says what
+    the plant is (the arguments of rtmms.load, and the seed).
+
+    Inputs are the actuators, held over a communication step and moved into their limits, as on the wire; outputs are
+    the plant's, arrays in row-major order; `seed` is a parameter. The communication step is a multiple of dt.
+    """
+
+    vars: dict[int, Any]
+    resources: str
+    modelName: str
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        said = json.loads((Path(self.resources) / SPECIFICATION).read_text())
+        self.plant = rtmms.load(said["robot"], dt=said["dt"], preset=said["preset"], **said["parameters"])
+        self.modelName = said["identifier"]
+        self.description = f"{said['robot']}, simulated by rtmms {said['version']}"
+        self.version = said["version"]
+        self.seed = int(said["seed"])
+        self.command = np.array([channel.neutral for channel in self.plant.actuators], dtype=np.float64)
+        self.lower = np.array([_or(channel.lower, -math.inf) for channel in self.plant.actuators])
+        self.upper = np.array([_or(channel.upper, math.inf) for channel in self.plant.actuators])
+        self.now = 0.0
+        self.plant.reset(self.seed)
+        self._observed: dict[str, Any] | None = None
+        self._declare()
+
+    # --- FMI ----------------------------------------------------------------------------------------------------------
+
+    def enter_initialization_mode(self) -> None:
+        self.plant.reset(self.seed)
+        self._observed, self.now = None, 0.0
+
+    def do_step(self, current_time: float, step_size: float) -> Any:
+        """Whole steps of the plant under the present inputs; an error, with nothing done, for any other length."""
+        result = needed("pythonfmu3.fmi3slave", "an FMU").Fmi3StepResult
+        status = needed("pythonfmu3.enums", "an FMU").Fmi3Status
+        dt = self.plant.dt
+        count = round(step_size / dt)
+        if count < 1 or abs(step_size - count * dt) > STEP_TOLERANCE * dt:
+            self._say(f"communication step: expected a multiple of {dt:g} s, got {step_size:.17g} s", status.error)
+            return result(status=status.error)
+        if not np.isfinite(self.command).all():
+            bad = self.plant.actuators[int(np.argmin(np.isfinite(self.command)))].name
+            self._say(f"input {bad}: expected a finite number, got {self.command.tolist()}", status.error)
+            return result(status=status.error)
+        command = np.clip(self.command, self.lower, self.upper)
+        self._observed = None
+        try:
+            for _ in range(count):
+                self.plant.step(command)
+        except DivergedError as fault:
+            self._say(str(fault), status.error)
+            return result(status=status.error)
+        self.now = current_time + step_size
+        return result()
+
+    def terminate(self) -> None:
+        """Where a Python hosts us: let go of the interpreter that the FMU's binary thinks it shares.
+
+        pythonfmu3 0.3.4 lets go of it twice when the process exits, and so corrupts memory about every fourth time;
+        done once before, both times find nothing. A host that is no Python has an empty sys.orig_argv.
+        """
+        binaries = Path(self.resources).parent / "binaries"
+        for path in binaries.glob(f"*linux*/{self.modelName}.so") if sys.orig_argv else ():
+            release = getattr(ctypes.CDLL(str(path)), RELEASE, None)
+            if release is not None:
+                release()
+
+    def to_xml(self, model_options: Any = None) -> Element:
+        """The model description with what pythonfmu3 has no words for: the fixed step, and limits of inputs."""
+        root: Element = super().to_xml(model_options or {})  # type: ignore[misc]
+        root.set("generationTool", f"rtmms {self.version}, {root.get('generationTool')}")
+        simulation = root.find("CoSimulation")
+        assert simulation is not None  # what Fmi3Slave is
+        simulation.set("fixedInternalStepSize", repr(self.plant.dt))
+        limits = {channel.name: channel for channel in self.plant.actuators}
+        for variable in root.iter("Float64"):
+            channel = limits.get(variable.get("name", ""))
+            for key, value in (("min", channel.lower), ("max", channel.upper)) if channel is not None else ():
+                if value is not None:
+                    variable.set(key, f"{value:.17g}")
+        return root
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def _get_fmu_state(self) -> dict[str, Any]:
+        blob = base64.b64encode(self.plant.snapshot()).decode()
+        return {"plant": blob, "command": self.command.tolist(), "time": self.now, "seed": self.seed}
+
+    def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        self.plant.restore(base64.b64decode(state["plant"], validate=True))
+        self.command[:] = state["command"]
+        self.now, self.seed, self._observed = state["time"], state["seed"], None
+
+    # --- variables ----------------------------------------------------------------------------------------------------
+
+    def _declare(self) -> None:
+        of = needed("pythonfmu3", "an FMU")
+        causality, variability, initial = of.Fmi3Causality, of.Fmi3Variability, of.Fmi3Initial
+        self._units(of)
+        self._add(of.Float64(
+            "time", causality=causality.independent, variability=variability.continuous, getter=lambda: self.now,
+        ))  # fmt: skip
+        self._add(of.Int64(
+            "seed", causality=causality.parameter, variability=variability.fixed, initial=initial.exact,
+            description="of what is random", getter=lambda: self.seed, setter=self._set_seed,
+        ))  # fmt: skip
+        for place, channel in enumerate(self.plant.actuators):
+            self._add(of.Float64(
+                channel.name, causality=causality.input, variability=variability.continuous, initial=initial.exact,
+                unit=_unit(channel), description=_about(channel),
+                getter=lambda place=place: self.command[place],
+                setter=lambda value, place=place: self.command.__setitem__(place, value),
+            ))  # fmt: skip
+        for channel in self.plant.outputs:
+            size = [of.Dimension(start=str(n)) for n in channel.shape]
+            self._add(of.Float64(
+                channel.name, causality=causality.output, variability=variability.continuous,
+                initial=initial.calculated, unit=_unit(channel), description=_about(channel), dimensions=size,
+                getter=lambda channel=channel: self._output(channel),
+            ))  # fmt: skip
+
+    def _units(self, of: Any) -> None:
+        named = {channel.unit for channel in (*self.plant.actuators, *self.plant.outputs)}
+        found = {unit: base_units(unit) for unit in sorted(named)}
+        self.register_units([  # type: ignore[attr-defined]
+            needed("pythonfmu3.unit", "an FMU").Unit(unit, **exponents)
+            for unit, exponents in found.items() if exponents is not None
+        ])  # fmt: skip
+        self.default_experiment = of.DefaultExperiment(start_time=0.0, step_size=self.plant.dt)
+
+    def _add(self, variable: Any) -> None:
+        self.register_variable(variable, nested=False)  # type: ignore[attr-defined]
+
+    def _output(self, channel: Channel) -> Any:
+        if self._observed is None:
+            self._observed = self.plant.observe()
+        value = self._observed[channel.name]
+        return value.ravel().tolist() if channel.shape else float(value)
+
+    def _set_seed(self, value: int) -> None:
+        if value < 0:
+            raise ModelError(f"seed: expected a whole number >= 0, got {value}")
+        self.seed = int(value)
+
+    def _say(self, text: str, status: Any) -> None:
+        self.log(text, status)  # type: ignore[attr-defined]
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
+
+
+def _unit(channel: Channel) -> str | None:
+    return channel.unit if base_units(channel.unit) is not None else None
+
+
+def _about(channel: Channel) -> str | None:
+    """What the variable's name and unit leave out: the frame, and a unit that FMI cannot say."""
+    parts = [f"in the {channel.frame} frame"] if channel.frame else []
+    if channel.unit and base_units(channel.unit) is None:
+        parts.append(f"unit {channel.unit}")
+    return ", ".join(parts) or None

@@ -1,0 +1,174 @@
+"""Keys of CURVE in files: a plant's pair, pairs for its peers, and the folder of those who may come in.
+
+A folder of keys, mode 0700, every file 0600 and in the format of pyzmq's certificates:
+
+    server.key  server.key_secret      the plant's pair
+    client.key  client.key_secret      a peer's pair
+    clients/*.key                      public keys of the peers that the plant lets in
+
+A plant needs server.key_secret and clients/; a peer needs server.key and its own secret.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import zmq
+
+from rtmms.errors import ModelError
+
+SERVER, CLIENT, ALLOWED = "server", "client", "clients"
+_PUBLIC, _SECRET = ".key", ".key_secret"
+_TEXT = '#   {what}\n\nmetadata\ncurve\n    public-key = "{public}"\n'
+_MOST_KEYS = 4096
+
+
+@dataclass(frozen=True)
+class ServerKeys:
+    """A plant's pair, as 40 characters of z85 each, and the folder of public keys it lets in."""
+
+    public: bytes
+    secret: bytes
+    allowed: Path
+
+
+@dataclass(frozen=True)
+class ClientKeys:
+    """A peer's pair, and the public key by which it knows the plant; z85."""
+
+    public: bytes
+    secret: bytes
+    server: bytes
+
+
+def make_keys(directory: Path, client: str = CLIENT) -> list[Path]:
+    """Write a pair for the peer `client`, let it in, and write the plant's pair if there is none yet.
+
+    Returns the files written. Nothing is ever written over: ModelError naming the file that is there already, or the
+    folder that cannot be made or is open to others.
+    """
+    if not client or client == SERVER or not all(c.isalnum() or c in "-_." for c in client) or client[0] == ".":
+        raise ModelError(
+            f"keys: expected a name of letters, digits, '-', '_' and '.' other than 'server', got '{client}'"
+        )
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_private(directory, 0o700)
+        (directory / ALLOWED).mkdir(mode=0o700, exist_ok=True)
+    except OSError as fault:
+        raise ModelError(f"keys: cannot make the folder '{directory}': {fault.strerror}") from None
+    files: dict[Path, str] = {}
+    if not (directory / (SERVER + _SECRET)).exists():
+        files |= _pair(directory, SERVER, "the plant")
+    pair = _pair(directory, client, f"the peer {client}")
+    files |= pair
+    files[directory / ALLOWED / (client + _PUBLIC)] = pair[directory / (client + _PUBLIC)]
+    there = [path for path in files if path.exists()]
+    if there:
+        raise ModelError(f"keys: '{there[0]}' is there already, and keys are never written over; "
+                         "choose another folder, or another peer by --client NAME")  # fmt: skip
+    written: list[Path] = []
+    try:
+        for path, text in files.items():
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            written.append(path)
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(text)
+    except OSError as fault:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise ModelError(f"keys: cannot write into '{directory}': {fault.strerror}") from None
+    return written
+
+
+def _pair(directory: Path, name: str, whose: str) -> dict[Path, str]:
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    open_text = _TEXT.format(what=f"public key of {whose}: may be shown to everyone", public=public)
+    kept_text = _TEXT.format(what=f"SECRET key of {whose}: keep it to yourself", public=public)
+    return {
+        directory / (name + _PUBLIC): open_text,
+        directory / (name + _SECRET): kept_text + f'    secret-key = "{secret}"\n',
+    }
+
+
+def read_server(directory: Path) -> ServerKeys:
+    """What a plant needs; ModelError naming the file that is missing, broken or open to others."""
+    public, secret = _read_secret(_needed(directory, SERVER + _SECRET))
+    return ServerKeys(public, secret, directory / ALLOWED)
+
+
+def read_client(directory: Path) -> ClientKeys:
+    """What a peer needs: client.key_secret, or the one other secret that is there; ModelError as for a plant's."""
+    server, _ = _read(_needed(directory, SERVER + _PUBLIC))
+    path = directory / (CLIENT + _SECRET)
+    if not path.exists():
+        others = sorted(p for p in directory.glob("*" + _SECRET) if p.name != SERVER + _SECRET)
+        if len(others) > 1:
+            names = ", ".join(other.name for other in others)
+            raise ModelError(f"keys: '{directory}' has several peers' secrets ({names}): leave one of them there")
+        path = others[0] if others else _needed(directory, CLIENT + _SECRET)
+    public, secret = _read_secret(path)
+    return ClientKeys(public, secret, server)
+
+
+def read_allowed(directory: Path) -> dict[bytes, str]:
+    """Public keys (32 bytes) of the peers that may come in, and their names; files that hold no key are left out."""
+    from zmq.utils import z85
+
+    allowed: dict[bytes, str] = {}
+    try:
+        paths = sorted(directory.glob("*" + _PUBLIC))[:_MOST_KEYS]
+    except OSError:
+        return {}
+    for path in paths:
+        try:
+            allowed[z85.decode(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
+        except ModelError:
+            continue
+    return allowed
+
+
+def _needed(directory: Path, name: str) -> Path:
+    path = directory / name
+    if not path.is_file():
+        raise ModelError(f"keys: there is no file '{path}'; make a folder of keys with: rtmms keys DIR")
+    return path
+
+
+def _read_secret(path: Path) -> tuple[bytes, bytes]:
+    _check_private(path, 0o600)
+    public, secret = _read(path)
+    if secret is None or zmq.curve_public(secret) != public:
+        raise ModelError(f"keys: '{path}' does not hold a pair of keys; make one with: rtmms keys DIR")
+    return public, secret
+
+
+def _read(path: Path) -> tuple[bytes, bytes | None]:
+    """Public and secret key, each 40 characters of z85."""
+    from zmq.auth import load_certificate
+    from zmq.utils import z85
+
+    try:
+        if path.stat().st_size > 1 << 16:
+            raise ValueError("too long")
+        public, secret = load_certificate(path)
+        if any(len(key) != 40 or len(z85.decode(key)) != 32 for key in (public, secret) if key is not None):
+            raise ValueError("not a key")
+    except OSError as fault:
+        raise ModelError(f"keys: cannot read '{path}': {fault.strerror or fault}") from None
+    except Exception:  # the decoder of z85 raises what it happens to meet
+        raise ModelError(f"keys: '{path}' does not hold a key of CURVE; make one with: rtmms keys DIR") from None
+    return public, secret
+
+
+def _check_private(path: Path, mode: int) -> None:
+    """Secrets that others can read are none."""
+    if not hasattr(os, "getuid"):
+        return
+    found = path.stat()
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise ModelError(f"keys: '{path}' is open to others (mode {stat.S_IMODE(found.st_mode):04o}): "
+                         f"chmod {mode:o} '{path}'")  # fmt: skip

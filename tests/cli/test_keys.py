@@ -1,0 +1,88 @@
+"""rtmms keys, and runs with keys: the words, the exit statuses, children that are handed theirs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import environment, finish, rtmms, start
+
+
+def test_keys_are_made_once_and_the_next_step_is_told(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "keys", "K")
+    assert said.status == 0
+    assert [line.split()[1] for line in said.out.splitlines() if line.startswith("wrote")] == [
+        "K/server.key", "K/server.key_secret", "K/client.key", "K/client.key_secret", "K/clients/client.key",
+    ]  # fmt: skip
+    assert "copy K/server.key and K/client.key_secret" in said.out
+    assert "--keys K" in said.out
+    again = rtmms(tmp_path, "keys", "K")
+    assert (again.status, again.out) == (2, "")
+    assert "never written over" in again.err
+    assert rtmms(tmp_path, "keys", "K", "--client", "arm").status == 0
+    assert rtmms(tmp_path, "keys", "K", "--client", "../arm").status == 2
+
+
+def test_a_run_hands_its_keys_to_its_children(tmp_path: Path) -> None:
+    rtmms(tmp_path, "keys", "K")
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--mode", "lockstep",
+                 "--duration", "1", "--json", "--quiet")  # fmt: skip
+    assert said.status == 0, said.err
+    assert said.report["exchange"]["commands_applied"] == 100
+
+
+def test_a_run_in_real_time_with_keys(tmp_path: Path) -> None:
+    rtmms(tmp_path, "keys", "K")
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--duration", "1", "--json",
+                 "--quiet")  # fmt: skip
+    assert said.status == 0, said.err
+    assert said.report["steps"] == 100
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--exchange", "tcp://0.0.0.0:*"), "make them with `rtmms keys DIR` and give --keys DIR"),
+        (("--step", "tcp://*:*"), "give --keys DIR"),
+        (("--telemetry", "nonsense"), "expected tcp://HOST:PORT"),
+        (("--keys", "nowhere"), "no file 'nowhere/server.key_secret'"),
+    ],
+)
+def test_wrong_words_end_with_2_and_the_way_out(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    said = rtmms(tmp_path, "serve", "pendulum", "--duration", "1", "--quiet", "--json", *words)
+    assert (said.status, said.out) == (2, "")
+    assert told in said.err
+    assert "Traceback" not in said.err
+
+
+def test_control_reaches_a_plant_on_all_addresses(tmp_path: Path) -> None:
+    rtmms(tmp_path, "keys", "K")
+    anywhere = [word for role in ("exchange", "step", "telemetry") for word in (f"--{role}", "tcp://*:*")]
+    plant = subprocess.Popen(
+        [sys.executable, "-m", "rtmms.cli.main", "serve", "pendulum", "--mode", "lockstep", "--duration", "1", "--json",
+         "--quiet", "--keys", "K", *anywhere],
+        cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert plant.stderr is not None
+    found = re.search(r"exchange tcp://0.0.0.0:(\d+)", plant.stderr.readline())
+    assert found is not None
+    exchange = f"tcp://127.0.0.1:{found[1]}"
+    refused = rtmms(tmp_path, "control", "swing", "--exchange", exchange)
+    assert (refused.status, "asks for keys and none were given" in refused.err) == (1, True)
+    done = rtmms(tmp_path, "control", "swing", "--exchange", exchange, "--keys", "K", "--timeout", "60")
+    assert done.status == 0, done.err
+    said = finish(plant)
+    assert said.status == 0
+    assert said.report["exchange"]["commands_applied"] == 100
+
+
+def test_a_run_needs_a_key_for_its_children(tmp_path: Path) -> None:
+    rtmms(tmp_path, "keys", "K")
+    (tmp_path / "K" / "client.key_secret").unlink()
+    said = finish(start(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--quiet"))
+    assert said.status == 2
+    assert "no file 'K/client.key_secret'" in said.err

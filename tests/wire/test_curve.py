@@ -1,0 +1,389 @@
+"""Keys: making them, who comes in with which, what is said to those who do not, and what is encrypted."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+import zmq
+
+import rtmms
+from rtmms.wire.errors import AddressError, NotConnectedError
+from rtmms.wire.keys import ALLOWED, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.sockets import Sockets
+from rtmms.wire.zap import Allowed, Gatekeeper, read_question
+from tests.wire.bench import PATIENCE_S, Host, Raw
+from tests.wire.looping import Looping
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_keys(tmp_path / "keys")
+    return tmp_path / "keys"
+
+
+@pytest.fixture
+def locked(folder: Path, make_host: Callable[..., Host]) -> Host:
+    return make_host(keys=read_server(folder), token=None)
+
+
+@pytest.fixture
+def running(locked: Host) -> Iterator[Looping]:
+    with Looping(locked) as running:
+        yield running
+
+
+class Keyed(Raw):
+    """A raw peer with keys."""
+
+    keys: Any = None
+
+    def _dealer(self, identity: bytes | None = None) -> zmq.Socket[bytes]:
+        socket = super()._dealer(identity)
+        lock_client(socket, self.keys)
+        return socket
+
+
+def lock_client(socket: zmq.Socket[bytes], keys: Any) -> None:
+    socket.curve_serverkey, socket.curve_publickey, socket.curve_secretkey = keys.server, keys.public, keys.secret
+
+
+@pytest.fixture
+def make_keyed(folder: Path) -> Iterator[Callable[[Host], Keyed]]:
+    peers: list[Keyed] = []
+
+    def make(host: Host, keys: Path = folder) -> Keyed:
+        kind = type("Keyed", (Keyed,), {"keys": read_client(keys)})
+        peers.append(kind(host))
+        return peers[-1]
+
+    yield make
+    for peer in peers:
+        peer.vanish()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_private_pairs_and_the_peer_is_let_in(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert [path.relative_to(folder).as_posix() for path in files] == [
+        "client.key", "client.key_secret", "clients/client.key", "server.key", "server.key_secret",
+    ]  # fmt: skip
+    assert {mode(path) for path in files} == {0o600}
+    assert mode(folder) == mode(folder / ALLOWED) == 0o700
+    server, client = read_server(folder), read_client(folder)
+    assert client.server == server.public
+    assert zmq.curve_public(client.secret) == client.public
+    assert list(read_allowed(folder / ALLOWED).values()) == ["client"]
+
+
+def test_keys_are_never_written_over_and_more_peers_are_added(folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*key*") if path.is_file()}
+    with pytest.raises(rtmms.ModelError, match=r"client\.key' is there already.*--client NAME"):
+        make_keys(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*key*") if path.is_file()} == before
+    added = make_keys(folder, "robot-2")
+    assert [path.name for path in added] == ["robot-2.key", "robot-2.key_secret", "robot-2.key"]
+    assert sorted(read_allowed(folder / ALLOWED).values()) == ["client", "robot-2"]
+    assert all(path.read_bytes() == text for path, text in before.items())
+
+
+def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    left, real = [3], os.open
+
+    def fill_up(path: Any, *rest: Any) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(28, "No space left on device")
+        return real(path, *rest)
+
+    monkeypatch.setattr("rtmms.wire.keys.os.open", fill_up)
+    with pytest.raises(rtmms.ModelError, match="No space left"):
+        make_keys(tmp_path / "keys")
+    assert [path for path in (tmp_path / "keys").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("name", ["", "server", "../x", "a/b", ".hidden", "a b"])
+def test_a_peers_name_is_a_files_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(rtmms.ModelError, match="expected a name"):
+        make_keys(tmp_path / "keys", name)
+    assert not (tmp_path / "keys").exists()
+
+
+def test_a_folder_or_a_secret_open_to_others_is_refused(folder: Path) -> None:
+    (folder / "server.key_secret").chmod(0o640)
+    with pytest.raises(rtmms.ModelError, match=r"server.key_secret' is open to others \(mode 0640\): chmod 600"):
+        read_server(folder)
+    folder.chmod(0o755)
+    with pytest.raises(rtmms.ModelError, match="open to others"):
+        make_keys(folder, "another")
+
+
+def test_broken_and_missing_keys_are_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(rtmms.ModelError, match=r"no file '.*nowhere/server.key_secret'; make.*rtmms keys DIR"):
+        read_server(tmp_path / "nowhere")
+    (folder / "client.key_secret").write_text('public-key = "short"\n')
+    with pytest.raises(rtmms.ModelError, match=r"client.key_secret' does not hold a key"):
+        read_client(folder)
+    (folder / "client.key_secret").write_text((folder / "client.key").read_text())
+    with pytest.raises(rtmms.ModelError, match="does not hold a pair"):
+        read_client(folder)
+    (folder / "clients" / "junk.key").write_bytes(b"\xff\x00 public-key = 3")
+    assert list(read_allowed(folder / "clients").values()) == ["client"]
+
+
+def test_a_peers_folder_holds_its_own_secret_under_any_name(folder: Path, tmp_path: Path) -> None:
+    make_keys(folder, "arm")
+    make_keys(folder, "leg")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(mode=0o700)
+    shutil.copy(folder / "server.key", theirs)
+    shutil.copy(folder / "arm.key_secret", theirs)
+    assert read_client(theirs).public in (folder / "arm.key").read_bytes()
+    shutil.copy(folder / "leg.key_secret", theirs)
+    with pytest.raises(rtmms.ModelError, match=r"several peers' secrets \(arm.key_secret, leg.key_secret\)"):
+        read_client(theirs)
+
+
+# -- coming in --------------------------------------------------------------------------------------------------------
+
+
+def test_the_right_key_drives_without_the_token(running: Looping, folder: Path) -> None:
+    with rtmms.connect(running.host.exchange, claim="*", token="", keys=folder) as link:
+        for state in link:
+            link.command({"left.front": 0.25})
+            if state["position"][0] == 0.25:
+                break
+    assert running.host.rejected == {}
+
+
+def test_an_observer_gets_its_telemetry_encrypted(running: Looping, folder: Path) -> None:
+    with rtmms.connect(running.host.exchange, keys=folder) as link:
+        assert next(link).step < next(link).step
+
+
+def test_telemetry_is_not_for_those_without_a_key(running: Looping) -> None:
+    with zmq.Context() as context, context.socket(zmq.SUB) as subscriber:
+        subscriber.linger = 0
+        subscriber.subscribe(b"")
+        subscriber.connect(running.host.server.endpoints["telemetry"])
+        step = running.host.step
+        running.wait(lambda: running.host.step > step + 200)
+        assert not subscriber.poll(0)
+
+
+def test_what_travels_is_encrypted(locked: Host, folder: Path) -> None:
+    """The bytes on the wire, seen through a relay: a hello's name is not among them, though it was heard."""
+    import socket
+    import threading
+
+    port = int(locked.exchange.rpartition(":")[2])
+    seen: list[bytes] = []
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+
+        def pump(a: socket.socket, b: socket.socket) -> None:
+            with a, b, contextlib.suppress(OSError):
+                while data := a.recv(65536):
+                    seen.append(data)
+                    b.sendall(data)
+
+        def relay() -> None:
+            near, _ = listener.accept()
+            far = socket.create_connection(("127.0.0.1", port))
+            threading.Thread(target=pump, args=(far, near), daemon=True).start()
+            pump(near, far)
+
+        threading.Thread(target=relay, daemon=True).start()
+        kind = type("Keyed", (Keyed,), {"keys": read_client(folder)})
+        real, locked.exchange = locked.exchange, f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        peer = kind(locked)
+        locked.exchange = real
+        welcome = peer.hello([], "a name that shows")
+        peer.vanish()
+    assert welcome["type"] == "welcome"
+    bytes_seen = b"".join(seen)
+    assert len(bytes_seen) > 1000
+    assert b"CURVE" in bytes_seen
+    assert b"a name that shows" not in bytes_seen
+    assert b"welcome" not in bytes_seen
+
+
+def test_without_a_key_it_is_said_what_is_missing(running: Looping) -> None:
+    with pytest.raises(NotConnectedError, match="asks for keys and none were given") as refused:
+        rtmms.connect(running.host.exchange, claim="*", timeout_s=1.0)
+    assert refused.value.code == "key"
+
+
+def test_an_unlisted_key_is_told_so_at_once(running: Looping, folder: Path) -> None:
+    (folder / ALLOWED / "client.key").rename(folder / "aside.key")
+    running.wait(lambda: not running.host.server._allowed.names)
+    with pytest.raises(NotConnectedError, match=r"does not know this key.*folder 'clients'") as refused:
+        rtmms.connect(running.host.exchange, keys=folder, timeout_s=10 * PATIENCE_S)
+    assert refused.value.code == "key"
+    (folder / "aside.key").rename(folder / ALLOWED / "client.key")
+    running.wait(lambda: running.host.server._allowed.names)
+    rtmms.connect(running.host.exchange, keys=folder).close()
+
+
+def test_another_plants_key_is_not_answered(running: Looping, folder: Path, tmp_path: Path) -> None:
+    make_keys(tmp_path / "other")
+    shutil.copy(folder / "client.key_secret", tmp_path / "other")
+    with pytest.raises(NotConnectedError, match=r"let us in .*within 0.5 s: is server.key the one of this plant"):
+        rtmms.connect(running.host.exchange, keys=tmp_path / "other", timeout_s=0.5)
+
+
+def test_keys_for_a_plant_that_asks_for_none(make_host: Callable[..., Host], folder: Path) -> None:
+    with Looping(make_host(token=None)) as running, pytest.raises(NotConnectedError) as refused:
+        rtmms.connect(running.host.exchange, keys=folder, timeout_s=1.0)
+    assert "asks for no keys" in str(refused.value) or "server.key" in str(refused.value)
+
+
+def test_nobody_there_is_still_nobody_there(folder: Path) -> None:
+    with pytest.raises(NotConnectedError, match="no plant answered"):
+        rtmms.connect("tcp://127.0.0.1:9", keys=folder, timeout_s=0.05)
+
+
+def test_a_key_that_is_taken_away_ends_the_claim(locked: Host, make_keyed: Any, folder: Path) -> None:
+    first = make_keyed(locked).join(["left.*"], "first", token="")
+    assert locked.server.claimed.tolist() == [True, True, False, False]
+    (folder / ALLOWED / "client.key").unlink()
+    locked.until(lambda: not locked.server.claimed.any())
+    assert first.data is not None
+    while (said := first.hear())["type"] != "bye":
+        pass
+    assert said["reason"] == "your key was taken away"
+    bye = msgpack.unpackb(first.door.recv())
+    assert bye["type"] == "bye"
+    answer = first.hello(["left.*"], "first")  # on the connection that stands
+    assert (answer["code"], "no longer" in answer["text"]) == ("token", True)
+
+
+def test_a_second_peer_has_its_own_key(locked: Host, make_keyed: Any, folder: Path, tmp_path: Path) -> None:
+    make_keys(folder, "second")
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    for name in ("server.key", "second.key_secret"):
+        shutil.copy(folder / name, tmp_path / "theirs")
+    locked.until(lambda: len(locked.server._allowed.names) == 2)
+    make_keyed(locked).join(["left.*"], "one")
+    make_keyed(locked, tmp_path / "theirs").join(["right.*"], "two")
+    assert locked.server.claimed.all()
+    (folder / ALLOWED / "second.key").unlink()
+    locked.until(lambda: not locked.server.claimed.all())
+    assert locked.server.claimed.tolist() == [True, True, False, False]
+
+
+# -- the loop ---------------------------------------------------------------------------------------------------------
+
+
+def test_handshakes_are_answered_in_the_slack_and_nowhere_else(locked: Host, make_keyed: Any) -> None:
+    """While a stranger with a key shakes hands, steps go on; its key is looked at by serve, not by publish, collect."""
+    served: list[str] = []
+    for gatekeeper in locked.server._sockets.gatekeepers:
+        real = gatekeeper.serve
+        gatekeeper.serve = lambda real=real: (served.append("serve"), real())  # type: ignore[method-assign]
+    peer = make_keyed(locked)
+    peer.door.send(msgpack.packb({"type": "hello", "protocol": 1, "name": "slow"}))
+    for _ in range(200):
+        locked.publish()
+        locked.collect(0.0)
+        locked.advance()
+        time.sleep(1e-4)
+    assert served == []
+    assert not peer.door.poll(50), "nobody can have let it in"
+    locked.until(lambda: peer.door.poll(0))
+    assert served
+
+
+def test_a_flood_of_handshakes_is_answered_a_few_at_a_time(folder: Path) -> None:
+    class Counting:
+        def __init__(self) -> None:
+            self.waiting, self.answered = 100, 0
+
+        def recv_multipart(self, flags: int) -> list[bytes]:
+            self.waiting -= 1
+            return [b"1.0", b"1", b"rtmms", b"", b"", b"CURVE", b"k" * 32]
+
+        def send_multipart(self, frames: list[bytes], flags: int) -> None:
+            self.answered += 1
+            assert frames[2] == b"400"
+
+    keeper = Gatekeeper.__new__(Gatekeeper)
+    keeper._allowed, keeper.refused = Allowed(read_server(folder)), 0
+    keeper._socket = Counting()  # type: ignore[assignment]
+    keeper.serve()
+    assert (keeper._socket.answered, keeper.refused) == (4, 4)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [],
+        [b"1.0"],
+        [b"1.0", b"1", b"rtmms", b"", b"", b"CURVE", b"short"],
+        [b"1.0", b"1", b"rtmms", b"", b"", b"NULL", b""],
+        [b"1.0", b"1", b"other", b"", b"", b"CURVE", b"k" * 32],
+        [b"2.0", b"1", b"rtmms", b"", b"", b"CURVE", b"k" * 32],
+        [b"1.0", b"1", b"rtmms", b"", b"", b"CURVE", b"k" * 32, b"more"],
+    ],
+)
+def test_a_question_that_is_none_lets_nobody_in(frames: list[bytes]) -> None:
+    assert read_question(frames)[1] is None
+
+
+def test_the_folder_is_looked_at_once_a_second_and_read_when_it_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[Path] = []
+
+    def counted(path: Path) -> dict[bytes, str]:
+        reads.append(path)
+        return read_allowed(path)
+
+    monkeypatch.setattr("rtmms.wire.zap.read_allowed", counted)
+    allowed = Allowed(read_server(folder))
+    now = time.monotonic_ns()
+    for tick in range(1, 3500):
+        allowed.look(now + tick * 1_000_000)  # each ms for 3.5 s
+    assert (len(reads), len(allowed.names)) == (2, 1)
+    make_keys(folder, "second")
+    allowed.look(now + 3_600_000_000)
+    assert len(allowed.names) == 1
+    allowed.look(now + 6_000_000_000)
+    assert len(allowed.names) == 2
+    shutil.rmtree(folder / ALLOWED)
+    allowed.look(now + 8_000_000_000)
+    assert allowed.names == {}
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+
+
+def test_with_keys_others_may_reach_it(folder: Path, make_host: Callable[..., Host]) -> None:
+    free = "tcp://*:*"
+    host = make_host(keys=read_server(folder), exchange=free, step=free, telemetry=free, token=None)
+    assert host.exchange.startswith("tcp://0.0.0.0:")
+    exchange = host.exchange.replace("0.0.0.0", "127.0.0.1")
+    with Looping(host), rtmms.connect(exchange, claim="*", keys=folder) as link:
+        assert next(link).step >= 0  # the step endpoint is found where the exchange endpoint was
+
+
+def test_without_keys_the_way_to_make_them_is_told() -> None:
+    with pytest.raises(AddressError, match=r"takes keys: make them with `rtmms keys DIR` and give --keys DIR"):
+        Sockets("tcp://0.0.0.0:*")
+    assert issubclass(AddressError, rtmms.ModelError)
