@@ -34,7 +34,7 @@ def blank(plan: Plan) -> dict[str, Any]:
         "witness": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
-        "final": {}, "summary": {}, "bridges": {},
+        "final": {}, "summary": {},
     }  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def as_table(report: Mapping[str, Any]) -> str:
             ("late, rejected", f"{exchange['late']}, {sum(exchange['rejected'].values())}"
                                + "".join(f"; {reason} {count}" for reason, count in exchange["rejected"].items())),
             ("peers", ", ".join(peer.get("name", "?") for peer in exchange["peers"]) or "none"),
-            *[("bridge " + name, _counted(counts)) for name, counts in report["bridges"].items()],
+            *[("bridge " + name, _counted(counts)) for name, counts in report.get("bridges", {}).items()],
             ("schedule", f"period {_number(schedule['period_us'])} us, deadline {_number(schedule['deadline_us'])} us, "
                          f"{schedule['overruns']} overruns, {schedule['skipped']} periods skipped "
                          f"(policies {schedule['policy']['miss']}, {schedule['policy']['overrun']})"),
