@@ -78,9 +78,10 @@ class Server:
         )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
-        self._token = new_token() if token is None else token
+        self._token = "" if self._sockets.inproc else new_token() if token is None else token
         try:
-            self.token_file = write_token(self.endpoints["exchange"], self._token)
+            if self._token:  # within a program nobody needs one
+                write_token(self.endpoints["exchange"], self._token)
         except BaseException:
             self._sockets.close(0)
             raise
@@ -199,7 +200,8 @@ class Server:
             if not peer.observer:
                 self._port.say(peer, bye)
             self._door.say(peer.door, bye)
-        remove_token(self.endpoints["exchange"], self._token)
+        if self._token:
+            remove_token(self.endpoints["exchange"], self._token)
         self._sockets.close()
 
     def __enter__(self) -> Server:
