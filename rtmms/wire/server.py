@@ -107,6 +107,7 @@ class Server:
         self._selections: dict[tuple[str, ...], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
+        self.renewed: Flags = self._port.renewed
         self.applied: Applied = self._port.applied
         self._closed = False
 
