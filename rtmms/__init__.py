@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from rtmms.bridging.bridge import Bridge
     from rtmms.model import Mechanism, compile
     from rtmms.wire.client import Controller, Link, PlantInfo, State, connect
+    from rtmms.wire.embed import embed
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "Plant", "PlantInfo",
-    "RtmmsError", "State", "UnknownNameError", "__version__", "compile", "connect", "dynamics", "load", "model",
+    "RtmmsError", "State", "UnknownNameError", "__version__", "compile", "connect", "dynamics", "embed", "load",
+    "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.client")
 _LATE["Bridge"] = "rtmms.bridging.bridge"
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
+_LATE["embed"] = "rtmms.wire.embed"
 
 
 _PARTS = ("dynamics", "model")

@@ -301,7 +301,8 @@ class Loop:
         """The miss policy on the claimed actuators without a fresh value; `home` on those held for too long."""
         miss, fresh, applied = self._miss, self.exchange.fresh, self.exchange.applied
         np.greater(self._claimed, fresh, out=miss.missing)
-        self._fresh_at[fresh] = now_ns
+        self._fresh_at[fresh | self.exchange.renewed] = now_ns
+        self.exchange.renewed[:] = False
         self._answered |= fresh
         applied.policy = self._stand_in_name
         self._excused = now_ns < self._grace_until or not np.any(

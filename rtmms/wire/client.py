@@ -51,7 +51,7 @@ def connect(
 ) -> Link:
     """Say hello to a plant and return the link.
 
-    exchange   its exchange endpoint
+    exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
     claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
@@ -64,7 +64,7 @@ def connect(
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
     asked = Asked(
-        checked(exchange, "exchange"),
+        checked(exchange, "exchange", inproc=True),
         name,
         (claim,) if isinstance(claim, str) else tuple(claim),
         (outputs,) if isinstance(outputs, str) else tuple(outputs),

@@ -11,7 +11,7 @@ from typing import Any
 import zmq
 
 from rtmms.wire.codec import decode_from_plant, packer
-from rtmms.wire.endpoints import seen_from, set_family
+from rtmms.wire.endpoints import INPROC, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.handshake import Handshake
 from rtmms.wire.hearing import read_places, read_welcome
@@ -56,7 +56,8 @@ class Connection:
     def __init__(self, asked: Asked, note: Callable[[Mapping[str, Any]], None]) -> None:
         """Nothing is waited for. NotConnectedError for an endpoint that cannot be."""
         self.asked, self._note = asked, note
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._shared = asked.exchange.startswith(INPROC)  # a plant in this program: in the program's own context
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance() if self._shared else zmq.Context()
         self._pack = packer()
         self.data: zmq.Socket[bytes] | None = None
         self._presence: Presence | None = None
@@ -126,7 +127,8 @@ class Connection:
                 with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
                     socket.send(last, _NOW)
             socket.close(linger=200)
-        self._context.term()
+        if not self._shared:
+            self._context.term()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -79,9 +79,10 @@ class Server:
         )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
-        self._token = new_token() if token is None else token
+        self._token = "" if self._sockets.inproc else new_token() if token is None else token
         try:
-            self.token_file = write_token(self.endpoints["exchange"], self._token)
+            if self._token:  # within a program nobody needs one
+                write_token(self.endpoints["exchange"], self._token)
         except BaseException:
             self._sockets.close(0)
             raise
@@ -107,6 +108,7 @@ class Server:
         self._selections: dict[tuple[str, ...], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
+        self.renewed: Flags = self._port.renewed
         self.applied: Applied = self._port.applied
         self._closed = False
 
@@ -204,7 +206,8 @@ class Server:
             if not peer.observer:
                 self._port.say(peer, bye)
             self._door.say(peer.door, bye)
-        remove_token(self.endpoints["exchange"], self._token)
+        if self._token:
+            remove_token(self.endpoints["exchange"], self._token)
         if self._peers.all:
             sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
         self._sockets.close()

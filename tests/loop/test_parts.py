@@ -286,6 +286,7 @@ class Quiet:
 
     def __init__(self, n: int) -> None:
         self.claimed, self.fresh = np.ones(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+        self.renewed = np.zeros(n, dtype=np.bool_)
         self.applied = Applied()
 
     def publish(self, *_: Any) -> None: ...
