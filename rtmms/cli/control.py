@@ -35,7 +35,10 @@ _CHILD_WAIT_S = 120.0
 @click.option(
     "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."
 )
-def control(spec: str, exchange: str, peer: str | None, timeout_s: float | None, keys: Path | None) -> None:
+@click.option("--reconnect", is_flag=True, help="When the plant ends, wait for the next one and go on.")
+def control(
+    spec: str, exchange: str, peer: str | None, timeout_s: float | None, keys: Path | None, reconnect: bool
+) -> None:
     """Drive a running plant with a controller, until the plant ends."""
     child = os.environ.get(CHILD) == "1"
     if child:
@@ -43,7 +46,7 @@ def control(spec: str, exchange: str, peer: str | None, timeout_s: float | None,
     if timeout_s is None:
         timeout_s = _CHILD_WAIT_S if child else _WAIT_S
     try:
-        reason = _drive(spec, exchange, peer, timeout_s, keys)
+        reason = _drive(spec, exchange, peer, timeout_s, keys, reconnect)
     except (EndpointError, ModelError) as fault:
         _say(str(fault))
         raise SystemExit(2) from None
@@ -61,7 +64,9 @@ def control(spec: str, exchange: str, peer: str | None, timeout_s: float | None,
     raise SystemExit(1 if reason == GONE else 0)
 
 
-def _drive(spec: str, exchange: str, peer: str | None, timeout_s: float, keys: Path | None) -> str:
+def _drive(
+    spec: str, exchange: str, peer: str | None, timeout_s: float, keys: Path | None, reconnect: bool
+) -> str:  # fmt: skip
     name, _ = split_spec(spec)
     controller = build(spec)
     elsewhere = loaded_elsewhere(name)
@@ -71,7 +76,7 @@ def _drive(spec: str, exchange: str, peer: str | None, timeout_s: float, keys: P
     gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
     return run_controller(
         controller, exchange, name=peer or name, timeout_s=timeout_s, keys=keys,
-        tell=lambda text: _say(f"refused: {text}"),
+        reconnect=reconnect, tell=lambda text: _say(f"refused: {text}"),
     )  # fmt: skip
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rtmms.cli.final import plain
+from rtmms.cli.lateness import told
 from rtmms.errors import ModelError
+from rtmms.loop.names import TIMED
 
 if TYPE_CHECKING:
     from rtmms.cli.plan import Plan
@@ -23,10 +25,10 @@ def begin(plan: Plan, plant: Plant) -> Recorder | None:
     origin = describe(plant, {
         "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-        "deadline": plan.deadline, "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
+        "deadline": plan.deadline, "policies": told(plan),
     })  # fmt: skip
-    realtime = plan.mode == "realtime"
-    return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if realtime else None, patient=not realtime)
+    timed = plan.mode in TIMED
+    return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)
 
 
 def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: str) -> str:

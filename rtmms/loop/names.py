@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-MODES = ("realtime", "lockstep", "free")
+MODES = ("realtime", "lockstep", "free", "external")
+TIMED = ("realtime", "external")
+"""Modes in which a step has a deadline."""
 MISS = ("hold", "extrapolate", "home", "abort")
 OVERRUN = ("skip", "slip", "catchup", "abort")

@@ -45,6 +45,9 @@ class Exchange(Protocol):
     """(n_actuators,) set by `collect`: claimed, and its command for this step is in hand (silence of an actuator
     within a command counts as 'hold', so a peer's one command makes all its actuators fresh)."""
 
+    renewed: Flags
+    """(n_actuators,) set where a command came too late for its step and became the held value; cleared by the loop."""
+
     applied: Applied
     """Written by `collect` (policy by the loop)."""
 
@@ -89,6 +92,19 @@ class Requests(Protocol):
 
     def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
         """Answer one: ok with a result that msgpack can carry, or not ok with a text that says why."""
+
+
+class Ticking(Protocol):
+    """For an Exchange whose peers tick: what the pace `external` needs beside the rest."""
+
+    def next_tick(self, until_ns: int) -> int:
+        """The instant at which the oldest unused tick came; waits for one until until_ns. 0 for none. Uses it up."""
+
+    def ticks_waiting(self) -> int:
+        """Ticks that have come and were not used, without waiting."""
+
+    def drop_ticks(self) -> None:
+        """Forget them: they were meant for a schedule that is no more."""
 
 
 class Request(Protocol):

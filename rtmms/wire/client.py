@@ -17,23 +17,21 @@ from typing import Any
 import zmq
 
 from rtmms.errors import ModelError
-from rtmms.wire.codec import decode_from_plant, packer
+from rtmms.wire.codec import packer
 from rtmms.wire.controller import Controller, run_controller
-from rtmms.wire.endpoints import EXCHANGE, checked, seen_from, set_family
+from rtmms.wire.endpoints import EXCHANGE, checked
 from rtmms.wire.errors import NotConnectedError, RequestError
-from rtmms.wire.handshake import Handshake
-from rtmms.wire.keys import ClientKeys, read_client
-from rtmms.wire.messages import PROTOCOL, Refused
-from rtmms.wire.presence import Presence
-from rtmms.wire.state import AppliedCommand, PlantInfo, State, read_welcome
-from rtmms.wire.tokens import read_token
+from rtmms.wire.hearing import hear
+from rtmms.wire.joining import Asked, Connection
+from rtmms.wire.keys import read_client
+from rtmms.wire.messages import Refused
+from rtmms.wire.state import AppliedCommand, PlantInfo, State
 
 __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connect", "run_controller"]
 
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
-_HELLO_AGAIN_S = 2.0
-_MEANWHILE_MS = 20
+_AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
 GONE = "the plant is gone: its connection closed without a bye"
 
 
@@ -48,10 +46,12 @@ def connect(
     every: int = 1,
     meanwhile: Callable[[], None] | None = None,
     keys: str | os.PathLike[str] | None = None,
+    ticks: bool = False,
+    reconnect: bool = False,
 ) -> Link:
     """Say hello to a plant and return the link.
 
-    exchange   its exchange endpoint
+    exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
     claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
@@ -59,19 +59,22 @@ def connect(
     every      of a claimant: get each every-th state only; between them the last command stands
     meanwhile  called about every 20 ms while waiting, by those who have other things to look after
     keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
+    ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
+    reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
-    return Link(
-        checked(exchange, "exchange"),
+    asked = Asked(
+        checked(exchange, "exchange", inproc=True),
         name,
         (claim,) if isinstance(claim, str) else tuple(claim),
         (outputs,) if isinstance(outputs, str) else tuple(outputs),
-        timeout_s,
         token,
         every,
-        meanwhile,
+        ticks,
         None if keys is None else read_client(Path(keys)),
+        meanwhile,
     )
+    return Link(asked, timeout_s, reconnect)
 
 
 class Link:
@@ -79,51 +82,28 @@ class Link:
 
     plant    PlantInfo
     ended    why there will be no more states; '' while there may be
+    lost     with `reconnect`: why there is no plant at present; '' while there is. `plant` is another object after it.
     errors   the last messages of the plant about what it refused, as (code, text)
     dropped  commands that could not leave at once
     """
 
-    def __init__(
-        self,
-        exchange: str,
-        name: str,
-        claim: tuple[str, ...],
-        outputs: tuple[str, ...],
-        timeout_s: float,
-        token: str | None,
-        every: int = 1,
-        meanwhile: Callable[[], None] | None = None,
-        keys: ClientKeys | None = None,
-    ) -> None:
-        self._keys = keys
-        self.exchange, self.name = exchange, name
-        self._every, self._meanwhile = every, meanwhile
-        self.ended = ""
+    def __init__(self, asked: Asked, timeout_s: float = 5.0, reconnect: bool = False) -> None:
+        self._asked, self._reconnect = asked, reconnect
+        self.exchange, self.name = asked.exchange, asked.name
+        self.ended = self.lost = ""
         self.errors: deque[tuple[str, str]] = deque(maxlen=32)
         self.dropped = 0
-        self._seq = 0
+        self._seq = self._tick_seq = 0
+        self._waiting: State | None = None
+        self._warm = False
         self._step = -1
         self._ids = itertools.count(1)
         self._pack = packer()
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._door = self._socket(zmq.DEALER, exchange)
-        self._data: zmq.Socket[bytes] | None = None
-        self._presence: Presence | None = None
         self._closed = False
-        self._handshake = Handshake(self._door, keys is not None)
-        try:
-            self._door.connect(exchange)
-            welcome = self._greet(claim, outputs, timeout_s, token)
-            self.plant = read_welcome(welcome)
-            self._outputs = outputs
-            self._handshake.close()
-            self._listen(welcome)
-        except zmq.ZMQError as fault:
-            self.close()
-            raise NotConnectedError(f"cannot connect to '{exchange}': {fault}") from None
-        except BaseException:
-            self.close()
-            raise
+        self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
+        self._line = Connection(asked, self._note)
+        self.plant = self._line.join(timeout_s, reconnect)
+        self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     # -- states and commands -----------------------------------------------------------------------------------------
 
@@ -132,74 +112,125 @@ class Link:
 
     def __next__(self) -> State:
         """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
-        data = self._data
-        watch: list[Any] = [data.getsockopt(zmq.FD)] if data is not None and not self._closed else []
-        while watch and not self.ended:
-            message = self._newest()
-            if message is not None:
-                self._step = message["step"]
-                return State(message, self.plant)
+        while not self._closed and not self.ended:
+            if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
+                self.look_around()
+            state = self._take()
+            if state is not None:
+                return state
             if self._over():
                 break
+            if self.lost:
+                sleep(min(_LOOK_S, max(0.0, self._again_at - monotonic())))
+                self._rejoin()
+                continue
+            watch = self.filenos()
             readable, _, _ = select.select(watch, (), (), _LOOK_S)
-            if not readable:
-                self._look_around()
+            if not readable or watch[1] in readable:
+                self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
         self.ended = self.ended or "the link is closed"
         raise StopIteration
 
-    def fileno(self) -> int:
-        """A descriptor to select on beside others. ZeroMQ tells on it that something may have come, once: call `poll`
-        until it gives None before each wait, also after a command; and wait 0.1 s at most, then `look_around`."""
-        if self._data is None or self._closed:
+    def filenos(self) -> tuple[int, int]:
+        """Two descriptors to select on beside others: of states, and of what is said at the door.
+
+        ZeroMQ tells on them that something may have come, once: call `poll` until it gives None before each wait, also
+        after a command; and `look_around` when the second one is readable, and every 0.1 s. After `lost` they are
+        others."""
+        if self._line.data is None or self._closed:
             raise ModelError("this link is closed")
-        return int(self._data.getsockopt(zmq.FD))
+        return int(self._line.data.getsockopt(zmq.FD)), int(self._line.door.getsockopt(zmq.FD))
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
-        if self._data is None or self._closed:
+        if self._closed:
             self.ended = self.ended or "the link is closed"
             return None
-        message = self._newest()
-        if message is None:
-            return None
-        self._step = message["step"]
-        return State(message, self.plant)
+        return self._take()
 
     def look_around(self) -> None:
-        """Has something been said at the door, is the plant still there? For those who wait by themselves."""
-        self._look_around()
+        """Has something been said at the door, is the plant still there, or there again? For those who wait by
+        themselves."""
+        self._looked_at = monotonic()
+        if self.lost:
+            self._rejoin()
+            return
+        while self._line.hear_door() is not None:
+            pass
+        if not self.ended and not self.lost and self._line.gone():
+            self._lose(GONE)
 
     def post(self, op: str, args: Mapping[str, Any] | None = None) -> None:
         """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
         between steps. What the plant refuses is in `errors`."""
         message = {"type": "request", "id": next(self._ids), "op": op, "args": dict(args or {})}
         with contextlib.suppress(zmq.Again):
-            self._door.send(self._pack(message), _NOW)
+            self._line.door.send(self._pack(message), _NOW)
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Actuator values for `step` (None: that of the last state). Never blocks.
 
         Actuators of yours that are not named hold. Values are checked by the plant: what it refuses is in `errors`.
         """
-        if self._closed or self._data is None or not self.plant.granted:
+        if self._closed or not self.plant.granted:
             raise ModelError("this link drives nothing: it was made without a claim, or is closed")
+        self._command(values, self._step if step is None else step)
+
+    def tick(self, timeout_s: float = 5.0) -> None:
+        """Start the plant's next step (mode external). The first call waits until the plant has admitted this link.
+
+        States that come meanwhile are kept, the newest of them, for the iteration. ModelError for a link that was made
+        with neither `ticks` nor a claim, or is closed; NotConnectedError if the plant is gone, or does not admit it.
+        """
+        if self._closed or not (self.plant.ticks or self.plant.granted):
+            raise ModelError("this link cannot tick: it was made with neither ticks nor a claim, or is closed")
+        end = monotonic() + timeout_s
+        self._waiting = self._take() or self._waiting
+        while not self._warm and not self.ended and monotonic() < end:
+            if self.lost:
+                sleep(0.01)
+            else:
+                select.select(self.filenos(), (), (), _LOOK_S)
+            self.look_around()
+            self._waiting = self._take() or self._waiting
+        if self.ended or not self._warm:
+            raise NotConnectedError(f"tick: {self.ended or self.lost or f'not admitted within {timeout_s:g} s'}")
+        self._tick_seq += 1
+        self._send(self._pack({"type": "tick", "seq": self._tick_seq}))
+
+    def _take(self) -> State | None:
+        """The newest state that is there, or was put aside by a tick."""
+        message, waiting, self._waiting = self._newest(), self._waiting, None
+        if message is None:
+            return waiting
+        self._step = message["step"]
+        return State(message, self.plant)
+
+    def _command(self, values: Mapping[str, float], step: int) -> None:
         self._seq += 1
         message = {
             "type": "command",
             "seq": self._seq,
-            "step": self._step if step is None else step,
+            "step": step,
             "values": values if type(values) is dict else dict(values),
         }
         try:
             frame = self._pack(message)
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
+        self._send(frame)
+
+    def _send(self, frame: bytes) -> None:
+        data = self._line.data
+        if data is None or self.lost:
+            self.dropped += 1
+            return
         try:
             try:
-                self._data.send(frame, _NOW)
+                data.send(frame, _NOW)
             except zmq.Again:
-                self._data.getsockopt(zmq.EVENTS)  # makes libzmq look at what the plant has read since
-                self._data.send(frame, _NOW)
+                data.getsockopt(zmq.EVENTS)  # makes libzmq look at what the plant has read since
+                data.send(frame, _NOW)
         except zmq.Again:
             self.dropped += 1
 
@@ -208,14 +239,16 @@ class Link:
 
         Returns its result; RequestError if it refuses or does not answer in time.
         """
-        ident = next(self._ids)
-        self._door.send(self._pack({"type": "request", "id": ident, "op": op, "args": dict(args or {})}))
+        ident, door = next(self._ids), self._line.door
+        if self._closed or self.lost:
+            raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
+        door.send(self._pack({"type": "request", "id": ident, "op": op, "args": dict(args or {})}))
         refused = len(self.errors)
         end = monotonic() + timeout_s
         while (left := end - monotonic()) > 0:
-            if not self._door.poll(max(1, int(left * 1e3))):
+            if not door.poll(max(1, int(left * 1e3))):
                 continue
-            message = self._hear_door()
+            message = self._line.hear_door()
             if message is None:
                 continue
             if message["type"] == "reply" and message.get("id") == ident:
@@ -235,18 +268,7 @@ class Link:
             return
         self._closed = True
         self.ended = self.ended or "the link is closed"
-        last = self._pack({"type": "bye", "reason": reason}) if bye else None
-        if self._presence is not None:
-            self._presence.close()
-        self._handshake.close()
-        for socket in (self._data, self._door):
-            if socket is None:
-                continue
-            if last is not None:
-                with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
-                    socket.send(last, _NOW)
-            socket.close(linger=200)
-        self._context.term()
+        self._line.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
 
     def __enter__(self) -> Link:
         return self
@@ -259,133 +281,73 @@ class Link:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _socket(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
-        socket: zmq.Socket[bytes] = self._context.socket(kind)
-        socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.RCVHWM, 32)
-        socket.setsockopt(zmq.SNDHWM, 32)
-        socket.setsockopt(zmq.RECONNECT_IVL, 20)
-        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
-        if kind == zmq.DEALER:
-            socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a plant that is not there
-        set_family(socket, endpoint)
-        if self._keys is not None:
-            socket.setsockopt(zmq.CURVE_SERVERKEY, self._keys.server)
-            socket.setsockopt(zmq.CURVE_PUBLICKEY, self._keys.public)
-            socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
-        return socket
-
-    def _greet(
-        self, claim: tuple[str, ...], outputs: tuple[str, ...], timeout_s: float, token: str | None
-    ) -> dict[str, Any]:
-        """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
-        end = monotonic() + timeout_s
-        again, gap = 0.0, _HELLO_AGAIN_S
-        sent = ""
-        while monotonic() < end:
-            if self._handshake.look():
-                raise NotConnectedError(f"the plant at '{self.exchange}' refused: {self._handshake.refused}", "key")
-            if self._meanwhile is not None:
-                self._meanwhile()
-            if monotonic() >= again:
-                sent = read_token(self.exchange) if token is None else token
-                hello = {"type": "hello", "protocol": PROTOCOL, "name": self.name, "claim": list(claim),
-                         "outputs": list(outputs), "token": sent, "every": self._every}  # fmt: skip
-                try:
-                    self._door.send(self._pack(hello), _NOW)
-                except zmq.Again:
-                    sleep(0.01)
-                    continue
-                # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
-                again, gap = monotonic() + gap, 2.0 * gap
-            wait_ms = int(1e3 * min(_LOOK_S, min(end, again) - monotonic()))
-            wait_ms = wait_ms if self._meanwhile is None else min(wait_ms, _MEANWHILE_MS)
-            if not self._door.poll(max(1, wait_ms)):
-                continue
-            message = self._hear_door()
-            if message is None:
-                continue
-            if message["type"] == "welcome":
-                return message
-            if message["type"] == "error":
-                code, text = str(message.get("code", "")), str(message.get("text", ""))
-                if code == "token" and token is None and read_token(self.exchange) != sent:
-                    again = 0.0
-                    continue
-                raise NotConnectedError(f"the plant at '{self.exchange}' refused: {text}", code)
-        hint = self._handshake.hint()
-        if hint:
-            raise NotConnectedError(f"no plant let us in at '{self.exchange}' within {timeout_s:g} s: {hint}", "key")
-        raise NotConnectedError(
-            f"no plant answered at '{self.exchange}' within {timeout_s:g} s; is one running (rtmms serve ROBOT)?"
-        )
-
-    def _listen(self, welcome: Mapping[str, Any]) -> None:
-        told = str(welcome["step_endpoint" if self.plant.granted else "telemetry_endpoint"])
-        endpoint = seen_from(self.exchange, told)
-        if self.plant.granted:
-            self._data = self._socket(zmq.DEALER, endpoint)
-            self._data.setsockopt(zmq.ROUTING_ID, welcome["identity"])
+    def _lose(self, reason: str) -> None:
+        """There is no plant any more: the end, or until there is one again."""
+        if self._reconnect and not self._closed:
+            if not self.lost:
+                self.lost, self._waiting, self._warm = reason, None, False
+                self._again_at, self._gap_s = monotonic() + _AGAIN_FIRST_S, _AGAIN_FIRST_S
         else:
-            self._data = self._socket(zmq.SUB, endpoint)
-            self._data.setsockopt(zmq.SUBSCRIBE, self.plant.robot.encode())
-        self._presence = Presence(self._data)
-        self._data.connect(endpoint)
+            self.ended = self.ended or reason
+
+    def _rejoin(self) -> bool:
+        """One attempt, if it is time for one; later ones come at growing distances."""
+        if monotonic() < self._again_at:
+            return False
+        self._line.close()
+        self.lost = lost = self.lost or GONE
+        try:
+            self._line = Connection(self._asked, self._note)
+            self.plant = self._line.join(_AGAIN_LIMIT_S, True)
+        except NotConnectedError as fault:
+            self.lost = lost
+            self.errors.append((fault.code, str(fault)))
+            self._again_at, self._gap_s = monotonic() + self._gap_s, min(2.0 * self._gap_s, _AGAIN_LIMIT_S)
+            return False
+        self.lost = ""
+        self.look_around()
+        return True
 
     def _newest(self) -> dict[str, Any] | None:
         """Read all that is there and keep the newest state: one that slept must not answer a backlog."""
-        assert self._data is not None
-        newest = None
+        data, newest = self._line.data, None
+        if data is None or self.lost:
+            return None
         while True:
             try:
-                frames = self._data.recv_multipart(_NOW)
+                frames = data.recv_multipart(_NOW)
             except zmq.Again:
                 return newest
             try:
-                message = decode_from_plant(frames[-1])
+                message = hear(frames[-1])
                 kind = message["type"]
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
-                    elif self.plant.granted:
-                        self.command({}, message["step"])  # a warm-up state: no affair of the user's
+                    elif kind == "state":
+                        self._command({}, message["step"])  # a warm-up state: no affair of the user's
+                        self._warm = self._warm or message["step"] == -1
                 else:
                     self._note(message)
-            except (Refused, KeyError, TypeError) as fault:
+            except Refused as fault:
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
-            if self._presence is not None:
-                self._presence.heard()
+            self._line.heard()
 
     def _over(self) -> bool:
         return bool(self.ended)
 
     def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
         """Telemetry carries everything; an observer sees what it asked for."""
-        if self._outputs:
+        if self._asked.outputs:
             message["outputs"] = {
                 name: value
                 for name, value in message["outputs"].items()
-                if any(fnmatchcase(name, pattern) for pattern in self._outputs)
+                if any(fnmatchcase(name, pattern) for pattern in self._asked.outputs)
             }
         return message
 
     def _note(self, message: Mapping[str, Any]) -> None:
         if message["type"] == "bye":
-            self.ended = f"the plant said bye: {message.get('reason', '')}"
+            self._lose(f"the plant said bye: {message.get('reason', '')}")
         elif message["type"] == "error":
             self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
-
-    def _hear_door(self) -> dict[str, Any] | None:
-        try:
-            message = decode_from_plant(self._door.recv_multipart(_NOW)[-1])
-        except (zmq.Again, Refused):
-            return None
-        self._note(message)
-        return message
-
-    def _look_around(self) -> None:
-        """Nothing has come for a while: has something been said at the door, is the plant still there?"""
-        while self._hear_door() is not None:
-            pass
-        if not self.ended and self._presence is not None and self._presence.gone():
-            self.ended = GONE

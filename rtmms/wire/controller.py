@@ -43,10 +43,11 @@ def run_controller(
     token: str | None = None,
     keys: str | os.PathLike[str] | None = None,
     tell: Callable[[str], Any] | None = None,
+    reconnect: bool = False,
 ) -> str:
     """Connect, and answer every state until the plant ends; returns the reason for the end.
 
-    keys   as connect's
+    keys, reconnect   as connect's; `start` is called again with each new plant
     tell   gets what the plant refused, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
@@ -61,11 +62,16 @@ def run_controller(
         timeout_s=timeout_s,
         token=token,
         keys=keys,
+        reconnect=reconnect,
     ) as link:
-        controller.start(link.plant)
-        drives = bool(link.plant.granted)
+        plant = link.plant
+        controller.start(plant)
+        drives = bool(plant.granted)
         update, command, errors = controller.update, link.command, link.errors
         for state in link:
+            if link.plant is not plant:
+                plant = link.plant
+                controller.start(plant)
             values = update(state)
             if drives:
                 command(values if values is not None else {})

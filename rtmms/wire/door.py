@@ -125,7 +125,7 @@ class Door:
         if kind == "hello":
             hello = read_hello(message)
             trusted = key is not None or hmac.compare_digest(hello.token.encode(), self._token)
-            if hello.claim and not trusted:
+            if (hello.claim or hello.ticks) and not trusted:
                 raise Refused(
                     Reason.TOKEN, "hello: a claim needs the token of this session, which only its user can read"
                 )

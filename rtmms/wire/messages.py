@@ -57,16 +57,20 @@ class Reason:
     TOO_EARLY = "too_early"
     TOO_LATE = "too_late"
     CLAIM_HELD = "claim_held"
+    MODE = "mode"
     STRANGER = "stranger"
     BUSY = "busy"
 
 
 class Refused(Exception):
-    """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire."""
+    """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire.
 
-    def __init__(self, code: str, text: str) -> None:
+    unknown   a name that there is none of, for which near misses may be told when the error is sent
+    """
+
+    def __init__(self, code: str, text: str, unknown: str = "") -> None:
         super().__init__(text)
-        self.code, self.text = code, text
+        self.code, self.text, self.unknown = code, text, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Hello:
     outputs: tuple[str, ...]
     token: str
     every: int = 1
+    ticks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,10 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
         raise Refused(
             Reason.WRONG_TYPE, f"hello: every must be a whole number from 1 to {MOST_EVERY}, got {shown(every)}"
         )
-    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every)
+    ticks = message.get("ticks", False)
+    if type(ticks) is not bool:
+        raise Refused(Reason.WRONG_TYPE, f"hello: ticks must be true or false, got {shown(ticks)}")
+    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks)
 
 
 def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:

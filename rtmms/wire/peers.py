@@ -30,13 +30,15 @@ class Peer:
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message
     every       it is asked for a command at each every-th step; between them its last one stands
-    queue       commands for steps ahead, by step modulo the length: (step, seq, values, clamped)
+    ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
+    queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
+    error       the next one to be told: (code, text, unknown name)
     """
 
     __slots__ = (
-        "actuators", "claim", "clamped", "commands", "door", "error", "error_ns", "every", "fresh", "identity", "index",
-        "key", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready", "rejected", "selection",
-        "seq", "since_ns", "skipped", "state", "told_ns", "warm_step",
+        "actuators", "asked_ticks", "claim", "clamped", "commands", "door", "error", "error_ns", "every", "fresh",
+        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready",
+        "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks", "told_ns", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
@@ -46,17 +48,18 @@ class Peer:
         self.every = hello.every
         self.index = index
         self.actuators: list[int] = list(index.values())
-        self.observer = not index
+        self.ticks = self.asked_ticks = hello.ticks
+        self.observer = not index and not hello.ticks
         self.state = LIVE if self.observer else WARMING
         self.warm_step = -WARM_STEPS
         self.ready = False
-        self.seq = -1
+        self.seq = self.tick_seq = -1
         self.owed = 0
         self.fresh = False
-        self.queue: list[tuple[int, int, dict[str, float]] | None] = [None] * AHEAD_STEPS
+        self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS
         self.queued = 0
         self.since_ns = self.probe_ns = now_ns
-        self.error: tuple[str, str] | None = None
+        self.error: tuple[str, str, str] | None = None
         self.error_ns = self.told_ns = 0
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
 
@@ -91,6 +94,8 @@ class Peers:
 
     claimed    (n_actuators,) bool, held by an admitted peer, dead or alive
     claimants  admitted peers that hold at least one actuator, in the order of their coming
+    listeners  those that get every state: the claimants, and one that only ticks
+    ticker     the one peer that may tick (mode external)
     gone       what is left to report of those that went;  changes   counts comings and goings
     displaced  those that lost all they held to another one, and its name: to be told
     """
@@ -100,6 +105,8 @@ class Peers:
         self._owner: list[Peer | None] = [None] * len(actuators)
         self.claimed = np.zeros(len(actuators), dtype=np.bool_)
         self.claimants: list[Peer] = []
+        self.listeners: list[Peer] = []
+        self.ticker: Peer | None = None
         self.all: list[Peer] = []
         self.by_identity: dict[bytes, Peer] = {}
         self.by_door: dict[bytes, Peer] = {}
@@ -122,6 +129,10 @@ class Peers:
     def known(self, name: str) -> bool:
         return name in self._names
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names)
+
     def welcome(self, hello: Hello, door: bytes, selection: Selection, now_ns: int) -> Peer:
         """A new peer, with its actuators kept for it but not yet claimed; Refused if another one lives on them."""
         index = self.match(hello.claim)
@@ -129,6 +140,10 @@ class Peers:
             for other in self.all:
                 if i in other.actuators and other.state != DEAD and other.door != door:
                     raise Refused(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
+        if hello.ticks:
+            for other in self.all:
+                if other.ticks and other.state != DEAD and other.door != door:
+                    raise Refused(Reason.CLAIM_HELD, f"hello: '{other.name}' ticks here")
         earlier = self.by_door.get(door)
         if earlier is not None:
             self.release(earlier)
@@ -137,7 +152,7 @@ class Peers:
         peer = Peer(hello, door, index, selection, now_ns)
         self.all.append(peer)
         self.by_door[door] = peer
-        if index:
+        if not peer.observer:
             self.by_identity[peer.identity] = peer
         return peer
 
@@ -150,15 +165,28 @@ class Peers:
                 before.index = {name: j for name, j in before.index.items() if j != i}
                 before.forget_queue()  # it may have come back meanwhile, and be at work
                 if not before.actuators:
-                    self._forget(before)
+                    self._forget(before)  # with its right to tick, if it had it: it was dead
                     self.displaced.append((before, peer.name))
             self._owner[i] = peer
             self.claimed[i] = True
         peer.state, peer.ready = LIVE, False
         peer.fresh = True  # it has not been asked for the present step
         self.changes += 1
-        if peer not in self.claimants:
+        if peer.actuators and peer not in self.claimants:
             self.claimants.append(peer)
+        if peer not in self.listeners:
+            self.listeners.append(peer)
+        if peer.ticks:
+            self.let_tick(peer)
+
+    def let_tick(self, peer: Peer) -> None:
+        """From now on this peer ticks; one that did and only did so is done."""
+        before, self.ticker, peer.ticks = self.ticker, peer, True
+        if before is not None and before is not peer:
+            before.ticks = False
+            if not before.actuators:
+                self._forget(before)
+                self.displaced.append((before, peer.name))
 
     def release(self, peer: Peer) -> None:
         """The peer said bye, or never became warm: its actuators are free."""
@@ -177,6 +205,10 @@ class Peers:
                 self.gone.append(peer.summary() | {"state": "gone"})
         if peer in self.claimants:
             self.claimants.remove(peer)
+        if peer in self.listeners:
+            self.listeners.remove(peer)
+        if self.ticker is peer:
+            self.ticker = None
         self.by_identity.pop(peer.identity, None)
         if self.by_door.get(peer.door) is peer:
             del self.by_door[peer.door]

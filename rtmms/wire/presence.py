@@ -15,7 +15,8 @@ class Presence:
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._socket = socket
-        self._monitor: Any = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        # an address of its own: that of an earlier monitor on the same socket stays in use for a while
+        self._monitor: Any = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED, f"inproc://presence.{id(self)}")
         self._lost_at: float | None = None
 
     def heard(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from time import monotonic_ns
+from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from rtmms.loop.ports import Applied
 from rtmms.plant import Plant
 from rtmms.wire.door import Door
 from rtmms.wire.keys import ServerKeys
-from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Request, channel_map, plain_parameters
+from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Reason, Refused, Request, channel_map, plain_parameters
 from rtmms.wire.peers import DEAD, LIVE, Missing, Peers
 from rtmms.wire.selection import Selection, select
 from rtmms.wire.sockets import Sockets, Threads
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
+_FAREWELL_S = 0.02
+_LOOK_NS = 50_000
 
 
 class Server:
@@ -77,17 +79,19 @@ class Server:
         )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
-        self._token = new_token() if token is None else token
+        self._token = "" if self._sockets.inproc else new_token() if token is None else token
         try:
-            self.token_file = write_token(self.endpoints["exchange"], self._token)
+            if self._token:  # within a program nobody needs one
+                write_token(self.endpoints["exchange"], self._token)
         except BaseException:
             self._sockets.close(0)
             raise
         behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
         self._peers = Peers(plant.actuators)
         self._port = StepPort(
-            self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind
-        )
+            self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
+            external=mode == "external",
+        )  # fmt: skip
         self._tending = Tending(self._port, self._peers)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
@@ -104,6 +108,7 @@ class Server:
         self._selections: dict[tuple[str, ...], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
+        self.renewed: Flags = self._port.renewed
         self.applied: Applied = self._port.applied
         self._closed = False
 
@@ -139,6 +144,22 @@ class Server:
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
 
+    def next_tick(self, until_ns: int) -> int:
+        """See Ticking."""
+        return self._port.next_tick(until_ns)
+
+    def ticks_waiting(self) -> int:
+        """See Ticking."""
+        ticks = self._port.ticks
+        assert ticks is not None
+        self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
+        return ticks.waiting
+
+    def drop_ticks(self) -> None:
+        """See Ticking."""
+        assert self._port.ticks is not None
+        self._port.ticks.drop()
+
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
 
@@ -148,13 +169,21 @@ class Server:
 
     def report(self) -> dict[str, Any]:
         peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
-        return {"late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers}
+        ticks = self._port.ticks
+        return {
+            "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
+            "ticks": None if ticks is None else ticks.report(),
+        }  # fmt: skip
 
     # -- for the owner of the run ------------------------------------------------------------------------------------
 
     def admitted(self) -> set[str]:
         """Names of the peers that are here and warm, observers (with the token) too."""
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
+
+    def holders(self) -> set[str]:
+        """Names of the peers that hold an actuator, also of dead ones."""
+        return {peer.name for peer in self._peers.claimants}
 
     def dead(self) -> tuple[str, ...]:
         """Names of the claimants whose connection is gone; they keep their claim until it is taken over."""
@@ -177,7 +206,10 @@ class Server:
             if not peer.observer:
                 self._port.say(peer, bye)
             self._door.say(peer.door, bye)
-        remove_token(self.endpoints["exchange"], self._token)
+        if self._token:
+            remove_token(self.endpoints["exchange"], self._token)
+        if self._peers.all:
+            sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
         self._sockets.close()
 
     def __enter__(self) -> Server:
@@ -216,24 +248,27 @@ class Server:
     def _enter(self, hello: Hello, door: bytes, trusted: bool) -> Mapping[str, Any]:
         """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
         channels = select(self._plant.outputs, hello.outputs)
+        if hello.ticks and self.mode != "external":
+            raise Refused(Reason.MODE, f"hello: ticks are for the mode external; this plant runs in mode {self.mode}")
         identity, granted = b"", []
         if trusted:
             names = tuple(channel.name for channel in channels)
             peer = self._peers.by_door.get(door)
-            if peer is None or (peer.name, peer.claim, peer.every, peer.selection.names) != (
-                hello.name, hello.claim, hello.every, names,
-            ):  # fmt: skip
+            same = (hello.name, hello.claim, hello.every, hello.ticks, names)
+            if peer is None or (peer.name, peer.claim, peer.every, peer.asked_ticks, peer.selection.names) != same:
                 peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
-        plant, timed = self._plant, self.mode in ("realtime", "external")
+        plant, paced = self._plant, self.mode == "realtime"
         return {
             "type": "welcome", "protocol": PROTOCOL, "session": self.session, "identity": identity,
             "step_endpoint": self.endpoints["step"], "robot": self.robot, "dt": plant.dt, "mode": self.mode,
-            "period_s": plant.dt / self.rate if timed else None, "deadline_s": self.deadline_s if timed else None,
+            "period_s": plant.dt / self.rate if paced else None,
+            "deadline_s": self.deadline_s if paced or self.mode == "external" else None,
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": self._parameters, "every": hello.every,
+            "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import UnknownNameError
+from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Channel
-from rtmms.wire.messages import read_channel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +22,7 @@ class PlantInfo:
     period_s     s         wall time of a step; None where nobody paces it (lockstep, free)
     deadline_s   s         time for an answer; None where nobody waits on a clock
     actuators, outputs     all of the plant's channels; `granted` and `selected` are the names of yours
+    ticks        your ticks start the steps (mode external)
     parameters   what the plant tells of itself by name, SI units; may be empty
     """
 
@@ -38,6 +38,7 @@ class PlantInfo:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     session: str = ""
     seed: int = 0
+    ticks: bool = False
 
     @property
     def budget_s(self) -> float | None:
@@ -56,23 +57,6 @@ def _channel(kind: str, name: str, channels: tuple[Channel, ...]) -> Channel:
         if channel.name == name:
             return channel
     raise UnknownNameError(kind, name, [channel.name for channel in channels])
-
-
-def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
-    return PlantInfo(
-        robot=str(message["robot"]),
-        dt=float(message["dt"]),
-        mode=str(message["mode"]),
-        period_s=message.get("period_s"),
-        deadline_s=message.get("deadline_s"),
-        actuators=tuple(read_channel(entry) for entry in message["actuators"]),
-        outputs=tuple(read_channel(entry) for entry in message["outputs"]),
-        granted=tuple(message.get("granted") or ()),
-        selected=tuple(message.get("selected") or ()),
-        parameters=message.get("parameters") or {},
-        session=str(message.get("session", "")),
-        seed=int(message.get("seed", 0)),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +97,7 @@ class State:
     def __init__(self, message: Mapping[str, Any], info: PlantInfo) -> None:
         self._message, self._info = message, info
         self.step: int = message["step"]
-        self.time: float = message["timestamp"]
+        self.time: float = float(message["timestamp"])
         self.outputs: dict[str, Any] = message["outputs"]
 
     @property
@@ -129,18 +113,27 @@ class State:
         said = self._message.get("applied") or {}
         return AppliedCommand(**{name: said[name] for name in AppliedCommand.__slots__ if name in said})
 
+    def with_outputs(self, outputs: dict[str, Any]) -> State:
+        """The same state with other outputs."""
+        return State({**self._message, "outputs": outputs}, self._info)
+
     def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
         try:
             value = self.outputs[name]
         except KeyError:
             raise UnknownNameError("output", name, self.outputs) from None
-        if not isinstance(value, list):
-            return float(value)
-        import numpy
+        try:
+            if not isinstance(value, list):
+                return float(value)
+            import numpy
 
-        array = numpy.array(value, dtype=numpy.float64)
-        shape = self._info.output(name).shape
-        return array if len(shape) < 2 else array.reshape(shape)
+            array = numpy.array(value, dtype=numpy.float64)
+            shape = self._info.output(name).shape
+            return array if len(shape) < 2 else array.reshape(shape)
+        except (TypeError, ValueError) as fault:
+            if isinstance(fault, ModelError):
+                raise
+            raise ModelError(f"output '{name}': not the numbers that the plant's welcome promised: {fault}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self.outputs

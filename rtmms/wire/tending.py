@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtmms.wire.codec import packer
+from rtmms.wire.commands import with_hint
 from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
 from rtmms.wire.step_port import StepPort
 
@@ -35,13 +36,17 @@ class Tending:
             if peer.observer:
                 continue
             if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
-                code, text = peer.error
+                code, text, unknown = peer.error
+                text = with_hint(text, unknown, self._peers.names)
                 self._port.say(peer, {"type": "error", "code": code, "text": text})
                 peer.error, peer.error_ns = None, now_ns
             if peer.state is WARMING:
                 self._warm_up(peer, now_ns, outputs)
             elif peer.state is LIVE and peer.owed <= self._port.credits:
                 peer.since_ns = now_ns
+                if peer.ticks and self._may_probe(peer, now_ns):
+                    # no state goes out while its tick is waited for: this tells whether it is still there
+                    peer.owed += self._port.transmit(peer, self._probe)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
                     peer.state = DEAD  # until its next message; meanwhile another one may take its place

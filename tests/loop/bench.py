@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.loop.clock import FakeClock
+from rtmms.loop.external import External
 from rtmms.loop.loop import Loop, Outcome
 from rtmms.loop.pace import Free, Lockstep, Pace, Realtime
 from rtmms.loop.policies import Policies
@@ -94,12 +95,14 @@ class World:
 
     def __init__(
         self, clock: FakeClock, log: list[Any], claimed: Mapping[str, Sequence[int]], arrivals: Sequence[Arrival],
-        happenings: Sequence[Happening] = (),
+        happenings: Sequence[Happening] = (), ticks: Sequence[float] = (),
     ) -> None:  # fmt: skip
         self.clock, self.log = clock, log
+        self.ticks, self.tick_queue, self.surplus = sorted(ticks), [], 0
         self.owner = {index: peer for peer, indices in claimed.items() for index in indices}
         self.claimed = np.array([i in self.owner for i in range(2)])
         self.fresh = np.zeros(2, dtype=np.bool_)
+        self.renewed = np.zeros(2, dtype=np.bool_)
         self.applied = Applied()
         self.t0 = clock.now()
         self.arrivals = sorted(arrivals, key=lambda a: a.us)
@@ -150,16 +153,19 @@ class World:
         elif arrival.step > step:
             self.waiting = [*getattr(self, "waiting", []), arrival]
         elif arrival.step < step:
-            self.late += 1
-            for index, value in arrival.values.items():
-                command[index] = value
+            self._hold(arrival, command)
         elif self.deadline_ns and self.at(arrival.us) > self.deadline_ns:
             # the loop woke from collect at the deadline: what lies beyond it is for the next call
-            self.late += 1
-            for index, value in arrival.values.items():
-                command[index] = value
+            self._hold(arrival, command)
         else:
             self._use(arrival, command)
+
+    def _hold(self, arrival: Arrival, command: np.ndarray) -> None:
+        self.late += 1
+        for index, value in arrival.values.items():
+            command[index] = value
+        for index, owner in self.owner.items():
+            self.renewed[index] |= owner == arrival.peer
 
     def _use(self, arrival: Arrival, command: np.ndarray) -> None:
         for index, owner in self.owner.items():
@@ -183,6 +189,34 @@ class World:
                 self.owner[index] = "late"
             if happening.op:
                 self.asked.append(Request(happening.op, happening.args))
+
+    def _hear_ticks(self) -> None:
+        while self.ticks and self.at(self.ticks[0]) <= self.clock.now():
+            came = self.at(self.ticks.pop(0))
+            if len(self.tick_queue) < 16:
+                self.tick_queue.append(came)
+            else:
+                self.surplus += 1
+
+    def next_tick(self, until_ns: int) -> int:
+        self._hear_ticks()
+        if not self.tick_queue:
+            coming = self.at(self.ticks[0]) if self.ticks else until_ns
+            self.clock.sleep_until(min(coming, until_ns))
+            self._hear_ticks()
+        if not self.tick_queue:
+            return 0
+        self.log.append(("tick", (self.tick_queue[0] - self.t0) / US))
+        return self.tick_queue.pop(0)
+
+    def ticks_waiting(self) -> int:
+        self._hear_ticks()
+        return len(self.tick_queue)
+
+    def drop_ticks(self) -> None:
+        self._hear_ticks()
+        self.surplus += len(self.tick_queue)
+        self.tick_queue.clear()
 
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(sorted({self.owner[i] for i in range(2) if self.claimed[i] and not self.fresh[i]}))
@@ -209,18 +243,22 @@ class Bench:
     def __init__(
         self, mode: str = "realtime", *, steps: int | None = 3, claimed: Mapping[str, Sequence[int]] | None = None,
         arrivals: Sequence[Arrival] = (), happenings: Sequence[Happening] = (), deadline_us: float = 500,
-        cost_us: Mapping[int, float] | None = None, wake_late_us: float = 0, **options: Any,
+        cost_us: Mapping[int, float] | None = None, wake_late_us: float = 0, ticks: Sequence[float] = (),
+        first_us: float = 0, **options: Any,
     ) -> None:  # fmt: skip
         self.clock, self.log = FakeClock(10**9), []
         self.clock.wake_late_ns = round(wake_late_us * US)
         self.plant = Plant(self.clock, self.log, cost_us)
         claims = {"peer": (0, 1)} if claimed is None else claimed
-        self.world = World(self.clock, self.log, claims, arrivals, happenings)
+        self.world = World(self.clock, self.log, claims, arrivals, happenings, ticks)
         if mode == "realtime":
             self.world.t0 += PERIOD_US * US  # the schedule gives its first step one period to come
         self.statistics = Statistics(64)
         self.schedule = Schedule(PERIOD_US * US, round(deadline_us * US))
-        pace: Pace = {"realtime": lambda: Realtime(self.schedule), "lockstep": Lockstep, "free": Free}[mode]()
+        pace: Pace = {
+            "realtime": lambda: Realtime(self.schedule, round(first_us * US)), "lockstep": Lockstep, "free": Free,
+            "external": lambda: External(round(deadline_us * US)),
+        }[mode]()  # fmt: skip
         loop_options = {key: options.pop(key) for key in ("observers", "commands", "status", "blame") if key in options}
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, steps=steps,

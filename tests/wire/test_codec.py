@@ -86,7 +86,9 @@ def test_numbers_of_numpy_travel_as_float64() -> None:
 
 
 RECORDED = [
-    json.loads(line) for line in (Path(__file__).parent / "fixtures" / "version1.jsonl").read_text().splitlines()
+    json.loads(line)
+    for session in ("version1", "version1_ticks")
+    for line in (Path(__file__).parent / "fixtures" / f"{session}.jsonl").read_text().splitlines()
 ]
 
 

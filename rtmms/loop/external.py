@@ -1,0 +1,69 @@
+"""The mode external: a peer's ticks start the steps, one each, and the plant keeps no time of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rtmms.loop.pace import SERVE_NS
+from rtmms.loop.statistics import UNDEFINED
+
+if TYPE_CHECKING:
+    from rtmms.loop.loop import Loop
+    from rtmms.loop.ports import Ticking
+
+WAIT_NS = 5_000_000
+"""A tick is waited for in slices of this, between which requests and newcomers are served."""
+SERVE_EVERY_NS = 1_000_000
+
+
+class External:
+    """One step for each tick; commands are waited for until deadline_ns after the tick came.
+
+    An overrun is a step that ended after the next tick had come. No tick is dropped for it: each is a step.
+    """
+
+    mode = "external"
+
+    def __init__(self, deadline_ns: int) -> None:
+        self.deadline_ns = deadline_ns
+
+    def bind(self, loop: Loop) -> None:
+        self.loop, self.clock = loop, loop.clock
+        self.exchange = cast("Ticking", loop.exchange)
+        self.served_ns = loop.clock.now()
+        self.came_ns, self.begun = 0, False
+
+    def anchor(self, step: int) -> int:
+        if self.begun:  # after a pause or a reset; what came before the first step waits for it
+            self.exchange.drop_ticks()
+        self.begun = True
+        self.served_ns = self.came_ns = self.clock.now()
+        return self.came_ns
+
+    def ready(self, step: int) -> bool:
+        loop, now = self.loop, self.clock.now()
+        self.came_ns = self.exchange.next_tick(now + WAIT_NS)
+        if self.came_ns:
+            return not loop.ended
+        now = self.served_ns = self.clock.now()
+        loop.serve(now + SERVE_NS)
+        return False
+
+    def begin(self, step: int) -> int:
+        return self.clock.now() - self.came_ns
+
+    def gather(self, step: int) -> bool:
+        deadline = self.came_ns + self.deadline_ns
+        self.loop.publish(step, deadline, max(1, deadline - self.clock.now()))
+        return self.loop.collect(step, deadline)
+
+    def finish(self, step: int, now_ns: int) -> int:
+        loop = self.loop
+        if self.exchange.ticks_waiting():
+            loop.statistics.overruns += 1
+            if loop.policies.overrun == "abort" and not loop.in_grace():
+                loop.end("policy", f"step {step} ended after the next tick had come (overrun policy abort)")
+        if now_ns - self.served_ns >= SERVE_EVERY_NS:
+            self.served_ns = now_ns
+            loop.serve(now_ns + SERVE_NS)
+        return UNDEFINED
