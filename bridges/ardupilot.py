@@ -1,8 +1,8 @@
 """ArduPilot's SITL with the JSON backend (--model JSON): pulse widths in, the robot's motion out, in lockstep.
 
-The autopilot sends a packet for each of its frames and waits for the answer; with none it sends the same again after about
-a second. So a frame is answered once it is simulated, again and unchanged when it is repeated, and a count that falls
-means that the autopilot began anew.
+The autopilot sends a packet for each of its frames and waits for the answer; with none it sends the same again after
+about a second. So a frame is answered once it is simulated, again and unchanged when it is repeated, and a count that
+falls means that the autopilot began anew.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ArduPilot(rtmms.Bridge):
     host, port   where to listen; it answers whoever sent the packet
     channels     pulse widths to actuators: actuator = scale (us - trim). None: channel i is actuator i, 1000 to 2000 us
                  over its limits. A channel without pulses (0 us) sets its actuator to neutral
-    frame_rate   frames per second of simulated time; 0: as its packets say. A frame is a whole number of the plant's steps
+    frame_rate   frames per second of simulated time; 0: as its packets say. A frame is a whole number of plant steps
     home         how the world's x axis lies (x_bearing_deg); the place itself is told to the autopilot (--home)
     pose         the plant's outputs to read the motion from
     more         further keys of its JSON (rng_1 ... rng_6, airspeed, rc_1 ... rc_12): output, or output[index]
@@ -116,7 +116,7 @@ class ArduPilot(rtmms.Bridge):
         if unknown:
             raise rtmms.ModelError(f"more: {rtmms.UnknownNameError('key', unknown[0], MORE)}")
         if self.plant_silent == "still" and not self.watchdog_periods:
-            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, the plant's periods after which it acts")
+            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
 
     def claims(self) -> tuple[str, ...]:
         return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)

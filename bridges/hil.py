@@ -1,4 +1,4 @@
-"""The sensors that an autopilot in a simulation is told of, as MAVLink messages: IMU, compass, barometer, GPS, truth."""
+"""What an autopilot in a simulation is told of, as MAVLink messages: IMU, compass, barometer, GPS, and the truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOISE = {"accel": 0.02, "gyro": 0.002, "mag": 0.002, "baro": 0.1, "gps": 0.3, "g
 def pressure_hpa(altitude_m: float) -> float:
     """Of the standard atmosphere below 11 km; below 0 m it goes on rising by the same law.
 
-    It is what an altimeter needs to read the altitude, also of a robot under water: there it is not the water's pressure.
+    It is what an altimeter needs to read the altitude, also of a robot under water, where it is not the water's own.
     """
     return 1013.25 * float(max(1e-3, 1.0 - 2.25577e-5 * altitude_m) ** 5.25588)  # ISO 2533: 288.15 K, 6.5 K/km
 

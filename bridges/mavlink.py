@@ -26,14 +26,14 @@ _ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3
 _ARMED, _MANUAL = 128, 64
 _ACTIVE, _CRITICAL = 4, 5
 _REAL32 = 9
-_MAVLINK2, _PARAM_FLOAT, _SET_BY_ACTUATOR = 8192, 2, 0
+_MAVLINK2, _PARAM_FLOAT = 8192, 2
 _BURST = 20
 _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "values_hz"}
 
 
 def station(text: str) -> tuple[str, int]:
     """'HOST:PORT' or 'HOST'; ModelError."""
-    host, sign, port = text.rpartition(":") if ":" in text else (text, "", "14550")
+    host, _, port = text.rpartition(":") if ":" in text else (text, "", "14550")
     if not (host and port.isdecimal() and 0 < int(port) < 65536):
         raise rtmms.ModelError(f"stations: expected HOST:PORT, got '{text}'")
     return host, int(port)
@@ -120,7 +120,8 @@ class Mavlink(rtmms.Bridge):
         self._map = ChannelMap(self.channels)
         for entry in self._map.entries:
             if entry.channel not in AXES + ACTUATORS:
-                raise rtmms.ModelError(f"channels: {rtmms.UnknownNameError('channel', entry.channel, AXES + ACTUATORS)}")
+                unknown = rtmms.UnknownNameError("channel", entry.channel, AXES + ACTUATORS)
+                raise rtmms.ModelError(f"channels: {unknown}")
         self._signing = Signing(read_key(self.key)) if self.key else None
 
     def claims(self) -> tuple[str, ...]:
@@ -141,6 +142,14 @@ class Mavlink(rtmms.Bridge):
         self._slots = dict.fromkeys(_RATES, -1)
         self._boot_ms, self._beat_at, self._axes_at, self._seen_at = 0, 0.0, 0.0, 0.0
         self._list: deque[Parameter] = deque()
+        self._senders = {
+            "ATTITUDE": self._send_attitude, "POSITION": self._send_position, "VALUES": self._send_values,
+        }  # fmt: skip
+        self._takers = {
+            "MANUAL_CONTROL": self._on_manual_control, "COMMAND_LONG": self._on_command_long,
+            "PARAM_REQUEST_LIST": self._on_param_request_list, "PARAM_REQUEST_READ": self._on_param_request_read,
+            "PARAM_SET": self._on_param_set,
+        }  # fmt: skip
         self._describe(plant)
         self._reader = Reader(self.counts.refuse, self._signing)
         self._writer = Writer(self.system, self.component, self._signing)
@@ -157,7 +166,7 @@ class Mavlink(rtmms.Bridge):
         self._parameters = Parameters()
         for name, attribute in _RATES.items():
             one = Parameter(f"RATE_{name}", getattr(self, attribute))
-            one.change = lambda value, one=one, attribute=attribute: self._set_rate(one, attribute, value)  # type: ignore
+            one.change = lambda value, one=one, attribute=attribute: self._set_rate(one, attribute, value)
             self._parameters.add(one)
         self._parameters.add_plant(plant.parameters, self._set_plant)
 
@@ -172,7 +181,7 @@ class Mavlink(rtmms.Bridge):
         try:
             motion = self._read(state)
             for name in due:
-                getattr(self, f"_send_{name.lower()}")(state, motion)
+                self._senders[name](state, motion)
         except (ValueError, OverflowError):
             self.counts.add("not_finite")
 
@@ -234,7 +243,7 @@ class Mavlink(rtmms.Bridge):
         to = (getattr(message, "target_system", 0), getattr(message, "target_component", 0))
         if to[0] not in (0, self.system) or to[1] not in (0, self.component):
             return
-        take = getattr(self, f"_on_{message.get_type().lower()}", None)
+        take = self._takers.get(message.get_type())
         if take is not None:
             take(message)
 
@@ -325,8 +334,8 @@ class Mavlink(rtmms.Bridge):
 
     def _set_plant(self, one: Parameter, value: float) -> None:
         """Asks the plant, and tells the station when it has answered: the new value, or the old one."""
-        kind = type(self.plant.parameters.get(one.plant))
-        asked = bool(value) if kind is bool else round(value) if kind is int else value
+        now = self.plant.parameters.get(one.plant)
+        asked = bool(value) if isinstance(now, bool) else round(value) if isinstance(now, int) else value
 
         def done(ok: bool, told: str) -> None:
             if ok:

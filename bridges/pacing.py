@@ -35,8 +35,8 @@ class Pacer:
     """Takes a bridge's states, and gives back those at which the peer's frames end.
 
     In lockstep the plant waits for us and we for the peer: `go(n)` lets it take n steps. When the peer does not ask for
-    HOLD_S the plant is asked to pause (which takes one more step), and to go on at the peer's next frame. In other modes
-    the plant runs on by itself, and a frame ends with the first state that is n steps after the end of the last.
+    HOLD_S the plant is asked to pause (which takes one more step), and to go on at the peer's next frame. In other
+    modes the plant runs on by itself, and a frame ends with the first state that is n steps after the end of the last.
     """
 
     def __init__(self, bridge: rtmms.Bridge, locked: bool, who: str) -> None:

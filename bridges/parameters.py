@@ -1,4 +1,4 @@
-"""Numbers by names of at most 16 letters, as MAVLink's parameter protocol has them: the bridge's own, and the plant's."""
+"""Numbers by names of at most 16 letters, for MAVLink's parameter protocol: the bridge's own, and the plant's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Parameters:
             value = values[name]
             if isinstance(value, bool | int | float) and isfinite(value):
                 made = Parameter(self._short(name), float(value), plant=name)
-                made.change = lambda new, made=made: change(made, new)  # type: ignore[misc]
+                made.change = lambda new, made=made: change(made, new)
                 self.add(made)
 
     def find(self, name: str, index: int) -> Parameter | None:

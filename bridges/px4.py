@@ -1,8 +1,8 @@
 """PX4's software in the loop over MAVLink (its interface for simulators): sensors out, actuators in, in lockstep.
 
 The bridge is the TCP server, PX4 connects. Until PX4's first actuators the plant runs at the pace of wall time, because
-PX4 starts up on the sensors' clock; from then on each frame of sensors waits for PX4's answer to the one before, if PX4 says
-that it runs in lockstep and the plant does too.
+PX4 starts up on the sensors' clock; from then on each frame of sensors waits for PX4's answer to the one before, if PX4
+says that it runs in lockstep and the plant does too.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Px4(rtmms.Bridge):
         if len(self.field_ned_gauss) not in (0, 3):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, got {len(self.field_ned_gauss)}")
         if self.plant_silent == "still" and not self.watchdog_periods:
-            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, the plant's periods after which it acts")
+            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
         self._ground = _address(self.ground)
 
     def claims(self) -> tuple[str, ...]:

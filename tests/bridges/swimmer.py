@@ -1,4 +1,4 @@
-"""A rigid robot with the outputs that autopilots need, in the real loop, beside a bridge: both in threads of the test."""
+"""A rigid robot with the outputs that autopilots need, in the real loop, beside a bridge: in threads of the test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Swimmer:
 
     def __init__(self, dt: float = 1e-3) -> None:
         self.dt = dt
-        self.actuators = (Channel("thrust", "m/s", lower=-2.0, upper=2.0), Channel("rudder", "rad/s", lower=-1, upper=1))
+        self.actuators = (
+            Channel("thrust", "m/s", lower=-2.0, upper=2.0),
+            Channel("rudder", "rad/s", lower=-1.0, upper=1.0),
+        )
         self.outputs = (
             Channel("position", "m", (3,), "world"),
             Channel("quaternion", "", (4,), "world"),
@@ -81,7 +84,8 @@ class Sailing:
         deadline = 0.5 * dt if mode == "realtime" else None
         self.server = Server(self.plant, robot="swimmer", mode=mode, deadline_s=deadline, free_ports=True)
         self.loop = Loop(
-            self.plant, self.server, MonotonicClock(), Lockstep() if mode == "lockstep" else paced, Policies(), Statistics(),
+            self.plant, self.server, MonotonicClock(), Lockstep() if mode == "lockstep" else paced, Policies(),
+            Statistics(),
         )  # fmt: skip
         self.bridged = Bridged(bridge, self.server.endpoints["exchange"])
         self._thread = threading.Thread(target=self._run, daemon=True)

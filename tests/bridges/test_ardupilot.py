@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +23,7 @@ from bridges.pose import Motion
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from tests.bridges.autopilot import Autopilot, Lost, read
-from tests.bridges.harness import free_port, wait
+from tests.bridges.harness import ROOT, free_port, wait
 from tests.bridges.swimmer import Sailing
 
 THRUST = ChannelMapping(channel="3", actuator="thrust", scale=0.004, trim=1500)
@@ -250,7 +255,7 @@ def test_in_real_time_the_plant_goes_on_and_frames_are_at_least_as_long(port: in
     autopilot.pulses[2] = 1750
     with Sailing(bridge(port, more={"rng_1": "depth"}, time_sync=False), mode="realtime") as sailing:
         stamps = [autopilot.exchange()["timestamp"] for _ in range(30)]
-        assert all(b - a > 1.9e-3 for a, b in zip(stamps, stamps[1:], strict=False))
+        assert all(b - a > 1.9e-3 for a, b in pairwise(stamps))
         told = autopilot.exchange()
         assert told["rng_1"] == 2.0
         assert told["no_time_sync"] == 1
@@ -340,3 +345,34 @@ def test_a_port_that_is_busy(port: int, autopilot: Autopilot) -> None:
             wait(lambda: sailing.bridged.fault)
             fault, sailing.bridged.fault = sailing.bridged.fault, None
     assert f"cannot listen on UDP 127.0.0.1:{port}" in str(fault)
+
+
+# -- the real robot, as a user starts it -----------------------------------------------------------------------------
+
+
+def test_the_manta_in_lockstep(port: int, tmp_path: Path) -> None:
+    """`rtmms run` with the example configuration: 200 frames of 2 ms, and no step without a frame."""
+    spec = f"ardupilot:config={ROOT / 'bridges/examples/ardupilot.toml'},port={port}"
+    words = ("run", "manta", "--set", "chains=16", "--controller", "none", "--mode", "lockstep", "--duration", "0.4",
+             "--bridge", spec, "--json", "--quiet", "--priority", "off")  # fmt: skip
+    run = subprocess.Popen(
+        [sys.executable, "-m", "rtmms.cli.main", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    with run, Autopilot(port) as autopilot:
+        autopilot.rate = 500
+        told = autopilot.exchange(tries=100)
+        assert told["timestamp"] == pytest.approx(0.002)
+        for frame in range(1, 199):
+            autopilot.pulses[0] = autopilot.pulses[2] = round(1500 + 300 * math.sin(0.03 * frame))
+            told = autopilot.exchange()
+        autopilot.send()  # the last: the run is over with it
+        answer, said = run.communicate(timeout=60)
+    report = json.loads(answer)
+    assert run.returncode == 0, said
+    assert report["steps"] == report["exchange"]["commands_applied"] == 400
+    assert report["bridges"]["ardupilot"]["refused"] == {}
+    assert autopilot.clock == pytest.approx(0.398)
+    assert told["accel_body"][2] == pytest.approx(-9.8, abs=2.0)
+    assert told["quaternion"][0] == pytest.approx(math.cos(math.pi / 4), abs=0.1)
+    assert any(abs(speed) > 1e-4 for speed in told["velocity"])

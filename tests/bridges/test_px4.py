@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from bridges.hil import Sensors, earth_field, pressure_hpa
 from bridges.pose import Motion
 from bridges.px4 import PARSERS, Px4
 from rtmms.bridging.channels import ChannelMapping
-from tests.bridges.harness import free_port, wait
+from rtmms.bridging.plugins import build_bridge
+from tests.bridges.harness import ROOT, free_port, wait
 from tests.bridges.swimmer import Sailing
 from tests.wire.bench import PATIENCE_S
 
@@ -161,7 +163,7 @@ def test_free_until_the_first_actuators_then_in_lock(port: int) -> None:
         px4.controls[2], px4.controls[0] = 0.5, 0.25
         stamps = [px4.frame().time_usec for _ in range(25)]
         assert len(sailing.plant.commands) == steps + 100
-        assert all(b - a == 4000 for a, b in zip(stamps, stamps[1:], strict=False))
+        assert all(b - a == 4000 for a, b in pairwise(stamps))
         assert sailing.plant.commands[-1] == (pytest.approx(1.0), pytest.approx(-0.25))
         told = px4.frame()
         assert told.zgyro == pytest.approx(0.25)
@@ -277,7 +279,7 @@ def test_a_second_one_is_turned_away(port: int) -> None:
 def test_in_real_time_sensors_come_by_themselves(port: int) -> None:
     with Sailing(bridge(port, home_after_s=0.2), mode="realtime") as sailing, Autopilot(port) as px4:
         stamps = [px4.hear().time_usec for _ in range(20)]
-        assert all(b - a >= 4000 for a, b in zip(stamps, stamps[1:], strict=False))
+        assert all(b - a >= 4000 for a, b in pairwise(stamps))
         px4.controls[2] = 0.5
         px4.drive()
         wait(lambda: sailing.plant.commands[-1][0] == pytest.approx(1.0))
@@ -360,3 +362,9 @@ def test_nonsense_is_read_without_a_fault() -> None:
 def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
     with pytest.raises(rtmms.ModelError, match=said):
         Px4(**words)
+
+
+def test_the_example_is_one() -> None:
+    made = build_bridge(f"px4:config={ROOT / 'bridges/examples/px4.toml'}")
+    assert isinstance(made, Px4)
+    assert made.claims() == ("left.front", "left.back", "right.front", "right.back")
