@@ -36,13 +36,15 @@ def ardupilot() -> Parser:
 
 
 def px4() -> Parser:
-    """PX4's stream, one frame after the other into the same reader."""
+    """PX4's stream: one frame after the other into the same reader, and each by itself."""
     from pymavlink.dialects.v20 import common as of
 
-    reader, reasons = _reader(None)
+    stream, stream_reasons = _reader(None)
+    single, reasons = _reader(None)
 
     def read(frame: bytes) -> str:
-        return _ends(reader.feed(frame), px4_bridge.parse, reasons)
+        _ends(stream.feed(frame), px4_bridge.parse, stream_reasons)
+        return _ends(single.datagram(frame), px4_bridge.parse, reasons)
 
     writer = Writer(1, 1)
     return read, [
