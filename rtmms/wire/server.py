@@ -72,7 +72,6 @@ class Server:
         self.session = secrets.token_hex(8)
         self._plant = plant
         self._outputs: Mapping[str, Any] = _checked_outputs(plant)
-        self._parameters = plain_parameters(plant)
         self._sockets = sockets or Sockets(
             exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority),
             keys=keys,
@@ -267,8 +266,8 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "selected": [channel.name for channel in channels], "parameters": self._parameters, "every": hello.every,
-            "ticks": bool(identity) and hello.ticks,
+            "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
+            "every": hello.every, "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:
