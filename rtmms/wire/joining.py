@@ -24,6 +24,7 @@ from rtmms.wire.tokens import read_token
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
+_HELLO_GAP_S = 8.0
 _MEANWHILE_MS = 20
 
 
@@ -167,7 +168,7 @@ class Connection:
                     sleep(0.01)
                     continue
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
-                again, gap = monotonic() + gap, 2.0 * gap
+                again, gap = monotonic() + gap, min(_HELLO_GAP_S, 2.0 * gap)
             wait_ms = int(1e3 * min(_LOOK_S, min(end, again) - monotonic()))
             wait_ms = wait_ms if asked.meanwhile is None else min(wait_ms, _MEANWHILE_MS)
             if not self.door.poll(max(1, wait_ms)):
