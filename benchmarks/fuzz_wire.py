@@ -134,7 +134,7 @@ def step() -> Parser:
         socket.put(peer.identity, *((frame, frame) if seen[0] % 97 == 0 else (frame,)))
         port.collect(now[0] % 1000, command, 0 if seen[0] % 3 == 0 else 1)
         port.read_in_slack(1 << 62)
-        peer.error = peer.error or ("", "")
+        peer.error = peer.error or ("", "", "")
         code, peer.error = peer.error[0], None
         if port.ticks is not None and seen[0] % 64 == 0:
             port.ticks.drop()

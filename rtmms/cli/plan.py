@@ -25,6 +25,7 @@ class Plan:
 
     robot: str
     controllers: tuple[str, ...] = ()
+    bridges: tuple[str, ...] = ()
     mode: str = "realtime"
     rate: float = 1.0
     dt: float | None = None
@@ -80,6 +81,8 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         controllers = DEFAULT_CONTROLLERS.get(robot, ())
     for word in controllers:
         plugin("rtmms.controllers", "controller", word)
+    for word in words.get("bridges", ()):
+        plugin("rtmms.bridges", "bridge", word)
     parameters = settings(words.pop("set_", ()))
     for key in ("dt", "preset", "coupling"):
         if key in parameters:
@@ -104,6 +107,8 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
 
 
 simulation = options(
+    click.option("--bridge", "bridges", multiple=True, metavar="NAME[:KEY=VALUE,...]",
+                 help="A bridge to other software, each in a process of its own; may be repeated."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
     click.option("--rate", type=Number(""), default=1.0, help="Simulated over wall time in realtime (default 1)."),
     click.option("--dt", type=Number("s"), help="Step; default the robot's own."),

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,7 @@ class Session:
         self.silent = plan.quiet or os.name != "posix"  # the display is handed its files by descriptor
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
+        self.holders: Callable[[], set[str]] = set
         self.recorder: Recorder | None = None
         self.phase, self.token = "starting", ""
         self.farewell = False  # the children were told that the run is over
@@ -135,7 +136,7 @@ class Session:
 
         plan = self.plan
         keys = read_server(plan.keys) if plan.keys is not None else None
-        if plan.keys is not None and plan.controllers:
+        if plan.keys is not None and (plan.controllers or plan.bridges):
             read_client(plan.keys)  # what is wrong with them is better said here than by each child
         priority, _ = parse_priority(plan.priority)
         ready = prepare(priority if plan.mode in TIMED else None, plan.affinity)
@@ -152,13 +153,15 @@ class Session:
         return ready, sockets
 
     def _start_processes(self, sockets: Sockets) -> None:
-        """Controllers, and the display unless all is quiet; they start while we load the plant."""
+        """Controllers, bridges, and the display unless all is quiet; they start while we load the plant."""
         from rtmms.wire.endpoints import seen_from
 
         plan = self.plan
         exchange = seen_from("", sockets.endpoints["exchange"])
         for word in plan.controllers:
             self.children.start_controller(word, exchange, plan.keys)
+        for word in plan.bridges:
+            self.children.start_bridge(word, exchange, plan.keys)
         if not self.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
             arguments = ["-m", "rtmms.cli.display", str(self.board.descriptor)]
@@ -211,6 +214,7 @@ class Session:
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token,
         )  # fmt: skip
+        self.holders = server.holders
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
@@ -224,7 +228,7 @@ class Session:
         return server, loop, keep
 
     def _await_peers(self, server: Server) -> None:
-        """Until every controller that was started is admitted and warm; StartError naming the one that is not."""
+        """Until every process that was started is admitted and warm; StartError naming the one that is not."""
         expected = {child.peer for child in self.children.all}
         if expected:
             self._tell("waiting for " + ", ".join(sorted(expected)))
@@ -239,15 +243,18 @@ class Session:
                 status = child.process.returncode
                 raise StartError(child.obituary(status), 2 if status == 2 else 1)
             if expected and time.monotonic() > until:
-                silent = ", ".join(sorted(expected - server.admitted()))
-                raise StartError(f"controller {silent} did not say hello within {ADMISSION_S:g} s")
+                here = server.admitted()
+                silent = ", ".join(child.name for child in self.children.all if child.peer not in here)
+                raise StartError(f"{silent} did not say hello within {ADMISSION_S:g} s")
             time.sleep(0.0005)
 
     def _raise(self, ready: Readiness) -> None:
         """Children to their places; memory and scheduler last."""
         from rtmms.loop.realtime import finish
 
-        place_controllers(self.children.all, ready, self.plan.priority)
+        holds = self.holders()
+        holding = [child for child in self.children.all if child.peer in holds]
+        place_controllers(holding, ready, self.plan.priority)
         finish(ready)
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
@@ -282,7 +289,8 @@ class Session:
     # --- between steps ----------------------------------------------------------------------------------------------
 
     def _watch(self) -> list[str]:
-        dead = self.children.watch()
+        dead, others = self.children.watch(self.holders)
+        self._note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
         if self.recorder is not None:
             self._note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":
@@ -324,6 +332,8 @@ class Session:
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
         self.children.close(patience_s=1.0 if self.farewell else 0.0)
+        if self.plan.bridges:
+            self.report["bridges"] = self.children.bridge_counts
         self.board.write({"phase": "done", "messages": self.messages})
         if self.display is not None:
             try:

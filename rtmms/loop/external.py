@@ -40,6 +40,9 @@ class External:
         self.served_ns = self.came_ns = self.clock.now()
         return self.came_ns
 
+    def let_pass(self, step: int) -> None:
+        """Ticks that came meanwhile wait, and each is a step."""
+
     def ready(self, step: int) -> bool:
         loop, now = self.loop, self.clock.now()
         self.came_ns = self.exchange.next_tick(now + WAIT_NS)

@@ -44,6 +44,9 @@ class Pace(Protocol):
     def anchor(self, step: int) -> int:
         """The schedule begins anew with `step`: at the start, after a pause, after a reset. Returns its instant."""
 
+    def let_pass(self, step: int) -> None:
+        """Something was done between steps that may have taken long: no step is late for it."""
+
     def ready(self, step: int) -> bool:
         """Whether the step may begin: False after a while of waiting for whoever starts it, to be asked again."""
 
@@ -123,6 +126,14 @@ class Realtime:
                 self.loop.prepare(step + 1, self.schedule.due(step + 1) + self.schedule.deadline_ns)
         return max(0, slack)
 
+    def let_pass(self, step: int) -> None:
+        """Periods that went by are dropped whole, and counted as skipped."""
+        behind = self.schedule.behind(step, self.clock.now())
+        if behind > 0:
+            drop = skip(behind, 0)
+            self.schedule.dropped += drop
+            self.loop.statistics.skipped += int(drop)
+
     def _overrun(self, step: int, now_ns: int) -> None:
         loop, schedule = self.loop, self.schedule
         behind = schedule.behind(step + 1, now_ns)
@@ -150,6 +161,9 @@ class Lockstep:
     def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
         return self.served_ns
+
+    def let_pass(self, step: int) -> None:
+        """Nobody paces it: nothing to do."""
 
     def ready(self, step: int) -> bool:
         return True
@@ -204,6 +218,9 @@ class Free:
     def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
         return self.served_ns
+
+    def let_pass(self, step: int) -> None:
+        """Nobody paces it: nothing to do."""
 
     def ready(self, step: int) -> bool:
         return True

@@ -31,6 +31,7 @@ __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connec
 
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
+_MOST_ASKED = 64
 _AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
 GONE = "the plant is gone: its connection closed without a bye"
 
@@ -51,7 +52,7 @@ def connect(
 ) -> Link:
     """Say hello to a plant and return the link.
 
-    exchange   its exchange endpoint
+    exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
     claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
@@ -64,7 +65,7 @@ def connect(
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
     asked = Asked(
-        checked(exchange, "exchange"),
+        checked(exchange, "exchange", inproc=True),
         name,
         (claim,) if isinstance(claim, str) else tuple(claim),
         (outputs,) if isinstance(outputs, str) else tuple(outputs),
@@ -98,12 +99,13 @@ class Link:
         self._warm = False
         self._step = -1
         self._ids = itertools.count(1)
+        self._asked_of: dict[int, Callable[[bool, Any], None]] = {}
         self._pack = packer()
         self._closed = False
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
         self._line = Connection(asked, self._note)
         self.plant = self._line.join(timeout_s, reconnect)
-        self._looked_at = monotonic()
+        self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     # -- states and commands -----------------------------------------------------------------------------------------
 
@@ -125,19 +127,23 @@ class Link:
                 sleep(min(_LOOK_S, max(0.0, self._again_at - monotonic())))
                 self._rejoin()
                 continue
-            readable, _, _ = select.select([self.fileno()], (), (), _LOOK_S)
-            told = bool(readable)
-            if not told:
-                self.look_around()
+            watch = self.filenos()
+            readable, _, _ = select.select(watch, (), (), _LOOK_S)
+            told = watch[0] in readable
+            if not readable or watch[1] in readable:
+                self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
         self.ended = self.ended or "the link is closed"
         raise StopIteration
 
-    def fileno(self) -> int:
-        """A descriptor to select on beside others. ZeroMQ tells on it that something may have come, once: call `poll`
-        until it gives None before each wait, also after a command; and wait 0.1 s at most, then `look_around`."""
+    def filenos(self) -> tuple[int, int]:
+        """Two descriptors to select on beside others: of states, and of what is said at the door.
+
+        ZeroMQ tells on them that something may have come, once: call `poll` until it gives None before each wait, also
+        after a command; and `look_around` when the second one is readable, and every 0.1 s. After `lost` they are
+        others."""
         if self._line.inbox is None or self._closed:
             raise ModelError("this link is closed")
-        return self._line.inbox.descriptor
+        return self._line.watch
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
@@ -158,10 +164,17 @@ class Link:
         if not self.ended and not self.lost and self._line.gone():
             self._lose(GONE)
 
-    def post(self, op: str, args: Mapping[str, Any] | None = None) -> None:
+    def post(
+        self, op: str, args: Mapping[str, Any] | None = None, done: Callable[[bool, Any], None] | None = None
+    ) -> None:
         """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
-        between steps. What the plant refuses is in `errors`."""
-        message = {"type": "request", "id": next(self._ids), "op": op, "args": dict(args or {})}
+        between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come."""
+        ident = next(self._ids)
+        if done is not None:
+            while len(self._asked_of) >= _MOST_ASKED:
+                del self._asked_of[next(iter(self._asked_of))]
+            self._asked_of[ident] = done
+        message = {"type": "request", "id": ident, "op": op, "args": dict(args or {})}
         with contextlib.suppress(zmq.Again):
             self._line.door.send(self._pack(message), _NOW)
 
@@ -188,7 +201,7 @@ class Link:
             if self.lost:
                 sleep(0.01)
             else:
-                select.select([self.fileno()], (), (), _LOOK_S)
+                select.select(self.filenos(), (), (), _LOOK_S)
             self.look_around()
             self._waiting = self._take() or self._waiting
         if self.ended or not self._warm:
@@ -303,6 +316,7 @@ class Link:
             self._again_at, self._gap_s = monotonic() + self._gap_s, min(2.0 * self._gap_s, _AGAIN_LIMIT_S)
             return False
         self.lost = ""
+        self.look_around()
         return True
 
     def _newest(self, told: bool) -> dict[str, Any] | None:
@@ -349,3 +363,7 @@ class Link:
             self._lose(f"the plant said bye: {message.get('reason', '')}")
         elif message["type"] == "error":
             self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
+        elif message["type"] == "reply" and isinstance(message.get("id"), int):
+            done, ok = self._asked_of.pop(message["id"], None), message.get("ok") is True
+            if done is not None:
+                done(ok, message.get("result") if ok else str(message.get("error", "")))

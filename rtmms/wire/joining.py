@@ -11,7 +11,7 @@ from typing import Any
 import zmq
 
 from rtmms.wire.codec import decode_from_plant, packer
-from rtmms.wire.endpoints import seen_from, set_family
+from rtmms.wire.endpoints import INPROC, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.handshake import Handshake
 from rtmms.wire.hearing import read_places, read_welcome
@@ -25,6 +25,7 @@ from rtmms.wire.tokens import read_token
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
+_HELLO_GAP_S = 8.0
 _MEANWHILE_MS = 20
 
 
@@ -56,10 +57,12 @@ class Connection:
     def __init__(self, asked: Asked, note: Callable[[Mapping[str, Any]], None]) -> None:
         """Nothing is waited for. NotConnectedError for an endpoint that cannot be."""
         self.asked, self._note = asked, note
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._shared = asked.exchange.startswith(INPROC)  # a plant in this program: in the program's own context
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance() if self._shared else zmq.Context()
         self._pack = packer()
         self.data: zmq.Socket[bytes] | None = None
         self.inbox: Inbox | None = None
+        self.watch = (-1, -1)
         self._presence: Presence | None = None
         self._door_presence: Presence | None = None
         self._closed = False
@@ -127,7 +130,8 @@ class Connection:
                 with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
                     socket.send(last, _NOW)
             socket.close(linger=200)
-        self._context.term()
+        if not self._shared:
+            self._context.term()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -167,7 +171,7 @@ class Connection:
                     sleep(0.01)
                     continue
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
-                again, gap = monotonic() + gap, 2.0 * gap
+                again, gap = monotonic() + gap, min(_HELLO_GAP_S, 2.0 * gap)
             wait_ms = int(1e3 * min(_LOOK_S, min(end, again) - monotonic()))
             wait_ms = wait_ms if asked.meanwhile is None else min(wait_ms, _MEANWHILE_MS)
             if not self.door.poll(max(1, wait_ms)):
@@ -208,4 +212,5 @@ class Connection:
             self.data.setsockopt(zmq.SUBSCRIBE, plant.robot.encode())
         self._presence = Presence(self.data)
         self.inbox = Inbox(self.data, endpoint)
+        self.watch = (self.inbox.descriptor, int(self.door.getsockopt(zmq.FD)))
         self.data.connect(endpoint)

@@ -113,6 +113,10 @@ class State:
         said = self._message.get("applied") or {}
         return AppliedCommand(**{name: said[name] for name in AppliedCommand.__slots__ if name in said})
 
+    def with_outputs(self, outputs: dict[str, Any]) -> State:
+        """The same state with other outputs."""
+        return State({**self._message, "outputs": outputs}, self._info)
+
     def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
         try:
             value = self.outputs[name]
