@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import socket
@@ -350,6 +351,20 @@ def test_a_port_that_is_busy(port: int, autopilot: Autopilot) -> None:
 # -- the real robot, as a user starts it -----------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def ended(run: subprocess.Popen[str]) -> Iterator[None]:
+    """A run that must not outlive the test; what it said, if the test fails."""
+    try:
+        yield
+    except BaseException:
+        run.terminate()
+        print(*run.communicate(timeout=60), sep="\n")
+        raise
+    finally:
+        run.kill()
+        run.wait()
+
+
 def test_the_manta_in_lockstep(port: int, tmp_path: Path) -> None:
     """`rtmms run` with the example configuration: 200 frames of 2 ms, and no step without a frame."""
     spec = f"ardupilot:config={ROOT / 'bridges/examples/ardupilot.toml'},port={port}"
@@ -359,9 +374,9 @@ def test_the_manta_in_lockstep(port: int, tmp_path: Path) -> None:
         [sys.executable, "-m", "rtmms.cli.main", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         cwd=tmp_path,
     )  # fmt: skip
-    with run, Autopilot(port) as autopilot:
+    with ended(run), Autopilot(port) as autopilot:
         autopilot.rate = 500
-        told = autopilot.exchange(tries=100)
+        told = autopilot.exchange(tries=250)  # it may have to compile first
         assert told["timestamp"] == pytest.approx(0.002)
         for frame in range(1, 199):
             autopilot.pulses[0] = autopilot.pulses[2] = round(1500 + 300 * math.sin(0.03 * frame))
