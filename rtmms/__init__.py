@@ -12,18 +12,23 @@ from rtmms.plant import Channel, Plant, load
 
 if TYPE_CHECKING:
     from rtmms import dynamics, model
+    from rtmms.bridging.bridge import Bridge
     from rtmms.model import Mechanism, compile
     from rtmms.wire.client import Controller, Link, PlantInfo, State, connect
+    from rtmms.wire.embed import embed
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "Plant", "PlantInfo", "RtmmsError",
-    "State", "UnknownNameError", "__version__", "compile", "connect", "dynamics", "load", "model",
+    "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "Plant", "PlantInfo",
+    "RtmmsError", "State", "UnknownNameError", "__version__", "compile", "connect", "dynamics", "embed", "load",
+    "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.client")
+_LATE["Bridge"] = "rtmms.bridging.bridge"
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
+_LATE["embed"] = "rtmms.wire.embed"
 
 
 _PARTS = ("dynamics", "model")

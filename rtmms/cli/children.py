@@ -1,4 +1,4 @@
-"""The processes that a run starts: controllers and the display. They live and die with it."""
+"""The processes that a run starts: controllers, bridges and the display. They live and die with it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from rtmms.bridging.counters import read_line
 
 _PR_SET_PDEATHSIG = 1
 LAST_WORDS = 4096
@@ -56,16 +58,20 @@ class Child:
 
     def last_line(self) -> str:
         """The last line that it wrote, '' for none."""
-        if self.words is None:
-            return ""
+        lines = self.last_lines()
+        return lines[-1].strip() if lines else ""
+
+    def last_lines(self) -> list[str]:
+        """The last lines that it wrote."""
+        if self.words is None or self.words.closed:
+            return []
         at = max(0, os.fstat(self.words.fileno()).st_size - LAST_WORDS)
         if hasattr(os, "pread"):  # it may still be writing, and shares our place in the file
             tail = os.pread(self.words.fileno(), LAST_WORDS, at)
         else:
             self.words.seek(at)
             tail = self.words.read(LAST_WORDS)
-        lines = [line for line in tail.decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip() if lines else ""
+        return [line for line in tail.decode(errors="replace").splitlines() if line.strip()]
 
 
 @contextlib.contextmanager
@@ -98,29 +104,49 @@ class Children:
 
     def __init__(self) -> None:
         self.all: list[Child] = []
+        self.bridges: list[Child] = []
+        self.bridge_counts: dict[str, dict[str, Any] | None] = {}
 
     def start_controller(self, word: str, exchange: str, keys: Path | None = None) -> Child:
         """`rtmms control WORD` against the exchange endpoint, with a folder of keys where the plant asks for them."""
+        return self._start("controller", "control", word, exchange, keys)
+
+    def start_bridge(self, word: str, exchange: str, keys: Path | None = None) -> Child:
+        """`rtmms bridge WORD`, likewise."""
+        child = self._start("bridge", "bridge", word, exchange, keys)
+        self.bridges.append(child)
+        return child
+
+    def _start(self, kind: str, command: str, word: str, exchange: str, keys: Path | None) -> Child:
         name = word.partition(":")[0]
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
-        arguments = ["-m", "rtmms.cli.main", "control", word, "--exchange", exchange, "--name", peer]
+        arguments = ["-m", "rtmms.cli.main", command, word, "--exchange", exchange, "--name", peer]
         arguments += [] if keys is None else ["--keys", str(keys)]
-        child = Child(f"controller {peer}", peer, arguments, words=words)
+        child = Child(f"{kind} {peer}", peer, arguments, words=words)
         self.all.append(child)
         return child
 
-    def watch(self) -> list[str]:
-        """A sentence for each that died since the last call."""
-        return [sentence for child in self.all if (sentence := child.death())]
+    def watch(self, holders: Callable[[], set[str]]) -> tuple[list[str], list[str]]:
+        """A sentence for each that died since the last call: those that held an actuator, and the others.
+
+        holders   the names of the peers that hold one
+        """
+        died = [(child.peer, sentence) for child in self.all if (sentence := child.death())]
+        if not died:
+            return [], []
+        holding = holders()
+        return [text for peer, text in died if peer in holding], [text for peer, text in died if peer not in holding]
 
     def ended(self) -> list[Child]:
         """Those that are no longer running, however they ended."""
         return [child for child in self.all if child.process.poll() is not None]
 
     def close(self, patience_s: float = 1.0) -> None:
-        """Wait for those that end by themselves at the plant's bye; then ask, then make them."""
+        """Wait for those that end by themselves at the plant's bye; then ask, then make them.
+
+        What the bridges counted is then in `bridge_counts`, None for one that could not tell."""
         for order, patience in (("", patience_s), ("terminate", 0.5), ("kill", 0.5)):
             alive = [child for child in self.all if child.process.poll() is None]
             if not alive:
@@ -129,6 +155,8 @@ class Children:
                 if order:
                     getattr(child.process, order)()
             _wait(alive, patience)
+        for child in self.bridges:
+            self.bridge_counts[child.peer] = next(filter(None, map(read_line, reversed(child.last_lines()))), None)
         for child in self.all:
             if child.words is not None:
                 child.words.close()

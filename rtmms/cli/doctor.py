@@ -135,18 +135,21 @@ def _machine() -> list[Finding]:
 
 def _real_time() -> list[Finding]:
     """The set-up of a run, tried on this process and taken back."""
-    from rtmms.loop.realtime import AUTO_PRIORITY, finish, prepare
+    from rtmms.loop.realtime import AUTO_PRIORITY, finish, may_raise, prepare
+    from rtmms.loop.witness import PRIORITY
 
     ready = prepare(AUTO_PRIORITY)
     finish(ready)
     found = [Finding("real-time set-up", "note", text.partition(";")[0], text.partition(";")[2].strip())
              for text in ready.failed]  # fmt: skip
-    done = [f"{ready.scheduler} {ready.priority}" if ready.priority else "", "memory locked" * ready.memory_locked,
-            "timer slack 1 ns" * (ready.timer_slack_ns is not None),
-            "no deep sleep" * (ready.dma_latency_us is not None)]  # fmt: skip
+    done = list(ready.done)
     ready.close()
-    if any(done):
-        found.insert(0, Finding("real-time set-up", "good", ", ".join(one for one in done if one)))
+    if done:
+        found.insert(0, Finding("real-time set-up", "good", ", ".join(done)))
+    allowed = may_raise(PRIORITY)
+    found.append(Finding("witness", "good" if allowed else "note",
+                         f"SCHED_FIFO {PRIORITY} is {'' if allowed else 'not '}permitted",
+                         "" if allowed else "stalls of the machine are blamed on nobody; raise rtprio"))  # fmt: skip
     return found
 
 

@@ -107,6 +107,7 @@ def as_table(report: Mapping[str, Any]) -> str:
             ("late, rejected", f"{exchange['late']}, {sum(exchange['rejected'].values())}"
                                + "".join(f"; {reason} {count}" for reason, count in exchange["rejected"].items())),
             ("peers", ", ".join(peer.get("name", "?") for peer in exchange["peers"]) or "none"),
+            *[("bridge " + name, _counted(counts)) for name, counts in report.get("bridges", {}).items()],
             ("schedule", f"period {_number(schedule['period_us'])} us, deadline {_number(schedule['deadline_us'])} us, "
                          f"{schedule['overruns']} overruns, {schedule['skipped']} periods skipped "
                          f"(policies {schedule['policy']['miss']}, {schedule['policy']['overrun']})"),
@@ -142,6 +143,15 @@ def _blame(blame: Mapping[str, int], witness: Mapping[str, Any] | None) -> list[
 def _rows(rows: list[tuple[str, str]]) -> list[str]:
     width = max(16, *(len(name) for name, _ in rows)) if rows else 16
     return [f"{name:<{width}}  {text}" for name, text in rows]
+
+
+def _counted(counts: Mapping[str, Any] | None) -> str:
+    """What a bridge did, on one line."""
+    if counts is None:
+        return "ended without a word"
+    refused = counts.get("refused") or {}
+    told = [f"{name} {number}" for name, number in counts.items() if name != "refused"]
+    return ", ".join([*told, *(f"refused ({reason}) {number}" for reason, number in refused.items())]) or "idle"
 
 
 def _timings(timing: Mapping[str, Mapping[str, float | None]]) -> list[str]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rtmms.cli.words import Near, plugins
+
+if TYPE_CHECKING:
+    from rtmms.wire.plugins import Parameter
 
 KINDS = ("robots", "controllers", "bridges")
 GROUPS = {"robots": "rtmms.plants", "controllers": "rtmms.controllers", "bridges": "rtmms.bridges"}
@@ -42,17 +46,30 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": point.name, "module": point.value, "distribution": point.dist.name if point.dist is not None else None,
     }  # fmt: skip
-    if kind == "controllers":
-        from rtmms.errors import ModelError
-        from rtmms.wire.plugins import load_controller, parameters
+    if kind == "robots":
+        return entry
+    from rtmms.errors import ModelError
 
-        try:
-            controller = load_controller(point.name)
-        except ModelError as error:
-            return entry | {"error": str(error)}
-        entry["about"] = (controller.__doc__ or "").strip().partition("\n")[0]
-        entry["parameters"] = [
-            {"name": one.name, "kind": one.kind, "default": one.default, "required": one.required}
-            for one in parameters(controller).values()
-        ]
+    try:
+        found, known = _controller(point.name) if kind == "controllers" else _bridge(point.name)
+    except ModelError as error:
+        return entry | {"error": str(error)}
+    entry["about"] = (found.__doc__ or "").strip().partition("\n")[0]
+    entry["parameters"] = [
+        {"name": one.name, "kind": one.kind, "default": one.default, "required": one.required} for one in known.values()
+    ]
     return entry
+
+
+def _controller(name: str) -> tuple[type, Mapping[str, Parameter]]:
+    from rtmms.wire.plugins import load_controller, parameters
+
+    found = load_controller(name)
+    return found, parameters(found)
+
+
+def _bridge(name: str) -> tuple[type, Mapping[str, Parameter]]:
+    from rtmms.bridging.plugins import load_bridge, parameters
+
+    found = load_bridge(name)
+    return found, parameters(found)

@@ -18,6 +18,7 @@ COMMANDS = {
     "run": "rtmms.cli.run:run",
     "serve": "rtmms.cli.serve:serve",
     "control": "rtmms.cli.control:control",
+    "bridge": "rtmms.cli.bridge:bridge",
     "list": "rtmms.cli.list:list_",
     "replay": "rtmms.cli.replay:replay",
     "log": "rtmms.cli.log:log",

@@ -5,21 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rtmms.cli.plan import Plan
     from rtmms.loop.pace import Pace
     from rtmms.loop.statistics import Statistics
 
 
-def pacing(plan: Plan, dt: float, p999_s: float, report: dict[str, Any]) -> tuple[Pace, Statistics, float | None]:
+def pacing(
+    plan: Plan, dt: float, p999_s: float, shortest_s: float, report: dict[str, Any], note: Callable[[list[str]], None]
+) -> tuple[Pace, Statistics, float | None]:
     """The pace, its statistics, and the deadline in s after the start of a step (None where nobody waits on a clock).
 
     p999_s   of the plant's step, measured
+    shortest_s   a wait that can be kept here, measured
+    note     is told when the deadline is not what was asked for
     report   its `schedule` is told the period and the deadline
     ModelError when the deadline asked for cannot be kept.
     """
     from rtmms.loop.external import External
     from rtmms.loop.names import TIMED
-    from rtmms.loop.pace import Free, Lockstep, Realtime
+    from rtmms.loop.pace import FIRST_NS, Free, Lockstep, Realtime
     from rtmms.loop.schedule import Schedule, deadline_s
     from rtmms.loop.statistics import Statistics
 
@@ -28,10 +34,18 @@ def pacing(plan: Plan, dt: float, p999_s: float, report: dict[str, Any]) -> tupl
     period = dt / plan.rate
     if plan.mode == "external":
         # as if the ticks came at the plant's own period; whoever sends them more quickly says --deadline
-        deadline = plan.deadline if plan.deadline is not None else deadline_s(period, p999_s)
+        deadline = max(plan.deadline, shortest_s) if plan.deadline else deadline_s(period, p999_s, None, shortest_s)
+        _tell_raised(plan, deadline, shortest_s, note)
         report["schedule"].update(deadline_us=deadline * 1e6)
         return External(round(deadline * 1e9)), Statistics(deadline_us=deadline * 1e6), deadline
-    deadline = deadline_s(period, p999_s, plan.deadline)
+    deadline = deadline_s(period, p999_s, plan.deadline, shortest_s)
+    _tell_raised(plan, deadline, shortest_s, note)
     report["schedule"].update(period_us=period * 1e6, deadline_us=deadline * 1e6)
     statistics = Statistics(period_us=period * 1e6, deadline_us=deadline * 1e6)
-    return Realtime(Schedule(period * 1e9, round(deadline * 1e9))), statistics, deadline
+    return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), FIRST_NS), statistics, deadline
+
+
+def _tell_raised(plan: Plan, deadline: float, shortest_s: float, note: Callable[[list[str]], None]) -> None:
+    if plan.deadline is not None and deadline > plan.deadline:
+        asked, shortest, got = plan.deadline * 1e6, shortest_s * 1e6, deadline * 1e6
+        note([f"--deadline {asked:.3g} us is below what a wait takes here ({shortest:.3g} us): it is {got:.3g} us"])

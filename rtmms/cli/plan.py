@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from rtmms.cli.lateness import lateness
 from rtmms.cli.words import Near, Number, options, plugin, settings
 from rtmms.errors import ModelError
-from rtmms.loop.names import MISS, MODES, OVERRUN
+from rtmms.loop.names import MODES
 from rtmms.plant import builder
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
@@ -24,6 +25,7 @@ class Plan:
 
     robot: str
     controllers: tuple[str, ...] = ()
+    bridges: tuple[str, ...] = ()
     mode: str = "realtime"
     rate: float = 1.0
     dt: float | None = None
@@ -31,11 +33,19 @@ class Plan:
     deadline: float | None = None
     on_miss: str = "hold"
     on_overrun: str = "skip"
+    oldest: float = 0.5
+    catchup: int = 5
+    max_misses: int | None = None
+    max_consecutive_misses: int | None = None
+    max_overruns: int | None = None
+    max_consecutive_overruns: int | None = None
+    grace: float = 0.0
     coupling: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     preset: str | None = None
     seed: int = 0
     priority: str = "auto"
+    affinity: str = "auto"
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
@@ -71,6 +81,8 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         controllers = DEFAULT_CONTROLLERS.get(robot, ())
     for word in controllers:
         plugin("rtmms.controllers", "controller", word)
+    for word in words.get("bridges", ()):
+        plugin("rtmms.bridges", "bridge", word)
     parameters = settings(words.pop("set_", ()))
     for key in ("dt", "preset", "coupling"):
         if key in parameters:
@@ -79,6 +91,10 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         from rtmms.loop.realtime import parse_priority
 
         parse_priority(words["priority"])
+    if words.get("affinity") is not None:
+        from rtmms.loop.cores import allowed, parse_affinity
+
+        parse_affinity(words["affinity"], allowed())
     for option in ("figure", "trace", "log"):
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
@@ -91,13 +107,13 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
 
 
 simulation = options(
+    click.option("--bridge", "bridges", multiple=True, metavar="NAME[:KEY=VALUE,...]",
+                 help="A bridge to other software, each in a process of its own; may be repeated."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
     click.option("--rate", type=Number(""), default=1.0, help="Simulated over wall time in realtime (default 1)."),
     click.option("--dt", type=Number("s"), help="Step; default the robot's own."),
     click.option("--deadline", type=Number("s"), help="Time within a step by which commands must be in hand."),
-    click.option("--on-miss", type=Near("miss policy", MISS), default="hold", help="Stands in for a missing command."),
-    click.option("--on-overrun", type=Near("overrun policy", OVERRUN), default="skip",
-                 help="What the schedule does when a step took longer than its period."),
+    lateness,
     click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step."),
     click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."),
     click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file."),
@@ -106,6 +122,8 @@ simulation = options(
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
     click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
                  help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
+    click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
+                 help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),

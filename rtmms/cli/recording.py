@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rtmms.cli.final import plain
+from rtmms.cli.lateness import told
 from rtmms.errors import ModelError
 from rtmms.loop.names import TIMED
 
@@ -24,7 +25,7 @@ def begin(plan: Plan, plant: Plant) -> Recorder | None:
     origin = describe(plant, {
         "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-        "deadline": plan.deadline, "policies": {"miss": plan.on_miss, "overrun": plan.on_overrun},
+        "deadline": plan.deadline, "policies": told(plan),
     })  # fmt: skip
     timed = plan.mode in TIMED
     return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,10 @@ import click
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.keepers import Keepers
+from rtmms.cli.lateness import policies
 from rtmms.cli.pacing import pacing
+from rtmms.cli.placing import keep_off, place_controllers
 from rtmms.cli.recording import begin, conclude
 from rtmms.cli.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
@@ -25,10 +28,8 @@ from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
     from rtmms.cli.plan import Plan
-    from rtmms.loop.commands import CommandTrace
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.realtime import Readiness
-    from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant
     from rtmms.record.recorder import Recorder
     from rtmms.wire.server import Server
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 ADMISSION_S = 10.0
 IMPATIENT_S = 1.0
-TRACE_BYTES = 1 << 26
-TRACE_APART_S = 0.01
 MOST_MESSAGES = 50
 SMALL = 4
 GOOD_ENDS = ("duration", "interrupt", "stop")
@@ -59,6 +58,7 @@ class Session:
         self.silent = plan.quiet or os.name != "posix"  # the display is handed its files by descriptor
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
+        self.holders: Callable[[], set[str]] = set
         self.recorder: Recorder | None = None
         self.phase, self.token = "starting", ""
         self.farewell = False  # the children were told that the run is over
@@ -101,9 +101,12 @@ class Session:
     def _run(self, stack: ExitStack) -> tuple[int, str]:
         ready, sockets = self._open_sockets(stack)
         self._start_processes(sockets)
+        started = [child.process for child in self.children.all]
+        keep_off([*started, self.display.process if self.display is not None else None], ready)
         self._tell("loading the plant")
         plant = self._load()
         self._start_log(plant, stack)
+        keep_off([self.recorder.process] if self.recorder is not None else [], ready)
         server, loop, keep = self._assemble(plant, sockets, ready, stack)
         stack.callback(server.close)
         self._await_peers(server)
@@ -133,15 +136,15 @@ class Session:
 
         plan = self.plan
         keys = read_server(plan.keys) if plan.keys is not None else None
-        if plan.keys is not None and plan.controllers:
+        if plan.keys is not None and (plan.controllers or plan.bridges):
             read_client(plan.keys)  # what is wrong with them is better said here than by each child
         priority, _ = parse_priority(plan.priority)
-        ready = prepare(priority if plan.mode in TIMED else None)
+        ready = prepare(priority if plan.mode in TIMED else None, plan.affinity)
         stack.callback(ready.close)
         granted = priority if ready.asked is not None and may_raise(priority) else None
-        sockets = Sockets(
-            plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=Threads(priority=granted), keys=keys
-        )
+        ready.done.extend([] if granted is None else [f"I/O thread SCHED_FIFO {granted}"])
+        threads = Threads(granted, ready.cores.loop, next(iter(ready.cores.others), None))
+        sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=threads, keys=keys)
         stack.callback(sockets.close)
         # before the children look for it: the first hello is then granted, and not only the second
         self.token = new_token()
@@ -150,13 +153,15 @@ class Session:
         return ready, sockets
 
     def _start_processes(self, sockets: Sockets) -> None:
-        """Controllers, and the display unless all is quiet; they start while we load the plant."""
+        """Controllers, bridges, and the display unless all is quiet; they start while we load the plant."""
         from rtmms.wire.endpoints import seen_from
 
         plan = self.plan
         exchange = seen_from("", sockets.endpoints["exchange"])
         for word in plan.controllers:
             self.children.start_controller(word, exchange, plan.keys)
+        for word in plan.bridges:
+            self.children.start_bridge(word, exchange, plan.keys)
         if not self.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
             arguments = ["-m", "rtmms.cli.display", str(self.board.descriptor)]
@@ -193,9 +198,9 @@ class Session:
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.loop import Loop
-        from rtmms.loop.policies import Policies
         from rtmms.loop.realtime import raised
         from rtmms.loop.trial import trial
+        from rtmms.loop.waiting import shortest_wait_s
         from rtmms.wire.server import Server
 
         plan = self.plan
@@ -203,26 +208,27 @@ class Session:
         keep = Keepers(plan, plant, steps)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             p999_s = trial(plant, plan.seed)
-        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, self.report)
+            shortest_s = shortest_wait_s()
+        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self._note)
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token,
         )  # fmt: skip
+        self.holders = server.holders
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
-        policies = Policies(miss=plan.on_miss, overrun=plan.on_overrun)
         loop = Loop(
-            plant, server, MonotonicClock(), pace, policies, statistics, observers, steps=steps,
+            plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
             commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
-            blame=begin_blame(ready, statistics, stack),
+            blame=begin_blame(ready, statistics, stack, alone=bool(plan.controllers)),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)
         return server, loop, keep
 
     def _await_peers(self, server: Server) -> None:
-        """Until every controller that was started is admitted and warm; StartError naming the one that is not."""
+        """Until every process that was started is admitted and warm; StartError naming the one that is not."""
         expected = {child.peer for child in self.children.all}
         if expected:
             self._tell("waiting for " + ", ".join(sorted(expected)))
@@ -237,19 +243,18 @@ class Session:
                 status = child.process.returncode
                 raise StartError(child.obituary(status), 2 if status == 2 else 1)
             if expected and time.monotonic() > until:
-                silent = ", ".join(sorted(expected - server.admitted()))
-                raise StartError(f"controller {silent} did not say hello within {ADMISSION_S:g} s")
+                here = server.admitted()
+                silent = ", ".join(child.name for child in self.children.all if child.peer not in here)
+                raise StartError(f"{silent} did not say hello within {ADMISSION_S:g} s")
             time.sleep(0.0005)
 
     def _raise(self, ready: Readiness) -> None:
-        """Memory and scheduler last; children only where a number was asked for."""
-        from rtmms.loop.realtime import CHILD_BELOW, finish, parse_priority, raise_child
+        """Children to their places; memory and scheduler last."""
+        from rtmms.loop.realtime import finish
 
-        priority, explicit = parse_priority(self.plan.priority)
-        if explicit and ready.asked is not None and priority is not None:
-            for child in self.children.all:
-                failed = raise_child(child.process.pid, priority - CHILD_BELOW)
-                ready.failed.extend([failed] if failed else [])
+        holds = self.holders()
+        holding = [child for child in self.children.all if child.peer in holds]
+        place_controllers(holding, ready, self.plan.priority)
         finish(ready)
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
@@ -284,7 +289,8 @@ class Session:
     # --- between steps ----------------------------------------------------------------------------------------------
 
     def _watch(self) -> list[str]:
-        dead = self.children.watch()
+        dead, others = self.children.watch(self.holders)
+        self._note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
         if self.recorder is not None:
             self._note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":
@@ -326,6 +332,8 @@ class Session:
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
         self.children.close(patience_s=1.0 if self.farewell else 0.0)
+        if self.plan.bridges:
+            self.report["bridges"] = self.children.bridge_counts
         self.board.write({"phase": "done", "messages": self.messages})
         if self.display is not None:
             try:
@@ -335,30 +343,6 @@ class Session:
         self.board.close()
         if self.silent:
             self._write_messages()
-
-
-class Keepers:
-    """The observers of a run, made before it: what the summary, the figure and the replay need."""
-
-    def __init__(self, plan: Plan, plant: Plant, steps: int | None) -> None:
-        from rtmms.loop.commands import CommandTrace
-        from rtmms.loop.trace import CAPACITY, Recent, Trace
-
-        self.trace: Trace | None = None
-        self.recent: Recent | None = None
-        self.commands: CommandTrace | None = None
-        names = getattr(plant, "trace_outputs", ())
-        if names and hasattr(plant, "summarise"):
-            row = sum(plant.observe()[name].nbytes for name in names)
-            capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity, TRACE_APART_S)
-        if plan.figure is not None:
-            self.recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
-        if plan.trace is not None:
-            if steps is None:
-                raise ModelError("--trace: needs a --duration")
-            self.commands = CommandTrace(plant.actuators, plant.outputs, steps)
-        self.observers = tuple(observer for observer in (self.trace, self.recent) if observer is not None)
 
 
 def _moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:

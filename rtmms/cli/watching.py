@@ -20,15 +20,18 @@ def await_witness(blame: Blame | None, ready: Readiness) -> None:
     if blame is not None and isinstance(blame.saw, Stalls):
         if blame.saw.await_first():
             blame.saw.take()  # what was before the run is nobody's fault
+            ready.done.append(f"witness of cores {list(blame.saw.cores)}")
         else:
             blame.saw = None
             ready.failed.append("witness: it did not begin in time; stalls of the machine are blamed on nobody")
 
 
-def begin_blame(ready: Readiness, statistics: Statistics, stack: ExitStack) -> Blame | None:
+def begin_blame(ready: Readiness, statistics: Statistics, stack: ExitStack, *, alone: bool) -> Blame | None:
     """Blame for a run on a schedule, with a witness where real time was asked for and is permitted; None for others.
 
-    The witness starts while the peers do, and ends with the stack.
+    The witness starts while the peers do, and ends with the stack. It looks after the cores that a step depends on.
+
+    alone   all controllers are the run's own; others may be on any core
     """
     from rtmms.loop.blame import Blame
     from rtmms.loop.witness import Witness
@@ -39,7 +42,9 @@ def begin_blame(ready: Readiness, statistics: Statistics, stack: ExitStack) -> B
     saw = None
     if ready.asked is not None:
         try:
-            witness = Witness(ready.asked, deadline_ns)
+            pinned = alone and ready.cores.loop is not None
+            cores = {ready.cores.loop or 0, *ready.cores.controllers} if pinned else ready.allowed
+            witness = Witness(ready.asked, deadline_ns, sorted(cores))
         except RtmmsError as error:
             ready.failed.append(str(error))
         else:

@@ -44,6 +44,7 @@ class Control:
         """Do everything that waits; stay here while the run is paused."""
         self._do_pending()
         if not self.paused:
+            self.loop.pace.let_pass(self.loop.step)
             return
         while self.paused and not self.loop.ended:
             if self._single:

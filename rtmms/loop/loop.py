@@ -17,8 +17,9 @@ import numpy as np
 from rtmms.errors import DivergedError
 from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED
 from rtmms.loop.control import Control
+from rtmms.loop.limits import Counts, add, exceeded
 from rtmms.loop.miss import MISS_POLICIES, Miss
-from rtmms.loop.pace import PeerError
+from rtmms.loop.pace import FIRST_NS, PeerError
 from rtmms.loop.statistics import UNDEFINED
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Loop:
         self._abort_on_miss = policies.miss == "abort" and pace.mode != "free"
         self._remember = policies.miss == "extrapolate"
         self._oldest_ns = int(policies.oldest_s * 1e9)
+        self._grace_ns, self._grace_until, self._excused = int(policies.grace_s * 1e9), 0, False
+        self._counts, self._limited = Counts(), policies.limits.any
         self._late = REUSED if pace.mode == "free" else MISSED
         self._miss = Miss(plant.actuators, plant.dt)
         self.command: Array = self._miss.command
@@ -97,6 +100,9 @@ class Loop:
         self._claimed = np.zeros(n, dtype=np.bool_)
         self._claimed_bytes, self.claimed_any = b"", False
         self._homing = False
+        self._answered = np.zeros(n, dtype=np.bool_)
+        self._claimed_at = np.zeros(n, dtype=np.int64)
+        self.ahead = False
         self._fresh_at = np.zeros(n, dtype=np.int64)
         self._complete_at = 0
         self._observed_step = -1
@@ -111,6 +117,15 @@ class Loop:
         """End the run after the present step; the first reason stands. Safe to call from a signal handler."""
         if not self.ended:
             self.ended, self.message = reason, message
+
+    def start_at(self, instant_ns: int) -> None:
+        """The run counts from there: its wall time, its grace, the age of what is held."""
+        self.started_ns = self._complete_at = instant_ns
+        self._grace_until = instant_ns + self._grace_ns
+
+    def in_grace(self) -> bool:
+        """Neither limits nor `abort` act yet."""
+        return self.clock.now() < self._grace_until
 
     def publish(self, step: int, deadline_ns: int, budget_ns: int) -> None:
         """State `step` to the world; it is observed at most once."""
@@ -212,7 +227,8 @@ class Loop:
         for observer in self.observers:
             observer.start(self.outputs(0))
         self._due = min((observer.due for observer in self.observers), default=NEVER)
-        self.started_ns = self._complete_at = self.pace.anchor(self.step)
+        self._counts = Counts()
+        self.start_at(self.pace.anchor(self.step))
         if self.blame is not None:
             self.blame.rest(self.clock.now(), self.started_ns)
         self._refresh_claims()
@@ -255,7 +271,10 @@ class Loop:
         if blame is not None and (missed or ended - due > blame.busy_ns):
             blame.look(self._silent() if missed else ())
         slack = pace.finish(step, ended)
-        statistics.record(wake, gathered - begun if self.claimed_any else UNDEFINED, stepped - called, slack)
+        asked, self.ahead = self.claimed_any and not self.ahead, False
+        statistics.record(wake, gathered - begun if asked else UNDEFINED, stepped - called, slack)
+        if self._limited and not self.ended and ended >= self._grace_until:
+            self._hold_to_limits(missed and not self._excused, statistics.overruns != overruns)
         if blame is not None:
             overran = statistics.overruns != overruns
             if missed or overran:
@@ -271,6 +290,7 @@ class Loop:
         if complete:
             self.exchange.applied.policy = ""
             self._complete_at = now_ns
+            self._answered[:] = self._claimed
             if self._remember:
                 self._miss.remember()
             return APPLIED
@@ -281,9 +301,16 @@ class Loop:
         """The miss policy on the claimed actuators without a fresh value; `home` on those held for too long."""
         miss, fresh, applied = self._miss, self.exchange.fresh, self.exchange.applied
         np.greater(self._claimed, fresh, out=miss.missing)
-        self._fresh_at[fresh] = now_ns
+        self._fresh_at[fresh | self.exchange.renewed] = now_ns
+        self.exchange.renewed[:] = False
+        self._answered |= fresh
         applied.policy = self._stand_in_name
-        if self._abort_on_miss:
+        self._excused = now_ns < self._grace_until or not np.any(
+            miss.missing & (self._answered | (now_ns - self._claimed_at >= FIRST_NS))
+        )
+        if self._abort_on_miss and self._excused:
+            applied.policy = "hold"
+        elif self._abort_on_miss:
             silent = ", ".join(self.exchange.waiting_for()) or "a peer"
             self.end("policy", f"{silent} sent no command for step {self.step} in time (miss policy abort)")
             return
@@ -297,13 +324,22 @@ class Loop:
         else:
             self._stand_in(miss)
 
+    def _hold_to_limits(self, missed: bool, overran: bool) -> None:
+        """Count the step, and end the run where a limit is exceeded."""
+        add(self._counts, missed, overran)
+        text = exceeded(self.policies.limits, self._counts) if missed or overran else ""
+        if text:
+            silent = ", ".join(self.exchange.waiting_for()) if missed else ""
+            self.end("policy", f"step {self.step - 1}: {text}" + (f"; no command from {silent}" if silent else ""))
+
     def _refresh_claims(self) -> None:
         """Notice that claims were taken or released (35 ns when they were not)."""
         seen = self.exchange.claimed.tobytes()
         if seen == self._claimed_bytes:
             return
         taken = self.exchange.claimed & ~self._claimed
-        self._fresh_at[taken] = self.clock.now()  # the age of its value counts from the claim
+        self._fresh_at[taken] = self._claimed_at[taken] = self.clock.now()  # the age of its value counts from the claim
+        self._answered[taken] = False
         self._claimed[:] = self.exchange.claimed
         self._claimed_bytes, self.claimed_any = seen, bool(self._claimed.any())
         self._homing = True

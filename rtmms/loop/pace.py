@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from rtmms.errors import RtmmsError
-from rtmms.loop.overrun import OVERRUN_POLICIES
+from rtmms.loop.overrun import OVERRUN_POLICIES, skip
 from rtmms.loop.statistics import UNDEFINED
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ SEND_EVERY_NS = 1_000_000
 STARVED_NS = 100_000_000
 SLICE_NS = 50_000_000
 SILENT_NS = 5_000_000_000
+FIRST_NS = 1_000_000_000
+"""How long a first command may take: a controller's first answer loads and compiles what the later ones use. Until it
+has come, a new claim's misses count neither for limits nor for `abort`."""
 
 
 class PeerError(RtmmsError):
@@ -41,6 +44,9 @@ class Pace(Protocol):
     def anchor(self, step: int) -> int:
         """The schedule begins anew with `step`: at the start, after a pause, after a reset. Returns its instant."""
 
+    def let_pass(self, step: int) -> None:
+        """Something was done between steps that may have taken long: no step is late for it."""
+
     def ready(self, step: int) -> bool:
         """Whether the step may begin: False after a while of waiting for whoever starts it, to be asked again."""
 
@@ -55,12 +61,16 @@ class Pace(Protocol):
 
 
 class Realtime:
-    """The absolute schedule; commands are waited for until the deadline."""
+    """The absolute schedule; commands are waited for until the deadline.
+
+    first_ns   longest wait for the first commands, before the schedule begins; 0: none, step 0 is as any other
+    """
 
     mode = "realtime"
 
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
+    def __init__(self, schedule: Schedule, first_ns: int = 0) -> None:
+        self.schedule, self.first_ns = schedule, first_ns
+        self.first = False
 
     def bind(self, loop: Loop) -> None:
         self.loop, self.clock = loop, loop.clock
@@ -75,11 +85,29 @@ class Realtime:
         return True
 
     def begin(self, step: int) -> int:
+        if self.first_ns:
+            self._ask_first(step)
         due = self.schedule.due(step)
         self.clock.sleep_until(due)
         return self.clock.now() - due
 
+    def _ask_first(self, step: int) -> None:
+        """State 0 goes out before there is a schedule, which begins when its commands are in hand."""
+        loop, until, self.first_ns = self.loop, self.clock.now() + self.first_ns, 0
+        if not loop.claimed_any:
+            return
+        loop.publish(step, until, until - self.clock.now())
+        complete = False
+        while not complete and not loop.ended and self.clock.now() < until:
+            complete = loop.collect(step, min(until, self.clock.now() + SLICE_NS))
+        self.first = loop.ahead = complete
+        self.schedule.anchor(self.clock.now(), step)
+        loop.start_at(self.schedule.due(step))
+
     def gather(self, step: int) -> bool:
+        if self.first:
+            self.first = False
+            return True
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         self.loop.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean that there is none
         return self.loop.collect(step, deadline)
@@ -96,11 +124,21 @@ class Realtime:
             self.loop.serve(until)
         return max(0, slack)
 
+    def let_pass(self, step: int) -> None:
+        """Periods that went by are dropped whole, and counted as skipped."""
+        behind = self.schedule.behind(step, self.clock.now())
+        if behind > 0:
+            drop = skip(behind, 0)
+            self.schedule.dropped += drop
+            self.loop.statistics.skipped += int(drop)
+
     def _overrun(self, step: int, now_ns: int) -> None:
         loop, schedule = self.loop, self.schedule
         behind = schedule.behind(step + 1, now_ns)
         drop = self.overrun(behind, loop.policies.catchup)
         loop.statistics.overruns += 1
+        if math.isinf(drop) and loop.in_grace():
+            drop = skip(behind, 0)
         if math.isinf(drop):
             late_us = behind * schedule.period_ns * 1e-3
             loop.end("policy", f"step {step} ended {late_us:.0f} us after its period (overrun policy abort)")
@@ -121,6 +159,9 @@ class Lockstep:
     def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
         return self.served_ns
+
+    def let_pass(self, step: int) -> None:
+        """Nobody paces it: nothing to do."""
 
     def ready(self, step: int) -> bool:
         return True
@@ -175,6 +216,9 @@ class Free:
     def anchor(self, step: int) -> int:
         self.served_ns = self.clock.now()
         return self.served_ns
+
+    def let_pass(self, step: int) -> None:
+        """Nobody paces it: nothing to do."""
 
     def ready(self, step: int) -> bool:
         return True

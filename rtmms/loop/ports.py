@@ -45,6 +45,9 @@ class Exchange(Protocol):
     """(n_actuators,) set by `collect`: claimed, and its command for this step is in hand (silence of an actuator
     within a command counts as 'hold', so a peer's one command makes all its actuators fresh)."""
 
+    renewed: Flags
+    """(n_actuators,) set where a command came too late for its step and became the held value; cleared by the loop."""
+
     applied: Applied
     """Written by `collect` (policy by the loop)."""
 

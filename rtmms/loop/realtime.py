@@ -7,6 +7,7 @@ then, last of all, the scheduler. Nothing here is fatal: without privileges the 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -15,21 +16,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtmms.errors import ModelError
+from rtmms.loop.cores import Cores, allowed, choose, parse_affinity, threads
+from rtmms.loop.memory import lock, prefault, unlock
 
 AUTO_PRIORITY = 80
 CHILD_BELOW = 10
 CHILD_RTTIME_US = 500_000
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
-_MCL_CURRENT, _MCL_FUTURE = 1, 2
 
 
 @dataclass(slots=True)
 class Readiness:
-    """What was set up. `failed` holds a sentence for each part that was not, with what to do about it.
+    """What was set up: `done` names the parts in their order, `failed` says of each of the others what to do about it.
 
     asked       priority asked for; None for none
     scheduler   'SCHED_FIFO' or 'SCHED_OTHER';  priority 0 under the latter
-    affinity    cores of the loop's thread
+    affinity    cores of the loop's thread;  cores   what was pinned to which;  allowed   before that
     """
 
     asked: int | None = None
@@ -37,27 +39,34 @@ class Readiness:
     priority: int = 0
     memory_locked: bool = False
     affinity: list[int] = field(default_factory=list)
+    cores: Cores = field(default_factory=Cores)
+    allowed: list[int] = field(default_factory=list)
     timer_slack_ns: int | None = None
     dma_latency_us: int | None = None
+    done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     _dma_file: int | None = None
+    _room: list[Any] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
         """The object `realtime` of the final report."""
         return {
             "scheduler": self.scheduler, "priority": self.priority, "memory_locked": self.memory_locked,
-            "affinity": self.affinity, "failed": list(self.failed),
+            "affinity": self.affinity, "controllers": list(self.cores.controllers), "done": list(self.done),
+            "failed": list(self.failed),
         }  # fmt: skip
 
     def close(self) -> None:
-        """Give up what outlives a run: power state, memory, scheduler (the process may go on to draw a figure)."""
+        """Give up what outlives a run: power state, memory, scheduler, core. The process may go on to draw a figure."""
         if self._dma_file is not None:
             os.close(self._dma_file)
             self._dma_file = None
         if self.memory_locked:
-            ctypes.CDLL(None).munlockall()
+            unlock()
         if self.priority and sys.platform == "linux":
             os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
+        if self.cores.loop is not None:
+            os.sched_setaffinity(0, self.allowed)
 
 
 def parse_priority(text: str) -> tuple[int | None, bool]:
@@ -71,17 +80,18 @@ def parse_priority(text: str) -> tuple[int | None, bool]:
     raise ModelError(f"priority: expected auto, off or a whole number from 1 to 99, got '{text}'")
 
 
-def prepare(priority: int | None) -> Readiness:
+def prepare(priority: int | None, affinity: str = "auto") -> Readiness:
     """The parts that come before the sockets and the plant. priority None (off) leaves the machine as it is."""
-    ready = Readiness(asked=priority)
-    if hasattr(os, "sched_getaffinity"):
-        ready.affinity = sorted(os.sched_getaffinity(0))
+    ready = Readiness(asked=priority, affinity=allowed(), allowed=allowed())
+    wanted = parse_affinity(affinity, ready.affinity)
     if priority is None:
         return ready
     if sys.platform != "linux":
         ready.failed.append(f"real time is set up on Linux only; on {sys.platform} the loop runs without it")
         return ready
     libc = ctypes.CDLL(None, use_errno=True)
+    _affinity(ready, choose(wanted, ready.affinity, may_raise(priority)))
+    _memory(ready, early=True)
     _timer_slack(ready, libc)
     _dma_latency(ready)
     return ready
@@ -111,10 +121,15 @@ def raised(priority: int | None) -> Iterator[bool]:
 
 
 def finish(ready: Readiness) -> None:
-    """The parts that come last, when everything is loaded and warm: memory, then the scheduler."""
+    """The parts that come last, when everything is loaded and warm: memory, garbage, then the scheduler."""
     if ready.asked is None or sys.platform != "linux":
         return
-    _lock_memory(ready, ctypes.CDLL(None, use_errno=True))
+    ready._room = prefault()
+    if not ready.memory_locked:
+        _memory(ready, early=False)
+    gc.collect()
+    gc.freeze()  # the loop turns collections off: what is loaded need not be looked at again
+    ready.done.append("garbage collected")
     _scheduler(ready, ready.asked)
 
 
@@ -126,16 +141,38 @@ def raise_child(pid: int, priority: int) -> str:
 
     try:
         resource.prlimit(pid, resource.RLIMIT_RTTIME, (CHILD_RTTIME_US, CHILD_RTTIME_US))
-        os.sched_setscheduler(pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority)))
+        for thread in threads(pid):  # its I/O thread hands over all that it gets: it is half of the way
+            os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority)))
     except OSError as error:
         return f"priority {priority} of process {pid}: {error.strerror}"
     return ""
+
+
+def _affinity(ready: Readiness, cores: Cores) -> None:
+    """The loop's thread, and with it those that it starts, onto its core."""
+    if cores.loop is None:
+        return
+    try:
+        os.sched_setaffinity(0, {cores.loop})
+    except OSError as error:
+        ready.failed.append(f"core {cores.loop}: {error.strerror}")
+        return
+    ready.cores, ready.affinity = cores, [cores.loop]
+    ready.done.append(f"core {cores.loop}")
+
+
+def _memory(ready: Readiness, *, early: bool) -> None:
+    """No page of ours is to be taken away, nor to be fetched within a step."""
+    ready.memory_locked, failed = lock(early=early)
+    ready.failed.extend([failed] if failed else [])
+    ready.done.extend(["memory locked"] if ready.memory_locked else [])
 
 
 def _timer_slack(ready: Readiness, libc: ctypes.CDLL) -> None:
     """Wake-ups at SCHED_OTHER come up to 50 us late by default, to save power: ask for 1 ns."""
     if libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0:
         ready.timer_slack_ns = int(libc.prctl(_PR_GET_TIMERSLACK, 0, 0, 0, 0))
+        ready.done.append(f"timer slack {ready.timer_slack_ns} ns")
     else:
         ready.failed.append(f"timer slack: {os.strerror(ctypes.get_errno())}; wake-ups may come 50 us late")
 
@@ -147,28 +184,9 @@ def _dma_latency(ready: Readiness) -> None:
         ready._dma_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         os.write(ready._dma_file, (0).to_bytes(4, sys.byteorder))
         ready.dma_latency_us = 0
+        ready.done.append("no deep sleep of cores")
     except OSError as error:
         ready.failed.append(f"power states: {path}: {error.strerror}; allow writing to it, for example by a udev rule")
-
-
-def _lock_memory(ready: Readiness, libc: ctypes.CDLL) -> None:
-    """No page of ours is to be taken away, nor to be fetched within a step."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
-    if libc.mlockall(_MCL_CURRENT) != 0:
-        limit = "unlimited" if hard == resource.RLIM_INFINITY else f"{hard >> 10} KiB"
-        ready.failed.append(
-            f"memory lock: {os.strerror(ctypes.get_errno())} (limit {limit}); "
-            "raise memlock in /etc/security/limits.conf or run with CAP_IPC_LOCK"
-        )
-        return
-    # what is mapped later is locked too, unless a limit would then turn every allocation beyond it into a failure
-    if hard == resource.RLIM_INFINITY or os.geteuid() == 0:
-        libc.mlockall(_MCL_CURRENT | _MCL_FUTURE)
-    ready.memory_locked = True
 
 
 def _scheduler(ready: Readiness, priority: int) -> None:
@@ -182,3 +200,4 @@ def _scheduler(ready: Readiness, priority: int) -> None:
         )
         return
     ready.scheduler, ready.priority = "SCHED_FIFO", priority
+    ready.done.append(f"SCHED_FIFO {priority}")

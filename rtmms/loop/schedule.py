@@ -39,16 +39,20 @@ class Schedule:
         return (now_ns - self.due(step)) / self.period_ns
 
 
-def deadline_s(period_s: float, plant_p999_s: float, asked_s: float | None = None) -> float:
-    """The deadline D after t_k in s: the one asked for, or clamp(period - the plant's p99.9 - 50 us, 0.5, 0.9 period).
+def deadline_s(
+    period_s: float, plant_p999_s: float, asked_s: float | None = None, shortest_s: float = 0.0
+) -> float:  # fmt: skip
+    """The deadline D after t_k in s: the one asked for, or clamp(period - the plant's p99.9 - 50 us, 0.5, 0.9 period);
+    at least shortest_s, the shortest wait that can be kept, but never more than the period.
 
     Raises ModelError when the asked one lies outside (0, period].
     """
     if asked_s is not None:
         if not 0 < asked_s <= period_s:
             raise ModelError(f"deadline: must be > 0 and at most the period of {period_s:g} s, got {asked_s:g}")
-        return asked_s
-    return min(max(period_s - plant_p999_s - GUARD_S, 0.5 * period_s), 0.9 * period_s)
+        return min(max(asked_s, shortest_s), period_s)
+    wanted = min(max(period_s - plant_p999_s - GUARD_S, 0.5 * period_s), 0.9 * period_s)
+    return min(max(wanted, shortest_s), period_s)
 
 
 def quantile(samples: Sequence[float], share: float) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant import Channel
 from rtmms.robots.parameters import build, step_of
-from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, TreePlant
+from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, Remade, TreePlant
 from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array
 
@@ -213,8 +214,25 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         nodes={"strip_nodes": p.nodes},
         trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))},
         parameters=p,
+        settable=tuple(SETTABLE),
+        remake=_remake,
         summary=_summary,
     )
+
+
+SETTABLE = (
+    "current_x_m_s", "current_y_m_s", "current_z_m_s", "kp_n_m", "kd_n_m_s", "bandwidth_rad_s", "c1", "c2", "c3", "c4",
+    "gravity_m_s2",
+)  # fmt: skip
+"""What `set` may change while it runs."""
+_OUTSIDE_MODEL = set(SETTABLE[:6])
+
+
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+    """The parts of a plant with some parameters changed; drag and gravity need the model compiled anew (20 ms)."""
+    p: Eel = build(Eel, {**asdict(plant.parameters), **given}, CHOICES, _MAY_VANISH, _SIGNED)
+    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else compile(describe(p))
+    return Remade(p, model, gait(p), Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 
 def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:

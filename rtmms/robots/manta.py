@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -62,11 +63,18 @@ from rtmms.robots.manta_checks import check_coupling, check_step
 from rtmms.robots.manta_model import COUPLINGS, compile_manta
 from rtmms.robots.manta_parameters import MantaParameters, build, preset_values
 from rtmms.robots.manta_summary import TRACE_OUTPUTS, summarise
+from rtmms.robots.settable import refuse_fixed
 
 Array = npt.NDArray[np.float64]
 
 RODS_NAMES = ("left.front", "left.back", "right.front", "right.back")
 DEFAULT_DT = 1e-3
+SETTABLE = (
+    "young_modulus_pa", "joint_damping_n_m_s", "drag_coefficient", "buoyancy_centre_m", "body_drag_coefficient",
+    "body_drag_area_m2", "body_moment_coefficient", "gravity_m_s2", "servo_frequency_hz", "servo_damping",
+    "rod_rate_limit_rad_s", "rod_acceleration_limit_rad_s2", "current_m_s",
+)  # fmt: skip
+"""What `set` may change while it runs."""
 _MAGIC = b"rtmms manta 1\n"
 
 # name, unit, shape, frame, where in the array that `account` writes
@@ -164,9 +172,7 @@ class Manta:
             check_coupling(self.model, self._param, self._state, self._fins, self._work, self._many, self._normals)
             self._advance()  # compiled, or fetched from the cache, and warm
             self.observe()
-        self._key = hashlib.sha256(
-            b"".join(a.tobytes() for a in (self.model.finned, self.model.body, self.model.param))
-        ).digest()[:16]
+        self._key = self._hash()
         self._reset_state()
 
     # --- the plant's face --------------------------------------------------------------------------------------------
@@ -222,6 +228,22 @@ class Manta:
             raise ModelError(f"snapshot: expected {head + 16 + self._state.nbytes} bytes, got {len(blob)}")
         self._state[:] = np.frombuffer(blob, np.float64, offset=head + 16)
 
+    def set(self, **given: Any) -> None:
+        """Change parameters of SETTABLE at the present state, from the next step on; they stay over a reset.
+
+        Snapshots taken before are of another manta from then on. Raises UnknownNameError, ModelError; nothing is
+        changed then.
+        """
+        refuse_fixed("manta", given, SETTABLE, (f.name for f in fields(MantaParameters)))
+        parameters = replace(self.parameters, **given)
+        model = compile_manta(parameters, self.dt, self.coupling)
+        model.finned["relaxation"] = self.model.finned["relaxation"]  # of the masses, which stay
+        check_step(model, self.dt)
+        self.model.finned[:], self.model.body[:] = model.finned, model.body
+        self._param[:] = model.param  # the arrays that the kernels see stay where they are
+        self.model = replace(self.model, links=model.links, param=model.param)
+        self.parameters, self._key = parameters, self._hash()
+
     # --- the report --------------------------------------------------------------------------------------------------
 
     @property
@@ -235,6 +257,11 @@ class Manta:
         return summarise(time, trace, self.weight)
 
     # --- within ------------------------------------------------------------------------------------------------------
+
+    def _hash(self) -> bytes:
+        """What snapshots are tied to."""
+        arrays = (self.model.finned, self.model.body, self.model.param)
+        return hashlib.sha256(b"".join(a.tobytes() for a in arrays)).digest()[:16]
 
     def _reset_state(self) -> None:
         self._state[:] = 0.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from rtmms.model.solids import Box, Ellipsoid, Placement
 from rtmms.plant import Channel
 from rtmms.robots.moth_orbits import ORBITS
 from rtmms.robots.parameters import build, step_of
-from rtmms.robots.tree_plant import GAIN, OFFSET, TORQUE, Actuator, Law, TreePlant, unpacked
+from rtmms.robots.tree_plant import GAIN, OFFSET, TORQUE, Actuator, Law, Remade, TreePlant, unpacked
 from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array, rotation_z
 
@@ -202,8 +203,27 @@ def _plant(p: Moth, dt: float, initial: Array | None) -> TreePlant:
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch"),
         trimming={"close": HOVER, "unknown": "amplitude"},
         parameters=p,
+        settable=SETTABLE,
+        remake=_remake,
         summary=_summary,
     )
+
+
+SETTABLE = (
+    "kp_n_m", "kd_n_m_s", "bandwidth_rad_s", "twist_root_n_m", "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m",
+    "damping_n_m_s", "pressure", "gravity_m_s2",
+)  # fmt: skip
+"""What `set` may change while it runs."""
+_OUTSIDE_MODEL = set(SETTABLE[:3])
+
+
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+    """The parts of a plant with some parameters changed; the wings need the model compiled anew (20 ms)."""
+    p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, set())
+    if p.pressure > 1.0:
+        raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
+    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else compile(describe(p))
+    return Remade(p, model, stroke(p, model), plant.flow)
 
 
 def hover(p: Moth) -> tuple[Array, float]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from rtmms.jit import compile_progress
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import BASE_FREE, S_BIAS, S_WRENCH
 from rtmms.plant import Channel
+from rtmms.robots.settable import refuse_fixed
 from rtmms.robots.tree_kernels import (
     NOT_FINITE,
     SOUND,
@@ -76,6 +77,16 @@ class Actuator:
     joint: int
 
 
+@dataclass(frozen=True, eq=False)
+class Remade:
+    """Of a plant with other parameters: what `set` takes from it."""
+
+    parameters: Any
+    model: Model
+    law: Law
+    flow: Flow
+
+
 @dataclass(eq=False)
 class TreePlant:
     """The face of a mechanism in a fluid as a plant (see rtmms.plant.Plant).
@@ -84,6 +95,7 @@ class TreePlant:
     extra     further outputs: (channel, function of this plant -> array)
     trimming  what `rtmms.robots.trim.trimmed` closes: keywords of `trim`
     parameters  the robot's own dataclass, which the wire tells of
+    settable, remake   what of them `set` may change, and how: the parts of a plant with the new values
     """
 
     model: Model
@@ -100,6 +112,8 @@ class TreePlant:
     recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque")
     trimming: dict[str, Any] = field(default_factory=dict)
     parameters: Any = None
+    settable: tuple[str, ...] = ()
+    remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
 
     def __post_init__(self) -> None:
@@ -114,14 +128,8 @@ class TreePlant:
         self.outputs = (*self._channels(), *(channel for channel, _ in self.extra))
         self.immersed = immerse(model, self.flow, **self.nodes)
         e = len(self.immersed.rows)
-        motion = np.array(self.law.motion, dtype=float, order="C")
-        if motion.shape != (n, 3):
-            raise ModelError(f"{model.name}: law.motion must have shape ({n}, 3), got {motion.shape}")
-        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed)
-        servo = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
-        self._law = (motion, float(self.law.omega), float(self.law.ramp), *servo)
         self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
-        self._fluid = (*self.immersed.arrays, self._held, self._ambient)
+        self._take_up()
         self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
@@ -170,6 +178,32 @@ class TreePlant:
             Channel("energy", "J"),
             *held,
         )
+
+    def set(self, **given: Any) -> None:
+        """Change parameters of `settable` at the present state, from the next step on; they stay over a reset.
+
+        Snapshots taken before are of another plant from then on. Raises UnknownNameError, ModelError; nothing is
+        changed then.
+        """
+        if self.remake is None:
+            raise ModelError(f"set: {self.model.name} has no parameters that can change while it runs")
+        refuse_fixed(self.model.name, given, self.settable, (f.name for f in fields(self.parameters)))
+        new = self.remake(self, given)
+        immersed = immerse(new.model, new.flow, **self.nodes)
+        self.parameters, self.model, self.law, self.flow = new.parameters, new.model, new.law, new.flow
+        self.immersed = immersed
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """The arrays that the kernels get, of the present model, law and fluid."""
+        model, n = self.model, self.model.n
+        motion = np.array(self.law.motion, dtype=float, order="C")
+        if motion.shape != (n, 3):
+            raise ModelError(f"{model.name}: law.motion must have shape ({n}, 3), got {motion.shape}")
+        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed)
+        servo = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
+        self._law = (motion, float(self.law.omega), float(self.law.ramp), *servo)
+        self._fluid = (*self.immersed.arrays, self._held, self._ambient)
 
     @property
     def time(self) -> float:

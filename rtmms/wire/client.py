@@ -17,10 +17,11 @@ from typing import Any
 import zmq
 
 from rtmms.errors import ModelError
-from rtmms.wire.codec import decode_from_plant, packer
+from rtmms.wire.codec import packer
 from rtmms.wire.controller import Controller, run_controller
 from rtmms.wire.endpoints import EXCHANGE, checked
 from rtmms.wire.errors import NotConnectedError, RequestError
+from rtmms.wire.hearing import hear
 from rtmms.wire.joining import Asked, Connection
 from rtmms.wire.keys import read_client
 from rtmms.wire.messages import Refused
@@ -50,7 +51,7 @@ def connect(
 ) -> Link:
     """Say hello to a plant and return the link.
 
-    exchange   its exchange endpoint
+    exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
     claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
@@ -63,7 +64,7 @@ def connect(
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
     asked = Asked(
-        checked(exchange, "exchange"),
+        checked(exchange, "exchange", inproc=True),
         name,
         (claim,) if isinstance(claim, str) else tuple(claim),
         (outputs,) if isinstance(outputs, str) else tuple(outputs),
@@ -102,7 +103,7 @@ class Link:
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
         self._line = Connection(asked, self._note)
         self.plant = self._line.join(timeout_s, reconnect)
-        self._looked_at = monotonic()
+        self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     # -- states and commands -----------------------------------------------------------------------------------------
 
@@ -123,18 +124,22 @@ class Link:
                 sleep(min(_LOOK_S, max(0.0, self._again_at - monotonic())))
                 self._rejoin()
                 continue
-            readable, _, _ = select.select([self.fileno()], (), (), _LOOK_S)
-            if not readable:
-                self.look_around()
+            watch = self.filenos()
+            readable, _, _ = select.select(watch, (), (), _LOOK_S)
+            if not readable or watch[1] in readable:
+                self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
         self.ended = self.ended or "the link is closed"
         raise StopIteration
 
-    def fileno(self) -> int:
-        """A descriptor to select on beside others. ZeroMQ tells on it that something may have come, once: call `poll`
-        until it gives None before each wait, also after a command; and wait 0.1 s at most, then `look_around`."""
+    def filenos(self) -> tuple[int, int]:
+        """Two descriptors to select on beside others: of states, and of what is said at the door.
+
+        ZeroMQ tells on them that something may have come, once: call `poll` until it gives None before each wait, also
+        after a command; and `look_around` when the second one is readable, and every 0.1 s. After `lost` they are
+        others."""
         if self._line.data is None or self._closed:
             raise ModelError("this link is closed")
-        return int(self._line.data.getsockopt(zmq.FD))
+        return int(self._line.data.getsockopt(zmq.FD)), int(self._line.door.getsockopt(zmq.FD))
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
@@ -185,7 +190,7 @@ class Link:
             if self.lost:
                 sleep(0.01)
             else:
-                select.select([self.fileno()], (), (), _LOOK_S)
+                select.select(self.filenos(), (), (), _LOOK_S)
             self.look_around()
             self._waiting = self._take() or self._waiting
         if self.ended or not self._warm:
@@ -300,6 +305,7 @@ class Link:
             self._again_at, self._gap_s = monotonic() + self._gap_s, min(2.0 * self._gap_s, _AGAIN_LIMIT_S)
             return False
         self.lost = ""
+        self.look_around()
         return True
 
     def _newest(self) -> dict[str, Any] | None:
@@ -313,7 +319,7 @@ class Link:
             except zmq.Again:
                 return newest
             try:
-                message = decode_from_plant(frames[-1])
+                message = hear(frames[-1])
                 kind = message["type"]
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
@@ -323,7 +329,7 @@ class Link:
                         self._warm = self._warm or message["step"] == -1
                 else:
                     self._note(message)
-            except (Refused, KeyError, TypeError) as fault:
+            except Refused as fault:
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
             self._line.heard()
 

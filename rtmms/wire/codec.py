@@ -35,8 +35,8 @@ def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
             frame,
             raw=False,
             strict_map_key=True,
-            max_array_len=longest_list,
-            max_map_len=_LONGEST_MAP,
+            max_array_len=min(longest_list, len(frame)),  # memory is taken at the promise: keep it to what may come
+            max_map_len=min(_LONGEST_MAP, len(frame)),
             max_str_len=cap,
             max_bin_len=cap,
             max_ext_len=16,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import os
 import re
-import socket as plain_sockets
-from collections.abc import Iterator
 
 import zmq
 
+from rtmms.wire import ipc
 from rtmms.wire.errors import AddressError, EndpointError
 
 EXCHANGE = "tcp://127.0.0.1:9870"
@@ -19,22 +16,28 @@ TELEMETRY = "tcp://127.0.0.1:9872"
 ANYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 """Hosts that stand for every address of a machine, and how the machine itself reaches them."""
 
+INPROC = "inproc://"
+
 DEFAULTS = {"exchange": EXCHANGE, "step": STEP, "telemetry": TELEMETRY}
 
 _TCP = re.compile(r"tcp://(\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(\d{1,5}|\*)\Z")
 
 
-def checked(endpoint: str, role: str) -> str:
+def checked(endpoint: str, role: str, *, inproc: bool = False) -> str:
     """The endpoint in its plain form; AddressError if it is not one.
 
-    role  what it is for, for the error: 'exchange', 'step', 'telemetry'
+    role    what it is for, for the error: 'exchange', 'step', 'telemetry'
+    inproc  inproc://NAME is one, too: within a program (rtmms.embed)
     """
     if endpoint.startswith("ipc://") and len(endpoint) > len("ipc://"):
+        return ipc.resolved(endpoint)
+    if inproc and endpoint.startswith(INPROC) and len(endpoint) > len(INPROC):
         return endpoint
     found = _TCP.match(endpoint)
     if not found or (found[2] != "*" and int(found[2]) > 65535):
         raise AddressError(
-            f"{role} endpoint '{endpoint}': expected tcp://HOST:PORT (port 0 to 65535, or * for a free one) or ipc://PATH"
+            f"{role} endpoint '{endpoint}': expected tcp://HOST:PORT (port 0 to 65535, or * for a free one), "
+            "ipc://PATH or ipc://NAME"
         )
     host = "127.0.0.1" if found[1] == "localhost" else found[1]
     return f"tcp://{host}:{found[2]}"
@@ -42,14 +45,14 @@ def checked(endpoint: str, role: str) -> str:
 
 def only_local(endpoint: str, role: str) -> None:
     """AddressError unless only this machine can reach the endpoint."""
-    if endpoint.startswith("ipc://"):
+    if endpoint.startswith(("ipc://", INPROC)):
         return
     host = endpoint[len("tcp://") :].rpartition(":")[0]
     if host == "[::1]" or re.match(r"127\.\d+\.\d+\.\d+\Z", host):
         return
     raise AddressError(
         f"{role} endpoint '{endpoint}': others could reach it, and that takes keys: make them with "
-        "`rtmms keys DIR` and give --keys DIR; or bind tcp://127.0.0.1:PORT or ipc://PATH"
+        "`rtmms keys DIR` and give --keys DIR; or bind tcp://127.0.0.1:PORT or ipc://NAME"
     )
 
 
@@ -69,20 +72,22 @@ def set_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
         socket.setsockopt(zmq.IPV6, 1)
 
 
-def bind(socket: zmq.Socket[bytes], endpoint: str, role: str, *, may_move: bool, keyed: bool = False) -> str:
+def bind(
+    socket: zmq.Socket[bytes], endpoint: str, role: str, *, may_move: bool, keyed: bool = False, inproc: bool = False
+) -> str:
     """Bind and return the address really bound.
 
     may_move  a busy tcp port gives way to a free one; otherwise EndpointError names the endpoint
     keyed     the socket lets in whom it has a key of, so that others may reach it
     """
-    endpoint = checked(endpoint, role)
+    endpoint = checked(endpoint, role, inproc=inproc)
     if not keyed:
         only_local(endpoint, role)
     set_family(socket, endpoint)
     if endpoint.startswith("ipc://"):
-        _refuse_live_path(endpoint, role)
+        ipc.prepare(endpoint, role, keyed)
     try:
-        with _private_files():
+        with ipc.private_files():
             socket.bind(endpoint)
     except zmq.ZMQError as fault:
         if may_move and fault.errno == errno.EADDRINUSE and endpoint.startswith("tcp://"):
@@ -91,27 +96,3 @@ def bind(socket: zmq.Socket[bytes], endpoint: str, role: str, *, may_move: bool,
             why = "is in use by another process" if fault.errno == errno.EADDRINUSE else f"cannot be bound: {fault}"
             raise EndpointError(f"{role} endpoint '{endpoint}' {why}") from None
     return str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
-
-
-def _refuse_live_path(endpoint: str, role: str) -> None:
-    """ZeroMQ takes an ipc path over without a word, also from a plant that still runs: look first."""
-    path = endpoint[len("ipc://") :]
-    if not hasattr(plain_sockets, "AF_UNIX") or not os.path.exists(path):
-        return
-    with plain_sockets.socket(plain_sockets.AF_UNIX, plain_sockets.SOCK_STREAM) as probe:
-        probe.settimeout(0.2)
-        try:
-            probe.connect(path)
-        except OSError:
-            return
-    raise EndpointError(f"{role} endpoint '{endpoint}' is in use by another process")
-
-
-@contextlib.contextmanager
-def _private_files() -> Iterator[None]:
-    """The socket file of an ipc endpoint is for its owner alone."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)

@@ -11,18 +11,20 @@ from typing import Any
 import zmq
 
 from rtmms.wire.codec import decode_from_plant, packer
-from rtmms.wire.endpoints import seen_from, set_family
+from rtmms.wire.endpoints import INPROC, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.handshake import Handshake
+from rtmms.wire.hearing import read_places, read_welcome
 from rtmms.wire.keys import ClientKeys
 from rtmms.wire.messages import PROTOCOL, Refused
 from rtmms.wire.presence import Presence
-from rtmms.wire.state import PlantInfo, read_welcome
+from rtmms.wire.state import PlantInfo
 from rtmms.wire.tokens import read_token
 
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
+_HELLO_GAP_S = 8.0
 _MEANWHILE_MS = 20
 
 
@@ -54,7 +56,8 @@ class Connection:
     def __init__(self, asked: Asked, note: Callable[[Mapping[str, Any]], None]) -> None:
         """Nothing is waited for. NotConnectedError for an endpoint that cannot be."""
         self.asked, self._note = asked, note
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._shared = asked.exchange.startswith(INPROC)  # a plant in this program: in the program's own context
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance() if self._shared else zmq.Context()
         self._pack = packer()
         self.data: zmq.Socket[bytes] | None = None
         self._presence: Presence | None = None
@@ -79,6 +82,9 @@ class Connection:
             self._handshake.close()
             self._listen(plant, welcome)
             self._door_presence = Presence(self.door) if watch_door else None
+        except Refused as fault:
+            self.close()
+            raise NotConnectedError(f"what answers at '{self.asked.exchange}' is not a plant: {fault}") from None
         except zmq.ZMQError as fault:
             self.close()
             raise NotConnectedError(f"cannot connect to '{self.asked.exchange}': {fault}") from None
@@ -121,7 +127,8 @@ class Connection:
                 with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
                     socket.send(last, _NOW)
             socket.close(linger=200)
-        self._context.term()
+        if not self._shared:
+            self._context.term()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -161,7 +168,7 @@ class Connection:
                     sleep(0.01)
                     continue
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
-                again, gap = monotonic() + gap, 2.0 * gap
+                again, gap = monotonic() + gap, min(_HELLO_GAP_S, 2.0 * gap)
             wait_ms = int(1e3 * min(_LOOK_S, min(end, again) - monotonic()))
             wait_ms = wait_ms if asked.meanwhile is None else min(wait_ms, _MEANWHILE_MS)
             if not self.door.poll(max(1, wait_ms)):
@@ -192,10 +199,11 @@ class Connection:
 
     def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
         steps = bool(plant.granted) or plant.ticks
-        endpoint = seen_from(self.asked.exchange, str(welcome["step_endpoint" if steps else "telemetry_endpoint"]))
+        identity, step_endpoint, telemetry_endpoint = read_places(welcome)
+        endpoint = seen_from(self.asked.exchange, step_endpoint if steps else telemetry_endpoint)
         if steps:
             self.data = self._socket(zmq.DEALER, endpoint)
-            self.data.setsockopt(zmq.ROUTING_ID, welcome["identity"])
+            self.data.setsockopt(zmq.ROUTING_ID, identity)
         else:
             self.data = self._socket(zmq.SUB, endpoint)
             self.data.setsockopt(zmq.SUBSCRIBE, plant.robot.encode())

@@ -64,11 +64,14 @@ class Reason:
 
 
 class Refused(Exception):
-    """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire."""
+    """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire.
 
-    def __init__(self, code: str, text: str) -> None:
+    unknown   a name that there is none of, for which near misses may be told when the error is sent
+    """
+
+    def __init__(self, code: str, text: str, unknown: str = "") -> None:
         super().__init__(text)
-        self.code, self.text = code, text
+        self.code, self.text, self.unknown = code, text, unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ class Peer:
     owed        states sent since its last message
     every       it is asked for a command at each every-th step; between them its last one stands
     ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
-    queue       commands for steps ahead, by step modulo the length: (step, seq, values, clamped)
+    queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
+    error       the next one to be told: (code, text, unknown name)
     """
 
     __slots__ = (
@@ -55,10 +56,10 @@ class Peer:
         self.seq = self.tick_seq = -1
         self.owed = 0
         self.fresh = False
-        self.queue: list[tuple[int, int, dict[str, float]] | None] = [None] * AHEAD_STEPS
+        self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS
         self.queued = 0
         self.since_ns = self.probe_ns = now_ns
-        self.error: tuple[str, str] | None = None
+        self.error: tuple[str, str, str] | None = None
         self.error_ns = self.told_ns = 0
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
 
@@ -127,6 +128,10 @@ class Peers:
 
     def known(self, name: str) -> bool:
         return name in self._names
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names)
 
     def welcome(self, hello: Hello, door: bytes, selection: Selection, now_ns: int) -> Peer:
         """A new peer, with its actuators kept for it but not yet claimed; Refused if another one lives on them."""

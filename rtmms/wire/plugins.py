@@ -62,11 +62,11 @@ def load_controller(name: str) -> type[Controller]:
     try:
         found = point.load()
     except (ImportError, AttributeError, SyntaxError) as fault:
-        raise ModelError(f"controller '{name}': cannot load {point.value}: {fault}{_astray(point)}") from fault
+        raise ModelError(f"controller '{name}': cannot load {point.value}: {fault}{astray(point)}") from fault
     if not isinstance(found, type) or not callable(getattr(found, "update", None)):
         raise ModelError(
             f"controller '{name}': expected {point.value} to be a class with update(state), "
-            f"got {type(found).__name__}{_astray(point)}"
+            f"got {type(found).__name__}{astray(point)}"
         )
     return found
 
@@ -74,7 +74,7 @@ def load_controller(name: str) -> type[Controller]:
 def loaded_elsewhere(name: str) -> str:
     """The file a controller was loaded from, where that is not of the distribution that registered it; else ''."""
     point = controllers().get(name)
-    return _astray(point).strip() if point is not None else ""
+    return astray(point).strip() if point is not None else ""
 
 
 def parameters(controller: type[Controller]) -> dict[str, Parameter]:
@@ -156,7 +156,7 @@ def _value(place: str, word: str, hint: Any) -> Any:
     raise ModelError(f"{place}: expected {named}, got '{word}'")
 
 
-def _astray(point: EntryPoint) -> str:
+def astray(point: EntryPoint) -> str:
     """' (loaded from FILE)' where the module is a file outside the distribution: a user's own folder of that name."""
     module = sys.modules.get(point.module)
     file = getattr(module, "__file__", None)

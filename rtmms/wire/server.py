@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from time import monotonic_ns
+from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
+_FAREWELL_S = 0.02
 _LOOK_NS = 50_000
 
 
@@ -71,16 +72,16 @@ class Server:
         self.session = secrets.token_hex(8)
         self._plant = plant
         self._outputs: Mapping[str, Any] = _checked_outputs(plant)
-        self._parameters = plain_parameters(plant)
         self._sockets = sockets or Sockets(
             exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority),
             keys=keys,
         )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
-        self._token = new_token() if token is None else token
+        self._token = "" if self._sockets.inproc else new_token() if token is None else token
         try:
-            self.token_file = write_token(self.endpoints["exchange"], self._token)
+            if self._token:  # within a program nobody needs one
+                write_token(self.endpoints["exchange"], self._token)
         except BaseException:
             self._sockets.close(0)
             raise
@@ -106,6 +107,7 @@ class Server:
         self._selections: dict[tuple[str, ...], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
+        self.renewed: Flags = self._port.renewed
         self.applied: Applied = self._port.applied
         self._closed = False
 
@@ -178,6 +180,10 @@ class Server:
         """Names of the peers that are here and warm, observers (with the token) too."""
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
 
+    def holders(self) -> set[str]:
+        """Names of the peers that hold an actuator, also of dead ones."""
+        return {peer.name for peer in self._peers.claimants}
+
     def dead(self) -> tuple[str, ...]:
         """Names of the claimants whose connection is gone; they keep their claim until it is taken over."""
         return tuple(peer.name for peer in self._peers.claimants if peer.state is DEAD)
@@ -199,7 +205,10 @@ class Server:
             if not peer.observer:
                 self._port.say(peer, bye)
             self._door.say(peer.door, bye)
-        remove_token(self.endpoints["exchange"], self._token)
+        if self._token:
+            remove_token(self.endpoints["exchange"], self._token)
+        if self._peers.all:
+            sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
         self._sockets.close()
 
     def __enter__(self) -> Server:
@@ -257,8 +266,8 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "selected": [channel.name for channel in channels], "parameters": self._parameters, "every": hello.every,
-            "ticks": bool(identity) and hello.ticks,
+            "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
+            "every": hello.every, "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:

@@ -51,18 +51,22 @@ class Sockets:
         free_ports: bool = False,
         threads: Threads | None = None,
         keys: ServerKeys | None = None,
+        inproc: bool = False,
     ) -> None:
         """Bind, with keys as servers of CURVE.
 
         An endpoint that is None is the default, and moves to a free port if that is busy and free_ports is set; any
         other that is busy raises EndpointError naming it.
+        inproc: endpoints inproc://NAME in the program's own context (zmq.Context.instance), see embed.py.
         """
         threads = threads or Threads()
         asked = {"exchange": exchange, "step": step, "telemetry": telemetry}
         self.notes: list[str] = []
         self.endpoints: dict[str, str] = {}
-        self._step_context = self._context(threads.step_cpu, threads.priority)
-        self._door_context = self._context(threads.door_cpu, None)
+        self.inproc = inproc
+        shared: zmq.Context[zmq.Socket[bytes]] | None = zmq.Context.instance() if inproc else None
+        self._step_context = shared or self._context(threads.step_cpu, threads.priority)
+        self._door_context = shared or self._context(threads.door_cpu, None)
         self.step = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
         self.exchange = _router(self._door_context, _DOOR_BACKLOG, 1 << 20)
         self.telemetry: zmq.Socket[bytes] = self._door_context.socket(zmq.PUB)
@@ -78,7 +82,7 @@ class Sockets:
                 given = asked[role]
                 may_move = free_ports and given is None
                 self.endpoints[role] = bind(
-                    socket, given or DEFAULTS[role], role, may_move=may_move, keyed=keys is not None
+                    socket, given or DEFAULTS[role], role, may_move=may_move, keyed=keys is not None, inproc=inproc
                 )
         except BaseException:
             self.close(0)
@@ -105,16 +109,17 @@ class Sockets:
 
     def close(self, linger_ms: int = 100) -> None:
         """Close all, giving a last bye linger_ms to leave."""
+        for endpoint in self.endpoints.values():
+            if endpoint.startswith("ipc://"):  # while it is ours: afterwards it may be the next plant's
+                with contextlib.suppress(OSError):
+                    os.unlink(endpoint[len("ipc://") :])
         for gatekeeper in self.gatekeepers:
             gatekeeper.close()
         for socket in (self.step, self.exchange, self.telemetry):
             socket.close(linger=linger_ms)
-        self._step_context.term()
-        self._door_context.term()
-        for endpoint in self.endpoints.values():
-            if endpoint.startswith("ipc://"):
-                with contextlib.suppress(OSError):
-                    os.unlink(endpoint[len("ipc://") :])
+        if not self.inproc:
+            self._step_context.term()
+            self._door_context.term()
 
 
 def _router(context: zmq.Context[zmq.Socket[bytes]], backlog: int, longest: int) -> zmq.Socket[bytes]:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import UnknownNameError
+from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Channel
-from rtmms.wire.messages import read_channel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,24 +59,6 @@ def _channel(kind: str, name: str, channels: tuple[Channel, ...]) -> Channel:
     raise UnknownNameError(kind, name, [channel.name for channel in channels])
 
 
-def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
-    return PlantInfo(
-        robot=str(message["robot"]),
-        dt=float(message["dt"]),
-        mode=str(message["mode"]),
-        period_s=message.get("period_s"),
-        deadline_s=message.get("deadline_s"),
-        actuators=tuple(read_channel(entry) for entry in message["actuators"]),
-        outputs=tuple(read_channel(entry) for entry in message["outputs"]),
-        granted=tuple(message.get("granted") or ()),
-        selected=tuple(message.get("selected") or ()),
-        parameters=message.get("parameters") or {},
-        session=str(message.get("session", "")),
-        seed=int(message.get("seed", 0)),
-        ticks=bool(message.get("ticks", False)),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class AppliedCommand:
     """What the plant used for the step that led to a state: as attributes or by name.
@@ -116,7 +97,7 @@ class State:
     def __init__(self, message: Mapping[str, Any], info: PlantInfo) -> None:
         self._message, self._info = message, info
         self.step: int = message["step"]
-        self.time: float = message["timestamp"]
+        self.time: float = float(message["timestamp"])
         self.outputs: dict[str, Any] = message["outputs"]
 
     @property
@@ -132,18 +113,27 @@ class State:
         said = self._message.get("applied") or {}
         return AppliedCommand(**{name: said[name] for name in AppliedCommand.__slots__ if name in said})
 
+    def with_outputs(self, outputs: dict[str, Any]) -> State:
+        """The same state with other outputs."""
+        return State({**self._message, "outputs": outputs}, self._info)
+
     def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
         try:
             value = self.outputs[name]
         except KeyError:
             raise UnknownNameError("output", name, self.outputs) from None
-        if not isinstance(value, list):
-            return float(value)
-        import numpy
+        try:
+            if not isinstance(value, list):
+                return float(value)
+            import numpy
 
-        array = numpy.array(value, dtype=numpy.float64)
-        shape = self._info.output(name).shape
-        return array if len(shape) < 2 else array.reshape(shape)
+            array = numpy.array(value, dtype=numpy.float64)
+            shape = self._info.output(name).shape
+            return array if len(shape) < 2 else array.reshape(shape)
+        except (TypeError, ValueError) as fault:
+            if isinstance(fault, ModelError):
+                raise
+            raise ModelError(f"output '{name}': not the numbers that the plant's welcome promised: {fault}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self.outputs

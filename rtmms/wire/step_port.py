@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import select
 from collections.abc import Mapping
-from math import inf, isfinite
+from math import inf
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ import zmq
 from rtmms.loop.ports import Applied
 from rtmms.plant import Channel
 from rtmms.wire.codec import decode, packer
+from rtmms.wire.commands import check_step, check_values, read_head
 from rtmms.wire.messages import AHEAD_STEPS, COMMAND_BYTES, CREDITS, Reason, Refused, shown
 from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
 from rtmms.wire.ticks import Ticks
@@ -39,7 +40,7 @@ _TICK_READS = 64
 class StepPort:
     """Commands in, state out, on one ROUTER.
 
-    claimed, fresh, applied   as rtmms.loop.ports.Exchange says
+    claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
     ticks                     of the mode external; None in all others
@@ -64,6 +65,7 @@ class StepPort:
         self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
         self.claimed: Flags = peers.claimed
         self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
+        self.renewed: Flags = np.zeros(len(actuators), dtype=np.bool_)
         self.applied = Applied()
         self.ticks = Ticks(peers) if external else None
         self.rejected: dict[str, int] = {}
@@ -75,6 +77,8 @@ class StepPort:
         self._deadlines = [(-1, 0)] * _DEADLINES
         self._command: Array | None = None
         self._held: dict[int, float] = {}
+        self._held_note: tuple[int, int, int, bool] | None = None
+        self._done = False
         self._skip_frames = False
         self._ready = False
 
@@ -131,7 +135,7 @@ class StepPort:
         if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
             for peer in self._peers.claimants:
                 peer.forget_queue()
-        self._step, self._deadline_ns, self._first = step, deadline_ns, True
+        self._step, self._deadline_ns, self._first, self._done = step, deadline_ns, True, False
         self._deadlines[step % _DEADLINES] = (step, deadline_ns)
         self.fresh[:] = False
         self._missing = 0
@@ -159,9 +163,13 @@ class StepPort:
                 for i, value in self._held.items():
                     command[i] = value
                 self._held.clear()
+            if self._held_note is not None:
+                self._note(*self._held_note)
+                self._held_note = None
             if self._missing and self._first:
                 self._take_queued(step)
-            return self._gather(until_ns) if self._peers.claimants else True
+            self._done = self._gather(until_ns) if self._peers.claimants else True
+            return self._done
         finally:
             self._command = None
 
@@ -213,6 +221,8 @@ class StepPort:
 
     def read_in_slack(self, until_ns: int) -> None:
         """Answers to warm-up states, byes and late commands, off the critical path: a few messages at most."""
+        if self._free and self._peers.claimants:
+            return  # `collect` reads all there is at each step; what were read here would not count as new there
         for _ in range(_SLACK_READS):
             if monotonic_ns() >= until_ns or not self._read_one():
                 return
@@ -246,7 +256,7 @@ class StepPort:
             self._count(refusal.code)
             peer.rejected += 1
             if peer.error is None:
-                peer.error = (refusal.code, refusal.text)
+                peer.error = (refusal.code, refusal.text, refusal.unknown)
         return True
 
     def _count(self, reason: str) -> None:
@@ -270,75 +280,58 @@ class StepPort:
 
     def _hear_command(self, peer: Peer, message: dict[str, Any]) -> None:
         """Check all of it before any of it counts: a command is taken whole or not at all."""
-        seq, step, values = message.get("seq"), message.get("step"), message.get("values")
-        if type(seq) is not int or type(step) is not int or type(values) is not dict:
-            raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
-        if not peer.seq < seq < 1 << 63:
-            raise Refused(Reason.SEQ, f"command: seq must rise; newest {peer.seq}, got {shown(seq)}")
+        seq, step, values = read_head(peer, message)
         if peer.state is DEAD:
             peer.state = LIVE  # it has come back, and nobody has taken its place
         if step < 0:
             peer.seq = seq
             self._hear_warm_answer(peer, step)
             return
-        ahead = step - self._step
-        if ahead > AHEAD_STEPS:
-            raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {AHEAD_STEPS} ahead of now")
-        if -ahead > self._behind and not self._free:
-            raise Refused(Reason.TOO_LATE, f"command: step {step} is more than {self._behind} behind now")
-        index = peer.index
-        for name, value in values.items():
-            if name not in index:
-                self._refuse_name(name)
-            if type(value) is not float:
-                if type(value) is not int:
-                    raise Refused(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {shown(value)}")
-                value = values[name] = float(value)  # msgpack's whole numbers have at most 64 bits
-            if not isfinite(value):
-                raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
-        if not index:
-            raise Refused(Reason.NOT_CLAIMED, "command: you claimed no actuator")
-        if peer.state is WARMING:
-            raise Refused(Reason.TOO_EARLY, "command: answer the warm-up states first")
+        ahead = 0 if self._free and step <= self._step else check_step(step, self._step, self._behind)
+        check_values(peer, values, self._peers.known)
         peer.seq = seq
         peer.commands += 1
         if self._free or (ahead == 0 and not self._closed()):
-            self._use(peer, seq, step, values)
+            self._use(peer, seq, step, values, monotonic_ns())
         elif ahead > 0:
             slot = step % AHEAD_STEPS
             if peer.queue[slot] is None:
                 peer.queued += 1
-            peer.queue[slot] = (step, seq, values)
+            peer.queue[slot] = (step, seq, values, monotonic_ns())
         else:
-            peer.late += 1
-            self.late += 1
-            self.applied.clamped = False
-            self._set(peer, values)
-            self._note(seq, step, self._deadline_of(step))
+            self._hold(peer, seq, step, values)
+
+    def _hold(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
+        """Too late for its step: from the next one on it is the value that is held."""
+        peer.late += 1
+        self.late += 1
+        for i in peer.actuators:
+            self.renewed[i] = True
+        deadline_ns = self._deadline_of(step)
+        lateness_ns = monotonic_ns() - deadline_ns if deadline_ns else 0
+        clamped = self._set(peer, values)
+        if self._command is None:  # the step that it will be used for is still to come
+            self._held_note = (seq, step, lateness_ns, clamped)
+        else:
+            self._note(seq, step, lateness_ns, clamped)
 
     def _closed(self) -> bool:
-        """The present step has gone on without its command: read in the slack, past the deadline."""
-        return self._command is None and self._deadline_ns > 0 and monotonic_ns() > self._deadline_ns
+        """The present step has gone on: all was in hand, or it is read in the slack, past the deadline."""
+        return self._command is None and (self._done or 0 < self._deadline_ns < monotonic_ns())
 
-    def _refuse_name(self, name: object) -> None:
-        known = type(name) is str and self._peers.known(name)
-        if known:
-            raise Refused(Reason.NOT_CLAIMED, f"command: actuator '{name}' is not among those you claimed")
-        raise Refused(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {shown(name)}")
-
-    def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
+    def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int) -> None:
         """This is the command for the present step. Actuators it does not name hold."""
-        if self._first:
-            self._first, self.applied.clamped = False, False
-        self._set(peer, values)
-        self._note(seq, step, self._deadline_ns)
+        clamped = self._set(peer, values) or (self.applied.clamped and not self._first)
+        self._first = False
+        self._note(seq, step, came_ns - self._deadline_ns if self._deadline_ns else 0, clamped)
         if not peer.fresh:
             peer.fresh = True
             self._missing -= 1
             for i in peer.actuators:
                 self.fresh[i] = True
 
-    def _set(self, peer: Peer, values: Mapping[str, float]) -> None:
+    def _set(self, peer: Peer, values: Mapping[str, float]) -> bool:
+        """Whether one of the values had to be moved to a limit."""
         index, lower, upper, command = peer.index, self._lower, self._upper, self._command
         clamped = False
         for name, value in values.items():
@@ -351,14 +344,12 @@ class StepPort:
                 self._held[i] = value
             else:
                 command[i] = value
-        if clamped:
-            peer.clamped += 1
-            self.applied.clamped = True
+        peer.clamped += clamped
+        return clamped
 
-    def _note(self, seq: int, step: int, deadline_ns: int) -> None:
+    def _note(self, seq: int, step: int, lateness_ns: int, clamped: bool) -> None:
         applied = self.applied
-        applied.seq, applied.step = seq, step
-        applied.lateness_ns = monotonic_ns() - deadline_ns if deadline_ns else 0
+        applied.seq, applied.step, applied.lateness_ns, applied.clamped = seq, step, lateness_ns, clamped
 
     def _deadline_of(self, step: int) -> int:
         found, deadline_ns = self._deadlines[step % _DEADLINES]
@@ -374,7 +365,7 @@ class StepPort:
                 peer.queue[slot] = None
                 peer.queued -= 1
                 if waiting[0] == step:
-                    self._use(peer, waiting[1], step, waiting[2])
+                    self._use(peer, waiting[1], step, waiting[2], waiting[3])
 
     def _hear_warm_answer(self, peer: Peer, step: int) -> None:
         if peer.state is WARMING and step == peer.warm_step:

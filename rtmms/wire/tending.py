@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtmms.wire.codec import packer
+from rtmms.wire.commands import with_hint
 from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
 from rtmms.wire.step_port import StepPort
 
@@ -35,7 +36,8 @@ class Tending:
             if peer.observer:
                 continue
             if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
-                code, text = peer.error
+                code, text, unknown = peer.error
+                text = with_hint(text, unknown, self._peers.names)
                 self._port.say(peer, {"type": "error", "code": code, "text": text})
                 peer.error, peer.error_ns = None, now_ns
             if peer.state is WARMING:

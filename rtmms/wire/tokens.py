@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import stat
 import tempfile
-import warnings
 import zlib
 from pathlib import Path
 
 from rtmms.wire.errors import EndpointError
+from rtmms.wire.runtime import make_runtime_directory, runtime_directory
 
 
 def new_token() -> str:
@@ -24,7 +23,7 @@ def new_token() -> str:
 def token_path(exchange: str) -> Path:
     """Where the token of the plant at this exchange endpoint lies (whether or not it exists)."""
     plain = re.sub(r"[^A-Za-z0-9.]+", "_", exchange)[-80:]
-    return _runtime_directory() / f"{plain}.{zlib.crc32(exchange.encode()):08x}.token"
+    return runtime_directory() / f"{plain}.{zlib.crc32(exchange.encode()):08x}.token"
 
 
 def write_token(exchange: str, token: str) -> Path:
@@ -32,8 +31,7 @@ def write_token(exchange: str, token: str) -> Path:
     path = token_path(exchange)
     directory = path.parent
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_private(directory)
+        make_runtime_directory()
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=".token-")  # mkstemp makes it 0600
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(token)
@@ -58,25 +56,3 @@ def remove_token(exchange: str, token: str) -> None:
     """Take the file away, unless a newer session has already put its own there."""
     if read_token(exchange) == token:
         token_path(exchange).unlink(missing_ok=True)
-
-
-def _runtime_directory() -> Path:
-    given = os.environ.get("XDG_RUNTIME_DIR")
-    if given:
-        return Path(given) / "rtmms"
-    import platformdirs
-
-    with warnings.catch_warnings():  # where the variable is missing it warns and falls back, which is what we want
-        warnings.simplefilter("ignore")
-        return Path(platformdirs.user_runtime_dir("rtmms"))
-
-
-def _check_private(directory: Path) -> None:
-    """A directory in a shared place may have been put there by someone else, open to all: refuse to use it."""
-    if not hasattr(os, "getuid"):
-        return
-    found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise EndpointError(f"{directory}: expected a directory of your own; set XDG_RUNTIME_DIR to one")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        directory.chmod(0o700)

@@ -218,7 +218,7 @@ def test_a_controller_that_dies_in_lockstep_ends_the_run_and_is_named(tmp_path: 
 def test_miss_policy_abort_ends_with_1_and_says_who(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--on-miss", "abort", "--json", "--quiet")
     assert (said.status, said.report["ended"]) == (1, "policy")
-    assert "slow sent no command for step 0 in time (miss policy abort)" in said.err
+    assert "slow sent no command for step 1 in time (miss policy abort)" in said.err
 
 
 def test_late_commands_are_counted_and_home_takes_over_from_old_ones(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ class World:
         self.owner = {index: peer for peer, indices in claimed.items() for index in indices}
         self.claimed = np.array([i in self.owner for i in range(2)])
         self.fresh = np.zeros(2, dtype=np.bool_)
+        self.renewed = np.zeros(2, dtype=np.bool_)
         self.applied = Applied()
         self.t0 = clock.now()
         self.arrivals = sorted(arrivals, key=lambda a: a.us)
@@ -152,16 +153,19 @@ class World:
         elif arrival.step > step:
             self.waiting = [*getattr(self, "waiting", []), arrival]
         elif arrival.step < step:
-            self.late += 1
-            for index, value in arrival.values.items():
-                command[index] = value
+            self._hold(arrival, command)
         elif self.deadline_ns and self.at(arrival.us) > self.deadline_ns:
             # the loop woke from collect at the deadline: what lies beyond it is for the next call
-            self.late += 1
-            for index, value in arrival.values.items():
-                command[index] = value
+            self._hold(arrival, command)
         else:
             self._use(arrival, command)
+
+    def _hold(self, arrival: Arrival, command: np.ndarray) -> None:
+        self.late += 1
+        for index, value in arrival.values.items():
+            command[index] = value
+        for index, owner in self.owner.items():
+            self.renewed[index] |= owner == arrival.peer
 
     def _use(self, arrival: Arrival, command: np.ndarray) -> None:
         for index, owner in self.owner.items():
@@ -240,7 +244,7 @@ class Bench:
         self, mode: str = "realtime", *, steps: int | None = 3, claimed: Mapping[str, Sequence[int]] | None = None,
         arrivals: Sequence[Arrival] = (), happenings: Sequence[Happening] = (), deadline_us: float = 500,
         cost_us: Mapping[int, float] | None = None, wake_late_us: float = 0, ticks: Sequence[float] = (),
-        **options: Any,
+        first_us: float = 0, **options: Any,
     ) -> None:  # fmt: skip
         self.clock, self.log = FakeClock(10**9), []
         self.clock.wake_late_ns = round(wake_late_us * US)
@@ -252,7 +256,7 @@ class Bench:
         self.statistics = Statistics(64)
         self.schedule = Schedule(PERIOD_US * US, round(deadline_us * US))
         pace: Pace = {
-            "realtime": lambda: Realtime(self.schedule), "lockstep": Lockstep, "free": Free,
+            "realtime": lambda: Realtime(self.schedule, round(first_us * US)), "lockstep": Lockstep, "free": Free,
             "external": lambda: External(round(deadline_us * US)),
         }[mode]()  # fmt: skip
         loop_options = {key: options.pop(key) for key in ("observers", "commands", "status", "blame") if key in options}

@@ -10,6 +10,7 @@ import pytest
 from rtmms.errors import DivergedError
 from rtmms.loop.commands import OUTCOMES, CommandTrace
 from rtmms.plant import Channel
+from tests.loop import bench as bench_module
 from tests.loop.bench import Arrival, Bench, Happening, on_time
 
 
@@ -183,3 +184,39 @@ def test_the_command_trace_keeps_what_the_plant_got() -> None:
     assert trace.seq.tolist() == [0, 1, 1, 1]
     assert trace.check[:, 0] == pytest.approx(np.cumsum([sum(c) for c in bench.plant.commands]))
     assert (trace.steps, trace.altered, trace.columns()) == (4, [], ["sum"])
+
+
+def test_a_request_that_takes_longer_than_the_slack_costs_periods_and_no_overrun() -> None:
+    class Slow(bench_module.Plant):
+        def set(self, **changes: float) -> None:
+            self.clock.advance(2_700_000)
+            self.log.append(("set", changes))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench_module, "Plant", Slow)
+        bench = Bench(
+            steps=3, arrivals=[Arrival(us, k, {0: 0.1}) for k, us in enumerate((10, 3_010, 4_010))], overrun="abort",
+            happenings=[Happening(50, op="set", args={"mass": 2.0})],
+        )  # fmt: skip
+    # step 0 ends at 20 us, the request at 2720: periods 1 and 2 are gone
+    assert [event[2] for event in bench.events if event[0] == "publish"] == [0.0, 3000.0, 4000.0]
+    assert ("set", {"mass": 2.0}) in bench.log
+    assert bench.world.replies == [("set", {"step": 1}, None)]
+    assert (bench.counts, bench.statistics.overruns, bench.statistics.skipped) == ((3, 0, 0, 0), 0, 2)
+    assert bench.loop.alterations == 1
+
+
+@pytest.mark.parametrize("mode", ["realtime", "lockstep", "free", "external"])
+def test_every_request_is_done_in_every_mode(mode: str) -> None:
+    blob = base64.b64encode(b"100.0 1").decode()
+    asked = [
+        ("pause", {}), ("snapshot", {}), ("restore", {"state": blob}), ("step", {"count": 2}), ("resume", {}),
+        ("reset", {"seed": 3}), ("set", {"mass": 1}), ("stop", {}),
+    ]  # fmt: skip
+    happenings = [Happening(20_000 * (k + 1), op=op, args=args) for k, (op, args) in enumerate(asked)]
+    ticks = [1000.0 * k for k in range(400)] if mode == "external" else []
+    bench = Bench(mode, steps=None, claimed={}, happenings=happenings, ticks=ticks)
+    assert bench.outcome.ended == "stop"
+    assert [op for op, *_ in bench.world.replies] == [op for op, _ in asked]
+    assert [op for op, _, error in bench.world.replies if error] == ["set"]
+    assert bench.world.replies[2][1] is not None

@@ -28,6 +28,7 @@ from rtmms.loop.schedule import Schedule, deadline_s, quantile
 from rtmms.loop.statistics import UNDEFINED, Statistics
 from rtmms.loop.trace import Recent, Trace
 from rtmms.loop.trial import trial
+from rtmms.loop.waiting import shortest_wait_s
 from rtmms.plant import Channel
 from tests.pendulum import Pendulum
 
@@ -285,6 +286,7 @@ class Quiet:
 
     def __init__(self, n: int) -> None:
         self.claimed, self.fresh = np.ones(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+        self.renewed = np.zeros(n, dtype=np.bool_)
         self.applied = Applied()
 
     def publish(self, *_: Any) -> None: ...
@@ -331,3 +333,21 @@ def test_the_loop_retains_no_objects(mode: str) -> None:
     first, second, third = blocks.counts
     assert abs(second - first) < 100
     assert abs(third - second) < 100  # 1500 steps, each of which makes and drops dozens
+
+
+@pytest.mark.parametrize(
+    ("period", "asked", "shortest", "expected"),
+    [
+        (1000, None, 60, 900), (200, None, 5, 140), (200, None, 60, 140), (100, None, 60, 60), (40, None, 60, 40),
+        (1000, 30, 60, 60), (1000, 30, 5, 30), (40, 30, 60, 40),
+    ],
+)  # fmt: skip
+def test_a_deadline_is_no_shorter_than_a_wait_and_no_longer_than_the_period(
+    period: float, asked: float | None, shortest: float, expected: float
+) -> None:
+    found = deadline_s(period * 1e-6, 10e-6, None if asked is None else asked * 1e-6, shortest * 1e-6)
+    assert found * 1e6 == pytest.approx(expected)
+
+
+def test_the_shortest_wait_is_positive_and_far_below_a_second() -> None:
+    assert 0 < shortest_wait_s() < 0.1

@@ -278,3 +278,19 @@ def test_unknown_policies_are_refused_with_the_near_miss() -> None:
 
 def test_period_of_the_bench_is_what_the_tables_above_assume() -> None:
     assert PERIOD_US == 1000
+
+
+def test_values_that_are_always_late_are_held_and_do_not_grow_old() -> None:
+    arrivals = on_time(1) + [Arrival(k * PERIOD_US + 600, k, {0: 0.5, 1: 0.5}) for k in range(1, 900)]
+    bench = Bench(steps=900, arrivals=arrivals)
+    assert bench.counts == (1, 899, 0, 0)
+    assert bench.world.late > 890
+    assert {policy for *_, policy in bench.world.published} == {"", "hold"}
+    assert bench.plant.commands[-1] == (0.5, 0.5)
+
+
+def test_half_a_second_after_the_last_late_one_the_value_goes_home() -> None:
+    arrivals = [*on_time(1), Arrival(100 * PERIOD_US + 600, 100, {0: 0.5, 1: 0.5})]
+    bench = Bench(steps=650, arrivals=arrivals)
+    first_home = next(k for k, *_, policy in bench.world.published if policy == "home")
+    assert first_home == 603  # used, and renewed, at step 101; too old at 602

@@ -23,6 +23,7 @@ class Scripted:
 
     def __init__(self) -> None:
         self.claimed, self.fresh = np.array([True, False]), np.array([False, False])
+        self.renewed = np.array([False, False])
         self.applied = Applied()
 
     def publish(self, *_: Any) -> None: ...

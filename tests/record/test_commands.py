@@ -103,7 +103,7 @@ def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
     from rtmms.record.tables import write_parquet
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("rtmms.cli.plan.robots", lambda: {"pendulum": None})
+    monkeypatch.setattr("rtmms.cli.plan.builder", lambda robot: None)
     with pytest.raises(ModelError, match="--log: logs need the library mcap: pip install mcap orjson"):
         plan("pendulum", {"log": folder / "x.mcap"})
     with pytest.raises(ModelError, match=r"Parquet needs the library pyarrow: pip install 'rtmms\[parquet\]'"):

@@ -64,7 +64,8 @@ class Host:
 
     def __init__(self, **options: Any) -> None:
         self.plant = Toy()
-        options = {"robot": "toy", "token": "secret", "deadline_s": 5e-4, "free_ports": True} | options
+        anywhere = dict.fromkeys(("exchange", "step", "telemetry"), "tcp://127.0.0.1:*")
+        options = {"robot": "toy", "token": "secret", "deadline_s": 5e-4} | anywhere | options
         self.server = Server(self.plant, **options)
         self.exchange = self.server.endpoints["exchange"]
         self.command = np.zeros(4)

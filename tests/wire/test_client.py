@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import subprocess
 import sys
 import threading
@@ -113,6 +114,23 @@ def test_the_plants_bye_ends_the_iteration_with_its_reason(tcp: Looping) -> None
                 threading.Thread(target=tcp.end, args=("duration reached",)).start()
         assert link.ended == "the plant said bye: duration reached"
         assert list(link) == []
+
+
+def test_one_who_polls_hears_what_is_said_at_the_door(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange) as link:
+        server = tcp.host.server
+        bye = {"type": "bye", "reason": "enough"}
+        end = time.monotonic() + PATIENCE_S
+        tcp.errands.append(lambda: server._door.say(server._peers.all[0].door, bye))
+        while not link.ended:
+            while link.poll() is not None:
+                pass
+            readable, _, _ = select.select(link.filenos(), (), (), PATIENCE_S)
+            assert readable, "telemetry comes all the time"
+            assert time.monotonic() < end, "the bye was not heard"
+            if link.filenos()[1] in readable:
+                link.look_around()
+        assert link.ended == "the plant said bye: enough"
 
 
 @pytest.mark.parametrize("claim", ["*", ()])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rtmms.wire.endpoints import DEFAULTS, checked
-from rtmms.wire.errors import EndpointError
+import rtmms
+from rtmms.wire.endpoints import DEFAULTS, checked, seen_from
+from rtmms.wire.errors import AddressError, EndpointError
 from rtmms.wire.sockets import Sockets, Threads
 from rtmms.wire.tokens import read_token, remove_token, token_path, write_token
 from tests.wire.bench import Host
+from tests.wire.looping import Looping
 
 
 @pytest.fixture
@@ -67,6 +71,85 @@ def test_an_ipc_path_in_use_is_named_and_a_stale_one_is_taken(tmp_path: Path) ->
         Sockets(exchange=ends["exchange"])
     sockets.close()
     assert not (tmp_path / "exchange").exists()
+
+
+def test_an_ipc_socket_lies_in_a_private_folder(tmp_path: Path) -> None:
+    free = "tcp://127.0.0.1:*"
+    sockets = Sockets(f"ipc://{tmp_path}/made/exchange", free, free)
+    assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
+    sockets.close()
+    (tmp_path / "open").mkdir(mode=0o755)
+    with pytest.raises(AddressError, match=r"open to others \(mode 0755\): chmod 700 '.*/open', or use ipc://NAME"):
+        Sockets(f"ipc://{tmp_path}/open/exchange", free, free)
+    assert list((tmp_path / "open").iterdir()) == []
+    assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o755
+    with pytest.raises(AddressError, match="abstract socket is open to every user"):
+        Sockets("ipc://@rtmms-test", free, free)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_an_ipc_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    with pytest.raises(AddressError, match="belongs to somebody else"):
+        Sockets(f"ipc://{tmp_path}/theirs/exchange")
+
+
+def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis").write_text("years of work")
+    with pytest.raises(EndpointError, match=r"'.*/thesis' is there already, and is no socket"):
+        Sockets(f"ipc://{tmp_path}/thesis")
+    assert (tmp_path / "thesis").read_text() == "years of work"
+    (tmp_path / "link").symlink_to(tmp_path / "thesis")
+    with pytest.raises(EndpointError, match="is no socket"):
+        Sockets(f"ipc://{tmp_path}/link")
+
+
+def test_a_short_ipc_name_is_found_in_the_runtime_directory(runtime_directory: Path, make_host: Any) -> None:
+    host = make_host(exchange="ipc://toy", step="ipc://toy-step", telemetry="ipc://toy-telemetry", token=None)
+    assert host.exchange == f"ipc://{runtime_directory}/rtmms/toy"
+    assert stat.S_IMODE((runtime_directory / "rtmms").stat().st_mode) == 0o700
+    with Looping(host), rtmms.connect("ipc://toy", claim="*") as link:
+        assert next(link).step >= 0
+    assert [path.name for path in (runtime_directory / "rtmms").iterdir()] == []
+
+
+def test_a_relative_ipc_path_is_the_same_from_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert checked("ipc://./x/../socket", "exchange") == f"ipc://{tmp_path}/socket"
+
+
+def test_what_a_closed_plant_leaves_is_not_the_next_ones(tmp_path: Path) -> None:
+    """The first one's file is taken away before its socket is closed, never after."""
+    ends = {role: f"ipc://{tmp_path}/{role}" for role in DEFAULTS}
+    first = Sockets(**ends)
+    real = first._step_context.term
+    later: list[Sockets] = []
+    first._step_context.term = lambda: (real(), later.append(Sockets(**ends)))  # type: ignore[method-assign]
+    first.close()
+    assert (tmp_path / "exchange").exists()
+    later[0].close()
+
+
+def test_ipv6_loopback(make_host: Any) -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        pytest.skip("this machine has no IPv6 loopback")
+    host = make_host(**dict.fromkeys(DEFAULTS, "tcp://[::1]:*"), token=None)
+    assert host.exchange.startswith("tcp://[::1]:")
+    with Looping(host), rtmms.connect(host.exchange, claim="*") as link:
+        assert next(link).step >= 0
+
+
+def test_an_endpoint_on_every_address_is_reached_where_the_exchange_was() -> None:
+    assert seen_from("tcp://robot.local:1", "tcp://0.0.0.0:2") == "tcp://robot.local:2"
+    assert seen_from("tcp://[fe80::1]:1", "tcp://[::]:2") == "tcp://[fe80::1]:2"
+    assert seen_from("tcp://0.0.0.0:1", "tcp://0.0.0.0:2") == "tcp://127.0.0.1:2"
+    assert seen_from("ipc:///x", "tcp://[::]:2") == "tcp://127.0.0.1:2"
+    assert seen_from("tcp://robot.local:1", "tcp://10.0.0.7:2") == "tcp://10.0.0.7:2"
+    assert seen_from("tcp://robot.local:1", "ipc:///x") == "ipc:///x"
 
 
 def test_an_ipc_path_that_cannot_be_is_named(tmp_path: Path) -> None:

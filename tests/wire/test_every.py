@@ -90,7 +90,7 @@ def test_a_link_is_polled_beside_other_things(make_host: Callable[..., Host]) ->
                 state = link.poll()
                 if state is None:
                     assert not link.ended
-                    select.select([link.fileno()], [], [], 0.1)
+                    select.select(link.filenos(), [], [], 0.1)
                     link.look_around()
                     continue
                 steps.append(state.step)
@@ -100,5 +100,5 @@ def test_a_link_is_polled_beside_other_things(make_host: Callable[..., Host]) ->
         assert all(step % 4 == 0 for step in steps)
         assert calls
         with pytest.raises(rtmms.ModelError, match="closed"):
-            link.fileno()
+            link.filenos()
         assert link.poll() is None

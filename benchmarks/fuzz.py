@@ -1,0 +1,244 @@
+"""`rtmms bench fuzz`: frames that are almost right, by the million, into everything that parses them.
+
+A parser is registered by name in the entry points of group rtmms.parsers, ours and third parties' alike: a function
+without arguments that returns (read, samples). `read(frame: bytes)` is the code to try; what it raises is a finding, so
+it catches the refusals that it promises; what it returns is counted, if it is a short text. `samples` are valid
+frames, from which the others are made (benchmarks/mutation.py). The same seed gives the same frames again.
+
+Each parser runs in processes of its own, which may crash or hang: the frame that was read then is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from benchmarks import setting
+from rtmms.errors import ModelError, UnknownNameError
+
+GROUP = "rtmms.parsers"
+_HANG_S = 60.0
+_TELL_EVERY = 50_000
+_SLOWEST = 8
+_AGAIN = 5
+_FINDINGS = 20
+_OUTCOMES = 64
+_SETTLED = 0.2  # memory counts from when so much is done: caches and tables have their size then
+
+
+@dataclass
+class Task:
+    """What one process does: a parser, so many frames, and the seed of its frames."""
+
+    name: str
+    frames: int
+    seed: str
+
+
+@dataclass
+class Result:
+    """What became of a task. slowest is the best of several readings, so that the machine's stalls fall out."""
+
+    name: str
+    frames: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    slowest_us: float = 0.0
+    slowest_frame: str = ""
+    grown_bytes: int = 0
+
+
+def parsers() -> dict[str, EntryPoint]:
+    """The entry points of group rtmms.parsers by name."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def load(name: str) -> tuple[Callable[[bytes], object], list[bytes]]:
+    """The reader and the samples of a parser; ModelError where it gives something else."""
+    read, samples = parsers()[name].load()()
+    if not callable(read) or not samples or not all(isinstance(sample, bytes) for sample in samples):
+        raise ModelError(f"parser '{name}': expected (read, samples), a callable and a list of valid frames as bytes")
+    return read, samples
+
+
+def fuzz(task: Task, tell: Callable[[int, bytes], None] = lambda done, frame: None) -> Result:
+    """One task, in this process. tell(done, frame) is called before each frame is read."""
+    from benchmarks.mutation import Mutations
+
+    read, samples = load(task.name)
+    source, result, clock = Mutations(samples, task.seed), Result(task.name), time.perf_counter_ns
+    slowest: list[tuple[int, bytes]] = []
+    settled = int(_SETTLED * task.frames)
+    before = _resident()
+    bar = 0
+    for done in range(task.frames):
+        frame = source.frame()
+        tell(done, frame)
+        begun = clock()
+        try:
+            outcome = read(frame)
+        except Exception as fault:  # any: that is what we are looking for
+            outcome = f"raised {type(fault).__name__}"
+            if len(result.findings) < _FINDINGS:
+                result.findings.append({"what": f"{type(fault).__name__}: {fault}"[:300], "frame": frame[:4096].hex()})
+        took = clock() - begun
+        if took > bar:
+            slowest = sorted([*slowest, (took, frame)], key=lambda one: -one[0])[:_SLOWEST]
+            bar = slowest[-1][0] if len(slowest) == _SLOWEST else 0
+        if isinstance(outcome, str) and (outcome in result.outcomes or len(result.outcomes) < _OUTCOMES):
+            result.outcomes[outcome] += 1
+        if done == settled:
+            before = _resident()
+    result.frames, result.grown_bytes = task.frames, max(0, _resident() - before)
+    for _, frame in slowest:
+        again = min(_timed(read, frame) for _ in range(_AGAIN)) * 1e-3
+        if again > result.slowest_us:
+            result.slowest_us, result.slowest_frame = again, frame[:256].hex()
+    return result
+
+
+def _timed(read: Callable[[bytes], object], frame: bytes) -> int:
+    begun = time.perf_counter_ns()
+    with contextlib.suppress(Exception):
+        read(frame)
+    return time.perf_counter_ns() - begun
+
+
+def _resident() -> int:
+    """Bytes of memory this process has; 0 where that is not told."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+class _Worker:
+    """A task in a process of its own, watched: its last frame lies in memory that outlives it."""
+
+    def __init__(self, task: Task) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.task = task
+        self.page = context.RawArray("c", 1 << 17)
+        self.told = context.RawArray("q", 2)  # frames begun, length of the last one
+        self._near, far = context.Pipe(duplex=False)
+        self.process = context.Process(target=_work, args=(task, self.page, self.told, far), daemon=True)
+        self.process.start()
+        far.close()
+        self._seen, self._since = 0, time.monotonic()
+
+    def result(self) -> Result | None:
+        """None while it works; a death or a hang is a finding, with the frame that did it."""
+        dead = not self.process.is_alive()  # before the answer is looked for, which may come in between
+        if self._near.poll(0):
+            with contextlib.suppress(EOFError):
+                found: Result = self._near.recv()
+                self.process.join()
+                return found
+        if self.told[0] != self._seen:
+            self._seen, self._since = self.told[0], time.monotonic()
+        hung = time.monotonic() - self._since > _HANG_S
+        if not dead and not hung:
+            return None
+        what = f"the process ended with {self.process.exitcode}" if dead else f"no end within {_HANG_S:g} s"
+        self.process.kill()
+        self.process.join()
+        frame = bytes(self.page.raw[: self.told[1]]).hex()
+        return Result(self.task.name, self.told[0], findings=[{"what": what, "frame": frame}])
+
+
+def _work(task: Task, page: Any, told: Any, answer: Any) -> None:
+    buffer = memoryview(page).cast("B")
+
+    def tell(done: int, frame: bytes) -> None:
+        buffer[: len(frame)] = frame
+        told[1] = len(frame)
+        told[0] = done + 1
+
+    answer.send(fuzz(task, tell))
+    answer.close()
+
+
+def measure(names: list[str], frames: int, seed: int, processes: int) -> dict[str, Any]:
+    """All parsers, their frames shared out among the processes; as one object."""
+    each = -(-frames // len(names))
+    per = max(1, -(-each // processes)) if each > _TELL_EVERY else each
+    tasks = [
+        Task(name, min(per, each - at), f"{seed}/{name}/{at}") for name in names for at in range(0, each, per)
+    ]  # fmt: skip
+    begun, load_before = time.monotonic(), setting.load()
+    waiting, working, results = list(tasks), list[_Worker](), list[Result]()
+    while waiting or working:
+        while waiting and len(working) < processes:
+            working.append(_Worker(waiting.pop(0)))
+        for worker in list(working):
+            result = worker.result()
+            if result is not None:
+                working.remove(worker)
+                results.append(result)
+                print(f"{result.name}: {result.frames} frames, {len(result.findings)} findings", file=sys.stderr)
+        time.sleep(0.02)
+    return {
+        "commit": setting.commit(), "machine": setting.machine(), "load": [load_before, setting.load()],
+        "seed": seed, "processes": processes, "wall_s": round(time.monotonic() - begun, 1),
+        "frames": sum(result.frames for result in results),
+        "findings": sum(len(result.findings) for result in results),
+        "parsers": {name: _together([r for r in results if r.name == name]) for name in names},
+    }  # fmt: skip
+
+
+def _together(results: list[Result]) -> dict[str, Any]:
+    """The results of one parser's tasks as one."""
+    slowest = max(results, key=lambda result: result.slowest_us)
+    outcomes = sum((result.outcomes for result in results), Counter[str]())
+    return {
+        "frames": sum(result.frames for result in results),
+        "outcomes": dict(outcomes.most_common()),
+        "findings": [finding for result in results for finding in result.findings],
+        "slowest_us": round(slowest.slowest_us, 1), "slowest_frame": slowest.slowest_frame,
+        "grown_kib": max(result.grown_bytes for result in results) >> 10,
+    }  # fmt: skip
+
+
+def tell(result: dict[str, Any]) -> None:
+    """Print it for a reader."""
+    print(
+        f"{result['frames']} frames in {result['wall_s']} s by {result['processes']} processes, seed {result['seed']}"
+    )
+    print(f"{'parser':<14}{'frames':>12}{'findings':>10}{'slowest us':>12}{'grown KiB':>11}   outcomes")
+    for name, one in result["parsers"].items():
+        kinds = ", ".join(f"{outcome} {count}" for outcome, count in list(one["outcomes"].items())[:4])
+        numbers = f"{one['frames']:>12}{len(one['findings']):>10}{one['slowest_us']:>12}{one['grown_kib']:>11}"
+        print(f"{name:<14}{numbers}   {kinds}")
+        for finding in one["findings"][:5]:
+            print(f"    {finding['what']}\n    frame {finding['frame'][:160]}")
+
+
+def main(as_json: bool = False, frames: int = 1_000_000, what: str = "all", seed: int = 0, processes: int = 0) -> int:
+    """The command; 0, or 1 when something was found.
+
+    frames     of all parsers together;  what   a parser's name, several with commas, or all
+    processes  0: one for each core
+    """
+    known = parsers()
+    names = sorted(known) if what == "all" else [name.strip() for name in what.split(",")]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("parser", name, known)
+    if frames < 1:
+        raise ModelError(f"bench fuzz: --frames: expected at least 1, got {frames}")
+    result = measure(names, frames, seed, processes or os.cpu_count() or 1)
+    if as_json:
+        print(json.dumps(result))
+    else:
+        tell(result)
+    return int(result["findings"] > 0)

@@ -1,0 +1,235 @@
+"""What of the wire is fuzzed, by name: each as (read, samples), see benchmarks/fuzz.py and docs/fuzzing.md.
+
+Each `read` is the code that a run uses, from the bytes on; only the socket is ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from time import monotonic_ns
+from typing import Any
+
+import numpy as np
+import zmq
+
+from rtmms.errors import ModelError
+from rtmms.plant import Channel
+from rtmms.wire.codec import decode, decode_from_plant, packer
+from rtmms.wire.door import Door
+from rtmms.wire.endpoints import seen_from
+from rtmms.wire.hearing import hear, read_places, read_welcome
+from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
+from rtmms.wire.peers import Peer, Peers
+from rtmms.wire.selection import Selection, select
+from rtmms.wire.state import State
+from rtmms.wire.step_port import StepPort
+from rtmms.wire.zap import read_question
+
+Parser = tuple[Callable[[bytes], object], list[bytes]]
+
+RODS = ("left.front", "left.back", "right.front", "right.back")
+ACTUATORS = tuple(Channel(name, "rad", lower=-1.2, upper=1.2) for name in RODS)
+OUTPUTS = (Channel("position", "m", (3,), "world"), Channel("speed", "m/s"), Channel("joint_angle", "rad", (1, 3, 5)))
+
+_HELLO = {"type": "hello", "protocol": PROTOCOL, "name": "fuzz", "claim": ["left.*", "right.back"],
+          "outputs": ["speed", "pos*"], "token": "secret", "every": 2, "ticks": True}  # fmt: skip
+_COMMAND = {"type": "command", "seq": 7, "step": 3, "values": dict.fromkeys(RODS[:2], 0.25)}
+_STATE = {
+    "type": "state", "step": 4, "timestamp": 0.004, "deadline_ns": 10**15, "budget_ns": 500_000,
+    "outputs": {"position": [0.0, 1.0, 2.0], "speed": 0.5},
+    "applied": {"seq": 3, "step": 3, "lateness_ns": -2000, "policy": "", "clamped": False},
+}  # fmt: skip
+_WELCOME = {
+    "type": "welcome", "protocol": PROTOCOL, "session": "5e", "identity": b"\x01" * 16, "robot": "toy", "dt": 1e-3,
+    "mode": "realtime", "period_s": 1e-3, "deadline_s": 5e-4, "granted": list(RODS[:2]), "seed": 0,
+    "step_endpoint": "tcp://127.0.0.1:9871", "telemetry_endpoint": "tcp://0.0.0.0:9872", "selected": ["speed"],
+    "actuators": [channel_map(channel) for channel in ACTUATORS], "outputs": [channel_map(c) for c in OUTPUTS],
+    "parameters": {"r1": 0.2, "body": "free"},
+}  # fmt: skip
+_REQUESTS: list[dict[str, Any]] = [
+    {"type": "request", "id": 1, "op": op, "args": args}
+    for op, args in (("reset", {"seed": 3}), ("pause", {}), ("step", {"count": 2}), ("set", {"current": [0.1, 0.0]}),
+                     ("restore", {"state": "AAAA"}), ("stop", None))
+]  # fmt: skip
+_BYE = {"type": "bye", "reason": "done"}
+_ERROR = {"type": "error", "code": "seq", "text": "command: seq must rise"}
+
+
+def _packed(*messages: dict[str, Any]) -> list[bytes]:
+    pack = packer()
+    return [bytes(pack(message)) for message in messages]
+
+
+class FakeSocket:
+    """A ROUTER that hands out what it is given and swallows what it is told: frames in, without the network."""
+
+    def __init__(self) -> None:
+        self._messages: deque[list[bytes]] = deque()
+        self._rest: list[bytes] = []
+
+    def put(self, *frames: bytes) -> None:
+        self._messages.append(list(frames))
+
+    def recv(self, flags: int = 0, copy: bool = True) -> bytes:
+        if not self._rest:
+            if not self._messages:
+                raise zmq.Again
+            self._rest = self._messages.popleft()
+        return self._rest.pop(0)
+
+    def recv_multipart(self, flags: int = 0) -> list[bytes]:
+        frames = [self.recv()]
+        while self._rest:
+            frames.append(self.recv())
+        return frames
+
+    def getsockopt(self, option: int) -> int:
+        return bool(self._rest) if option == zmq.RCVMORE else 0
+
+    def send(self, frame: bytes, flags: int = 0) -> None:
+        pass
+
+
+def codec() -> Parser:
+    """The decoder alone."""
+
+    def read(frame: bytes) -> str:
+        try:
+            decode(frame, COMMAND_BYTES)
+        except Refused as refusal:
+            return refusal.code
+        return "message"
+
+    return read, _packed(_HELLO, _COMMAND, _STATE, _BYE, *_REQUESTS)
+
+
+def step() -> Parser:
+    """The step socket: commands, ticks and byes of a peer that drives, between the steps of a loop."""
+    peers = Peers(ACTUATORS)
+    socket = FakeSocket()
+    port = StepPort(socket, peers, ACTUATORS, free=False, behind_steps=500, external=True)  # type: ignore[arg-type]
+    command, outputs = np.zeros(len(ACTUATORS)), {"position": np.zeros(3), "speed": np.zeros(())}
+    now, seen = [0, 0], [0]
+
+    def join() -> Peer:
+        hello = Hello("fuzz", ("left.*",), ("speed",), "secret")
+        peer = peers.welcome(hello, b"door", Selection(OUTPUTS[1:2]), 0)
+        peers.admit(peer)
+        return peer
+
+    def read(frame: bytes) -> str:
+        peer = peers.claimants[0] if peers.claimants else join()
+        if seen[0] % 16 == 0:
+            if seen[0] % 65536 == 0:
+                now[0], peer.seq = 0, -1
+                port.rejected.clear()
+            now[0] += 1
+            port.publish(now[0] % 1000, 0.0, 0, 0, outputs, port.applied)
+            if now[0] % 8 == 0:
+                peer.seq = -1
+        seen[0] += 1
+        before, refused = peer.seq, peer.rejected
+        socket.put(peer.identity, *((frame, frame) if seen[0] % 97 == 0 else (frame,)))
+        port.collect(now[0] % 1000, command, 0 if seen[0] % 3 == 0 else 1)
+        port.read_in_slack(1 << 62)
+        peer.error = peer.error or ("", "", "")
+        code, peer.error = peer.error[0], None
+        if port.ticks is not None and seen[0] % 64 == 0:
+            port.ticks.drop()
+        if peer.rejected > refused and peer.seq != before:
+            raise AssertionError(f"a refused message ({code}) counted: seq {before} became {peer.seq}")
+        if not (np.isfinite(command).all() and (np.abs(command) <= 1.2).all() and (command[2:] == 0.0).all()):
+            raise AssertionError(f"a value got through that must not: {command}")
+        return code or "taken"
+
+    near = [_COMMAND | {"seq": seq, "step": step} for seq, step in ((0, 0), (1, 1), (9, 70), (40, 400), (10**6, 2))]
+    return read, _packed(*near, {"type": "tick", "seq": 3}, _BYE, _COMMAND | {"values": {}},
+                         _COMMAND | {"values": {"right.front": 0.1}})  # fmt: skip
+
+
+def door() -> Parser:
+    """The exchange socket: hellos, requests and byes of a stranger, and of a peer with the token."""
+    peers, socket, rejected = Peers(ACTUATORS), FakeSocket(), dict[str, int]()
+
+    def enter(hello: Hello, door: bytes, trusted: bool) -> dict[str, Any]:
+        channels = select(OUTPUTS, hello.outputs)
+        if trusted:
+            peers.welcome(hello, door, Selection(channels), monotonic_ns())
+        return _WELCOME
+
+    port = Door(socket, peers, "secret", DOOR_BYTES, rejected, enter)  # type: ignore[arg-type]
+    seen = [0]
+
+    def read(frame: bytes) -> str:
+        seen[0] += 1
+        known = seen[0] % 2 == 0
+        if known and b"known" not in peers.by_door:
+            enter(Hello("known", (), (), "secret"), b"known", True)
+        before = sum(rejected.values())
+        codes = dict(rejected)
+        socket.put(b"known" if known else b"stranger", *((frame, b"") if seen[0] % 97 == 0 else (frame,)))
+        port.serve(1 << 62)
+        if len(port.requests()) > 1:
+            raise AssertionError("one message became two requests")
+        if peers.claimed.any():
+            raise AssertionError("an actuator was claimed without a warm-up")
+        peers.gone.clear()
+        if sum(rejected.values()) == before:
+            return "taken"
+        return next(code for code in rejected if rejected[code] != codes.get(code, 0))
+
+    return read, _packed(_HELLO, _HELLO | {"token": ""}, _HELLO | {"claim": []}, _BYE, *_REQUESTS)
+
+
+def peer() -> Parser:
+    """A peer's side: what a plant, or what pretends to be one, says to it on both its sockets."""
+    info = read_welcome(_WELCOME)
+
+    def read(frame: bytes) -> str:
+        try:
+            message = hear(frame)
+        except Refused as refusal:
+            return refusal.code
+        if message["type"] not in ("state", "telemetry"):
+            return "error" if message["type"] == "error" else "bye" if message["type"] == "bye" else "passed over"
+        state = State(message, info)
+        for name in state:
+            with contextlib.suppress(ModelError):  # what the plant does not have, or not in this shape: said so
+                state[name]
+        if not (type(state.step) is int and state.budget_s >= 0 and state.deadline_ns >= 0 and repr(state)):
+            raise AssertionError("a state that says what cannot be")
+        return "warm-up" if state.step < 0 else f"state, clamped {bool(state.applied.clamped)}"
+
+    return read, _packed(_STATE, _STATE | {"type": "telemetry"}, _STATE | {"step": -1, "outputs": {}}, _ERROR, _BYE)
+
+
+def welcome() -> Parser:
+    """A peer's reading of the welcome."""
+
+    def read(frame: bytes) -> str:
+        try:
+            message = decode_from_plant(frame)
+            info, (_, step_endpoint, telemetry_endpoint) = read_welcome(message), read_places(message)
+        except Refused as refusal:
+            return refusal.code
+        for endpoint in (step_endpoint, telemetry_endpoint):
+            seen_from("tcp://127.0.0.1:9870", endpoint)
+        return "all that was granted" if set(info.granted) <= {c.name for c in info.actuators} else "welcome"
+
+    return read, _packed(_WELCOME)
+
+
+def zap() -> Parser:
+    """A question about a key, its seven frames joined by a byte."""
+
+    def read(frame: bytes) -> str:
+        frames = frame.split(b"\x1f")
+        _, key = read_question(frames)
+        if key is not None and (len(frames) != 7 or frames[2] != b"rtmms" or len(key) != 32):
+            raise AssertionError(f"let in: {frames}")
+        return "asked" if key is not None else "no question"
+
+    question = [b"1.0", b"1", b"rtmms", b"127.0.0.1", b"", b"CURVE", b"k" * 32]
+    return read, [b"\x1f".join(question), b"\x1f".join([*question[:5], b"NULL", b""])]

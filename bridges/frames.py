@@ -1,0 +1,241 @@
+"""Frames, units and orders of quaternions: the one place where bridges convert. Plain Python; no array library loads.
+
+Ours: world z up, body x forward, y left, z up (FLU); quaternions (w, x, y, z) turn body components into world
+components; SI and radians. Others: NED worlds, FRD bodies, (x, y, z, w), degrees and whole numbers. docs/bridges.md has
+the table.
+
+The world's x axis points to the compass bearing `x_bearing` (rad, clockwise from north). pi/2, the default everywhere,
+is east: the world is ENU, and a robot at rest at the origin, with no rotation, looks east. 0 is north (NWU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import asin, atan2, cos, degrees, hypot, isfinite, pi, radians, sin, sqrt
+
+from rtmms.errors import ModelError
+
+EAST = pi / 2.0
+GRAVITY = 9.80665
+
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+
+_FLU_FRD: Quaternion = (0.0, 1.0, 0.0, 0.0)  # half a turn about x, its own inverse
+
+
+# -- vectors --------------------------------------------------------------------------------------------------------
+
+
+def flu_frd(v: Sequence[float]) -> Vector:
+    """Body components, x forward y left z up to x forward y right z down, and back. Angular velocities too."""
+    return v[0], -v[1], -v[2]
+
+
+def world_to_ned(v: Sequence[float], x_bearing: float = EAST) -> Vector:
+    """World components (z up) to north, east, down: positions, velocities, forces, angular velocities."""
+    c, s = cos(x_bearing), sin(x_bearing)
+    return c * v[0] + s * v[1], s * v[0] - c * v[1], -v[2]
+
+
+def ned_to_world(v: Sequence[float], x_bearing: float = EAST) -> Vector:
+    """North, east, down to world components: the same half turn."""
+    return world_to_ned(v, x_bearing)
+
+
+def world_to_enu(v: Sequence[float], x_bearing: float = EAST) -> Vector:
+    """World components to east, north, up; the identity where x points east."""
+    north, east, down = world_to_ned(v, x_bearing)
+    return east, north, -down
+
+
+def enu_to_world(v: Sequence[float], x_bearing: float = EAST) -> Vector:
+    """East, north, up to world components."""
+    return world_to_ned((v[1], v[0], -v[2]), x_bearing)
+
+
+def rotate(q: Sequence[float], v: Sequence[float]) -> Vector:
+    """Body components to world components by a body-to-world quaternion (w, x, y, z) of length one."""
+    w, x, y, z = q
+    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
+    a, b, c = y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0]
+    return (
+        v[0] + 2.0 * (w * a + y * c - z * b),
+        v[1] + 2.0 * (w * b + z * a - x * c),
+        v[2] + 2.0 * (w * c + x * b - y * a),
+    )
+
+
+def rotate_back(q: Sequence[float], v: Sequence[float]) -> Vector:
+    """World components to body components."""
+    return rotate((q[0], -q[1], -q[2], -q[3]), v)
+
+
+def cross(a: Sequence[float], b: Sequence[float]) -> Vector:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+# -- attitudes ------------------------------------------------------------------------------------------------------
+
+
+def multiply(p: Sequence[float], q: Sequence[float]) -> Quaternion:
+    """p q, both (w, x, y, z): the rotation q, then p."""
+    a, b, c, d = p
+    w, x, y, z = q
+    return (
+        a * w - b * x - c * y - d * z,
+        a * x + b * w + c * z - d * y,
+        a * y - b * z + c * w + d * x,
+        a * z + b * y - c * x + d * w,
+    )
+
+
+def upright(q: Sequence[float]) -> Quaternion:
+    """The same attitude with w >= 0."""
+    w, x, y, z = q
+    return (w, x, y, z) if w >= 0.0 else (-w, -x, -y, -z)
+
+
+def attitude_to_ned(q: Sequence[float], x_bearing: float = EAST) -> Quaternion:
+    """FLU to world, as FRD to NED; both (w, x, y, z). R_ned = C R C', C the half turns of the two frames."""
+    half = 0.5 * x_bearing
+    return upright(multiply(multiply((0.0, cos(half), sin(half), 0.0), q), _FLU_FRD))
+
+
+def attitude_to_world(q: Sequence[float], x_bearing: float = EAST) -> Quaternion:
+    """FRD to NED, as FLU to world: the inverse, which is the same."""
+    return attitude_to_ned(q, x_bearing)
+
+
+def attitude_to_enu(q: Sequence[float], x_bearing: float = EAST) -> Quaternion:
+    """FLU to world, as FLU to ENU: a turn about the vertical."""
+    half = 0.5 * (EAST - x_bearing)
+    return upright(multiply((cos(half), 0.0, 0.0, sin(half)), q))
+
+
+def xyzw(q: Sequence[float]) -> Quaternion:
+    """(w, x, y, z) to (x, y, z, w): Foxglove, ROS, LCM, scipy."""
+    return q[1], q[2], q[3], q[0]
+
+
+def wxyz(q: Sequence[float]) -> Quaternion:
+    """(x, y, z, w) to (w, x, y, z): MAVLink, ArduPilot, ours."""
+    return q[3], q[0], q[1], q[2]
+
+
+def euler(q: Sequence[float]) -> Vector:
+    """Roll, pitch, yaw, rad, turns about z, then y, then x; of FRD to NED they are the aircraft's, of FLU to world ours
+    (pitch > 0 is nose down in the latter). At pitch of a quarter turn, roll is 0."""
+    w, x, y, z = q
+    sine = 2.0 * (w * y - x * z)
+    if abs(sine) > 1.0 - 1e-12:
+        return 0.0, pi / 2.0 if sine > 0 else -pi / 2.0, -2.0 * atan2(x, w) if sine > 0 else 2.0 * atan2(x, w)
+    return (
+        atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
+        asin(sine),
+        atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
+    )
+
+
+def from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
+    """The inverse of `euler`."""
+    a, b, c = 0.5 * roll, 0.5 * pitch, 0.5 * yaw
+    ca, sa, cb, sb, cc, sc = cos(a), sin(a), cos(b), sin(b), cos(c), sin(c)
+    return upright((
+        ca * cb * cc + sa * sb * sc, sa * cb * cc - ca * sb * sc, ca * sb * cc + sa * cb * sc,
+        ca * cb * sc - sa * sb * cc,
+    ))  # fmt: skip
+
+
+# -- places on the earth --------------------------------------------------------------------------------------------
+
+_A = 6378137.0  # WGS 84
+_F = 1.0 / 298.257223563
+_E2 = _F * (2.0 - _F)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """Where the world's origin lies on the earth, and how the world is turned.
+
+    lat_deg, lon_deg   WGS 84
+    alt_m              above the ellipsoid; where a protocol wants it above the sea, it is taken to be the same
+    x_bearing_deg      compass bearing of the world's x axis: 90 east (ENU), 0 north
+    """
+
+    lat_deg: float = 0.0
+    lon_deg: float = 0.0
+    alt_m: float = 0.0
+    x_bearing_deg: float = 90.0
+
+    def __post_init__(self) -> None:
+        for name, value, most in (("lat_deg", self.lat_deg, 90.0), ("lon_deg", self.lon_deg, 180.0)):
+            if not abs(value) <= most:
+                raise ModelError(f"{name}: expected a number from {-most:g} to {most:g}, got {value}")
+        for name, value in (("alt_m", self.alt_m), ("x_bearing_deg", self.x_bearing_deg)):
+            if not isfinite(value):
+                raise ModelError(f"{name}: expected a finite number, got {value}")
+
+    @property
+    def x_bearing(self) -> float:
+        """rad."""
+        return radians(self.x_bearing_deg)
+
+    def geodetic(self, position: Sequence[float]) -> Vector:
+        """World position, m, to latitude and longitude, deg, and altitude, m: exact on the ellipsoid."""
+        east, north, up = world_to_enu(position, self.x_bearing)
+        lat, lon = radians(self.lat_deg), radians(self.lon_deg)
+        x0, y0, z0 = _ecef(lat, lon, self.alt_m)
+        along = cos(lat) * up - sin(lat) * north  # away from the axis, in the home's meridian
+        x = x0 + cos(lon) * along - sin(lon) * east
+        y = y0 + sin(lon) * along + cos(lon) * east
+        lat, lon, alt = _geodetic(x, y, z0 + cos(lat) * north + sin(lat) * up)
+        return degrees(lat), degrees(lon), alt
+
+    def position(self, lat_deg: float, lon_deg: float, alt_m: float) -> Vector:
+        """Latitude and longitude, deg, and altitude, m, to world position, m."""
+        lat, lon = radians(self.lat_deg), radians(self.lon_deg)
+        x0, y0, z0 = _ecef(lat, lon, self.alt_m)
+        x, y, z = _ecef(radians(lat_deg), radians(lon_deg), alt_m)
+        x, y, z = x - x0, y - y0, z - z0
+        along = cos(lon) * x + sin(lon) * y
+        east, north = cos(lon) * y - sin(lon) * x, cos(lat) * z - sin(lat) * along
+        return enu_to_world((east, north, cos(lat) * along + sin(lat) * z), self.x_bearing)
+
+
+def _ecef(lat: float, lon: float, alt: float) -> Vector:
+    n = _A / sqrt(1.0 - _E2 * sin(lat) ** 2)
+    return (n + alt) * cos(lat) * cos(lon), (n + alt) * cos(lat) * sin(lon), (n * (1.0 - _E2) + alt) * sin(lat)
+
+
+def _geodetic(x: float, y: float, z: float) -> Vector:
+    """Fixed-point iteration on the latitude; 1e-12 rad after a few rounds anywhere near the surface."""
+    p = hypot(x, y)
+    lat = atan2(z, p * (1.0 - _E2))
+    for _ in range(8):
+        n = _A / sqrt(1.0 - _E2 * sin(lat) ** 2)
+        lat = atan2(z + _E2 * n * sin(lat), p)
+    n = _A / sqrt(1.0 - _E2 * sin(lat) ** 2)
+    alt = p * cos(lat) + z * sin(lat) - _A * _A / n  # stays sound at the poles
+    return lat, atan2(y, x), alt
+
+
+# -- units ----------------------------------------------------------------------------------------------------------
+
+
+def whole(value: float, scale: float = 1.0, bits: int = 32, signed: bool = True) -> int:
+    """value * scale as the nearest whole number of so many bits; what does not fit becomes the nearest that does.
+
+    Protocols count in degrees times 1e7, mm, cm/s, mG; a number that wrapped round would be worse than a limited one.
+    ValueError for a number that is not finite.
+    """
+    if not isfinite(value):
+        raise ValueError(f"expected a finite number, got {value}")
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return min(high, max(low, round(value * scale)))
+
+
+def bearing_deg(yaw: float) -> float:
+    """An aircraft's yaw, rad, as a compass bearing in [0, 360) deg."""
+    return degrees(yaw) % 360.0 % 360.0

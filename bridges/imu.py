@@ -1,0 +1,37 @@
+"""What an ideal accelerometer and gyroscope fixed to the body would read, from the robot's motion."""
+
+from __future__ import annotations
+
+from bridges.frames import GRAVITY, Vector, flu_frd, rotate_back
+from bridges.pose import Motion
+
+
+class Imu:
+    """Specific force and angular velocity at the point whose motion the plant tells.
+
+    Where the plant has no acceleration, it is the difference of the last two velocities over their time: the mean over
+    that interval, half an interval late, and 0 for the first state and after a reset.
+    """
+
+    def __init__(self, gravity: float = GRAVITY) -> None:
+        self.gravity = gravity
+        self._before: Motion | None = None
+
+    def specific_force(self, motion: Motion) -> Vector:
+        """Acceleration less gravity, body FLU, m/s2: at rest and level (0, 0, +9.81). Call it once a state."""
+        a = motion.acceleration if motion.acceleration is not None else self._difference(motion)
+        self._before = motion
+        up = rotate_back(motion.attitude, (0.0, 0.0, self.gravity))  # f = a - g, g = (0, 0, -9.81) in the world
+        return a[0] + up[0], a[1] + up[1], a[2] + up[2]
+
+    def frd(self, motion: Motion) -> tuple[Vector, Vector]:
+        """Specific force (at rest and level (0, 0, -9.81)) and angular velocity, both FRD."""
+        return flu_frd(self.specific_force(motion)), flu_frd(motion.rate)
+
+    def _difference(self, motion: Motion) -> Vector:
+        before = self._before
+        if before is None or motion.time <= before.time:
+            return 0.0, 0.0, 0.0
+        over = 1.0 / (motion.time - before.time)
+        v, u = motion.velocity, before.velocity  # world components: no transport term
+        return rotate_back(motion.attitude, ((v[0] - u[0]) * over, (v[1] - u[1]) * over, (v[2] - u[2]) * over))

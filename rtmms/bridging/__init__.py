@@ -1,0 +1,1 @@
+"""What every bridge stands on: its base class, its loop, and the parts that bridges share. Loads no numpy."""

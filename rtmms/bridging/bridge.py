@@ -1,0 +1,138 @@
+"""What a bridge is: a client of the wire in a process of its own that speaks another protocol on its other side."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.rates import Filter
+from rtmms.errors import ModelError, RtmmsError
+from rtmms.wire.state import PlantInfo, State
+
+
+class Io(Protocol):
+    """What the loop of a bridge offers it, as `self.io`."""
+
+    def watch(
+        self, file: Any, readable: Callable[[], None] | None = None, writable: Callable[[], None] | None = None
+    ) -> None:
+        """Call back when the file (a socket, a descriptor) can be read, or written. Again: what is watched changes."""
+
+    def unwatch(self, file: Any) -> None:
+        """No more, before it is closed. Of a file that is not watched: nothing."""
+
+    def command(self, values: Mapping[str, float]) -> None:
+        """Actuator values, see Bridge.command."""
+
+    def post(self, op: str, **args: Any) -> None:
+        """Ask the plant for something between steps (reset, pause, resume, step, set, stop), without waiting."""
+
+    def tell(self, text: str) -> None:
+        """A line for a person, on standard error."""
+
+
+@dataclass(kw_only=True)
+class Bridge:
+    """Derive, make it a dataclass, and write the hooks. Its fields are its parameters: key=value on the command line,
+    or in a file (config=FILE.toml), read and checked by their types. docs/bridges.md says how.
+
+    claim    actuators to drive, as names or patterns; none: an observer, which gets telemetry, about 100 Hz at most
+    outputs  outputs to receive, likewise; none: all but fields such as the joints of every chain
+    every    of a claimant: each every-th step of the plant only; between them its last command stands
+    rate_hz  states that `on_state` gets per second of simulated time; 0: all that come
+    filter   against aliasing where rate_hz is below what comes: none, mean, lowpass
+    watchdog_periods   `on_silence` when no state has come for so many periods (of the plant's wall time times `every`;
+                       0.1 s where nobody paces it, 0.01 s at least for an observer); 0: never
+    """
+
+    claim: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    every: int = 1
+    rate_hz: float = 0.0
+    filter: Filter = "none"
+    watchdog_periods: int = 0
+
+    extra: ClassVar[str] = ""
+    """The extra of the package whose libraries it needs: pip install 'rtmms[EXTRA]'."""
+
+    requires: ClassVar[Mapping[str, str]] = {}
+    """Modules it imports in `open`, and the packages they come with: {"paho.mqtt": "paho-mqtt"}."""
+
+    waits: bool = field(init=False, default=False, repr=False)
+    """False: each state is answered at once with the newest values (`command`), before `on_state`. True: it is answered
+    by the next call of `command` after it, so that the peer sets the pace of a plant in lockstep. Set it in `open`."""
+
+    tick_s: float = field(init=False, default=0.1, repr=False)
+    """Wall time between calls of `tick`; set it in `open`."""
+
+    # set by the loop before `open`
+    io: Io = field(init=False, repr=False, compare=False)
+    plant: PlantInfo = field(init=False, repr=False, compare=False)
+    counts: Counters = field(init=False, repr=False, compare=False)
+    silent: bool = field(init=False, default=False, repr=False)
+    """The plant is silent for longer than the watchdog allows."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.every <= 10_000:
+            raise ModelError(f"every: expected a whole number from 1 to 10000, got {self.every}")
+        if not self.rate_hz >= 0:
+            raise ModelError(f"rate_hz: expected a number >= 0, got {self.rate_hz}")
+        if self.watchdog_periods < 0:
+            raise ModelError(f"watchdog_periods: expected a whole number >= 0, got {self.watchdog_periods}")
+
+    # -- hooks ---------------------------------------------------------------------------------------------------------
+
+    def claims(self) -> tuple[str, ...]:
+        """What it claims: `claim`, unless that follows from other parameters (a channel map)."""
+        return self.claim
+
+    def open(self, plant: PlantInfo) -> None:
+        """Once, when the plant is known and before its first state: check what is configured against its channels
+        (ModelError), bind or connect to the peer, `self.io.watch` what is to be read. Must not wait for the peer."""
+
+    def on_state(self, state: State) -> None:
+        """A state, at the configured rate. Must not wait."""
+        raise NotImplementedError(f"{type(self).__name__}.on_state(state) is to be written")
+
+    def on_silence(self) -> None:
+        """The watchdog: no state has come for too long. Send the peer what is safe. Called once for each silence."""
+
+    def tick(self, now: float) -> None:
+        """About every tick_s of wall time, with a plant or without: time-outs, reconnecting. now: monotonic s."""
+
+    def plant_again(self, plant: PlantInfo) -> None:
+        """The plant was gone and there is one again. RtmmsError unless it has the same channels."""
+        if (plant.actuators, plant.outputs) != (self.plant.actuators, self.plant.outputs):
+            raise RtmmsError(
+                f"the plant that is there now ({plant.robot}) has other channels than the one before "
+                f"({self.plant.robot}): start the bridge anew"
+            )
+
+    def close(self, reason: str) -> None:
+        """Once, at the end, also after a fault (one in `open` too): a last message, and close what was opened.
+
+        The plant may be gone."""
+
+    # -- for use in the hooks -----------------------------------------------------------------------------------------
+
+    def command(self, values: Mapping[str, float]) -> None:
+        """Actuator values from the peer. They stand until others come; actuators that are not named keep theirs."""
+        self.io.command(values)
+
+
+def refuse_without(bridge: type[Bridge], name: str) -> None:
+    """ModelError saying what to install, if a library that the bridge needs is not there."""
+    missing = [package for module, package in bridge.requires.items() if not _found(module)]
+    if missing:
+        how = f"pip install 'rtmms[{bridge.extra}]'" if bridge.extra else f"pip install {' '.join(missing)}"
+        raise ModelError(f"bridge '{name}' needs {', '.join(missing)}: {how}")
+
+
+def _found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,0 +1,112 @@
+"""The channel map: which actuator a channel of the peer's drives, with scale, trim, direction and safe value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.wire.state import PlantInfo
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelMapping:
+    """One channel: actuator = (+ or -) scale (raw - trim).
+
+    channel   the peer's name or number for it
+    actuator  the plant's
+    scale     actuator units (rad, N, ...) per unit of the channel's; not 0
+    trim      the channel's value at which the actuator is at 0
+    reversed  the channel counts the other way
+    safe      the channel's value that is sent when the plant is silent, where the bridge sends channels; None: trim
+
+    On a command line CHANNEL:ACTUATOR, and further SCALE, TRIM and the word reversed, between colons.
+    """
+
+    channel: str
+    actuator: str
+    scale: float = 1.0
+    trim: float = 0.0
+    reversed: bool = False
+    safe: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.channel or not self.actuator:
+            raise ModelError("a channel needs both a channel and an actuator")
+        if self.scale == 0 or not isfinite(self.scale):
+            raise ModelError(f"channel '{self.channel}': scale must be finite and not 0, got {self.scale}")
+        if not isfinite(self.trim):
+            raise ModelError(f"channel '{self.channel}': trim must be finite, got {self.trim}")
+
+    @classmethod
+    def from_word(cls, word: str, place: str) -> ChannelMapping:
+        """'1:left.front:0.002:1500:reversed'."""
+        parts = word.split(":")
+        turned = len(parts) > 2 and parts[-1] == "reversed"
+        numbers = parts[2:-1] if turned else parts[2:]
+        try:
+            values = [float(number) for number in numbers]
+        except ValueError:
+            values = [0.0] * 3
+        if len(parts) < 2 or len(values) > 2:
+            raise ModelError(f"{place}: expected CHANNEL:ACTUATOR[:SCALE[:TRIM[:reversed]]], got '{word}'")
+        scale, trim = (*values, *(1.0, 0.0)[len(values) :])
+        return cls(channel=parts[0], actuator=parts[1], scale=scale, trim=trim, reversed=turned)
+
+    def to_actuator(self, raw: float) -> float:
+        gain = -self.scale if self.reversed else self.scale
+        return gain * (raw - self.trim)
+
+    def to_channel(self, value: float) -> float:
+        gain = -self.scale if self.reversed else self.scale
+        return value / gain + self.trim
+
+    @property
+    def safe_raw(self) -> float:
+        return self.trim if self.safe is None else self.safe
+
+
+class ChannelMap:
+    """All channels of a bridge. Each channel and each actuator stands in it once."""
+
+    def __init__(self, entries: Iterable[ChannelMapping], place: str = "channels") -> None:
+        self.entries = tuple(entries)
+        for kind in ("channel", "actuator"):
+            names = [getattr(entry, kind) for entry in self.entries]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ModelError(f"{place}: {kind} '{twice[0]}' stands in it twice")
+        self._by_channel = {entry.channel: entry for entry in self.entries}
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    @property
+    def actuators(self) -> tuple[str, ...]:
+        return tuple(entry.actuator for entry in self.entries)
+
+    def check(self, plant: PlantInfo, place: str = "channels") -> None:
+        """ModelError where the plant has no such actuator."""
+        known = [channel.name for channel in plant.actuators]
+        for entry in self.entries:
+            if entry.actuator not in known:
+                raise ModelError(f"{place}: {UnknownNameError('actuator', entry.actuator, known)}")
+
+    def to_actuators(self, raw: Mapping[str, float]) -> dict[str, float]:
+        """Actuator values of the channels that are there; those that stand not in the map are passed over.
+
+        ValueError for a number that is not finite: nothing of such a message should be used.
+        """
+        values = {}
+        for channel, number in raw.items():
+            entry = self._by_channel.get(channel)
+            if entry is not None:
+                values[entry.actuator] = entry.to_actuator(number)
+        if not all(map(isfinite, values.values())):
+            raise ValueError("a channel's value is not finite")
+        return values
+
+    def safe(self) -> dict[str, float]:
+        """Each channel's safe value."""
+        return {entry.channel: entry.safe_raw for entry in self.entries}

@@ -1,0 +1,214 @@
+"""A bridge from words or from a TOML file: every value read as its parameter's type, every error naming its place."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+from rtmms.errors import ModelError, UnknownNameError
+
+T = TypeVar("T")
+_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_NAMES: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+APART = "+"
+"""Between the entries of a list in a word, where the comma parts one key from the next."""
+
+
+def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T:
+    """An instance of a dataclass from 'key=value' words; the key `config` names a TOML file, over which words win.
+
+    kind, name   for errors: 'bridge', 'udp'
+    ModelError or UnknownNameError naming the file, the key, what was got and what is expected.
+    """
+    words = dict(words)
+    path = words.pop("config", None)
+    table = {} if path is None else read_toml(path)
+    return _made(cls, f"{kind} '{name}'", "" if path is None else path, table, words)
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """A TOML file's table; ModelError naming the file, and the line where it does not parse."""
+    try:
+        with open(os.path.expanduser(path), "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: not TOML: {error}") from None
+
+
+def hints(cls: type) -> dict[str, Any]:
+    """The parameters of a dataclass by name, with their types."""
+    known = typing.get_type_hints(cls)
+    return {one.name: known[one.name] for one in dataclasses.fields(cls) if one.init}
+
+
+def spelled(hint: Any) -> str:
+    """A type as a person reads it: 'float | None', 'list of str', 'none|mean|lowpass'."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return "|".join(map(str, inner))
+    if origin is tuple:
+        return f"list of {spelled(inner[0])}"
+    if origin is dict:
+        return f"table of {spelled(inner[1])}"
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(spelled(one) for one in inner)
+    return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))
+
+
+def _made(cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: Mapping[str, str]) -> T:
+    """One dataclass; words with a dot belong to a part of it that is one itself."""
+    known = hints(cls)
+    in_file = f"{file}: " if file else ""
+    for key in table:
+        if key not in known:
+            raise ModelError(f"{owner}: {in_file}{UnknownNameError('key', key, known)}")
+    values: dict[str, Any] = {}
+    parts: dict[str, dict[str, str]] = {}
+    for key, word in words.items():
+        head, dot, rest = key.partition(".")
+        if head not in known:
+            raise UnknownNameError(f"parameter of {owner}", head, known)
+        if dot:
+            if not dataclasses.is_dataclass(known[head]):
+                raise ModelError(f"{owner}: {key}: '{head}' has no parts")
+            parts.setdefault(head, {})[rest] = word
+        else:
+            values[head] = from_word(f"{owner}: {key}", word, known[head])
+    for key, value in table.items():
+        if key in values or key in parts:
+            continue
+        values[key] = from_toml(f"{owner}: {in_file}{key}", value, known[key])
+    for head, inner in parts.items():
+        inside = table.get(head, {})
+        values[head] = _made(known[head], f"{owner}: {head}", file, inside, inner)
+    missing = [
+        one.name for one in dataclasses.fields(cls)  # type: ignore[arg-type]
+        if one.init and one.name not in values
+        and one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+    ]  # fmt: skip
+    if missing:
+        raise ModelError(f"{owner}: {in_file}needs {', '.join(missing)}")
+    return _called(cls, f"{owner}: {in_file}", values)
+
+
+def _called(cls: type[T], place: str, values: Mapping[str, Any]) -> T:
+    """What the class itself finds wrong is told with the place it was given at."""
+    try:
+        return cls(**values)
+    except ModelError as fault:
+        raise ModelError(f"{place}{fault}") from None
+
+
+def from_word(place: str, word: str, hint: Any) -> Any:
+    """A word of the command line as a type. Lists are parted by '+', tables are KEY=VALUE parted by '+'."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if type(None) in inner and word.lower() == "none":
+            return None
+        others = [one for one in inner if one is not type(None)]
+        return _first(place, word, others, from_word)
+    if origin is Literal:
+        return _choice(place, word, inner, {str(one): one for one in inner}.get(word, word))
+    if origin is tuple:
+        return tuple(from_word(place, part, inner[0]) for part in word.split(APART) if part)
+    if origin is dict:
+        pairs = [part.partition("=") for part in word.split(APART) if part]
+        for key, sign, _ in pairs:
+            if not sign:
+                raise ModelError(f"{place}: expected KEY=VALUE, parted by '{APART}'; got '{key}'")
+        return {key: from_word(f"{place}.{key}", value, inner[1]) for key, _, value in pairs}
+    if dataclasses.is_dataclass(hint):
+        reader = getattr(hint, "from_word", None)
+        if reader is None:
+            raise ModelError(f"{place}: can only be given in a file (config=FILE.toml), or as {place}.KEY=VALUE")
+        return reader(word, place)
+    if hint is bool and word.lower() in _WORDS:
+        return _WORDS[word.lower()]
+    if hint in (int, float):
+        try:
+            return _finite(place, hint(word), hint, word)
+        except ValueError:
+            pass
+    elif hint is str:
+        return word
+    raise ModelError(f"{place}: expected {_NAMES.get(hint, hint)}, got '{word}'")
+
+
+def from_toml(place: str, value: Any, hint: Any) -> Any:
+    """A value of a TOML file as a type. TOML has types of its own: text is no number here."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _first(place, value, [one for one in inner if one is not type(None)], from_toml)
+    if origin is Literal:
+        return _choice(place, value, inner, value)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ModelError(f"{place}: expected a list of {spelled(inner[0])}, got {_shown(value)}")
+        return tuple(from_toml(f"{place}[{i}]", one, inner[0]) for i, one in enumerate(value))
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise ModelError(f"{place}: expected a table of {spelled(inner[1])}, got {_shown(value)}")
+        return {key: from_toml(f"{place}.{key}", one, inner[1]) for key, one in value.items()}
+    if dataclasses.is_dataclass(hint):
+        if isinstance(value, str) and hasattr(hint, "from_word"):
+            return hint.from_word(value, place)
+        if not isinstance(value, dict):
+            raise ModelError(f"{place}: expected a table, got {_shown(value)}")
+        return _part(place, hint, value)
+    if hint is float and type(value) in (int, float):
+        return _finite(place, float(value), float, value)
+    if hint is str and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # a channel may be a number
+    if type(value) is hint:
+        return value
+    raise ModelError(f"{place}: expected {_NAMES.get(hint, spelled(hint))}, got {_shown(value)}")
+
+
+def _part(place: str, cls: Any, table: Mapping[str, Any]) -> Any:
+    known = hints(cls)
+    for key in table:
+        if key not in known:
+            raise ModelError(f"{place}: {UnknownNameError('key', key, known)}")
+    missing = [
+        one.name for one in dataclasses.fields(cls)
+        if one.name not in table and one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+    ]  # fmt: skip
+    if missing:
+        raise ModelError(f"{place}: needs {', '.join(missing)}")
+    values = {key: from_toml(f"{place}.{key}", value, known[key]) for key, value in table.items()}
+    return _called(cls, f"{place}: ", values)
+
+
+def _first(place: str, value: Any, choices: list[Any], read: Any) -> Any:
+    """The first of several types that fits."""
+    for one in choices[:-1]:
+        try:
+            return read(place, value, one)
+        except ModelError:
+            continue
+    return read(place, value, choices[-1])
+
+
+def _choice(place: str, value: Any, known: tuple[Any, ...], found: Any) -> Any:
+    if found in known and type(found) in {type(one) for one in known}:
+        return found
+    raise ModelError(f"{place}: expected one of {', '.join(map(str, known))}; got {_shown(value)}")
+
+
+def _finite(place: str, number: Any, hint: Any, given: Any) -> Any:
+    if not math.isfinite(number):
+        raise ModelError(f"{place}: expected {_NAMES[hint]}, got '{given}'")
+    return number
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

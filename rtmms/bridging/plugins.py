@@ -1,0 +1,69 @@
+"""Bridges by name: finding them, their parameters, and building one from the words of a command line."""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from rtmms.bridging.bridge import Bridge, refuse_without
+from rtmms.bridging.config import construct, hints, spelled
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.wire.plugins import Parameter, astray, split_spec
+
+GROUP = "rtmms.bridges"
+
+
+def bridges() -> dict[str, EntryPoint]:
+    """The entry points of group rtmms.bridges by name: ours and third parties' alike."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def load_bridge(name: str) -> type[Bridge]:
+    """The class behind a name; UnknownNameError, or ModelError where it cannot be loaded or is none."""
+    known = bridges()
+    if name not in known:
+        raise UnknownNameError("bridge", name, known)
+    point = known[name]
+    try:
+        found = point.load()
+    except (ImportError, AttributeError, SyntaxError) as fault:
+        raise ModelError(f"bridge '{name}': cannot load {point.value}: {fault}{astray(point)}") from fault
+    if not (isinstance(found, type) and issubclass(found, Bridge) and dataclasses.is_dataclass(found)):
+        raise ModelError(
+            f"bridge '{name}': expected {point.value} to be a dataclass derived from rtmms.Bridge, "
+            f"got {getattr(found, '__name__', type(found).__name__)}{astray(point)}"
+        )
+    return found
+
+
+def loaded_elsewhere(name: str) -> str:
+    """The file a bridge was loaded from, where that is not of the distribution that registered it; else ''."""
+    point = bridges().get(name)
+    return astray(point).strip() if point is not None else ""
+
+
+def build_bridge(spec: str) -> Bridge:
+    """The bridge of a command line's words, its libraries looked for; the error names the bridge, the file, the key."""
+    name, words = split_spec(spec, "bridge")
+    found = load_bridge(name)
+    refuse_without(found, name)
+    return construct(found, "bridge", name, words)
+
+
+def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:
+    """Its own parameters first, then those of every bridge, and `config`."""
+    known = hints(bridge)
+    shared = set(hints(Bridge))
+    listed: dict[str, Parameter] = {}
+    for one in sorted((one for one in dataclasses.fields(bridge) if one.init), key=lambda one: one.name in shared):
+        default: Any = None if one.default is dataclasses.MISSING else one.default
+        made = one.default_factory is not dataclasses.MISSING
+        required = one.default is dataclasses.MISSING and not made
+        if one.default_factory is not dataclasses.MISSING:
+            default = one.default_factory()
+        if dataclasses.is_dataclass(default) and not isinstance(default, type):
+            default = dataclasses.asdict(default)
+        listed[one.name] = Parameter(one.name, spelled(known[one.name]), default, required)
+    listed["config"] = Parameter("config", "FILE.toml", None, False)
+    return listed

@@ -1,0 +1,250 @@
+"""The loop of a bridge: the plant's link, the peer's files and a timer, waited for at once in one thread."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+from collections.abc import Callable, Mapping
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from rtmms.bridging.backoff import Backoff
+from rtmms.bridging.bridge import Bridge
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.rates import Decimator
+from rtmms.bridging.watchdog import Watchdog
+from rtmms.wire.client import Link, connect
+from rtmms.wire.endpoints import EXCHANGE
+from rtmms.wire.errors import NotConnectedError
+from rtmms.wire.state import PlantInfo, State
+
+LOOK_S = 0.1
+UNPACED_S = 0.1
+TELEMETRY_S = 0.01
+
+_Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
+
+
+class Runner:
+    """Runs one bridge. Implements rtmms.bridging.bridge.Io."""
+
+    def __init__(
+        self, bridge: Bridge, exchange: str | None, name: str, token: str | None, tell: Callable[[str], Any] | None,
+        keys: Path | None = None,
+    ) -> None:  # fmt: skip
+        self._keys = keys
+        self._bridge, self._exchange, self._name, self._token = bridge, exchange or EXCHANGE, name, token
+        self._told = tell
+        self._selector = selectors.DefaultSelector()
+        self._link: Link | None = None
+        self._values: dict[str, float] = {}
+        self._pending: int | None = None
+        self._next_tick = self._next_look = 0.0
+        self._seen_step = -1
+        self._watchdog = Watchdog(0.0)
+        self._decimator = Decimator(bridge.rate_hz, bridge.filter)
+        self._opened = False
+        self.counts = Counters()
+        bridge.io, bridge.counts = self, self.counts
+
+    def run(self, timeout_s: float, stay_s: float) -> str:
+        """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
+        bridge, reason = self._bridge, ""
+        try:
+            self._meet(timeout_s)
+            while True:
+                reason = self._attend()
+                if stay_s <= 0:
+                    return reason
+                self.tell(f"{reason}; looking for another one" + ("" if stay_s == inf else f" for {stay_s:g} s"))
+                try:
+                    self._meet(stay_s)
+                except NotConnectedError:
+                    return reason
+        except BaseException as fault:
+            reason = "interrupted" if isinstance(fault, KeyboardInterrupt) else "a fault in the bridge"
+            raise
+        finally:
+            if self._opened:
+                bridge.close(reason)
+            if self._link is not None:
+                self._link.close(reason)
+            self._selector.close()
+
+    # -- Io ------------------------------------------------------------------------------------------------------------
+
+    def watch(
+        self, file: Any, readable: Callable[[], None] | None = None, writable: Callable[[], None] | None = None
+    ) -> None:
+        events = (selectors.EVENT_READ if readable else 0) | (selectors.EVENT_WRITE if writable else 0)
+        if not events:
+            self.unwatch(file)
+            return
+        try:
+            self._selector.modify(file, events, (readable, writable))
+        except KeyError:
+            self._selector.register(file, events, (readable, writable))
+
+    def unwatch(self, file: Any) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(file)
+
+    def command(self, values: Mapping[str, float]) -> None:
+        self._values.update(values)
+        if self._pending is not None and self._link is not None and not self._link.ended:
+            step, self._pending = self._pending, None
+            self._link.command(self._values, step)
+
+    def post(self, op: str, **args: Any) -> None:
+        if self._link is not None and not self._link.ended:
+            self._link.post(op, args)
+
+    def tell(self, text: str) -> None:
+        if self._told is not None:
+            self._told(text)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _meet(self, patience_s: float) -> None:
+        """Find a plant, looking after the peer meanwhile; NotConnectedError if there is none within patience_s."""
+        until, pause = monotonic() + patience_s, Backoff(0.05, 1.0)
+        while True:
+            left = until - monotonic()
+            try:
+                self._connect(max(0.05, left))
+                break
+            except NotConnectedError as fault:
+                # who comes back may find its own claim: the plant needs a moment to see that it was gone
+                if monotonic() >= until or (fault.code and not (self._opened and fault.code == "claim_held")):
+                    raise
+            again = monotonic() + pause.failed()
+            while monotonic() < again:
+                self._attend_peer(0.02)
+        bridge, link = self._bridge, self._link
+        assert link is not None
+        self._pending, self._seen_step = None, -1
+        self._watchdog.limit_s = bridge.watchdog_periods * _period_s(link.plant, bridge.every)
+        if self._opened:
+            bridge.plant_again(link.plant)
+            bridge.plant = link.plant
+            self.counts.add("plants")
+            self.tell("the plant is there again")
+        else:
+            bridge.plant = link.plant
+            self._opened = True
+            bridge.open(link.plant)
+
+    def _connect(self, timeout_s: float) -> None:
+        bridge = self._bridge
+        self._link = connect(
+            self._exchange, name=self._name, claim=bridge.claims(), outputs=bridge.outputs, timeout_s=timeout_s,
+            token=self._token, every=bridge.every, meanwhile=lambda: self._attend_peer(0.0), keys=self._keys,
+        )  # fmt: skip
+
+    def _attend(self) -> str:
+        """Everything, until the link ends; why it did."""
+        link = self._link
+        assert link is not None
+        states, door = link.filenos()
+        self._selector.register(states, selectors.EVENT_READ, None)
+        self._selector.register(door, selectors.EVENT_READ, (link.look_around, None))
+        try:
+            while True:
+                while (state := link.poll()) is not None:
+                    self._take(link, state)
+                if link.ended:
+                    break
+                self._attend_peer(LOOK_S)
+                now = monotonic()
+                if now >= self._next_look:
+                    self._next_look = now + LOOK_S
+                    link.look_around()
+                while link.errors:
+                    self.counts.add("refused_by_plant")
+                    self.tell(f"refused: {link.errors.popleft()[1]}")
+        finally:
+            self._selector.unregister(states)
+            self._selector.unregister(door)
+        link.close("the plant ended")
+        return link.ended
+
+    def _attend_peer(self, wait_s: float) -> None:
+        """The peer's files, the timer and the watchdog; back after wait_s at most, or when something came."""
+        bridge = self._bridge
+        now = monotonic()
+        ends = [wait_s, self._watchdog.left_s(now)]
+        if self._opened:
+            ends.append(max(0.0, self._next_tick - now))
+        for key, events in self._selector.select(min(end for end in ends if end is not None)):
+            calls: _Calls | None = key.data
+            if calls is None:
+                continue
+            readable, writable = calls
+            if events & selectors.EVENT_READ and readable is not None:
+                readable()
+            if events & selectors.EVENT_WRITE and writable is not None and self._watched(key):
+                writable()
+        now = monotonic()
+        if self._watchdog.trips(now):
+            bridge.silent = True
+            self.counts.add("silences")
+            bridge.on_silence()
+        if self._opened and now >= self._next_tick:
+            self._next_tick = now + bridge.tick_s
+            bridge.tick(now)
+
+    def _watched(self, key: selectors.SelectorKey) -> bool:
+        """It may have been closed by what was called for it just now."""
+        return self._selector.get_map().get(key.fd) == key
+
+    def _take(self, link: Link, state: State) -> None:
+        bridge = self._bridge
+        self._watchdog.fed()
+        bridge.silent = False
+        self.counts.add("states")
+        if link.plant.granted:
+            apart = state.step - self._seen_step
+            if self._seen_step >= 0 and apart > bridge.every:
+                self.counts.add("states_missed", apart // bridge.every - 1)
+            self._seen_step = state.step
+            if bridge.waits:
+                self._pending = state.step
+            else:
+                link.command(self._values)
+        due = self._decimator.feed(state)
+        if due is not None:
+            bridge.on_state(due)
+        elif self._pending is not None and bridge.waits:
+            self.command({})  # a state that the peer does not get cannot be answered by it
+
+
+def _period_s(plant: PlantInfo, every: int) -> float:
+    """Wall time from one state to the next."""
+    if plant.period_s is None:
+        return UNPACED_S
+    return plant.period_s * every if plant.granted else max(plant.period_s, TELEMETRY_S)
+
+
+def run_bridge(
+    bridge: Bridge,
+    exchange: str | None = None,
+    *,
+    name: str = "",
+    timeout_s: float = 5.0,
+    stay_s: float = 0.0,
+    token: str | None = None,
+    keys: Path | None = None,
+    tell: Callable[[str], Any] | None = None,
+) -> str:
+    """Connect and translate until the plant ends; returns the reason for the end.
+
+    timeout_s  how long to look for the plant at the start
+    stay_s     how long to look for another one when it has ended; inf: for ever
+    keys       folder of keys, for a plant that asks for them
+    tell       gets what a person should know, line by line
+    NotConnectedError if no plant takes it; whatever the bridge itself raises passes through, after its `close`.
+    """
+    runner = Runner(bridge, exchange, name or type(bridge).__name__.lower(), token, tell, keys)
+    return runner.run(timeout_s, stay_s)

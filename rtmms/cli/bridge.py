@@ -1,0 +1,111 @@
+"""`rtmms bridge`: run a bridge against a plant that is there, or is about to be."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtmms.bridging.plugins import build_bridge, loaded_elsewhere
+from rtmms.bridging.runner import Runner
+from rtmms.cli.control import CHILD
+from rtmms.errors import ModelError, RtmmsError
+from rtmms.wire.client import GONE
+from rtmms.wire.endpoints import EXCHANGE
+from rtmms.wire.errors import EndpointError
+from rtmms.wire.plugins import split_spec
+
+_WAIT_S = 5.0
+_CHILD_WAIT_S = 120.0
+_STAY_S = 10.0
+
+
+@click.command("bridge")
+@click.argument("spec", metavar="NAME[:key=value,...]")
+@click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of the plant.")
+@click.option(
+    "--name", "peer", default=None, help="Name under which the plant lists it; the bridge's own if not given."
+)
+@click.option("--timeout", "timeout_s", type=float, default=None, help="Seconds to wait for the plant (5).")
+@click.option(
+    "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."
+)
+@click.option("--stay", is_flag=True, help="Wait for another plant for ever when this one ends (10 s without).")
+@click.option("--once", is_flag=True, help="End when the plant ends.")
+def bridge(
+    spec: str, exchange: str, peer: str | None, timeout_s: float | None, keys: Path | None, stay: bool, once: bool
+) -> None:
+    """Connect a running plant to another program or device, until the plant ends."""
+    if stay and once:
+        raise click.UsageError("--stay and --once exclude each other")
+    child = os.environ.get(CHILD) == "1"
+    if child:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if timeout_s is None:
+        timeout_s = _CHILD_WAIT_S if child else _WAIT_S
+    stay_s = inf if stay else 0.0 if once or child else _STAY_S
+    runner: Runner | None = None
+    status, reason = 0, ""
+    try:
+        with _ended_by_sigterm():
+            runner = _made(spec, exchange, peer, keys)
+            reason = runner.run(timeout_s, stay_s)
+        status = 1 if reason == GONE else 0
+    except (EndpointError, ModelError) as fault:
+        status, reason = 2, str(fault)
+    except RtmmsError as fault:
+        status, reason = 1, str(fault)
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    except Exception as fault:  # whatever a user's bridge does wrong, they need to see where
+        traceback.print_exc()
+        status, reason = 1, f"failed: {type(fault).__name__}: {fault}"
+    named = "" if reason.startswith("bridge '") else f"bridge '{spec}': "
+    if runner is not None and status == 0:
+        if not child:
+            _say(named + reason)
+        _say(f"{split_spec(spec, 'bridge')[0]}: {runner.counts.line()}")  # last: `rtmms run` reads it there
+    else:
+        if runner is not None:
+            _say(f"{split_spec(spec, 'bridge')[0]}: {runner.counts.line()}")
+        _say(named + reason)  # last: `rtmms run` tells it
+    raise SystemExit(status)
+
+
+def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runner:
+    name, _ = split_spec(spec, "bridge")
+    made = build_bridge(spec)
+    elsewhere = loaded_elsewhere(name)
+    if elsewhere:
+        _say(f"bridge '{name}' {elsewhere}")
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: later collections need not look at it
+    return Runner(made, exchange, peer or name, None, _say, keys)
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Within, SIGTERM ends as Ctrl-C does: the peer gets its last message."""
+
+    def end(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say(text: str) -> None:
+    print(f"rtmms bridge: {text}", file=sys.stderr, flush=True)

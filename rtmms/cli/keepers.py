@@ -1,0 +1,40 @@
+"""What is kept of a run while it goes: for the summary, the figure and the replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtmms.errors import ModelError
+
+if TYPE_CHECKING:
+    from rtmms.cli.plan import Plan
+    from rtmms.loop.commands import CommandTrace
+    from rtmms.loop.trace import Recent, Trace
+    from rtmms.plant import Plant
+
+TRACE_BYTES = 1 << 26
+TRACE_APART_S = 0.01
+
+
+class Keepers:
+    """The observers of a run, made before it: what the summary, the figure and the replay need."""
+
+    def __init__(self, plan: Plan, plant: Plant, steps: int | None) -> None:
+        from rtmms.loop.commands import CommandTrace
+        from rtmms.loop.trace import CAPACITY, Recent, Trace
+
+        self.trace: Trace | None = None
+        self.recent: Recent | None = None
+        self.commands: CommandTrace | None = None
+        names = getattr(plant, "trace_outputs", ())
+        if names and hasattr(plant, "summarise"):
+            row = sum(plant.observe()[name].nbytes for name in names)
+            capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
+            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity, TRACE_APART_S)
+        if plan.figure is not None:
+            self.recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
+        if plan.trace is not None:
+            if steps is None:
+                raise ModelError("--trace: needs a --duration")
+            self.commands = CommandTrace(plant.actuators, plant.outputs, steps)
+        self.observers = tuple(observer for observer in (self.trace, self.recent) if observer is not None)

@@ -1,0 +1,36 @@
+"""The processes of a run onto their cores and priorities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+    from rtmms.cli.children import Child
+    from rtmms.loop.realtime import Readiness
+
+
+def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None:
+    """Processes just started, which have our core from us: onto the others. What the run starts loads there, and what
+    only watches or writes stays there."""
+    from rtmms.loop.cores import pin
+
+    for process in processes:
+        if process is not None:
+            failed = pin(process.pid, ready.cores.others)
+            ready.failed.extend([failed] if failed else [])
+
+
+def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
+    """Controllers that are loaded and warm onto their core; raised only where a number was asked for."""
+    from rtmms.loop.cores import pin
+    from rtmms.loop.realtime import CHILD_BELOW, parse_priority, raise_child
+
+    number, explicit = parse_priority(priority)
+    for child in children:
+        failed = pin(child.process.pid, ready.cores.controllers)
+        if not failed and explicit and ready.asked is not None and number is not None:
+            failed = raise_child(child.process.pid, number - CHILD_BELOW)
+        ready.failed.extend([failed] if failed else [])

@@ -1,0 +1,92 @@
+"""What a plant says to a peer, read from its frames: strict in what is used, blind to what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from rtmms.wire.codec import decode_from_plant
+from rtmms.wire.messages import Reason, Refused, read_channel, shown
+from rtmms.wire.state import PlantInfo
+
+_APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
+
+
+def hear(frame: bytes) -> dict[str, Any]:
+    """The message of a plant in a frame; Refused where it cannot be read, or is a state that is none."""
+    message = decode_from_plant(frame)
+    if message["type"] in ("state", "telemetry"):
+        _check_state(message)
+    return message
+
+
+def _check_state(message: dict[str, Any]) -> None:
+    """The fields that every state has, of their types; Refused otherwise. Values of outputs are looked at when used."""
+    applied, said = message.get("applied"), message.get
+    if (
+        type(message.get("step")) is int
+        and type(message.get("timestamp")) in (float, int)
+        and type(message.get("outputs")) is dict
+        and (applied is None or type(applied) is dict)
+        and _natural(said("deadline_ns", 0))
+        and _natural(said("budget_ns", 0))
+        and all(type(name) is str for name in message["outputs"])
+        and (not applied or all(type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items()))
+    ):
+        return
+    raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field of another type than it should have")
+
+
+def _natural(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
+    """The plant as its welcome describes it; Refused where it is not what a welcome should be."""
+    try:
+        info = PlantInfo(
+            robot=str(message["robot"]),
+            dt=float(message["dt"]),
+            mode=str(message["mode"]),
+            period_s=_seconds(message.get("period_s")),
+            deadline_s=_seconds(message.get("deadline_s")),
+            actuators=tuple(read_channel(entry) for entry in message["actuators"]),
+            outputs=tuple(read_channel(entry) for entry in message["outputs"]),
+            granted=_names(message.get("granted")),
+            selected=_names(message.get("selected")),
+            parameters=dict(message.get("parameters") or {}),
+            session=str(message.get("session", "")),
+            seed=int(message.get("seed", 0)),
+            ticks=bool(message.get("ticks", False)),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
+        raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
+    if not (isfinite(info.dt) and info.dt > 0):
+        raise Refused(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
+    return info
+
+
+def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str]:
+    """Identity at the step endpoint (16 bytes, or none for an observer), the step and the telemetry endpoint."""
+    identity, step, telemetry = (message.get(f) for f in ("identity", "step_endpoint", "telemetry_endpoint"))
+    if (
+        type(identity) is not bytes
+        or len(identity) not in (0, 16)
+        or type(step) is not str
+        or type(telemetry) is not str
+    ):
+        raise Refused(Reason.WRONG_TYPE, "welcome: identity or endpoints are not what they should be")
+    return identity, step, telemetry
+
+
+def _seconds(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if type(value) is not list or not all(type(name) is str for name in value):
+        raise TypeError(f"expected a list of names, got {shown(value)}")
+    return tuple(value)

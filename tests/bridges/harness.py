@@ -1,0 +1,118 @@
+"""A bridge beside a plant that steps on, both in threads of the test; and bridges as a user starts them."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rtmms.bridging.bridge import Bridge
+from rtmms.bridging.runner import Runner
+from rtmms.plant import Channel
+from rtmms.wire.state import PlantInfo, State
+from tests.wire.bench import PATIENCE_S, Host
+from tests.wire.looping import Looping
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def wait(done: Callable[[], Any]) -> Any:
+    """Until done() is true; what it returned."""
+    end = time.monotonic() + PATIENCE_S
+    while not (result := done()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(1e-3)
+    return result
+
+
+class Bridged:
+    """Runs a bridge in a thread against an exchange endpoint, until the plant ends or `stop` is called.
+
+    reason   why it ended; fault: what it raised; said: the lines it told
+    """
+
+    def __init__(self, bridge: Bridge, exchange: str, *, stay_s: float = 0.0, name: str = "bridge") -> None:
+        self.bridge = bridge
+        self.said: list[str] = []
+        self.reason, self.fault = "", None
+        self.runner = Runner(bridge, exchange, name, None, self.said.append)
+        self._stay_s = stay_s
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Bridged:
+        return self.start()
+
+    def start(self) -> Bridged:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End it as a Ctrl-C would."""
+        tick = self.bridge.tick
+
+        def end(now: float) -> None:
+            self.bridge.tick = tick  # type: ignore[method-assign]
+            raise KeyboardInterrupt
+
+        self.bridge.tick = end  # type: ignore[method-assign]
+        self.join()
+
+    def join(self) -> None:
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive(), "the bridge did not end"
+
+    @property
+    def counts(self) -> Any:
+        return self.runner.counts
+
+    def _run(self) -> None:
+        try:
+            self.reason = self.runner.run(PATIENCE_S, self._stay_s)
+        except KeyboardInterrupt:
+            self.reason = "interrupted"
+        except Exception as fault:
+            self.fault = fault
+
+
+class Beside:
+    """A toy plant (four rods, some outputs; see tests/wire/bench.py) and a bridge beside it."""
+
+    def __init__(self, bridge: Bridge, make_host: Callable[..., Host], *, stay_s: float = 0.0, **options: Any) -> None:
+        self.running = Looping(make_host(token=None, **options))
+        self.bridged = Bridged(bridge, self.running.host.exchange, stay_s=stay_s)
+
+    @property
+    def command(self) -> list[float]:
+        return [float(value) for value in self.running.host.command]
+
+    def __enter__(self) -> Beside:
+        self.running.__enter__()
+        self.bridged.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.running.end()
+        self.bridged.stop() if self.bridged._stay_s else self.bridged.join()
+
+
+def free_port(kind: int = socket.SOCK_DGRAM) -> int:
+    """A port that nobody has at the moment."""
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def plant_info(*outputs: Channel, actuators: tuple[Channel, ...] = (), robot: str = "toy") -> PlantInfo:
+    """A plant as its welcome would describe it."""
+    return PlantInfo(robot, 1e-3, "realtime", 1e-3, 5e-4, actuators, outputs)
+
+
+def state(info: PlantInfo, step: int = 0, **outputs: Any) -> State:
+    """A state as it would come over the wire."""
+    return State({"step": step, "timestamp": step * info.dt, "outputs": outputs}, info)

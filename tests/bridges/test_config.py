@@ -1,0 +1,170 @@
+"""Bridges from words and files: what is read, and every way to be wrong told with its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+import rtmms
+from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.config import construct
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    lat_deg: float = 0.0
+    name: str = "here"
+
+    def __post_init__(self) -> None:
+        if abs(self.lat_deg) > 90:
+            raise rtmms.ModelError(f"lat_deg: expected a number from -90 to 90, got {self.lat_deg}")
+
+
+@dataclass(kw_only=True)
+class Thing(rtmms.Bridge):
+    port: int = 1
+    host: str = "127.0.0.1"
+    way: Literal["json", "struct"] = "json"
+    gain: float | None = None
+    on: bool = False
+    names: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    safe: dict[str, float] = field(default_factory=dict)
+    channels: tuple[ChannelMapping, ...] = ()
+    home: Part = field(default_factory=Part)
+
+
+@dataclass(kw_only=True)
+class Needy(rtmms.Bridge):
+    port: int
+
+
+def thing(**words: str) -> Thing:
+    return construct(Thing, "bridge", "thing", {key.replace("__", "."): word for key, word in words.items()})
+
+
+@pytest.fixture
+def file(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def write(text: str) -> str:
+        (tmp_path / "thing.toml").write_text(text)
+        return str(tmp_path / "thing.toml")
+
+    return write
+
+
+def test_words_are_read_as_the_parameters_types() -> None:
+    made = thing(port="7", way="struct", gain="2.5", on="yes", names="a.*+b", sizes="1+2", safe="x=1+y=-2",
+                 home__lat_deg="47.5", rate_hz="10", claim="left.*+right.*", watchdog_periods="5")  # fmt: skip
+    assert (made.port, made.way, made.gain, made.on, made.names, made.sizes) == (
+        7, "struct", 2.5, True, ("a.*", "b"), (1, 2),
+    )  # fmt: skip
+    assert made.safe == {"x": 1.0, "y": -2.0}
+    assert made.home == Part(lat_deg=47.5)
+    assert (made.rate_hz, made.claims(), made.watchdog_periods) == (10.0, ("left.*", "right.*"), 5)
+    assert thing(gain="none").gain is None
+    assert thing(host="a=b").host == "a=b"
+
+
+def test_channels_in_a_word() -> None:
+    made = thing(channels="1:left.front:0.002:1500:reversed+2:left.back")
+    assert made.channels == (
+        ChannelMapping(channel="1", actuator="left.front", scale=0.002, trim=1500.0, reversed=True),
+        ChannelMapping(channel="2", actuator="left.back"),
+    )
+
+
+def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
+    path = file("""
+        port = 9
+        gain = 3
+        names = ["a", "b"]
+        claim = ["*"]
+        [home]
+        lat_deg = 10.0
+        name = "there"
+        [safe]
+        x = 1
+        [[channels]]
+        channel = 1
+        actuator = "left.front"
+        reversed = true
+        [[channels]]
+        channel = "throttle"
+        actuator = "right.front"
+        safe = 1100
+    """)
+    made = thing(config=path, port="10", home__lat_deg="11")
+    assert (made.port, made.gain, made.names, made.claims()) == (10, 3.0, ("a", "b"), ("*",))
+    assert made.home == Part(lat_deg=11.0, name="there")
+    assert [entry.channel for entry in made.channels] == ["1", "throttle"]
+    assert made.channels[1].safe_raw == 1100.0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"prt": "1"}, "unknown parameter of bridge 'thing' 'prt'; did you mean port"),
+        ({"port": "x"}, "bridge 'thing': port: expected a whole number, got 'x'"),
+        ({"port": "1.5"}, "expected a whole number"),
+        ({"gain": "nan"}, "bridge 'thing': gain: expected a number, got 'nan'"),
+        ({"on": "maybe"}, "expected true or false"),
+        ({"way": "xml"}, "bridge 'thing': way: expected one of json, struct; got 'xml'"),
+        ({"sizes": "1+b"}, "sizes: expected a whole number, got 'b'"),
+        ({"safe": "x"}, "safe: expected KEY=VALUE, parted by '+'; got 'x'"),
+        ({"safe": "x=y"}, "safe.x: expected a number, got 'y'"),
+        ({"channels": "1"}, "channels: expected CHANNEL:ACTUATOR[:SCALE[:TRIM[:reversed]]], got '1'"),
+        ({"channels": "1:a:zero"}, "expected CHANNEL:ACTUATOR"),
+        ({"channels": "1:a:0"}, "channel '1': scale must be finite and not 0, got 0.0"),
+        ({"home": "x"}, "home: can only be given in a file"),
+        ({"home__lat": "1"}, "unknown parameter of bridge 'thing': home 'lat'; did you mean lat_deg"),
+        ({"home__lat_deg": "91"}, "bridge 'thing': home: lat_deg: expected a number from -90 to 90, got 91.0"),
+        ({"port__x": "1"}, "port.x: 'port' has no parts"),
+        ({"every": "0"}, "bridge 'thing': every: expected a whole number from 1 to 10000, got 0"),
+        ({"rate_hz": "-1"}, "rate_hz: expected a number >= 0, got -1.0"),
+        ({"watchdog_periods": "-1"}, "watchdog_periods: expected a whole number >= 0"),
+        ({"filter": "median"}, "filter: expected one of none, mean, lowpass; got 'median'"),
+        ({"config": "/nowhere.toml"}, "/nowhere.toml: No such file"),
+    ],
+)
+def test_wrong_words(words: dict[str, str], text: str) -> None:
+    with pytest.raises(rtmms.ModelError) as told:
+        thing(**words)
+    assert text in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("prt = 1", "thing.toml: unknown key 'prt'; did you mean port"),
+        ("port = 'x'", "thing.toml: port: expected a whole number, got 'x'"),
+        ("port = true", "port: expected a whole number, got True"),
+        ("gain = inf", "gain: expected a number, got 'inf'"),
+        ("gain = '3'", "gain: expected a number, got '3'"),
+        ("on = 1", "on: expected true or false, got 1"),
+        ("names = 'a'", "names: expected a list of str, got 'a'"),
+        ("names = [[]]", "names[0]: expected text, got []"),
+        ("safe = 1", "safe: expected a table of float, got 1"),
+        ("safe = {x = 'a'}", "safe.x: expected a number, got 'a'"),
+        ("way = 'xml'", "way: expected one of json, struct; got 'xml'"),
+        ("[[channels]]\nchannel = 1", "channels[0]: needs actuator"),
+        ("channels = [1]", "channels[0]: expected a table, got 1"),
+        ("[[channels]]\nchannel = 1\nactuator = 'a'\nscale = 'x'", "channels[0].scale: expected a number, got 'x'"),
+        ("[[channels]]\nchannel = 1\nactuator = 'a'\nsale = 1", "channels[0]: unknown key 'sale'; did you mean scale"),
+        ("[home]\nlat_deg = 100", "thing.toml: home: lat_deg: expected a number from -90 to 90, got 100.0"),
+        ("port = ", "thing.toml: not TOML:"),
+    ],
+)
+def test_wrong_files(file, content: str, text: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(rtmms.ModelError) as told:
+        thing(config=file(content))
+    assert text in str(told.value)
+    assert "thing.toml" in str(told.value)
+
+
+def test_what_must_be_given() -> None:
+    with pytest.raises(rtmms.ModelError, match="bridge 'needy': needs port"):
+        construct(Needy, "bridge", "needy", {})
+    assert construct(Needy, "bridge", "needy", {"port": "3"}).port == 3

@@ -1,0 +1,225 @@
+"""The loop of a bridge: states and commands, the peer's files, timer, watchdog, a plant that goes and comes back."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+import rtmms
+from rtmms.bridging.runner import UNPACED_S, _period_s
+from tests.bridges.harness import Beside, Bridged, plant_info, wait
+from tests.wire.bench import Host
+from tests.wire.looping import Looping, plant_process
+
+
+@dataclass(kw_only=True)
+class Probe(rtmms.Bridge):
+    """Notes what is called; its peer is the other end of a pair of sockets."""
+
+    log: list[str] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    answering: bool = False
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self.log.append(f"open {plant.robot}")
+        self.waits, self.tick_s = self.answering, 0.01
+        self.ours, self.theirs = socket.socketpair()
+        self.ours.setblocking(False)
+        self.io.watch(self.ours, self.on_peer)
+
+    def on_peer(self) -> None:
+        text = self.ours.recv(4096).decode()
+        if text == "post":
+            self.io.post("reset")
+        elif text == "close":
+            self.io.unwatch(self.ours)
+            self.io.unwatch(self.ours)  # twice is nothing
+            self.log.append("unwatched")
+        else:
+            self.command({"left.front": float(text)})
+
+    def on_state(self, state: rtmms.State) -> None:
+        self.steps.append(state.step)
+
+    def on_silence(self) -> None:
+        self.log.append("silence")
+
+    def tick(self, now: float) -> None:
+        if self.log[-1] != "tick":
+            self.log.append("tick")
+
+    def close(self, reason: str) -> None:
+        self.log.append(f"close {reason}")
+        self.ours.close()
+        self.theirs.close()
+
+
+def test_an_observer_gets_telemetry_and_ends_with_the_plant(make_host: Callable[..., Host]) -> None:
+    probe = Probe()
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 3)
+        assert not beside.running.host.server.claimed.any()
+        wait(lambda: beside.running.host.server.admitted() == {"bridge"})
+    assert beside.bridged.reason.startswith("the plant ")  # said bye, or is gone where that was lost
+    assert probe.log == ["open toy", "tick", f"close {beside.bridged.reason}"]
+    assert beside.bridged.counts["states"] == len(probe.steps)
+
+
+def test_a_claimant_answers_each_state_at_once_with_the_newest_values(make_host: Callable[..., Host]) -> None:
+    probe = Probe(claim=("left.*",))
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 3)
+        probe.theirs.send(b"0.25")
+        wait(lambda: beside.command[0] == 0.25)
+        applied = beside.running.host.server.report()["peers"][0]["commands"]
+        wait(lambda: beside.running.host.server.report()["peers"][0]["commands"] > applied + 5)
+        assert beside.running.host.rejected == {}
+        assert beside.command == [0.25, 0.0, 0.0, 0.0]
+
+
+def test_one_that_waits_answers_when_its_peer_does(make_host: Callable[..., Host]) -> None:
+    probe = Probe(claim=("*",), answering=True)
+    with Beside(probe, make_host) as beside:
+        wait(lambda: probe.steps)
+        host = beside.running.host
+        before = host.server.report()["peers"][0]["commands"]
+        wait(lambda: len(probe.steps) > 3)
+        assert host.server.report()["peers"][0]["commands"] == before
+        probe.theirs.send(b"0.5")
+        wait(lambda: host.server.report()["peers"][0]["commands"] == before + 1)
+        assert beside.command[0] == 0.5
+
+
+def test_each_nth_step_only(make_host: Callable[..., Host]) -> None:
+    probe = Probe(claim=("*",), every=5)
+    with Beside(probe, make_host):
+        wait(lambda: len(probe.steps) > 5)
+    assert all(step % 5 == 0 for step in probe.steps)
+
+
+def test_a_lower_rate(make_host: Callable[..., Host]) -> None:
+    probe = Probe(claim=("*",), rate_hz=100.0)
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 5)
+        assert beside.bridged.counts["states"] > len(probe.steps)
+    assert all(b - a >= 5 for a, b in zip(probe.steps[1:], probe.steps[2:], strict=False))
+
+
+def test_a_lower_rate_of_one_that_waits_does_not_hold_the_plant_up(make_host: Callable[..., Host]) -> None:
+    probe = Probe(claim=("*",), rate_hz=100.0, answering=True)
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 2)
+        assert beside.running.host.server.report()["peers"][0]["commands"] > 0
+
+
+def test_requests_do_not_wait(make_host: Callable[..., Host]) -> None:
+    probe = Probe(claim=("*",))
+    asked: list[str] = []
+    with Beside(probe, make_host) as beside:
+        server = beside.running.host.server
+        reply = server.reply
+        server.reply = lambda request, *more: (asked.append(request.op), reply(request, *more))  # type: ignore
+        wait(lambda: probe.steps)
+        probe.theirs.send(b"post")
+        wait(lambda: asked)
+    assert asked == ["reset"]
+
+
+def test_a_file_may_be_let_go_within_its_own_call(make_host: Callable[..., Host]) -> None:
+    probe = Probe()
+    with Beside(probe, make_host):
+        wait(lambda: probe.steps)
+        probe.theirs.send(b"close")
+        wait(lambda: "unwatched" in probe.log)
+        seen = len(probe.steps)
+        wait(lambda: len(probe.steps) > seen + 2)
+
+
+def test_the_watchdog_tells_of_a_silent_plant_and_states_end_the_silence(make_host: Callable[..., Host]) -> None:
+    probe = Probe(claim=("*",), watchdog_periods=100)
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 3)
+        beside.running.errands.append(lambda: wait(lambda: "silence" in probe.log))  # the plant's thread stands still
+        wait(lambda: "silence" in probe.log)
+        seen = len(probe.steps)
+        wait(lambda: len(probe.steps) > seen + 2)
+        assert beside.bridged.counts["silences"] >= 1
+
+
+def test_a_plant_that_comes_back_is_found_again(make_host: Callable[..., Host], free_endpoint: str) -> None:
+    probe = Probe(claim=("*",))
+    with Looping(make_host(token=None, exchange=free_endpoint)):
+        bridged = Bridged(probe, free_endpoint, stay_s=60.0)
+        bridged.start()
+        wait(lambda: len(probe.steps) > 3)
+    wait(lambda: any("looking for another one for 60 s" in line for line in bridged.said))
+    seen = len(probe.steps)
+    with Looping(make_host(token=None, exchange=free_endpoint)) as second:
+        wait(lambda: len(probe.steps) > seen + 3)
+        probe.theirs.send(b"0.125")
+        wait(lambda: second.host.command[0] == 0.125)
+        assert bridged.counts["plants"] == 1
+        bridged.stop()
+    assert probe.log[0] == "open toy"
+    assert probe.log.count("open toy") == 1
+    assert probe.log[-1] == "close interrupted"
+
+
+def test_another_robot_on_the_same_place_is_not_taken(make_host: Callable[..., Host], free_endpoint: str) -> None:
+    probe = Probe()
+    with Looping(make_host(token=None, exchange=free_endpoint)):
+        bridged = Bridged(probe, free_endpoint, stay_s=60.0)
+        bridged.start()
+        wait(lambda: probe.steps)
+    other = make_host(token=None, exchange=free_endpoint)
+    other.server._plant.outputs = other.server._plant.outputs[:-1]
+    with Looping(other):
+        bridged.join()
+    assert isinstance(bridged.fault, rtmms.RtmmsError)
+    assert "has other channels than the one before" in str(bridged.fault)
+    assert probe.log[-1] == "close a fault in the bridge"
+
+
+def test_a_killed_plant_ends_it() -> None:
+    process, exchange = plant_process()
+    with process:
+        probe = Probe(claim=("*",))
+        with Bridged(probe, exchange) as bridged:
+            wait(lambda: probe.steps)
+            process.kill()
+            process.wait()
+            bridged.join()
+        assert "gone" in bridged.reason
+
+
+@dataclass(kw_only=True)
+class Faulty(Probe):
+    def on_state(self, state: rtmms.State) -> None:
+        raise RuntimeError("a bug")
+
+
+def test_a_fault_of_the_bridge_closes_it_and_frees_its_claim(make_host: Callable[..., Host]) -> None:
+    probe = Faulty(claim=("*",))
+    with Beside(probe, make_host) as beside:
+        beside.bridged.join()
+        assert isinstance(beside.bridged.fault, RuntimeError)
+        assert probe.log[-1] == "close a fault in the bridge"
+
+
+@pytest.fixture
+def free_endpoint() -> str:
+    from tests.bridges.harness import free_port
+
+    return f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+
+
+def test_the_period_that_the_watchdog_counts_in() -> None:
+    from dataclasses import replace
+
+    info = plant_info()
+    assert _period_s(replace(info, granted=("a",)), 4) == pytest.approx(4e-3)
+    assert _period_s(info, 4) == pytest.approx(0.01)
+    assert _period_s(replace(info, period_s=None), 1) == UNPACED_S

@@ -1,0 +1,60 @@
+"""The template over a socket of its own, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from bridges.template import PARSERS, Template, parse
+from rtmms.bridging.untrusted import Refusal
+from tests.bridges.harness import Beside, wait
+from tests.wire.bench import PATIENCE_S, Host
+
+
+@pytest.fixture
+def peer():  # type: ignore[no-untyped-def]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        peer.settimeout(PATIENCE_S)
+        yield peer
+
+
+def test_states_out_and_commands_in(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    template = Template(port=peer.getsockname()[1], claim=("left.*",), outputs=("position", "speed"))
+    with Beside(template, make_host) as beside:
+        datagram, bridge = peer.recvfrom(65536)
+        first = json.loads(datagram)
+        assert list(first) == ["time", "step", "position", "speed"]
+        assert first["time"] == pytest.approx(first["step"] * 1e-3)
+        peer.sendto(b'{"values": {"left.front": 0.75}}', bridge)
+        wait(lambda: beside.command[0] == 0.75)
+        for wrong in (b"{", b'{"values": {"left.front": NaN}}', b'{"values": 1}', b'{"values": {"left.front": "1"}}'):
+            peer.sendto(wrong, bridge)
+        wait(lambda: beside.bridged.counts["refused"] == 4)
+        assert beside.bridged.counts.reasons() == {"garbled": 1, "not_finite": 1, "wrong_type": 2}
+        assert beside.command[0] == 0.75
+        assert beside.running.host.rejected == {}
+
+
+def test_what_is_not_ours_is_refused_by_the_plant_and_told(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    template = Template(port=peer.getsockname()[1], claim=("left.*",))
+    with Beside(template, make_host) as beside:
+        _, bridge = peer.recvfrom(65536)
+        peer.sendto(b'{"values": {"right.front": 0.75}}', bridge)
+        wait(lambda: beside.bridged.counts["refused_by_plant"])
+        assert any("'right.front' is not among those you claimed" in line for line in beside.bridged.said)
+
+
+def test_nobody_listens(make_host: Callable[..., Host]) -> None:
+    with Beside(Template(port=1), make_host) as beside:
+        wait(lambda: beside.bridged.counts["states"] > 3)
+    assert beside.bridged.fault is None
+
+
+def test_the_parser_is_registered() -> None:
+    assert PARSERS["template"] is parse
+    with pytest.raises(Refusal):
+        parse(b"[]")

@@ -1,0 +1,115 @@
+"""Which core does what, and the order of the real-time set-up."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from rtmms.errors import ModelError
+from rtmms.loop import memory, realtime
+from rtmms.loop.cores import Cores, allowed, choose, parse_affinity, pin, threads
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity")
+
+
+@pytest.mark.parametrize(
+    ("text", "cores", "permitted", "expected"),
+    [
+        ("auto", [0, 1, 2], True, Cores(2, (2,), (0, 1))),
+        ("auto", [0, 1, 2], False, Cores()),  # an ordinary process shares: it must be free to move
+        ("auto", [3], True, Cores()),
+        ("auto", [], True, Cores()),
+        ("off", [0, 1], True, Cores()),
+        ("0", [0, 1], True, Cores(0, (0,), (1,))),
+        ("0", [0], False, Cores(0, (0,), (0,))),
+        ("1:0", [0, 1], True, Cores(1, (0,), (0,))),
+        ("0:2,1,2", [0, 1, 2], True, Cores(0, (1, 2), (1, 2))),
+    ],
+)
+def test_who_goes_where(text: str, cores: list[int], permitted: bool, expected: Cores) -> None:
+    assert choose(parse_affinity(text, cores), cores, permitted) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("on", "expected auto, off, CORE"), ("", "got ''"), ("-1", "expected auto"), ("1:", "expected auto"),
+     ("0,1", "expected auto"), ("7", "core 7 is not among those that may be used here: \\[0, 1\\]"),
+     ("0:9", "core 9 is not among")],
+)  # fmt: skip
+def test_what_is_no_affinity_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        parse_affinity(text, [0, 1])
+
+
+@linux
+def test_all_threads_of_a_process_are_pinned_and_one_that_has_ended_is_passed_over() -> None:
+    before = allowed()
+    try:
+        assert pin(os.getpid(), before[-1:]) == ""
+        assert all(os.sched_getaffinity(thread) == {before[-1]} for thread in threads(os.getpid()))
+    finally:
+        pin(os.getpid(), before)
+    assert pin(1 << 22, before) == ""
+    assert pin(os.getpid(), ()) == ""
+
+
+@linux
+def test_the_parts_come_in_their_order_and_are_taken_back(monkeypatch) -> None:
+    """All of it granted, none of it done: what is asked of the system, in which order."""
+    asked: list[str] = []
+    monkeypatch.setattr(realtime, "may_raise", lambda priority: True)
+    monkeypatch.setattr(realtime, "allowed", lambda: [0, 1])
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cores: asked.append(f"cores {sorted(cores)}"))
+    monkeypatch.setattr(realtime, "lock", lambda early: (asked.append("lock"), (True, ""))[1])
+    monkeypatch.setattr(realtime, "unlock", lambda: asked.append("unlock"))
+    monkeypatch.setattr(realtime, "_timer_slack", lambda ready, libc: asked.append("slack"))
+    monkeypatch.setattr(realtime, "_dma_latency", lambda ready: asked.append("power"))
+    monkeypatch.setattr(realtime, "prefault", lambda: asked.append("prefault") or [])
+    monkeypatch.setattr(realtime.gc, "collect", lambda: asked.append("collect"))
+    monkeypatch.setattr(realtime.gc, "freeze", lambda: asked.append("freeze"))
+    monkeypatch.setattr(os, "sched_setscheduler", lambda pid, policy, param: asked.append(f"fifo {policy & 1}"))
+    ready = realtime.prepare(80)
+    assert asked == ["cores [1]", "lock", "slack", "power"]
+    realtime.finish(ready)
+    assert asked[4:] == ["prefault", "collect", "freeze", "fifo 1"]
+    assert ready.done == ["core 1", "memory locked", "garbage collected", "SCHED_FIFO 80"]
+    assert ready.report()["affinity"] == [1]
+    ready.close()
+    assert asked[8:] == ["unlock", "fifo 0", "cores [0, 1]"]
+
+
+@linux
+def test_nothing_is_permitted_and_nothing_is_fatal(monkeypatch) -> None:
+    """As for an ordinary user: each part that fails says what to do."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(realtime, "lock", lambda early: (False, "" if early else "memory lock: no; raise memlock"))
+    ready = realtime.prepare(80)
+    realtime.finish(ready)
+    assert (ready.scheduler, ready.priority, ready.memory_locked) == ("SCHED_OTHER", 0, False)
+    assert [text.partition(":")[0] for text in ready.failed] == ["power states", "memory lock", "SCHED_FIFO 80"]
+    assert all(";" in text for text in ready.failed)
+    assert ready.affinity == allowed()
+    ready.close()
+
+
+def test_off_leaves_the_machine_as_it_is(monkeypatch) -> None:
+    for name in ("lock", "prefault", "_affinity", "_timer_slack", "_dma_latency", "_scheduler"):
+        monkeypatch.setattr(realtime, name, lambda *_: pytest.fail("something was set up"))
+    ready = realtime.prepare(None)
+    realtime.finish(ready)
+    assert ready.done == ready.failed == []
+    ready.close()
+
+
+@linux
+def test_room_is_kept_in_each_arena() -> None:
+    kept = memory.prefault()
+    assert len(kept) * memory._KEPT_EACH >= memory._OBJECTS
+    assert memory._KEPT_EACH * memory._OBJECT_BYTES < 1 << 18  # an arena holds more than lies between two of them

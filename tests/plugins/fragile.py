@@ -1,0 +1,46 @@
+"""Parsers with faults that a fuzzer must find."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+Parser = tuple[Callable[[bytes], object], list[bytes]]
+SAMPLES = [b'{"a": 1, "b": [1, 2, 3]}']
+
+
+def fragile() -> Parser:
+    """Raises at a frame with a certain byte."""
+
+    def read(frame: bytes) -> str:
+        if b"]" not in frame:
+            raise ValueError("no bracket")
+        return "read"
+
+    return read, SAMPLES
+
+
+def fatal() -> Parser:
+    """Takes the process along at an empty frame."""
+
+    def read(frame: bytes) -> None:
+        if not frame:
+            os._exit(7)
+
+    return read, SAMPLES
+
+
+def endless() -> Parser:
+    """Never comes back from a long frame."""
+
+    def read(frame: bytes) -> None:
+        while len(frame) > 30:
+            time.sleep(0.01)
+
+    return read, SAMPLES
+
+
+def nothing() -> tuple[None, list[bytes]]:
+    """No parser at all."""
+    return None, []

@@ -1,0 +1,109 @@
+"""rtmms bench fuzz: finds what is to be found, the same again from the same seed; and our own parsers stand."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from benchmarks import fuzz
+from benchmarks.mutation import Mutations
+from rtmms.errors import ModelError, UnknownNameError
+
+OURS = ["codec", "door", "peer", "step", "welcome", "zap"]
+
+
+@pytest.fixture(autouse=True)
+def test_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
+
+
+def test_a_hundred_thousand_frames_into_the_wire(capsys: pytest.CaptureFixture[str]) -> None:
+    status = fuzz.main(as_json=True, frames=100_000, what=",".join(OURS), seed=1, processes=2)
+    result = json.loads(capsys.readouterr().out)
+    assert [one["findings"] for one in result["parsers"].values()] == [[]] * len(OURS)
+    assert (status, result["findings"]) == (0, 0)
+    assert result["frames"] >= 100_000
+    kinds = {name: one["outcomes"] for name, one in result["parsers"].items()}
+    # what is almost right must also be right at times, or nothing behind the first check is ever reached
+    assert {"taken", "seq", "not_claimed", "not_finite", "unknown_actuator", "too_early", "too_late"} <= set(
+        kinds["step"]
+    )
+    assert {"taken", "protocol", "token", "unknown_actuator", "unknown_output", "wrong_type"} <= set(kinds["door"])
+    assert {"message", "garbled", "unknown_type"} == set(kinds["codec"])
+    assert {"state, clamped False", "state, clamped True", "bye", "error", "wrong_type"} <= set(kinds["peer"])
+    assert {"all that was granted", "welcome", "wrong_type"} <= set(kinds["welcome"])
+    assert set(kinds["zap"]) == {"asked", "no question"}
+    assert all(one["grown_kib"] < 16 * 1024 for one in result["parsers"].values())
+
+
+def test_a_fault_is_found_with_the_frame_that_shows_it() -> None:
+    result = fuzz.fuzz(fuzz.Task("fragile", 500, "0"))
+    assert result.outcomes["raised ValueError"] > 0
+    assert result.outcomes["read"] > 0
+    assert result.findings[0]["what"] == "ValueError: no bracket"
+    assert b"]" not in bytes.fromhex(result.findings[0]["frame"])
+    assert len(result.findings) <= 20
+
+
+@pytest.mark.parametrize(("what", "told"), [("fatal", "ended with 7"), ("endless", "no end within")])
+def test_a_process_that_dies_or_hangs_is_told_with_its_frame(
+    what: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz, "_HANG_S", 3.0)
+    result = fuzz.measure([what], 1000, 0, 1)
+    (finding,) = result["parsers"][what]["findings"]
+    assert told in finding["what"]
+    frame = bytes.fromhex(finding["frame"])
+    assert len(frame) == 0 if what == "fatal" else len(frame) > 30
+
+
+def test_the_same_seed_gives_the_same_frames() -> None:
+    one, two, other = (Mutations([b"\x81\xa1a\x01", b"plain"], seed) for seed in ("a", "a", "b"))
+    frames = [one.frame() for _ in range(300)]
+    assert frames == [two.frame() for _ in range(300)]
+    assert frames != [other.frame() for _ in range(300)]
+    assert len(set(frames)) > 150
+
+
+def test_frames_are_near_the_samples_and_of_every_kind() -> None:
+    import msgpack
+
+    sample = {"type": "x", "list": [1, 2.0, 3], "map": {"a": None}}
+    source = Mutations([msgpack.packb(sample)], "0")
+    read, lengths = 0, set()
+    for _ in range(3000):
+        frame = source.frame()
+        lengths.add(len(frame))
+        try:
+            tree = msgpack.unpackb(frame, strict_map_key=False)
+        except Exception:
+            continue
+        read += isinstance(tree, dict)
+    assert 0.3 * 3000 < read < 0.9 * 3000
+    assert min(lengths) == 0
+    assert max(lengths) > 300
+
+
+def test_changes_do_not_touch_the_samples() -> None:
+    source = Mutations([b'{"a": [1, 2, {"b": 3}]}'], "0")
+    before = json.dumps(source._trees[0][0])
+    for _ in range(2000):
+        source._changed(source._trees[0][0])
+    assert json.dumps(source._trees[0][0]) == before
+    assert random.Random("0").random() == random.Random("0").random()
+
+
+@pytest.mark.parametrize("arguments", [{"what": "codex"}, {"what": "codec", "frames": 0}, {"what": ""}])
+def test_wrong_words_are_refused(arguments: dict[str, str]) -> None:
+    with pytest.raises(ModelError):
+        fuzz.main(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(UnknownNameError, match="did you mean codec"):
+        fuzz.main(what="codex")
+
+
+def test_what_is_no_parser_is_named() -> None:
+    with pytest.raises(ModelError, match=r"parser 'nothing': expected \(read, samples\)"):
+        fuzz.load("nothing")
