@@ -261,7 +261,7 @@ def _schema(channels: list[rtmms.Channel]) -> dict[str, Any]:
     for channel in channels:
         described = {"description": " ".join(filter(None, (channel.unit, channel.frame)))}
         if _is_vector(channel):
-            known[_key(channel.name)] = {"type": "object", "properties": {k: number for k in "xyz"}, **described}
+            known[_key(channel.name)] = {"type": "object", "properties": dict.fromkeys("xyz", number), **described}
         elif channel.shape:
             known[_key(channel.name)] = {"type": "array", "items": number, **described}
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import floor
 from typing import Any
 
@@ -49,9 +50,12 @@ class Scene:
             a, b, c, w = xyzw(q)
             made.append(
                 FrameTransform(
-                    timestamp=at, parent_frame_id=parent, child_frame_id=child,
-                    translation=Vector3(x=x, y=y, z=z), rotation=Quaternion(x=a, y=b, z=c, w=w),
-                )  # fmt: skip
+                    timestamp=at,
+                    parent_frame_id=parent,
+                    child_frame_id=child,
+                    translation=Vector3(x=x, y=y, z=z),
+                    rotation=Quaternion(x=a, y=b, z=c, w=w),
+                )
             )
         return FrameTransforms(transforms=made)
 
@@ -73,15 +77,23 @@ class Scene:
         for skin, points in zip(self.shape.skins, self.shape.points(state.outputs), strict=True):
             made = [Point3(x=x, y=y, z=z) for x, y, z in points]
             lines = LinePrimitive(
-                type=LinePrimitiveLineType.LineList, thickness=LINE_PIXELS, scale_invariant=True, points=made,
-                color=line, indices=self._lines[skin.name],
-            )  # fmt: skip
+                type=LinePrimitiveLineType.LineList,
+                thickness=LINE_PIXELS,
+                scale_invariant=True,
+                points=made,
+                color=line,
+                indices=self._lines[skin.name],
+            )
             tiles = TriangleListPrimitive(points=made, color=surface, indices=list(skin.triangles))
             entities.append(
                 SceneEntity(
-                    timestamp=at, frame_id=self.body, id=skin.name, frame_locked=True, lines=[lines],
+                    timestamp=at,
+                    frame_id=self.body,
+                    id=skin.name,
+                    frame_locked=True,
+                    lines=[lines],
                     triangles=[tiles] if skin.triangles else None,
-                )  # fmt: skip
+                )
             )
         return SceneUpdate(entities=entities + self._solids(at))
 
@@ -102,4 +114,4 @@ class Scene:
 
 def _pairs(skin: Skin) -> list[int]:
     """The strips of a skin as pairs of points."""
-    return [index for strip in skin.lines for pair in zip(strip, strip[1:], strict=False) for index in pair]
+    return [index for strip in skin.lines for pair in pairwise(strip) for index in pair]

@@ -77,9 +77,7 @@ def _manta(plant: PlantInfo, shape: tuple[int, ...]) -> tuple[str, ...]:
     """Fin, link from the root, chain from the back: left_fin_0_29."""
     if len(shape) != 3 or shape[0] != 2:
         return ()
-    return tuple(
-        f"{side}_fin_{j}_{i}" for side in ("left", "right") for j in range(shape[1]) for i in range(shape[2])
-    )
+    return tuple(f"{side}_fin_{j}_{i}" for side in ("left", "right") for j in range(shape[1]) for i in range(shape[2]))
 
 
 def _eel(plant: PlantInfo, shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -45,10 +45,14 @@ class Solid:
 class Shape(Protocol):
     """What is to be drawn of one robot."""
 
-    needs: tuple[str, ...]
-    """Outputs that it is drawn from."""
-    skins: tuple[Skin, ...]
-    solids: tuple[Solid, ...]
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Outputs that it is drawn from."""
+
+    @property
+    def skins(self) -> tuple[Skin, ...]: ...
+    @property
+    def solids(self) -> tuple[Solid, ...]: ...
 
     def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
         """The points of each skin, m, body frame."""
@@ -111,7 +115,7 @@ class EelShape:
     """A tube of elliptic rings along the head and the links (docs/eel.md: frames, table I repaired)."""
 
     needs = ("joint_position",)
-    solids = ()
+    solids: tuple[Solid, ...] = ()
     ROUND = 12
 
     def __init__(self, plant: PlantInfo) -> None:

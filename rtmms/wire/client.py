@@ -31,6 +31,7 @@ __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connec
 
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
+_MOST_ASKED = 64
 _AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
 GONE = "the plant is gone: its connection closed without a bye"
 
@@ -98,6 +99,7 @@ class Link:
         self._warm = False
         self._step = -1
         self._ids = itertools.count(1)
+        self._asked_of: dict[int, Callable[[bool, Any], None]] = {}
         self._pack = packer()
         self._closed = False
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
@@ -160,10 +162,17 @@ class Link:
         if not self.ended and not self.lost and self._line.gone():
             self._lose(GONE)
 
-    def post(self, op: str, args: Mapping[str, Any] | None = None) -> None:
+    def post(
+        self, op: str, args: Mapping[str, Any] | None = None, done: Callable[[bool, Any], None] | None = None
+    ) -> None:
         """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
-        between steps. What the plant refuses is in `errors`."""
-        message = {"type": "request", "id": next(self._ids), "op": op, "args": dict(args or {})}
+        between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come."""
+        ident = next(self._ids)
+        if done is not None:
+            while len(self._asked_of) >= _MOST_ASKED:
+                del self._asked_of[next(iter(self._asked_of))]
+            self._asked_of[ident] = done
+        message = {"type": "request", "id": ident, "op": op, "args": dict(args or {})}
         with contextlib.suppress(zmq.Again):
             self._line.door.send(self._pack(message), _NOW)
 
@@ -351,3 +360,7 @@ class Link:
             self._lose(f"the plant said bye: {message.get('reason', '')}")
         elif message["type"] == "error":
             self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
+        elif message["type"] == "reply" and isinstance(message.get("id"), int):
+            done, ok = self._asked_of.pop(message["id"], None), message.get("ok") is True
+            if done is not None:
+                done(ok, message.get("result") if ok else str(message.get("error", "")))

@@ -185,8 +185,7 @@ def read_channel(entry: Mapping[str, Any]) -> Channel:
 
 
 def plain_parameters(plant: object) -> dict[str, Any]:
-    """The plant's `parameters` (a mapping or a dataclass) as far as they are finite numbers, flags, short text, or lists
-    of at most LIST_LENGTH numbers."""
+    """The plant's `parameters` (a mapping or dataclass): finite numbers, flags, short text, short lists of numbers."""
     source = getattr(plant, "parameters", None)
     if source is None:
         return {}

@@ -107,7 +107,8 @@ def upgrade(peer: socket.socket) -> bytes:
     """The WebSocket handshake on a connected socket, by hand; what came with the answer and after it."""
     key = base64.b64encode(os.urandom(16)).decode()
     peer.sendall((
-        "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\n"
         f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n"
     ).encode())  # fmt: skip
     peer.settimeout(PATIENCE_S)

@@ -156,7 +156,7 @@ def test_a_reset_makes_viewers_forget(served: Foxglove, manta: Any) -> None:
 
 
 def test_one_that_does_not_read_costs_nothing(served: Foxglove, manta: Any) -> None:
-    """A client that never reads, and one that does: the second misses nothing, and the end does not wait for the first."""
+    """A client that never reads, and one that does: the second misses nothing, the end does not wait."""
     stopped = socket.socket()
     stopped.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     stopped.connect(("127.0.0.1", served.server.port))

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import rtmms
 from bridges.frames import xyzw
+from bridges.joints import Joints
 from bridges.manta_shape import MantaShape
 from bridges.shape import SHAPES, shape_of, sheet
 from rtmms.dynamics.kinematics import body_poses
@@ -20,6 +21,7 @@ from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.wire.messages import plain_parameters
 from rtmms.wire.state import PlantInfo
+from tests.bridges.harness import state
 
 RNG = np.random.default_rng(11)
 
@@ -31,7 +33,9 @@ def told(robot: str, plant: Any) -> PlantInfo:
     )
 
 
-@pytest.mark.parametrize("given", [{}, {"support_roll": "zero", "chains": 7, "links": 5, "fin_root_m": (-0.1, 0.2, 0.05)}])
+@pytest.mark.parametrize(
+    "given", [{}, {"support_roll": "zero", "chains": 7, "links": 5, "fin_root_m": (-0.1, 0.2, 0.05)}]
+)
 def test_the_mantas_fins_are_where_its_figures_have_them(given: dict[str, Any]) -> None:
     plant: Manta = rtmms.load("manta", **given)  # type: ignore[assignment]
     shape = shape_of(told("manta", plant))
@@ -114,3 +118,25 @@ def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:
     skin = sheet("s", 3, 2)
     assert skin.triangles == (0, 2, 1, 1, 2, 3, 2, 4, 3, 3, 4, 5)
     assert skin.lines == ((0, 2, 4), (1, 3, 5), (4, 5))
+
+
+def test_joints_have_their_names() -> None:
+    manta = told("manta", rtmms.load("manta", chains=4))
+    joints = Joints(manta, fields=False)
+    assert joints.names == ("left.front", "left.back", "right.front", "right.back")
+    outputs = {"rod_angle": [1.0, 2, 3, 4], "rod_rate": [5.0, 6, 7, 8], "rod_torque": [9.0, 10, 11, 12],
+               "joint_position": [0.1] * 24, "joint_velocity": [0.2] * 24}  # fmt: skip
+    assert joints(state(manta, **outputs)) == ([1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12])
+    both = Joints(manta)
+    assert both.names[4:6] == ("left_fin_0_0", "left_fin_0_1")
+    assert both.names[-1] == "right_fin_2_3"
+    angles, rates, torques = both(state(manta, **outputs))
+    assert (len(angles), angles[4], rates[-1]) == (28, 0.1, 0.2)
+    assert torques[:4] == [9, 10, 11, 12]
+    assert all(torque != torque for torque in torques[4:])
+    small = eel.load(joints=2)
+    assert Joints(told("eel", small)).names == small.model.joint_names
+    wings = moth.load(start="rest", sections=3)
+    assert Joints(told("moth", wings)).names == wings.model.joint_names
+    assert Joints(told("another", small)).names == tuple(f"joint{i}" for i in range(1, 7))
+    assert Joints(replace(manta, outputs=())).names == ()
