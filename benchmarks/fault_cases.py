@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.fault_run import Bench
 
 SIDES = ("left.*", "right.*")
-LOG_ROOM = 300_000
+LOG_ROOM = 5_000
 MOST_GROWTH_MIB = 8.0
 
 Act = Callable[["Bench", Any, str, float], None]
@@ -64,11 +64,12 @@ def _kill_observer(bench: Bench, beside: list[Any], on: bool) -> None:
 
 
 def _fill_disk(bench: Bench, side: Any, right: str, seconds: float) -> None:
-    """From now on the log's writer has no more room than LOG_ROOM."""
+    """From now on the log's writer has no more room than LOG_ROOM beyond what it has written."""
+    room = (bench.folder / "run.mcap").stat().st_size + LOG_ROOM
     plant = bench.started[0].pid
     for child in Path(f"/proc/{plant}/task/{plant}/children").read_text().split():
         if b"rtmms.record.writer" in Path(f"/proc/{child}/cmdline").read_bytes():
-            resource.prlimit(int(child), resource.RLIMIT_FSIZE, (LOG_ROOM, resource.RLIM_INFINITY))
+            resource.prlimit(int(child), resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _drops(result: Mapping[str, Any]) -> str:
 
 PROXIES = (
     Case("delay", "commands 5 periods late", proxy=("--delay", "5"), expects=_late),
-    Case("jitter", "commands up to 2 ms late", proxy=("--jitter", "2"), expects=partial(_share, 1.0, 100.0)),
+    Case("jitter", "commands up to 2 periods late", proxy=("--jitter", "2"), expects=partial(_share, 1.0, 100.0)),
     Case("drop", "one command in ten lost", proxy=("--drop", "0.1"), expects=partial(_share, 3.0, 100.0)),
     Case("double", "every other command twice", proxy=("--double", "0.5")),
     Case("reorder", "one command in five after the next", proxy=("--reorder", "0.2"),
@@ -192,7 +193,7 @@ BYSTANDERS = (
 MACHINE = (
     Case("wall_clock", "the wall clock jumps by hours in the plant's process",
          environment={fault_clock.SWITCH: "1"}),
-    Case("full_disk", "the log's disk takes 300 kB", act=_fill_disk, whole_log=False, expects=_drops),
+    Case("full_disk", "the disk of the log is full", act=_fill_disk, whole_log=False, expects=_drops),
 )  # fmt: skip
 
 NONE = Case("none", "nothing wrong")

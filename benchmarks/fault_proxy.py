@@ -1,6 +1,6 @@
 """Between one controller and a plant: a proxy that delays, drops, doubles, reorders or corrupts its commands.
 
-A process of its own: `python -m benchmarks.fault_proxy EXCHANGE [--delay MS] [--jitter MS] [--drop P] ...`. It prints
+A process of its own: `python -m benchmarks.fault_proxy EXCHANGE [--delay PERIODS] [--drop P] ...`. It prints
 the endpoint that the controller is to connect to. Hello and warm-up pass as they are, and so do states.
 """
 
@@ -25,7 +25,7 @@ _unpack: Any = msgpack.unpackb  # type: ignore[attr-defined]
 
 @dataclass(frozen=True)
 class Mischief:
-    """What happens to a command: delays in ms; the others are probabilities.
+    """What happens to a command: delays in periods of the plant; the others are probabilities.
 
     reorder   it waits until the next one has passed
     """
@@ -52,6 +52,7 @@ class Proxy:
         self.step_endpoint = _bind(self.front)
         self.back_door.connect(exchange)
         self.door_id = self.identity = b""
+        self.period_ns = 0.0
         self._order = itertools.count()
         self._waiting: list[tuple[int, int, bytes]] = []
         self._kept: bytes | None = None
@@ -91,6 +92,7 @@ class Proxy:
     def _answer(self, frames: list[bytes]) -> None:
         message = _unpack(frames[0])
         if message["type"] == "welcome" and not self.identity:
+            self.period_ns = 1e9 * (message["period_s"] or message["dt"])
             self.identity = message["identity"]
             self.back.setsockopt(zmq.ROUTING_ID, self.identity)
             self.back.connect(message["step_endpoint"])
@@ -117,11 +119,13 @@ class Proxy:
             self._kept = frame
             return
         for _ in range(2 if chance() < m.double else 1):
-            wait_ms = m.delay + m.jitter * chance()
-            heapq.heappush(self._waiting, (monotonic_ns() + int(wait_ms * 1e6), next(self._order), frame))
+            self._send_after(m.delay + m.jitter * chance(), frame)
         if self._kept is not None:
-            heapq.heappush(self._waiting, (monotonic_ns() + int(m.delay * 1e6) + 1, next(self._order), self._kept))
+            self._send_after(m.delay, self._kept)
             self._kept = None
+
+    def _send_after(self, periods: float, frame: bytes) -> None:
+        heapq.heappush(self._waiting, (monotonic_ns() + int(periods * self.period_ns), next(self._order), frame))
 
 
 def _bind(socket: zmq.Socket[bytes]) -> str:
