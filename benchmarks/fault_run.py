@@ -224,9 +224,11 @@ def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, 
             longest = max(longest, row)
             policies[step.policy] += step.policy != ""
     on, off = outcomes["on"], outcomes["off"]
-    if not on and windows.on:  # the log had no room for them: the rest of the run, then
+    lost = report.get("steps", 0) - in_log
+    if lost:  # the log had no room for them
         missed = (report.get("exchange") or {}).get("misses", 0) - sum(c["missed"] for c in outcomes.values())
-        on["missed"], on["applied"] = missed, report.get("steps", 0) - in_log - missed
+        on["missed"] += missed
+        on["applied"] += lost - missed
     return {
         "steps": on.total(), "misses": on["missed"], "misses_percent": _percent(on), "longest_row": longest,
         "policies": {name: count for name, count in policies.items() if count},

@@ -15,7 +15,7 @@ import socket
 from dataclasses import dataclass
 
 import rtmms
-from rtmms.bridging.untrusted import Refusal, numbers, read_json
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
 
 
 def parse(datagram: bytes) -> dict[str, float]:
@@ -24,7 +24,9 @@ def parse(datagram: bytes) -> dict[str, float]:
     return numbers(message.get("values") if isinstance(message, dict) else None, "values")
 
 
-PARSERS = {"template": parse}  # what reads a stranger's bytes: the tests and `rtmms bench fuzz` feed it nonsense
+def fuzzed() -> Fuzzed:
+    """What reads a stranger's bytes, for `rtmms bench fuzz` (entry points rtmms.parsers), and a right sample."""
+    return fuzz(parse), [b'{"values": {"left.front": 0.25}}']
 
 
 @dataclass(

@@ -30,6 +30,9 @@ class Io(Protocol):
     def post(self, op: str, **args: Any) -> None:
         """Ask the plant for something between steps (reset, pause, resume, step, set, stop), without waiting."""
 
+    def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
+        """The same; done(True, result) or done(False, text) when it has answered."""
+
     def tell(self, text: str) -> None:
         """A line for a person, on standard error."""
 

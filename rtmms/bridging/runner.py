@@ -101,6 +101,10 @@ class Runner:
         if self._link is not None and not self._link.ended:
             self._link.post(op, args)
 
+    def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
+        if self._link is not None and not self._link.ended:
+            self._link.post(op, args, done)
+
     def tell(self, text: str) -> None:
         if self._told is not None:
             self._told(text)

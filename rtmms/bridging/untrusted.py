@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import isfinite
 from typing import Any, NoReturn
 
 LONGEST = 65536
+Fuzzed = tuple[Callable[[bytes], object], list[bytes]]
+"""What a function of the entry points rtmms.parsers returns: the code to try and some valid samples."""
 
 
 class Refusal(ValueError):
@@ -47,6 +50,19 @@ def numbers(value: Any, place: str, most: int = 1024) -> dict[str, float]:
     if not isinstance(value, dict) or len(value) > most:
         raise Refusal("wrong_type", f"{place}: expected an object of at most {most} numbers")
     return {str(name): finite(number, place) for name, number in value.items()}
+
+
+def fuzz(parse: Callable[[bytes], object]) -> Callable[[bytes], str]:
+    """A parser as `rtmms bench fuzz` wants it: a Refusal is an outcome, whatever else it raises is a finding."""
+
+    def read(data: bytes) -> str:
+        try:
+            parse(data)
+        except Refusal as refusal:
+            return refusal.reason
+        return "taken"
+
+    return read
 
 
 def _refuse_constant(word: str) -> NoReturn:

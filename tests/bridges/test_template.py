@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bridges.template import PARSERS, Template, parse
+from bridges.template import Template, parse
 from rtmms.bridging.untrusted import Refusal
 from tests.bridges.harness import Beside, wait
 from tests.wire.bench import PATIENCE_S, Host
@@ -54,7 +54,8 @@ def test_nobody_listens(make_host: Callable[..., Host]) -> None:
     assert beside.bridged.fault is None
 
 
-def test_the_parser_is_registered() -> None:
-    assert PARSERS["template"] is parse
-    with pytest.raises(Refusal):
-        parse(b"[]")
+def test_what_it_reads() -> None:
+    assert parse(b'{"values": {"a": 1}, "more": []}') == {"a": 1.0}
+    for wrong in (b"[]", b"{}", b'{"values": []}', b'{"values": {"a": true}}', b'{"values": {"a": 1e999}}'):
+        with pytest.raises(Refusal):
+            parse(wrong)

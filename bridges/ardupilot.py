@@ -1,0 +1,267 @@
+"""ArduPilot's SITL with the JSON backend (--model JSON): pulse widths in, the robot's motion out, in lockstep.
+
+The autopilot sends a packet for each of its frames and waits for the answer; with none it sends the same again after
+about a second. So a frame is answered once it is simulated, again and unchanged when it is repeated, and a count that
+falls means that the autopilot began anew.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import rtmms
+from bridges.frames import Home
+from bridges.imu import Imu
+from bridges.pacing import LONGEST_S, Pacer, at_rest, substeps
+from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.pulses import map_channels
+from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.fields import Field
+from rtmms.bridging.fields import field as find_field
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
+
+_FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
+_ALONE_S = 1.5
+"""For so long after its last packet an autopilot is the only one that is heard."""
+
+MORE = (
+    *(f"rng_{i}" for i in range(1, 7)), "airspeed", "velocity_wind",
+    *(f"rc_{i}" for i in range(1, 13)),
+)  # fmt: skip
+"""Further keys that it knows, in an order in which none is found within the name of one before it."""
+
+
+class Servo(NamedTuple):
+    """One packet: the frames per second that it wants, the frame's number, and pulse widths in us (0: no pulse)."""
+
+    frame_rate: int
+    frame_count: int
+    pulses: tuple[int, ...]
+
+
+def parse(datagram: bytes) -> Servo:
+    """Refusal (length, magic, range) for what is not a servo packet."""
+    if len(datagram) not in {form.size for form in _FORMS.values()}:
+        raise Refusal("length", f"expected 40 or 72 bytes, got {len(datagram)}")
+    (magic,) = struct.unpack_from("<H", datagram)
+    form = _FORMS.get(magic)
+    if form is None or form.size != len(datagram):
+        raise Refusal("magic", f"{magic} with {len(datagram)} bytes")
+    _, rate, count, *pulses = form.unpack(datagram)
+    if not rate:
+        raise Refusal("range", "a frame rate of 0")
+    return Servo(rate, count, tuple(pulses))
+
+
+def fuzzed() -> Fuzzed:
+    """What reads a stranger's bytes, for `rtmms bench fuzz`, and packets of both sizes."""
+    packets = ((18458, 16), (29569, 32))
+    return fuzz(parse), [struct.pack(f"<HHI{n}H", magic, 400, 7, *range(1000, 1000 + n)) for magic, n in packets]
+
+
+def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping[str, Any]) -> bytes:
+    """The line it reads: keys in its order, no spaces, a newline at both ends. ValueError for what is not finite."""
+    force, gyro = imu.frd(motion)
+    position, attitude, velocity = motion.ned(x_bearing)
+    told = {
+        "timestamp": time, "imu": {"gyro": gyro, "accel_body": force}, "position": position, "quaternion": attitude,
+        "velocity": velocity, **more,
+    }  # fmt: skip
+    return f"\n{json.dumps(told, separators=(',', ':'), allow_nan=False)}\n".encode()
+
+
+@dataclass(kw_only=True)
+class ArduPilot(rtmms.Bridge):
+    """Drives the plant from ArduPilot's software in the loop (--model JSON), and tells it how the robot moves.
+
+    host, port   where to listen; it answers whoever sent the packet
+    channels     pulse widths to actuators: actuator = scale (us - trim). None: channel i is actuator i, 1000 to 2000 us
+                 over its limits. A channel without pulses (0 us) sets its actuator to neutral
+    frame_rate   frames per second of simulated time; 0: as its packets say. A frame is a whole number of plant steps
+    home         how the world's x axis lies (x_bearing_deg); the place itself is told to the autopilot (--home)
+    pose         the plant's outputs to read the motion from
+    more         further keys of its JSON (rng_1 ... rng_6, airspeed, rc_1 ... rc_12): output, or output[index]
+    time_sync    false: it does not hold its own clock to the plant's pace (no_time_sync)
+    home_after_s not in lockstep: actuators go to neutral when no packet has come for so long (wall time); 0: never
+    reset        reset the plant when the autopilot was restarted
+    plant_silent what it gets while the plant is silent (watchdog_periods): 'wait', nothing, so that its clock stands;
+                 'still', the last place, at rest, time running on
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 9002
+    channels: tuple[ChannelMapping, ...] = ()
+    frame_rate: float = 0.0
+    home: Home = field(default_factory=Home)
+    pose: PoseNames = field(default_factory=PoseNames)
+    more: dict[str, str] = field(default_factory=dict)
+    time_sync: bool = True
+    home_after_s: float = 1.0
+    reset: bool = True
+    plant_silent: Literal["wait", "still"] = "wait"
+
+    extra: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rate_hz:
+            raise rtmms.ModelError("rate_hz: the autopilot's frames set the rate here; frame_rate overrides theirs")
+        for name in ("frame_rate", "home_after_s"):
+            if not getattr(self, name) >= 0:
+                raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
+        unknown = [key for key in self.more if key not in MORE]
+        if unknown:
+            raise rtmms.ModelError(f"more: {rtmms.UnknownNameError('key', unknown[0], MORE)}")
+        if self.plant_silent == "still" and not self.watchdog_periods:
+            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
+
+    def claims(self) -> tuple[str, ...]:
+        return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        if plant.dt * self.every >= LONGEST_S:
+            raise rtmms.ModelError(f"a step of {plant.dt * self.every} s: ArduPilot takes no frame of 0.1 s or longer")
+        self._map = map_channels(self.channels, plant, 1000.0, 2000.0, 32)
+        self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
+        self._read = PoseReader(self.pose, plant)
+        self._more: dict[str, Field] = {
+            key: find_field(self.more[key], plant, f"more.{key}") for key in MORE if key in self.more
+        }
+        self._imu = Imu()
+        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self.tick_s = 0.05
+        self._pacer = Pacer(self, self.waits, "the autopilot")
+        self._autopilot: tuple[Any, ...] | None = None
+        self._frame, self._step_s = -1, 0.0
+        self._answered = b""  # the line of the frame `_frame`, b'' while it is under way
+        self._heard = self._asked = 0.0
+        self._driving = False
+        self._ahead = 0.0  # time that passed for the autopilot while the plant was silent
+        self._socket = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        try:
+            self._socket.bind((self.host, self.port))
+        except OSError as fault:
+            raise rtmms.RtmmsError(f"cannot listen on UDP {self.host}:{self.port}: {fault.strerror}") from None
+        self.io.watch(self._socket, self._on_readable)
+        self.io.tell(f"waiting for ArduPilot on UDP {self.host}:{self._socket.getsockname()[1]}")
+
+    # -- the plant ---------------------------------------------------------------------------------------------------
+
+    def on_state(self, state: rtmms.State) -> None:
+        due = self._pacer.on_state(state)
+        if due is not None:
+            self._answer(due, self._read(due))
+
+    def on_silence(self) -> None:
+        if self.plant_silent == "still":
+            self.io.tell("the plant is silent: the autopilot gets the robot at rest")
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._pacer.plant_again()
+
+    # -- the autopilot -----------------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        for _ in range(64):
+            try:
+                datagram, sender = self._socket.recvfrom(2048)
+            except OSError:  # nothing more; or an answer of ours found nobody
+                return
+            try:
+                servo = parse(datagram)
+                self._admit(sender)
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.counts.add("received")
+            self._take(servo)
+
+    def _admit(self, sender: tuple[Any, ...]) -> None:
+        now = monotonic()
+        if self._autopilot is not None and sender != self._autopilot and now - self._heard < _ALONE_S:
+            raise Refusal("second", "another autopilot is here")
+        if sender != self._autopilot:
+            self.counts.add("autopilots")
+            self.io.tell(f"ArduPilot at {sender[0]}:{sender[1]}")
+        self._autopilot, self._heard = sender, now
+
+    def _take(self, servo: Servo) -> None:
+        if servo.frame_count == self._frame:
+            self.counts.add("repeated")
+            if self._answered:
+                self._send(self._answered)
+            return
+        if servo.frame_count < self._frame:
+            self.io.tell(f"the autopilot began anew (frame {self._frame}, then {servo.frame_count})")
+            self._ahead = 0.0
+            if self.reset:
+                self._pacer.reset()
+        elif self._frame >= 0 and servo.frame_count > self._frame + 1:
+            self.counts.add("frames_missed", servo.frame_count - self._frame - 1)
+        rate = self.frame_rate or float(servo.frame_rate)
+        steps = substeps(rate, self.plant.dt * self.every)
+        self._frame, self._answered, self._asked = servo.frame_count, b"", monotonic()
+        self._step_s = steps * self.plant.dt * self.every
+        self._pacer.drive(self._values(servo.pulses))
+        self._driving = True
+        due = self._pacer.go(steps if self._pacer.locked else steps * self.every)
+        if due is not None:
+            self._answer(due, self._read(due))
+
+    def _values(self, pulses: tuple[int, ...]) -> dict[str, float]:
+        """Actuator values; those beyond the plant's limits are limited by it, and flagged."""
+        values = {}
+        for entry in self._map.entries:
+            at = int(entry.channel) - 1
+            pulse = pulses[at] if at < len(pulses) else 0
+            values[entry.actuator] = entry.to_actuator(float(pulse)) if pulse else self._neutral[entry.actuator]
+        return values
+
+    def _answer(self, state: rtmms.State, motion: Motion) -> None:
+        more: dict[str, Any] = {key: one(state) for key, one in self._more.items()}
+        if not self.time_sync:
+            more["no_time_sync"] = 1
+        try:
+            self._answered = write(state.time + self._ahead, motion, self._imu, self.home.x_bearing, more)
+        except ValueError:
+            self.counts.add("not_finite")  # a NaN would be read as whatever stands next to it
+            return
+        self._send(self._answered)
+
+    def _send(self, line: bytes) -> None:
+        try:
+            self._socket.sendto(line, self._autopilot or ("", 0))
+            self.counts.add("sent")
+        except OSError:
+            self.counts.add("dropped")
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        self._pacer.tick(now)
+        if not self.waits and self.home_after_s and self._driving and now - self._heard > self.home_after_s:
+            self._driving = False
+            self.io.tell("the autopilot is silent: its actuators go to neutral")
+            self._pacer.drive(self._neutral)
+        newest = self._pacer.newest
+        if self.plant_silent != "still" or not self.silent or self._answered or newest is None:
+            return
+        if now - self._asked >= self.tick_s:  # else the plant may only have waited for this frame
+            self._ahead += self._step_s
+            self.counts.add("still")
+            self._answer(newest, at_rest(self._read(newest)))
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "_pacer"):
+            self._pacer.close()
+        if hasattr(self, "_socket"):
+            self.io.unwatch(self._socket)
+            self._socket.close()

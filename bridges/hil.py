@@ -1,0 +1,102 @@
+"""What an autopilot in a simulation is told of, as MAVLink messages: IMU, compass, barometer, GPS, and the truth."""
+
+from __future__ import annotations
+
+from math import atan2, hypot
+from random import Random
+from typing import Any
+
+from bridges.frames import GRAVITY, Home, Vector, bearing_deg, flu_frd, ned_to_world, rotate_back, whole
+from bridges.imu import Imu
+from bridges.pose import Motion
+
+ACCEL, GYRO, MAG, BARO = 0x7, 0x38, 0x1C0, 0x200 | 0x800 | 0x1000
+"""Bits of HIL_SENSOR.fields_updated; an autopilot takes a barometer only with all three of its bits."""
+
+_SLOW_M_S = 0.1
+
+# standard deviations of one reading: m/s2, rad/s, gauss, m (as a pressure), m, m/s
+NOISE = {"accel": 0.02, "gyro": 0.002, "mag": 0.002, "baro": 0.1, "gps": 0.3, "gps_velocity": 0.05}
+
+
+def pressure_hpa(altitude_m: float) -> float:
+    """Of the standard atmosphere below 11 km; below 0 m it goes on rising by the same law.
+
+    It is what an altimeter needs to read the altitude, also of a robot under water, where it is not the water's own.
+    """
+    return 1013.25 * float(max(1e-3, 1.0 - 2.25577e-5 * altitude_m) ** 5.25588)  # ISO 2533: 288.15 K, 6.5 K/km
+
+
+def earth_field(home: Home, year: float = 2026.0) -> Vector:
+    """The earth's magnetic field there by the World Magnetic Model, gauss, north, east, down."""
+    from pygeomag import GeoMag
+
+    found = GeoMag().calculate(glat=home.lat_deg, glon=home.lon_deg, alt=home.alt_m * 1e-3, time=year)
+    return found.x * 1e-5, found.y * 1e-5, found.z * 1e-5  # nT
+
+
+class Sensors:
+    """Readings of ideal sensors with white noise. The same seed gives the same readings.
+
+    field_ned  gauss, the earth's
+    noise      over NOISE; 0: none. Autopilots take a sensor that reads the same number for long for broken
+    """
+
+    def __init__(self, home: Home, field_ned: Vector, noise: float, seed: int) -> None:
+        from pymavlink.dialects.v20 import common
+
+        self._of = common
+        self._home, self._field, self._noise, self._seed = home, field_ned, noise, seed
+        self.clear()
+
+    def clear(self) -> None:
+        """As at the start."""
+        self._imu, self._force = Imu(), (0.0, 0.0, GRAVITY)
+        self._random = Random(self._seed)
+
+    def feel(self, motion: Motion) -> None:
+        """Once for each state that is sent, before the messages are made of it."""
+        self._force = self._imu.specific_force(motion)
+
+    def imu(self, motion: Motion, time_us: int, fields: int) -> Any:
+        """HIL_SENSOR with what `fields` says; the rest is 0."""
+        a, w = self._blurred(flu_frd(self._force), "accel"), self._blurred(motion.rate_frd, "gyro")
+        b: Vector = (0.0, 0.0, 0.0)
+        pressure = height = temperature = 0.0
+        if fields & MAG:
+            world = ned_to_world(self._field, self._home.x_bearing)
+            b = self._blurred(flu_frd(rotate_back(motion.attitude, world)), "mag")
+        if fields & BARO:
+            height = self._home.alt_m + motion.position[2] + self._blur("baro")
+            pressure, temperature = pressure_hpa(height), 15.0
+        return self._of.MAVLink_hil_sensor_message(time_us, *a, *w, *b, pressure, 0.0, height, temperature, fields, 0)
+
+    def gps(self, motion: Motion, time_us: int) -> Any:
+        """HIL_GPS."""
+        lat, lon, alt = self._home.geodetic([x + self._blur("gps") for x in motion.position])
+        _, _, velocity = motion.ned(self._home.x_bearing)
+        north, east, down = self._blurred(velocity, "gps_velocity")
+        speed = hypot(north, east)
+        course = bearing_deg(atan2(east, north)) * 100.0 if speed > _SLOW_M_S else 65535.0
+        return self._of.MAVLink_hil_gps_message(
+            time_us, 3, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), 30, 40, whole(speed, 100, 16, False),
+            whole(north, 100, 16), whole(east, 100, 16), whole(down, 100, 16), whole(course, 1, 16, False), 12, 0, 0,
+        )  # fmt: skip
+
+    def truth(self, motion: Motion, time_us: int) -> Any:
+        """HIL_STATE_QUATERNION; the acceleration is the body's own, without gravity."""
+        f, up = self._force, rotate_back(motion.attitude, (0.0, 0.0, GRAVITY))
+        acceleration = (f[0] - up[0], f[1] - up[1], f[2] - up[2])
+        lat, lon, alt = self._home.geodetic(motion.position)
+        _, attitude, velocity = motion.ned(self._home.x_bearing)
+        return self._of.MAVLink_hil_state_quaternion_message(
+            time_us, list(attitude), *motion.rate_frd, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3),
+            *(whole(v, 100, 16) for v in velocity), 0, 0,
+            *(whole(a, 1e3 / GRAVITY, 16) for a in flu_frd(acceleration)),
+        )  # fmt: skip
+
+    def _blur(self, kind: str) -> float:
+        return self._random.gauss(0.0, NOISE[kind] * self._noise) if self._noise else 0.0
+
+    def _blurred(self, v: Vector, kind: str) -> Vector:
+        return v[0] + self._blur(kind), v[1] + self._blur(kind), v[2] + self._blur(kind)

@@ -1,0 +1,196 @@
+"""MAVLink frames out of bytes that a stranger sent, and signatures as MAVLink 2 has them.
+
+pymavlink decodes; finding frames and judging signatures is done here, because pymavlink's own reader keeps what it has
+read for as long as a stream never falls silent, loses a good frame after each broken length, and notes a signature's
+time before it knows whether the signature is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+from collections.abc import Callable
+from time import time
+from typing import Any
+
+from rtmms.bridging.untrusted import Refusal
+from rtmms.errors import ModelError
+
+V1, V2 = 0xFE, 0xFD
+_SIGNED = 0x01
+_SIGNATURE = 13
+_MOST_STREAMS = 64
+_EPOCH_S = 1420070400.0  # 2015-01-01, in units of 10 us
+_LATE = 6_000_000  # a stream that is new may be a minute late
+
+
+class Reader:
+    """Messages of the dialect out of a stream, or out of datagrams.
+
+    refuse   gets the reason for each piece that is passed over: garbled, crc, unknown, flags, signature
+    signing  whose signatures are asked for; None: frames with a signature are taken like those without
+    """
+
+    def __init__(self, refuse: Callable[[str], None], signing: Signing | None = None) -> None:
+        from pymavlink.dialects.v20 import common
+
+        self._refuse, self._signing = refuse, signing
+        self._decode = common.MAVLink(None).decode
+        self._error = common.MAVError
+        self._rest = bytearray()
+
+    def datagram(self, data: bytes) -> list[Any]:
+        """The messages of one datagram; what is left over of it counts as garbled."""
+        found = self.feed(data)
+        if self._rest:
+            self._rest.clear()
+            self._refuse("garbled")
+        return found
+
+    def feed(self, data: bytes) -> list[Any]:
+        """The messages that are complete with these bytes. Keeps less than one frame."""
+        rest = self._rest
+        rest += data
+        found, at, end, skipped = [], 0, len(rest), False
+        while at < end:
+            if rest[at] not in (V1, V2):
+                at, skipped = at + 1, True
+                continue
+            size = _size(rest, at)
+            if size == 0 or at + size > end:
+                break
+            try:
+                found.append(self._message(rest[at : at + size]))
+                at += size
+            except Refusal as refusal:
+                self._refuse(refusal.reason)
+                at += size if refusal.reason in ("unknown", "signature") else 1  # a broken length hides what follows
+        if skipped:
+            self._refuse("garbled")
+        del rest[:at]
+        return found
+
+    def _message(self, frame: bytearray) -> Any:
+        signed = frame[0] == V2 and bool(frame[2] & _SIGNED)
+        if frame[0] == V2 and frame[2] & ~_SIGNED:
+            raise Refusal("flags", "flags that are not known")
+        whole = bytes(frame)
+        try:
+            message = self._decode(frame)
+        except self._error as fault:
+            raise Refusal("crc", str(fault)) from None
+        except (ValueError, IndexError, TypeError) as fault:
+            raise Refusal("garbled", str(fault)) from None
+        if message.get_msgId() < 0:
+            raise Refusal("unknown", "a message that is not of the common set")
+        if self._signing is not None and not (signed and self._signing.accepts(whole)):
+            raise Refusal("signature", "not signed, wrongly signed, or signed before")
+        return message
+
+
+def _size(data: bytearray, at: int) -> int:
+    """Length of the frame that begins there, 0 while that cannot be told."""
+    left = len(data) - at
+    if data[at] == V1:
+        return data[at + 1] + 8 if left > 1 else 0
+    if left < 3:
+        return 0
+    return data[at + 1] + 12 + (_SIGNATURE if data[at + 2] & _SIGNED else 0)
+
+
+class Signing:
+    """Signatures with one shared key: 48 bits of SHA-256, and a time that must rise from frame to frame.
+
+    key   32 bytes
+    """
+
+    def __init__(self, key: bytes, link_id: int = 0) -> None:
+        if len(key) != 32:
+            raise ModelError(f"a signing key has 32 bytes, got {len(key)}")
+        self._key, self._link = key, link_id
+        self._newest: dict[tuple[int, int, int], int] = {}
+        self._sent = 0
+
+    def accepts(self, frame: bytes) -> bool:
+        """Is a whole signed frame rightly signed, and newer than all from its sender?"""
+        expected = hashlib.sha256(self._key + frame[:-6]).digest()[:6]
+        if not hmac.compare_digest(expected, frame[-6:]):
+            return False
+        stream = (frame[-13], frame[5], frame[6])
+        stamp = int.from_bytes(frame[-12:-6], "little")
+        least = self._newest.get(stream, max(self._now(), *self._newest.values(), 0) - _LATE)
+        if stamp <= least or (stream not in self._newest and len(self._newest) >= _MOST_STREAMS):
+            return False
+        self._newest[stream] = stamp
+        return True
+
+    def stamp(self, mav: Any) -> None:
+        """Prepares an instance of pymavlink's MAVLink for its next message: key, and a time after the last."""
+        self._sent = max(self._sent + 1, self._now())
+        signing = mav.signing
+        signing.secret_key, signing.sign_outgoing = self._key, True
+        signing.link_id, signing.timestamp = self._link, self._sent
+
+    @staticmethod
+    def _now() -> int:
+        return int((time() - _EPOCH_S) * 1e5)
+
+
+class Writer:
+    """Bytes of messages, numbered, as MAVLink 2 from one system and component; signed where there is a key."""
+
+    def __init__(self, system: int, component: int, signing: Signing | None = None) -> None:
+        from pymavlink.dialects.v20 import common
+
+        self._mav = common.MAVLink(None, system, component)
+        self._signing = signing
+
+    def pack(self, message: Any) -> bytes:
+        mav = self._mav
+        if self._signing is not None:
+            self._signing.stamp(mav)
+        packed = bytes(message.pack(mav))
+        mav.seq = (mav.seq + 1) % 256
+        return packed
+
+
+def read_key(path: str) -> bytes:
+    """A signing key from a file: 64 hexadecimal digits, or any other text, whose SHA-256 is the key.
+
+    The latter is how ground stations make a key of a pass phrase. ModelError for a file that others may read.
+    """
+    where = os.path.expanduser(path)
+    try:
+        with open(where, "rb") as file:
+            if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+                raise ModelError(f"{path}: others may read this key: chmod 600 {path}")
+            text = file.read(4096).strip()
+    except OSError as fault:
+        raise ModelError(f"{path}: {fault.strerror}") from None
+    if not text:
+        raise ModelError(f"{path}: expected a key, got an empty file")
+    try:
+        key = bytes.fromhex(text.decode("ascii"))
+    except ValueError:
+        key = b""
+    return key if len(key) == 32 else hashlib.sha256(text).digest()
+
+
+def fuzz_stream(means: Callable[[Any], object], signing: Signing | None = None) -> Callable[[bytes], str]:
+    """For `rtmms bench fuzz`: each frame as a datagram, and as a piece of one long stream."""
+    reasons: list[str] = []
+    stream, single = Reader(reasons.append, signing), Reader(reasons.append, signing)
+
+    def read(data: bytes) -> str:
+        messages = stream.feed(data)
+        reasons.clear()
+        for message in (*messages, *single.datagram(data)):
+            try:
+                means(message)
+            except Refusal as refusal:
+                reasons.append(refusal.reason)
+        return reasons[0] if reasons else "taken"
+
+    return read

@@ -1,0 +1,356 @@
+"""Telemetry for ground stations over MAVLink 2 (UDP), with parameters and set-points back."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from dataclasses import dataclass, field
+from math import isfinite
+from time import monotonic, time
+from typing import Any, ClassVar
+
+import rtmms
+from bridges.frames import Home, bearing_deg, euler, whole
+from bridges.mavframes import Reader, Signing, Writer, read_key
+from bridges.parameters import Parameter, Parameters
+from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
+from rtmms.bridging.fields import Field
+from rtmms.bridging.fields import field as find_field
+from rtmms.bridging.untrusted import Refusal
+
+_ARM, _REQUEST_MESSAGE, _AUTOPILOT_VERSION = 400, 512, 148
+_ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3
+_ARMED, _MANUAL = 128, 64
+_BOOT, _ACTIVE, _CRITICAL = 1, 4, 5
+_REAL32 = 9
+_MAVLINK2, _PARAM_FLOAT = 8192, 2
+_BURST = 20
+_RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "values_hz"}
+
+
+def station(text: str) -> tuple[str, int]:
+    """'HOST:PORT' or 'HOST'; ModelError."""
+    host, _, port = text.rpartition(":") if ":" in text else (text, "", "14550")
+    if not (host and port.isdecimal() and 0 < int(port) < 65536):
+        raise rtmms.ModelError(f"stations: expected HOST:PORT, got '{text}'")
+    return host, int(port)
+
+
+@dataclass(kw_only=True)
+class Mavlink(rtmms.Bridge):
+    """Telemetry for ground stations (QGroundControl, Mission Planner, pymavlink), parameters, and set-points from them.
+
+    stations     HOST:PORT each, to which all is sent, and from which alone anything is taken
+    host, port   where it is sent from, and answers come to; port 0: a free one
+    channels     set-points to actuators, channel: x, y, z, r (MANUAL_CONTROL's axes, -1 to 1) or 1 to 12
+                 (MAV_CMD_DOSET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
+    armed        set-points count from the start; else when a station has armed it
+    home_after_s actuators of axes go to neutral when no MANUAL_CONTROL has come for so long (wall time); 0: never
+    key          file with the signing key: then all is signed, and what is not is refused
+    system, component, vehicle_type   who it says it is (vehicle_type: MAV_TYPE; 12 submarine, 19 fixed wing, ...)
+    attitude_hz, position_hz, values_hz   messages per second of simulated time
+    values       NAMED_VALUE_FLOAT: a name of at most 10 letters to an output, or output[index]
+    home         where the world's origin lies; without: no GLOBAL_POSITION_INT
+    x_bearing_deg   compass bearing of the world's x axis, where there is no home
+    """
+
+    stations: tuple[str, ...] = ("127.0.0.1:14550",)
+    host: str = "127.0.0.1"
+    port: int = 0
+    channels: tuple[ChannelMapping, ...] = ()
+    armed: bool = False
+    home_after_s: float = 1.0
+    key: str = ""
+    system: int = 1
+    component: int = 1
+    vehicle_type: int = 0
+    attitude_hz: float = 20.0
+    position_hz: float = 10.0
+    values_hz: float = 5.0
+    values: dict[str, str] = field(default_factory=dict)
+    home: Home | None = None
+    x_bearing_deg: float = 90.0
+    pose: PoseNames = field(default_factory=PoseNames)
+
+    extra: ClassVar[str] = "mavlink"
+    requires: ClassVar[dict[str, str]] = {"pymavlink": "pymavlink"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._stations = tuple(station(text) for text in self.stations)
+        if not self._stations:
+            raise rtmms.ModelError("stations: expected at least one HOST:PORT")
+        for name in ("attitude_hz", "position_hz", "values_hz", "home_after_s"):
+            if not getattr(self, name) >= 0:
+                raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
+        for name, most in (("system", 255), ("component", 255), ("vehicle_type", 255)):
+            if not 0 <= getattr(self, name) <= most:
+                raise rtmms.ModelError(f"{name}: expected a whole number from 0 to {most}, got {getattr(self, name)}")
+        for name in self.values:
+            if not (name.isascii() and 1 <= len(name) <= 10):
+                raise rtmms.ModelError(f"values: a name has 1 to 10 letters, got '{name}'")
+        self._map = ChannelMap(self.channels)
+        for entry in self._map.entries:
+            if entry.channel not in AXES + ACTUATORS:
+                unknown = rtmms.UnknownNameError("channel", entry.channel, AXES + ACTUATORS)
+                raise rtmms.ModelError(f"channels: {unknown}")
+        self._signing = Signing(read_key(self.key)) if self.key else None
+
+    def claims(self) -> tuple[str, ...]:
+        return self._map.actuators or self.claim
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        from pymavlink.dialects.v20 import common
+
+        self._of = common
+        self._map.check(plant)
+        self._home = self.home or Home(x_bearing_deg=self.x_bearing_deg)
+        self._read = PoseReader(self.pose, plant, needs=("quaternion",))
+        self._values: dict[str, Field] = {
+            name: find_field(output, plant, f"values.{name}") for name, output in self.values.items()
+        }
+        self.tick_s = 0.05
+        self._armed = self.armed
+        self._slots = dict.fromkeys(_RATES, -1)
+        self._boot_ms, self._beat_at, self._axes_at, self._seen_at = 0, 0.0, 0.0, 0.0
+        self._list: deque[Parameter] = deque()
+        self._senders = {
+            "ATTITUDE": self._send_attitude, "POSITION": self._send_position, "VALUES": self._send_values,
+        }  # fmt: skip
+        self._takers = {
+            "MANUAL_CONTROL": self._on_manual_control, "COMMAND_LONG": self._on_command_long,
+            "PARAM_REQUEST_LIST": self._on_param_request_list, "PARAM_REQUEST_READ": self._on_param_request_read,
+            "PARAM_SET": self._on_param_set,
+        }  # fmt: skip
+        self._describe(plant)
+        self._reader = Reader(self.counts.refuse, self._signing)
+        self._writer = Writer(self.system, self.component, self._signing)
+        self._socket = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        try:
+            self._socket.bind((self.host, self.port))
+        except OSError as fault:
+            raise rtmms.RtmmsError(f"cannot bind UDP {self.host}:{self.port}: {fault.strerror}") from None
+        self.io.watch(self._socket, self._on_readable)
+        self.io.tell("telemetry to " + ", ".join(self.stations))
+
+    def _describe(self, plant: rtmms.PlantInfo) -> None:
+        self._parameters = Parameters()
+        for name, attribute in _RATES.items():
+            one = Parameter(f"RATE_{name}", getattr(self, attribute))
+            one.change = lambda value, one=one, attribute=attribute: self._set_rate(one, attribute, value)
+            self._parameters.add(one)
+        self._parameters.add_plant(plant.parameters, self._set_plant)
+
+    # -- the plant ---------------------------------------------------------------------------------------------------
+
+    def on_state(self, state: rtmms.State) -> None:
+        self._boot_ms = round(state.time * 1e3) & 0xFFFFFFFF
+        self._seen_at = monotonic()
+        due = [name for name in _RATES if self._due(name, state.time)]
+        if not due:
+            return
+        try:
+            motion = self._read(state)
+            for name in due:
+                self._senders[name](state, motion)
+        except (ValueError, OverflowError):
+            self.counts.add("not_finite")
+
+    def _due(self, name: str, now: float) -> bool:
+        slot = int(now * getattr(self, _RATES[name]) + 1e-6)
+        was, self._slots[name] = self._slots[name], slot
+        return slot > was or slot < was  # lower: the plant began anew
+
+    def _send_attitude(self, state: rtmms.State, motion: Motion) -> None:
+        _, q, _ = motion.ned(self._home.x_bearing)
+        rates = motion.rate_frd
+        self._send(self._of.MAVLink_attitude_message(self._boot_ms, *euler(q), *rates))
+        self._send(self._of.MAVLink_attitude_quaternion_message(self._boot_ms, *q, *rates))
+
+    def _send_position(self, state: rtmms.State, motion: Motion) -> None:
+        position, q, velocity = motion.ned(self._home.x_bearing)
+        self._send(self._of.MAVLink_local_position_ned_message(self._boot_ms, *position, *velocity))
+        if self.home is None:
+            return
+        lat, lon, alt = self.home.geodetic(motion.position)
+        heading = whole(bearing_deg(euler(q)[2]), 100, 16, False) % 36000
+        self._send(self._of.MAVLink_global_position_int_message(
+            self._boot_ms, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), whole(motion.position[2], 1e3),
+            *(whole(v, 100, 16) for v in velocity), heading,
+        ))  # fmt: skip
+
+    def _send_values(self, state: rtmms.State, motion: Motion) -> None:
+        for name, value in self._values.items():
+            self._send(self._of.MAVLink_named_value_float_message(self._boot_ms, name.encode(), value(state)))
+
+    def _send(self, message: Any) -> None:
+        packed = self._writer.pack(message)
+        for address in self._stations:
+            try:
+                self._socket.sendto(packed, address)
+                self.counts.add("sent")
+            except OSError:
+                self.counts.add("dropped")
+
+    # -- the stations ------------------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        for _ in range(64):
+            try:
+                datagram, sender = self._socket.recvfrom(4096)
+            except OSError:  # nothing more; or a message of ours found nobody
+                return
+            if sender[:2] not in self._stations:
+                self.counts.refuse("stranger")
+                continue
+            for message in self._reader.datagram(datagram):
+                try:
+                    self._take(message)
+                except Refusal as refusal:
+                    self.counts.refuse(refusal.reason)
+
+    def _take(self, message: Any) -> None:
+        self.counts.add("received")
+        to = (getattr(message, "target_system", 0), getattr(message, "target_component", 0))
+        if to[0] not in (0, self.system) or to[1] not in (0, self.component):
+            return
+        take = self._takers.get(message.get_type())
+        if take is not None:
+            take(message)
+
+    def _on_manual_control(self, message: Any) -> None:
+        if message.target not in (0, self.system):
+            return
+        values = self._map.to_actuators(axes(message))
+        if self._armed and values:
+            self._axes_at = monotonic()
+            self.command(values)
+
+    def _on_command_long(self, message: Any) -> None:
+        if message.command == SET_ACTUATOR:
+            self._answer(message, self._set_actuators(message))
+        elif message.command == _ARM:
+            self._answer(message, self._arm(message))
+        elif message.command == _REQUEST_MESSAGE and message.param1 == _AUTOPILOT_VERSION:
+            self._answer(message, _ACCEPTED)
+            version = [0] * 8
+            self._send(self._of.MAVLink_autopilot_version_message(
+                _MAVLINK2 | _PARAM_FLOAT, 0, 0, 0, 0, version, version, version, 0, 0, 0
+            ))  # fmt: skip
+        else:
+            self._answer(message, _UNSUPPORTED)
+
+    def _answer(self, message: Any, result: int) -> None:
+        self._send(self._of.MAVLink_command_ack_message(
+            message.command, result, 0, 0, message.get_srcSystem(), message.get_srcComponent()
+        ))  # fmt: skip
+
+    def _set_actuators(self, message: Any) -> int:
+        try:
+            values = self._map.to_actuators(actuators(message))
+        except (Refusal, ValueError):
+            self.counts.refuse("range")
+            return _DENIED
+        if not values:
+            return _DENIED
+        if not self._armed:
+            return _REJECTED
+        self.command(values)
+        return _ACCEPTED
+
+    def _arm(self, message: Any) -> int:
+        if message.param1 not in (0.0, 1.0) or not self._map:
+            return _DENIED
+        self._armed = bool(message.param1)
+        self.io.tell("armed" if self._armed else "disarmed")
+        if not self._armed:
+            self._neutral(self._map.actuators)
+        self._beat_at = 0.0
+        return _ACCEPTED
+
+    def _neutral(self, names: tuple[str, ...]) -> None:
+        self.command({name: self.plant.actuator(name).neutral for name in names})
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    def _on_param_request_list(self, message: Any) -> None:
+        self._list = deque(self._parameters.all)
+
+    def _on_param_request_read(self, message: Any) -> None:
+        one = self._parameters.find(message.param_id, message.param_index)
+        if one is not None:
+            self._tell_parameter(one)
+
+    def _on_param_set(self, message: Any) -> None:
+        one, value = self._parameters.find(message.param_id, -1), message.param_value
+        if one is None:
+            raise Refusal("parameter", "there is none of that name")
+        if not isfinite(value):
+            self._tell_parameter(one)
+            raise Refusal("not_finite", "a parameter that is no number")
+        try:
+            assert one.change is not None
+            one.change(value)
+        except ValueError as fault:
+            self.io.tell(f"parameter {one.name}: {fault}")
+            self._tell_parameter(one)  # the old value says that the new one was not taken
+            raise Refusal("range", str(fault)) from None
+
+    def _set_rate(self, one: Parameter, attribute: str, value: float) -> None:
+        if not 0 <= value <= 1000:
+            raise ValueError(f"expected 0 to 1000 Hz, got {value:g}")
+        setattr(self, attribute, value)
+        one.value = value
+        self._tell_parameter(one)
+
+    def _set_plant(self, one: Parameter, value: float) -> None:
+        """Asks the plant, and tells the station when it has answered: the new value, or the old one."""
+        now = self.plant.parameters.get(one.plant)
+        asked = bool(value) if isinstance(now, bool) else round(value) if isinstance(now, int) else value
+
+        def done(ok: bool, told: str) -> None:
+            if ok:
+                one.value = float(asked)
+            else:
+                self.counts.refuse("parameter")
+                self.io.tell(f"parameter {one.plant}: {told}")
+            self._tell_parameter(one)
+
+        self.io.ask("set", done, **{one.plant: asked})
+
+    def _tell_parameter(self, one: Parameter) -> None:
+        self._send(self._of.MAVLink_param_value_message(
+            one.name.encode(), one.value, _REAL32, len(self._parameters.all), self._parameters.index(one)
+        ))  # fmt: skip
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        if now - self._beat_at >= 1.0:
+            self._beat_at = now
+            mode = (_ARMED if self._armed and self._map else 0) | (_MANUAL if self._map else 0)
+            missed = self.silent or now - self._seen_at > 1.0
+            status = _BOOT if not self._seen_at else _CRITICAL if missed else _ACTIVE
+            self._send(self._of.MAVLink_heartbeat_message(self.vehicle_type, 0, mode, 0, status, 3))
+            self._send(self._of.MAVLink_system_time_message(round(time() * 1e6), self._boot_ms))
+        for _ in range(min(_BURST, len(self._list))):
+            self._tell_parameter(self._list.popleft())
+        if self._axes_at and self.home_after_s and now - self._axes_at > self.home_after_s:
+            self._axes_at = 0.0
+            self.io.tell("no MANUAL_CONTROL any more: its actuators go to neutral")
+            self._neutral(tuple(entry.actuator for entry in self._map.entries if entry.channel in AXES))
+
+    def on_silence(self) -> None:
+        self._beat_at = 0.0  # the heartbeat tells of it at once
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._describe(plant)
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "_socket"):
+            self.io.unwatch(self._socket)
+            self._socket.close()

@@ -1,0 +1,149 @@
+"""The steps that an autopilot asks for: so many of the plant's to each of its frames, and none while it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import floor
+from time import monotonic
+
+import rtmms
+from bridges.pose import Motion
+
+HOLD_S = 2.0
+"""In lockstep a plant ends its run when nobody has answered it for 5 s. After this long it is asked to pause."""
+FETCH_S = 0.2
+RESET_S = 5.0
+LONGEST_S = 0.1
+"""Autopilots take no frame that is longer than this."""
+
+_ZERO = (0.0, 0.0, 0.0)
+
+
+def substeps(rate_hz: float, step_s: float, longest_s: float = LONGEST_S) -> int:
+    """Steps of step_s in one frame of a peer that has rate_hz of them: 1 at least, and less than longest_s of time."""
+    most = max(1, floor(longest_s / step_s - 1e-6)) if longest_s else 1 << 30
+    return max(1, min(most, round(1.0 / (rate_hz * step_s))))
+
+
+def at_rest(motion: Motion) -> Motion:
+    """The same place and attitude, without any motion."""
+    return replace(motion, velocity=_ZERO, velocity_body=_ZERO, rate=_ZERO, acceleration=_ZERO)
+
+
+class Pacer:
+    """Takes a bridge's states, and gives back those at which the peer's frames end.
+
+    In lockstep the plant waits for us and we for the peer: `go(n)` lets it take n steps. When the peer does not ask for
+    HOLD_S the plant is asked to pause (which takes one more step), and to go on at the peer's next frame. In other
+    modes the plant runs on by itself, and a frame ends with the first state that is n steps after the end of the last.
+    """
+
+    def __init__(self, bridge: rtmms.Bridge, locked: bool, who: str) -> None:
+        self._bridge, self.locked, self._who = bridge, locked, who
+        self.newest: rtmms.State | None = None
+        self.asked = False
+        """A frame is under way."""
+        self.held = False
+        """The plant was asked to pause."""
+        self.resetting = False
+        self._values: dict[str, float] = {}
+        self._owed = 0  # steps that the peer has asked for and the plant has not begun
+        self._here = False  # in lockstep: the newest state is not answered yet
+        self._since = 0.0
+        self._pausing = False
+        self._end = 0  # in other modes: the step at which the peer's frame ends
+
+    def on_state(self, state: rtmms.State) -> rtmms.State | None:
+        """The state if the peer's frame ends with it."""
+        before, self.newest = self.newest, state
+        self._here, self._since = self.locked, monotonic()
+        if self.resetting:
+            if before is not None and state.step > before.step:
+                if self.locked:
+                    self._answer()
+                return None
+            self.resetting = False
+            self._end = state.step
+        if self.locked:
+            if self._owed:
+                self._owed -= 1
+                self._answer()
+                return None
+            due, self.asked = self.asked, False
+            return state if due else None
+        return self._ended()
+
+    def drive(self, values: Mapping[str, float]) -> None:
+        """Actuator values from now on; in lockstep they let no step begin."""
+        if self.locked:
+            self._values.update(values)
+        elif self._bridge.plant.granted:
+            self._bridge.command(values)
+
+    def idle(self, values: Mapping[str, float]) -> None:
+        """The peer is gone: these values, and no more steps for it."""
+        self.drive(values)
+        self.asked, self._owed = False, 0
+
+    def go(self, count: int) -> rtmms.State | None:
+        """The peer's next frame, of so many steps. The state that ends it, where that is here already."""
+        newest, self.asked = self.newest, True
+        if not self.locked:
+            self._end = (self._end if newest is not None else 0) + count
+            return None if self.resetting else self._ended()
+        self._owed = count
+        if self.held:
+            self.held = self._pausing = False
+            self._bridge.io.post("resume")
+        if self._here and not self.resetting:
+            self._owed -= 1
+            self._answer()
+        return None
+
+    def reset(self) -> None:
+        """The plant is to begin anew: what it still sends of its old life is passed over."""
+        self._bridge.io.post("reset")
+        self._bridge.counts.add("resets")
+        self.resetting, self._owed, self.asked, self._since = True, 0, False, monotonic()
+        if self._here:
+            self._answer()
+
+    def tick(self, now: float) -> None:
+        """From the bridge's: the pause when the peer is silent."""
+        if self.resetting and now - self._since > RESET_S:
+            self.resetting = False
+            self._bridge.io.tell("the plant was asked for a reset and has not done it")
+        if not (self.locked and self._here):
+            return
+        if not self.held and now - self._since > HOLD_S:
+            self.held = self._pausing = True
+            self._since = now
+            self._bridge.io.post("pause")
+            self._bridge.io.tell(f"{self._who} is silent: the plant is asked to wait for it")
+        elif self._pausing and now - self._since > FETCH_S:
+            self._pausing = False
+            self._answer()  # requests are done between steps: this one lets it come to its end
+        elif self.held and not self._pausing and now - self._since > HOLD_S:
+            self.held = False  # it goes on all the same: somebody else let it
+
+    def plant_again(self) -> None:
+        """Another run: its states begin at 0. What the peer asked for is asked of that one."""
+        self.newest, self._here, self.held, self._pausing, self.resetting = None, False, False, False, False
+        self._end = 0
+
+    def close(self) -> None:
+        """A plant that waits for us must not wait for ever."""
+        if self.held:
+            self._bridge.io.post("resume")
+
+    def _answer(self) -> None:
+        self._here = False
+        self._bridge.command(self._values)
+
+    def _ended(self) -> rtmms.State | None:
+        newest = self.newest
+        if not self.asked or newest is None or newest.step < self._end:
+            return None
+        self.asked, self._end = False, newest.step
+        return newest

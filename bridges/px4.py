@@ -1,0 +1,310 @@
+"""PX4's software in the loop over MAVLink (its interface for simulators): sensors out, actuators in, in lockstep.
+
+The bridge is the TCP server, PX4 connects. Until PX4's first actuators the plant runs at the pace of wall time, because
+PX4 starts up on the sensors' clock; from then on each frame of sensors waits for PX4's answer to the one before, if PX4
+says that it runs in lockstep and the plant does too.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from math import isfinite
+from time import monotonic
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import rtmms
+from bridges.frames import Home
+from bridges.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
+from bridges.mavframes import Reader, Writer, fuzz_stream
+from bridges.pacing import Pacer, at_rest, substeps
+from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.pulses import map_channels
+from bridges.tcp_peer import TcpPeer
+from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.untrusted import Fuzzed, Refusal
+
+_ARMED, _LOCKSTEP = 128, 1
+_SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115
+_FIRST_US = 1_000_000
+_FAST_HZ = 1000.0
+_PATIENCE_S = 0.05
+
+
+class Actuators(NamedTuple):
+    """HIL_ACTUATOR_CONTROLS: 16 values, as PX4 sends them; whether it is armed, and whether it runs in lockstep."""
+
+    controls: tuple[float, ...]
+    armed: bool
+    lockstep: bool
+
+
+class Interval(NamedTuple):
+    """PX4 asks for a message at this rate; None for the usual, 0 for none."""
+
+    message: int
+    rate_hz: float | None
+
+
+def parse(message: Any) -> Actuators | Interval | None:
+    """What a message of PX4's means to us, None for nothing; Refusal for numbers that make no sense."""
+    kind = message.get_type()
+    if kind == "HIL_ACTUATOR_CONTROLS":
+        return Actuators(tuple(message.controls), bool(message.mode & _ARMED), bool(message.flags & _LOCKSTEP))
+    if kind == "COMMAND_LONG" and message.command == _SET_MESSAGE_INTERVAL:
+        which, us = message.param1, message.param2
+        if not (isfinite(which) and isfinite(us)):
+            raise Refusal("not_finite", "an interval that is no number")
+        return Interval(round(which), None if us == 0 else 0.0 if us < 0 else min(_FAST_HZ, 1e6 / us))
+    return None
+
+
+def fuzzed() -> Fuzzed:
+    """What reads a stranger's bytes, for `rtmms bench fuzz`, and frames as PX4 sends them."""
+    from pymavlink.dialects.v20 import common as of
+
+    writer = Writer(1, 1)
+    return fuzz_stream(parse), [
+        writer.pack(of.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3)),
+        writer.pack(of.MAVLink_command_long_message(0, 0, 511, 0, 115, 5000, 0, 0, 0, 0, 0)),
+        writer.pack(of.MAVLink_hil_actuator_controls_message(123456, [0.25] * 16, 129, 1)),
+    ]
+
+
+@dataclass(kw_only=True)
+class Px4(rtmms.Bridge):
+    """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and tells it what its sensors read.
+
+    host, port   where to listen; PX4 connects to 4560 and its instance's number
+    channels     controls 1 to 16, each -1 to 1, to actuators: actuator = scale (control - trim). None: channel i is
+                 actuator i over its limits. Not armed: all actuators neutral
+    sensor_hz    frames of HIL_SENSOR per second of simulated time; a frame is a whole number of the plant's steps
+    mag_hz, baro_hz, gps_hz, state_hz   how often these are in it; state_hz until PX4 asks for another rate
+    home         where the world's origin lies, and how its x axis is turned
+    field_ned_gauss   the magnetic field, north, east, down; none: the World Magnetic Model's at home
+    noise        over the sensors' usual noise; 0 for none, which PX4 takes for broken sensors
+    unanswered_s a frame that PX4 has not answered for so long (wall time) is followed by the next; 0: never
+    home_after_s not in lockstep: actuators go to neutral when PX4 is silent for so long (wall time); 0: never
+    reset        reset the plant when PX4 connects again
+    ground       HOST:PORT of a ground station that may listen (UDP): all that goes to PX4, and what comes from it
+    plant_silent what PX4 gets while the plant is silent (watchdog_periods): 'wait', nothing, so that its clock stands;
+                 'still', a robot at rest
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 4560
+    channels: tuple[ChannelMapping, ...] = ()
+    sensor_hz: float = 250.0
+    mag_hz: float = 50.0
+    baro_hz: float = 50.0
+    gps_hz: float = 10.0
+    state_hz: float = 50.0
+    home: Home = field(default_factory=lambda: Home(lat_deg=47.397742, lon_deg=8.545594, alt_m=488.0))
+    field_ned_gauss: tuple[float, ...] = ()
+    pose: PoseNames = field(default_factory=PoseNames)
+    noise: float = 1.0
+    unanswered_s: float = 1.0
+    home_after_s: float = 1.0
+    reset: bool = True
+    ground: str = ""
+    plant_silent: Literal["wait", "still"] = "wait"
+
+    extra: ClassVar[str] = "px4"
+    requires: ClassVar[dict[str, str]] = {"pymavlink": "pymavlink", "pygeomag": "pygeomag"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rate_hz:
+            raise rtmms.ModelError("rate_hz: sensor_hz sets the rate here")
+        if not self.sensor_hz > 0:
+            raise rtmms.ModelError(f"sensor_hz: expected a number > 0, got {self.sensor_hz}")
+        for name in ("mag_hz", "baro_hz", "gps_hz", "state_hz", "noise", "unanswered_s", "home_after_s"):
+            if not getattr(self, name) >= 0:
+                raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
+        if len(self.field_ned_gauss) not in (0, 3):
+            raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, got {len(self.field_ned_gauss)}")
+        if self.plant_silent == "still" and not self.watchdog_periods:
+            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
+        self._ground = _address(self.ground)
+
+    def claims(self) -> tuple[str, ...]:
+        return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self._map = map_channels(self.channels, plant, -1.0, 1.0, 16)
+        self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
+        self._read = PoseReader(self.pose, plant)
+        magnetic = self.field_ned_gauss or earth_field(self.home)
+        self._sensors = Sensors(self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed)
+        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self._pacer = Pacer(self, self.waits, "PX4")
+        self._steps = substeps(self.sensor_hz, plant.dt * self.every, 0.0)
+        self._frame_s = self._steps * plant.dt * self.every
+        self.tick_s = min(0.05, self._frame_s)
+        self._rates = {"mag": self.mag_hz, "baro": self.baro_hz, "gps": self.gps_hz, "state": self.state_hz}
+        self._slots = dict.fromkeys(self._rates, -1)
+        self._offset_us, self._told_us = _FIRST_US, 0
+        self._in_lock, self._next, self._sent_at, self._asked_at, self._controls_at = False, 0.0, 0.0, 0.0, 0.0
+        self._reader = Reader(self.counts.refuse)
+        self._writer = Writer(1, 200)
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM) if self._ground else None
+        if self._listener is not None:
+            self._listener.setblocking(False)
+        self._peer = TcpPeer(
+            self.io, self.counts, self.host, self.port, received=self._on_bytes, came=self._came, gone=self._gone
+        )
+        self.io.tell(f"waiting for PX4 on TCP {self.host}:{self._peer.address[1]}")
+
+    # -- the plant ---------------------------------------------------------------------------------------------------
+
+    def on_state(self, state: rtmms.State) -> None:
+        due = self._pacer.on_state(state)
+        if due is not None:
+            self._tell_px4(due)
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._pacer.plant_again()
+
+    def _tell_px4(self, state: rtmms.State) -> None:
+        us = round(state.time * 1e6) + self._offset_us
+        if us <= self._told_us:  # the plant began anew; PX4's clock must not go back
+            self._offset_us += self._told_us + round(self._frame_s * 1e6) - us
+            us = round(state.time * 1e6) + self._offset_us
+            self._slots = dict.fromkeys(self._rates, -1)
+        self._told_us = us
+        self._send_sensors(self._read(state), us)
+        if not self.waits and self._peer.connected:
+            self._ask()  # it runs on by itself: the next frame is due in due time
+
+    def _send_sensors(self, motion: Motion, us: int) -> None:
+        fields = ACCEL | GYRO | (MAG if self._due("mag", us) else 0) | (BARO if self._due("baro", us) else 0)
+        sensors = self._sensors
+        try:
+            sensors.feel(motion)
+            messages = [sensors.imu(motion, us, fields)]
+            if self._due("gps", us):
+                messages.append(sensors.gps(motion, us))
+            if self._due("state", us):
+                messages.append(sensors.truth(motion, us))
+        except (ValueError, OverflowError):
+            self.counts.add("not_finite")
+            return
+        self._sent_at = monotonic()
+        for message in messages:  # HIL_SENSOR first: it sets the clock that the others are stamped with
+            packed = self._writer.pack(message)
+            self._peer.send(packed)
+            self._tell_ground(packed)
+
+    def _due(self, what: str, us: int) -> bool:
+        slot = int(us * 1e-6 * self._rates[what] + 1e-6)
+        if slot <= self._slots[what]:
+            return False
+        self._slots[what] = slot
+        return True
+
+    # -- PX4 ---------------------------------------------------------------------------------------------------------
+
+    def _came(self) -> None:
+        self._reader = Reader(self.counts.refuse)
+        self._in_lock, self._next = False, monotonic()
+        if self.counts["connections"] > 1 and self.reset:
+            self._pacer.reset()
+        if not self.waits:
+            self._ask()
+
+    def _gone(self) -> None:
+        self.io.tell("PX4 is gone; waiting for it")
+        self._in_lock = False
+        self._pacer.idle(self._neutral)
+
+    def _on_bytes(self, data: bytes) -> None:
+        for message in self._reader.feed(data):
+            try:
+                meaning = parse(message)
+                if isinstance(meaning, Actuators):
+                    self._take(meaning)
+                elif isinstance(meaning, Interval) and meaning.message == _HIL_STATE_QUATERNION:
+                    self._rates["state"] = self.state_hz if meaning.rate_hz is None else meaning.rate_hz
+                    self._slots["state"] = int(self._told_us * 1e-6 * self._rates["state"])
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.counts.add("received")
+            self._tell_ground(message.get_msgbuf())
+
+    def _take(self, said: Actuators) -> None:
+        values = dict(self._neutral)
+        if said.armed:
+            try:
+                values = self._map.to_actuators({str(i): value for i, value in enumerate(said.controls, 1)})
+            except ValueError:
+                raise Refusal("not_finite", "a control that is no number") from None
+        self._controls_at = monotonic()
+        self._pacer.drive(values)
+        if self.waits and said.lockstep and not self._in_lock:
+            self._in_lock = True
+            self.io.tell("PX4 is in lockstep")
+        if self._in_lock:
+            self._ask()
+
+    def _ask(self) -> None:
+        """The next frame, unless one is under way."""
+        if not self._pacer.asked:
+            self._asked_at = monotonic()
+            due = self._pacer.go(self._steps if self.waits else self._steps * self.every)
+            if due is not None:
+                self._tell_px4(due)
+
+    def _tell_ground(self, packed: bytes) -> None:
+        if self._listener is not None:
+            try:
+                self._listener.sendto(packed, self._ground or ("", 0))
+            except OSError:
+                self.counts.add("dropped")
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        self._pacer.tick(now)
+        if not self._peer.connected:
+            return
+        if self.waits and not self._in_lock and now >= self._next:
+            self._next = max(self._next + self._frame_s, now - 0.1)
+            self._ask()
+        elif self._in_lock and self.unanswered_s and not self._pacer.asked and now - self._sent_at > self.unanswered_s:
+            self.counts.add("unanswered")
+            self._ask()
+        if not self.waits and self.home_after_s and 0 < self._controls_at < now - self.home_after_s:
+            self._controls_at = 0.0
+            self.io.tell("PX4 is silent: its actuators go to neutral")
+            self._pacer.drive(self._neutral)
+        if self.plant_silent == "still" and self.silent and self._pacer.asked and now - self._asked_at > _PATIENCE_S:
+            self._stand_in(now)
+
+    def _stand_in(self, now: float) -> None:
+        """The plant is silent: the next frame of a robot at rest."""
+        newest = self._pacer.newest
+        if newest is not None and now - self._sent_at >= self._frame_s:
+            self._told_us += round(self._frame_s * 1e6)
+            self.counts.add("still")
+            self._send_sensors(at_rest(self._read(newest)), self._told_us)
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "_pacer"):
+            self._pacer.close()
+        if hasattr(self, "_peer"):
+            self._peer.close()
+        listener = getattr(self, "_listener", None)
+        if listener is not None:
+            listener.close()
+
+
+def _address(text: str) -> tuple[str, int] | None:
+    """'HOST:PORT'; None for ''."""
+    if not text:
+        return None
+    host, sign, port = text.rpartition(":")
+    if not (sign and host and port.isdecimal() and 0 < int(port) < 65536):
+        raise rtmms.ModelError(f"ground: expected HOST:PORT, got '{text}'")
+    return host, int(port)

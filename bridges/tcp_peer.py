@@ -1,0 +1,130 @@
+"""A TCP server with one client at a time, whose slowness costs whole messages and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+import rtmms
+from rtmms.bridging.bridge import Io
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.outbox import Outbox
+
+_ALONE_S = 1.5
+_CHUNK = 65536
+
+
+class TcpPeer:
+    """Listens at once; a second client is turned away while the first has been heard of lately.
+
+    received    gets the bytes as they come;  came, gone: when a client is there, and no more
+    limit       messages that wait for a slow client; the oldest is dropped for the next
+    RtmmsError where the address cannot be listened at.
+    """
+
+    def __init__(
+        self, io: Io, counts: Counters, host: str, port: int, *, received: Callable[[bytes], None],
+        came: Callable[[], None], gone: Callable[[], None], limit: int = 256,
+    ) -> None:  # fmt: skip
+        self._io, self._counts = io, counts
+        self._received, self._came, self._gone = received, came, gone
+        self._client: socket.socket | None = None
+        self._heard = 0.0
+        self._outbox: Outbox[bytes] = Outbox(limit, counts)
+        self._begun = b""  # the rest of a message whose beginning is on its way: never dropped
+        self._listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listening.setblocking(False)
+        try:
+            self._listening.bind((host, port))
+            self._listening.listen(4)
+        except OSError as fault:
+            self._listening.close()
+            raise rtmms.RtmmsError(f"cannot listen on TCP {host}:{port}: {fault.strerror}") from None
+        self.address: tuple[Any, ...] = self._listening.getsockname()
+        io.watch(self._listening, self._on_knock)
+
+    @property
+    def connected(self) -> bool:
+        return self._client is not None
+
+    def send(self, message: bytes) -> None:
+        """Now, or when the client has room; with no client: nothing."""
+        if self._client is None:
+            return
+        self._outbox.put(message)
+        self._flush()
+
+    def close(self) -> None:
+        """The client too."""
+        self._part(tell=False)
+        self._io.unwatch(self._listening)
+        self._listening.close()
+
+    def _on_knock(self) -> None:
+        try:
+            client, address = self._listening.accept()
+        except OSError:
+            return
+        client.setblocking(False)
+        if self._client is not None and monotonic() - self._heard < _ALONE_S:
+            self._counts.refuse("second")
+            client.close()
+            return
+        self._part()
+        with contextlib.suppress(OSError):
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._client, self._heard = client, monotonic()
+        self._counts.add("connections")
+        self._io.tell(f"connected from {address[0]}:{address[1]}")
+        self._io.watch(client, self._on_readable)
+        self._came()
+
+    def _on_readable(self) -> None:
+        client = self._client
+        if client is None:
+            return
+        try:
+            data = client.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._part()
+            return
+        self._heard = monotonic()
+        self._received(data)
+
+    def _flush(self) -> None:
+        client = self._client
+        if client is None:
+            return
+        try:
+            while self._begun or len(self._outbox):
+                data = self._begun or self._outbox.take() or b""
+                self._begun = data
+                self._begun = data[client.send(data) :]
+                if not self._begun:
+                    self._counts.add("sent")
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._part()
+            return
+        waits = bool(self._begun or len(self._outbox))
+        self._io.watch(client, self._on_readable, self._flush if waits else None)
+
+    def _part(self, tell: bool = True) -> None:
+        client, self._client = self._client, None
+        if client is None:
+            return
+        self._begun = b""
+        self._outbox.clear()
+        self._io.unwatch(client)
+        client.close()
+        if tell:
+            self._gone()

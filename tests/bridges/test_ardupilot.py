@@ -1,0 +1,393 @@
+"""The ArduPilot bridge against its other side, played from the format, with its searching reader and its time-outs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from bridges.ardupilot import MORE, ArduPilot, Servo, parse, write
+from bridges.imu import Imu
+from bridges.pose import Motion
+from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.untrusted import Refusal
+from tests.bridges.autopilot import Autopilot, Lost, read
+from tests.bridges.harness import ROOT, free_port, wait
+from tests.bridges.swimmer import Sailing
+
+THRUST = ChannelMapping(channel="3", actuator="thrust", scale=0.004, trim=1500)
+RUDDER = ChannelMapping(channel="1", actuator="rudder", scale=0.002, trim=1500, reversed=True)
+
+
+def bridge(port: int, **more: Any) -> ArduPilot:
+    return ArduPilot(port=port, **{"channels": (THRUST, RUDDER)} | more)
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def autopilot(port: int) -> Iterator[Autopilot]:
+    with Autopilot(port) as autopilot:
+        yield autopilot
+
+
+# -- the format ------------------------------------------------------------------------------------------------------
+
+
+def test_both_sizes_of_packet() -> None:
+    for magic, n in ((18458, 16), (29569, 32)):
+        assert parse(struct.pack(f"<HHI{n}H", magic, 400, 7, *range(1000, 1000 + n))) == Servo(
+            400, 7, tuple(range(1000, 1000 + n))
+        )
+
+
+@pytest.mark.parametrize(
+    ("packet", "reason"),
+    [
+        (b"", "length"),
+        (b"x" * 41, "length"),
+        (struct.pack("<HHI16H", 29569, 400, 7, *[1500] * 16), "magic"),
+        (struct.pack("<HHI32H", 18458, 400, 7, *[1500] * 32), "magic"),
+        (struct.pack("<HHI16H", 18458, 0, 7, *[1500] * 16), "range"),
+    ],
+)
+def test_what_is_no_packet_is_refused(packet: bytes, reason: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        parse(packet)
+    assert refused.value.reason == reason
+
+
+MOTION = Motion(
+    2.5, (3.0, 4.0, -1.0), (math.cos(0.1), 0.0, 0.0, math.sin(0.1)), (1.0, 2.0, 0.5), (1.0, 0.0, 0.0), (0.1, 0.2, 0.3),
+    (0.5, 0.25, -0.125),
+)  # fmt: skip
+
+
+def test_every_key_is_found_by_its_searching_reader() -> None:
+    more: dict[str, Any] = {key: 100.0 + i for i, key in enumerate(MORE)}
+    more["velocity_wind"] = [7.0, 8.0, 9.0]
+    line = write(2.5, MOTION, Imu(), math.pi / 2, more | {"no_time_sync": 1}).decode()
+    assert line[0] == line[-1] == "\n"
+    assert line.count("\n") == 2
+    told = read(line[1:-1])
+    assert told["timestamp"] == 2.5
+    assert told["position"] == pytest.approx([4.0, 3.0, 1.0])  # x is east: north, east, down
+    assert told["velocity"] == pytest.approx([2.0, 1.0, -0.5])
+    assert told["gyro"] == pytest.approx([0.1, -0.2, -0.3])
+    assert told["accel_body"] == pytest.approx([0.5, -0.25, 0.125 - 9.80665])
+    assert told["no_time_sync"] == 1
+    assert {key: told[key] for key in MORE} == more
+    # a turn of 0.2 rad to the left from east is a heading of 90 - 11.46 deg
+    yaw = math.pi / 2 - 0.2
+    assert told["quaternion"] == pytest.approx([math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)])
+
+
+def test_a_number_that_is_none_is_never_written() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write(math.nan, MOTION, Imu(), 0.0, {})
+
+
+def test_its_reader_is_one_that_would_be_misled() -> None:
+    """The fake has the faults that the order of keys is there for."""
+    with pytest.raises(Lost):
+        read(write(0.0, MOTION, Imu(), 0.0, {}).decode()[1:-1].replace(":[", ": ["))
+    swapped = '{"velocity_wind":[9,9,9],' + write(0.0, MOTION, Imu(), 0.0, {}).decode()[2:-1]
+    with pytest.raises(Lost):
+        read(swapped)
+
+
+# -- in lockstep -----------------------------------------------------------------------------------------------------
+
+
+def test_frames_drive_the_plant_and_nothing_else_does(port: int, autopilot: Autopilot) -> None:
+    with Sailing(bridge(port)) as sailing:
+        autopilot.pulses[2], autopilot.pulses[0] = 1750, 1400
+        first = autopilot.exchange()
+        assert first["timestamp"] == pytest.approx(0.002)  # 400 Hz of a plant of 1 kHz: 2 steps a frame
+        steps = len(sailing.plant.commands)
+        told = [autopilot.exchange() for _ in range(50)]
+        assert len(sailing.plant.commands) == steps + 100
+        assert told[-1]["timestamp"] == pytest.approx(0.102)
+        assert np.allclose(sailing.plant.commands, (1.0, 0.2))
+        assert told[-1]["velocity"][1] == pytest.approx(math.cos(0.2 * 0.102), rel=1e-6)
+        assert told[-1]["velocity"][0] == pytest.approx(math.sin(0.2 * 0.102), rel=1e-6)
+        assert told[-1]["gyro"] == pytest.approx([0.0, 0.0, -0.2])
+        assert autopilot.clock == pytest.approx(0.102)
+        assert (autopilot.resent, autopilot.gone_back, autopilot.odd) == (0, 0, 0)
+        assert sailing.loop.statistics.counters()["misses"] == 0
+
+
+@pytest.mark.parametrize(("rate", "steps"), [(1200, 1), (1000, 1), (500, 2), (250, 4), (3, 99)])
+def test_the_frame_rate_sets_the_steps_of_a_frame(port: int, autopilot: Autopilot, rate: int, steps: int) -> None:
+    autopilot.rate = rate
+    with Sailing(bridge(port)) as sailing:
+        for count in (1, 2, 3):
+            assert autopilot.exchange()["timestamp"] == pytest.approx(count * steps * 1e-3)
+        assert len(sailing.plant.commands) == 3 * steps
+        assert autopilot.odd == 0
+
+
+def test_every_nth_step_is_a_coarser_wire_for_the_same_frames(port: int, autopilot: Autopilot) -> None:
+    autopilot.rate, autopilot.pulses[2] = 100, 1750
+    with Sailing(bridge(port, every=5)) as sailing:
+        stamps = [autopilot.exchange()["timestamp"] for _ in range(3)]
+        assert stamps == pytest.approx([0.01, 0.02, 0.03])
+        assert sailing.bridged.counts["states"] == 7
+
+
+def test_thirty_two_channels_and_one_without_pulses(port: int) -> None:
+    high = ChannelMapping(channel="30", actuator="thrust", scale=0.004, trim=1500)
+    with Autopilot(port, channels=32) as autopilot, Sailing(bridge(port, channels=(high, RUDDER))) as sailing:
+        autopilot.pulses[29], autopilot.pulses[0] = 1625, 0
+        autopilot.exchange()
+        assert sailing.command == (pytest.approx(0.5), 0.0)
+        autopilot.pulses[29] = 0
+        autopilot.exchange()
+        assert sailing.command == (0.0, 0.0)
+
+
+def test_channels_are_the_actuators_where_none_are_given(port: int, autopilot: Autopilot) -> None:
+    autopilot.pulses[:2] = [1000, 1750]
+    with Sailing(bridge(port, channels=())) as sailing:
+        autopilot.exchange()
+        assert sailing.command == (pytest.approx(-2.0), pytest.approx(0.5))
+
+
+def test_a_repeated_frame_is_answered_with_the_same_bytes_and_steps_nothing(port: int, autopilot: Autopilot) -> None:
+    with Sailing(bridge(port)) as sailing:
+        told = autopilot.exchange()
+        steps = len(sailing.plant.commands)
+        again = []
+        for _ in range(3):
+            autopilot.frame = 0
+            again.append(autopilot.exchange())
+        assert again == [told] * 3
+        assert len(sailing.plant.commands) == steps
+        assert sailing.bridged.counts["repeated"] == 3
+        autopilot.frame = 1
+        assert autopilot.exchange()["timestamp"] > told["timestamp"]
+
+
+def test_an_answer_that_is_lost_is_asked_for_again(port: int) -> None:
+    with Autopilot(port, resend_s=0.05) as autopilot, Sailing(bridge(port)) as sailing:
+        autopilot.exchange()
+        steps = len(sailing.plant.commands)
+        autopilot.send()
+        assert autopilot.socket.recv(65000)  # this one it never saw
+        told = autopilot.exchange()
+        assert told["timestamp"] == pytest.approx(0.004)
+        assert len(sailing.plant.commands) == steps + 2
+        assert autopilot.exchange()["timestamp"] == pytest.approx(0.006)
+
+
+def test_an_autopilot_that_begins_anew_gets_a_plant_that_does(port: int, autopilot: Autopilot) -> None:
+    with Sailing(bridge(port)) as sailing:
+        autopilot.pulses[2] = 1750
+        for _ in range(20):
+            autopilot.exchange()
+        resets = sailing.plant.resets
+        autopilot.socket.settimeout(0.2)
+        autopilot.frame = 0
+        told = autopilot.exchange()
+        assert sailing.plant.resets == resets + 1
+        assert told["timestamp"] == pytest.approx(0.002)
+        assert autopilot.gone_back == 1
+        assert told["position"] == pytest.approx([0.0, 0.002, 2.0])
+        assert autopilot.exchange()["timestamp"] == pytest.approx(0.004)
+
+
+def test_a_restart_from_another_port_is_taken_when_the_first_is_silent(port: int, autopilot: Autopilot) -> None:
+    with Sailing(bridge(port, reset=False)) as sailing:
+        for _ in range(5):
+            autopilot.exchange()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(autopilot.packet(), autopilot.address)
+            wait(lambda: sailing.bridged.counts.reasons() == {"second": 1})
+        autopilot.boot()
+        assert autopilot.exchange()["timestamp"] == pytest.approx(0.012)
+        assert autopilot.resent >= 1
+        assert sailing.plant.resets == 1
+        assert sailing.bridged.counts["autopilots"] == 2
+
+
+def test_a_silent_autopilot_finds_the_plant_waiting(
+    port: int, autopilot: Autopilot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridges.pacing.HOLD_S", 0.1)
+    with Sailing(bridge(port)) as sailing:
+        wait(lambda: any("asked to wait" in line for line in sailing.bridged.said))
+        wait(lambda: sailing.loop._control.paused and sailing.loop.step == 1)
+        told = autopilot.exchange()
+        assert told["timestamp"] == pytest.approx(0.003)
+        assert not sailing.loop._control.paused
+        wait(lambda: sailing.loop._control.paused)
+        told = autopilot.exchange()
+        assert told["timestamp"] == pytest.approx(0.006)
+
+
+def test_garbage_costs_nothing(port: int, autopilot: Autopilot) -> None:
+    with Sailing(bridge(port)) as sailing:
+        told = autopilot.exchange()
+        for packet in (b"", b"nonsense", b"\xff" * 40, b"\0" * 72, b"x" * 4000):
+            autopilot.send(packet)
+        wait(lambda: sailing.bridged.counts["refused"] == 5)
+        assert autopilot.exchange()["timestamp"] > told["timestamp"]
+
+
+# -- beside lockstep -------------------------------------------------------------------------------------------------
+
+
+def test_in_real_time_the_plant_goes_on_and_frames_are_at_least_as_long(port: int, autopilot: Autopilot) -> None:
+    autopilot.pulses[2] = 1750
+    with Sailing(bridge(port, more={"rng_1": "depth"}, time_sync=False), mode="realtime") as sailing:
+        stamps = [autopilot.exchange()["timestamp"] for _ in range(30)]
+        assert all(b - a > 1.9e-3 for a, b in pairwise(stamps))
+        told = autopilot.exchange()
+        assert told["rng_1"] == 2.0
+        assert told["no_time_sync"] == 1
+        wait(lambda: sailing.command[0] == pytest.approx(1.0))
+        autopilot.frame = 0
+        autopilot.exchange()
+        wait(lambda: sailing.plant.resets == 2)
+
+
+def test_in_real_time_an_autopilot_that_is_gone_leaves_its_actuators_neutral(port: int, autopilot: Autopilot) -> None:
+    autopilot.pulses[2] = 1750
+    with Sailing(bridge(port, home_after_s=0.2), mode="realtime") as sailing:
+        autopilot.exchange()
+        wait(lambda: sailing.command[0] == pytest.approx(1.0))
+        wait(lambda: sailing.command == (0.0, 0.0))
+        autopilot.exchange()
+        wait(lambda: sailing.command[0] == pytest.approx(1.0))
+
+
+@pytest.mark.parametrize("silent", ["wait", "still"])
+def test_a_silent_plant(port: int, silent: str) -> None:
+    made = bridge(port, plant_silent=silent, watchdog_periods=1)
+    with Autopilot(port, resend_s=0.02) as autopilot, Sailing(made) as sailing:
+        autopilot.pulses[2] = 1750
+        before = autopilot.exchange()
+        step = sailing.plant.step
+        gate: list[int] = []
+        sailing.plant.step = lambda command: (wait(lambda: gate), step(command))
+        autopilot.send()
+        wait(lambda: sailing.bridged.counts["silences"])
+        if silent == "wait":
+            with pytest.raises(TimeoutError):
+                autopilot.hear()
+        else:
+            autopilot.socket.settimeout(10.0)
+            told = autopilot.hear()
+            assert told is not None
+            assert told["timestamp"] == pytest.approx(before["timestamp"] + 0.002)
+            assert told["velocity"] == [0.0, 0.0, 0.0]
+            assert told["accel_body"] == pytest.approx([0.0, 0.0, -9.80665])
+            assert told["position"] == before["position"]
+        gate.append(1)
+        autopilot.socket.settimeout(1.0)
+        told = autopilot.exchange()
+        assert told["timestamp"] > before["timestamp"]
+        assert autopilot.gone_back == 0
+
+
+# -- what is configured ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"rate_hz": 50.0}, "the autopilot's frames set the rate"),
+        ({"frame_rate": -1.0}, "frame_rate"),
+        ({"more": {"rng_9": "depth"}}, "rng_"),
+        ({"plant_silent": "still"}, "watchdog_periods"),
+    ],
+)
+def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=said):
+        ArduPilot(**words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"channels": (ChannelMapping(channel="33", actuator="thrust"),)}, "from 1 to 32"),
+        ({"channels": (ChannelMapping(channel="fin", actuator="thrust"),)}, "from 1 to 32"),
+        ({"more": {"rng_1": "dept"}}, "depth"),
+        ({"every": 100}, "no frame of 0.1 s"),
+    ],
+)
+def test_what_does_not_fit_the_plant(port: int, words: dict[str, Any], said: str) -> None:
+    with Sailing(bridge(port, **words), mode="realtime") as sailing:
+        wait(lambda: sailing.bridged.fault)
+        fault, sailing.bridged.fault = sailing.bridged.fault, None
+    assert isinstance(fault, rtmms.ModelError)
+    assert said in str(fault)
+
+
+def test_a_port_that_is_busy(port: int, autopilot: Autopilot) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", port))
+        with Sailing(bridge(port), mode="realtime") as sailing:
+            wait(lambda: sailing.bridged.fault)
+            fault, sailing.bridged.fault = sailing.bridged.fault, None
+    assert f"cannot listen on UDP 127.0.0.1:{port}" in str(fault)
+
+
+# -- the real robot, as a user starts it -----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def ended(run: subprocess.Popen[str]) -> Iterator[None]:
+    """A run that must not outlive the test; what it said, if the test fails."""
+    try:
+        yield
+    except BaseException:
+        run.terminate()
+        print(*run.communicate(timeout=60), sep="\n")
+        raise
+    finally:
+        run.kill()
+        run.wait()
+
+
+def test_the_manta_in_lockstep(port: int, tmp_path: Path) -> None:
+    """`rtmms run` with the example configuration: 200 frames of 2 ms, and no step without a frame."""
+    spec = f"ardupilot:config={ROOT / 'bridges/examples/ardupilot.toml'},port={port}"
+    words = ("run", "manta", "--set", "chains=16", "--controller", "none", "--mode", "lockstep", "--duration", "0.4",
+             "--bridge", spec, "--json", "--quiet", "--priority", "off")  # fmt: skip
+    run = subprocess.Popen(
+        [sys.executable, "-m", "rtmms.cli.main", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    with ended(run), Autopilot(port) as autopilot:
+        autopilot.rate = 500
+        told = autopilot.exchange(tries=250)  # it may have to compile first
+        assert told["timestamp"] == pytest.approx(0.002)
+        for frame in range(1, 199):
+            autopilot.pulses[0] = autopilot.pulses[2] = round(1500 + 300 * math.sin(0.03 * frame))
+            told = autopilot.exchange()
+        autopilot.send()  # the last: the run is over with it
+        answer, said = run.communicate(timeout=60)
+    report = json.loads(answer)
+    assert run.returncode == 0, said
+    assert report["steps"] == report["exchange"]["commands_applied"] == 400
+    assert report["bridges"]["ardupilot"]["refused"] == {}
+    assert autopilot.clock == pytest.approx(0.398)
+    assert told["accel_body"][2] == pytest.approx(-9.8, abs=2.0)
+    assert told["quaternion"][0] == pytest.approx(math.cos(math.pi / 4), abs=0.1)
+    assert any(abs(speed) > 1e-4 for speed in told["velocity"])

@@ -1,0 +1,152 @@
+"""`rtmms bridge`, and bridges started by `rtmms run` and `serve`, as a user meets them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bridges.harness import free_port, wait
+from tests.cli.shell import finish, rtmms, start
+
+QUICK = ("--dt", "0.01", "--quiet", "--json", "--priority", "off")
+
+
+def run(tmp_path: Path, *words: str, duration: str = "1"):  # type: ignore[no-untyped-def]
+    return rtmms(tmp_path, "run", "pendulum", "--duration", duration, *QUICK, *words)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("tmplate", "unknown bridge 'tmplate'; did you mean template"),
+        ("template:prt=1", "unknown parameter of bridge 'template' 'prt'; did you mean port"),
+        ("template:port=x", "bridge 'template': port: expected a whole number, got 'x'"),
+        ("template:config=no.toml", "no.toml: No such file"),
+        ("template:port", "expected NAME:key=value"),
+        ("tap", "bridge 'tap': needs file"),
+        ("nobridge", "to be a dataclass derived from rtmms.Bridge"),
+        ("template:every=0", "every: expected a whole number from 1 to 10000"),
+    ],
+)
+def test_wrong_words_end_with_2_and_no_traceback(tmp_path: Path, spec: str, text: str) -> None:
+    said = rtmms(tmp_path, "bridge", spec)
+    assert (said.status, said.out) == (2, "")
+    assert text in said.err
+    assert "Traceback" not in said.err
+
+
+def test_nobody_there_ends_with_1(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "bridge", "template", "--exchange", "tcp://127.0.0.1:9", "--timeout", "0.1")
+    assert said.status == 1
+    assert "no plant answered at 'tcp://127.0.0.1:9'" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_run_starts_it_waits_for_it_and_reports_it(tmp_path: Path) -> None:
+    said = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,claim=torque")
+    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "duration", 100)
+    assert said.report["exchange"]["commands_applied"] == 100
+    lines = (tmp_path / "seen.txt").read_text().splitlines()
+    assert lines[0] == "0.000000", "step 0 waits for it"
+    assert lines[-1].startswith("closed: the plant ")
+    assert said.report["bridges"]["tap"]["states"] == said.report["bridges"]["tap"]["sent"] == len(lines) - 1 == 100
+
+
+def test_states_at_each_nth_step_in_lockstep(tmp_path: Path) -> None:
+    said = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,claim=torque,every=4")
+    assert said.report["exchange"]["commands_applied"] == 100
+    lines = (tmp_path / "seen.txt").read_text().splitlines()[:-1]
+    assert [round(float(line) / 0.04) for line in lines] == list(range(25))
+
+
+def test_a_run_without_bridges_reports_none(tmp_path: Path) -> None:
+    assert "bridges" not in run(tmp_path, "--mode", "free").report
+
+
+@pytest.mark.parametrize("fate", ["die", "fail"])
+def test_one_that_only_watches_may_die(tmp_path: Path, fate: str) -> None:
+    """In lockstep, which would end for one that holds an actuator."""
+    spec = f"tap:file=seen.txt,fate={fate},at_s=0"
+    said = run(tmp_path, "--controller", "slow:answer_s=0.005", "--mode", "lockstep", "--bridge", spec, duration="2")
+    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "duration", 200)
+    told = "was ended by SIGKILL" if fate == "die" else "ended with exit status 1"
+    assert f"bridge tap {told}" in said.err
+    assert "it held no actuator and the run goes on" in said.err
+
+
+def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
+    spec = "tap:file=seen.txt,fate=hang,at_s=0"
+    said = run(tmp_path, "--controller", "swing", "--mode", "lockstep", "--bridge", spec)
+    assert (said.status, said.report["steps"], said.report["exchange"]["misses"]) == (0, 100, 0)
+
+
+def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path) -> None:
+    said = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,fate=die,claim=torque")
+    assert (said.status, said.report["ended"]) == (1, "peer")
+    assert "bridge tap was ended by SIGKILL" in said.err
+
+
+def test_realtime_goes_on_without_one_that_dies_with_a_claim(tmp_path: Path) -> None:
+    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=die,claim=torque")
+    assert (said.status, said.report["ended"]) == (0, "duration")
+    assert said.report["exchange"]["misses"] > 0
+    assert "the run goes on by the miss policy hold" in said.err
+
+
+def test_one_that_cannot_begin_ends_the_run_with_2(tmp_path: Path) -> None:
+    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse,claim=torque")
+    assert (said.status, said.out) == (2, "")
+    assert "fate: the plant 'pendulum' is not to our liking" in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_by_hand_it_outlives_a_plant_and_ends_well_when_told(tmp_path: Path) -> None:
+    exchange = f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+    ends = [word for end in ("step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
+    serve = ("serve", "pendulum", "--dt", "0.01", "--exchange", exchange, *ends, "--quiet", "--priority", "off")
+    seen = tmp_path / "seen.txt"
+    first = start(tmp_path, *serve)
+    bridge = start(tmp_path, "bridge", "tap:file=seen.txt,claim=torque", "--exchange", exchange, "--stay",
+                   "--timeout", "30")  # fmt: skip
+    try:
+        wait(lambda: seen.exists() and seen.read_text().count("\n") > 5)
+        first.send_signal(signal.SIGINT)
+        assert finish(first).status == 0
+        before = seen.read_text().count("\n")
+        second = start(tmp_path, *serve)
+        wait(lambda: seen.read_text().count("\n") > before + 5)
+        bridge.send_signal(signal.SIGTERM)
+        said = finish(bridge)
+        second.send_signal(signal.SIGINT)
+        assert finish(second).status == 0
+    finally:
+        for process in (first, bridge):
+            process.kill()
+    assert said.status == 0
+    assert "the plant is there again" in said.err
+    assert '"plants": 1' in said.err.splitlines()[-1]
+    assert seen.read_text().splitlines()[-1] == "closed: interrupted"
+
+
+def test_list_tells_of_parameters(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "list", "bridges", "--json")
+    found = {entry["name"]: entry for entry in said.report["bridges"]}
+    assert found["template"]["distribution"] == "rtmms"
+    assert found["tap"]["distribution"] == "rtmms-test-plugins"
+    ports = [one for one in found["template"]["parameters"] if one["name"] == "port"]
+    assert ports == [{"name": "port", "kind": "int", "default": 9900, "required": False}]
+    assert "error" in found["broken"]
+    assert "tap " in rtmms(tmp_path, "list", "bridges").out
+
+
+@pytest.mark.slow
+def test_the_manta_beside_a_bridge(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "manta", "--duration", "1", "--mode", "lockstep", "--quiet", "--json",
+                 "--bridge", "tap:file=seen.txt,rate_hz=50")  # fmt: skip
+    assert (said.status, said.report["ended"]) == (0, "duration")
+    assert (tmp_path / "seen.txt").read_text().count("\n") >= 2

@@ -1,0 +1,132 @@
+"""No bridge lacks its entry point, example, page, test, extra or parser; and third parties' are found as ours are."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import rtmms
+from rtmms.bridging.bridge import refuse_without
+from rtmms.bridging.config import construct, hints, read_toml
+from rtmms.bridging.plugins import bridges, load_bridge, parameters
+from tests.bridges.harness import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+ENTRIES = PROJECT["entry-points"]["rtmms.bridges"]
+PARSERS = PROJECT["entry-points"]["rtmms.parsers"]
+MODULES = sorted(path for path in (ROOT / "bridges").glob("*.py") if path.stem != "__init__")
+SHARED = set(hints(rtmms.Bridge))
+
+
+def bridges_of(path: Path) -> list[type[rtmms.Bridge]]:
+    module = importlib.import_module(f"bridges.{path.stem}")
+    return [
+        one for _, one in inspect.getmembers(module, inspect.isclass)
+        if issubclass(one, rtmms.Bridge) and one.__module__ == module.__name__
+    ]  # fmt: skip
+
+
+NAMES = [path.stem for path in MODULES if bridges_of(path)]
+
+
+def test_there_are_bridges() -> None:
+    assert "template" in NAMES
+    assert set(NAMES) == set(ENTRIES), "each file with a bridge is an entry point of its name, and the other way round"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_has_one_bridge(name: str) -> None:
+    (one,) = bridges_of(ROOT / "bridges" / f"{name}.py")
+    assert ENTRIES[name] == f"bridges.{name}:{one.__name__}"
+    assert load_bridge(name) is one
+    assert one.__doc__
+    assert dataclasses.is_dataclass(one)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_example_loads_and_says_how_to_use_it(name: str) -> None:
+    file = ROOT / "bridges" / "examples" / f"{name}.toml"
+    made = construct(load_bridge(name), "bridge", name, {"config": str(file)})
+    assert isinstance(made, rtmms.Bridge)
+    assert read_toml(str(file)), "an example that sets nothing shows nothing"
+    assert f"{name}:config=bridges/examples/{name}.toml" in file.read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_page_tells_every_parameter(name: str) -> None:
+    page = (ROOT / "docs" / "bridges" / f"{name}.md").read_text()
+    untold = [key for key in set(hints(load_bridge(name))) - SHARED if not re.search(rf"\b{key}\b", page)]
+    assert untold == []
+    assert f"(bridges/{name}.md)" in (ROOT / "docs" / "bridges.md").read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_has_a_test(name: str) -> None:
+    assert "def test_" in (ROOT / "tests" / "bridges" / f"test_{name}.py").read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_libraries_are_an_extra(name: str) -> None:
+    one = load_bridge(name)
+    assert bool(one.requires) == bool(one.extra)
+    if one.extra:
+        listed = " ".join(PROJECT["optional-dependencies"][one.extra])
+        assert all(package in listed for package in one.requires.values())
+        assert one.extra in " ".join(PROJECT["optional-dependencies"]["all"])
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_its_parser_is_fuzzed(path: Path) -> None:
+    module = importlib.import_module(f"bridges.{path.stem}")
+    parses = [name for name, _ in inspect.getmembers(module, inspect.isfunction) if name.startswith("fuzzed")]
+    registered = [value for value in PARSERS.values() if value.startswith(f"bridges.{path.stem}:")]
+    assert sorted(registered) == sorted(f"bridges.{path.stem}:{name}" for name in parses)
+
+
+@pytest.mark.parametrize("name", [name for name, value in PARSERS.items() if value.startswith("bridges.")])
+def test_a_hundred_thousand_inputs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    import json
+
+    from benchmarks import fuzz
+
+    status = fuzz.main(as_json=True, frames=100_000, what=name, seed=1, processes=1)
+    result = json.loads(capsys.readouterr().out)["parsers"][name]
+    assert (status, result["findings"]) == (0, [])
+    assert len(result["outcomes"]) > 1, "what is almost right must at times be taken"
+    assert result["grown_kib"] < 16 * 1024
+
+
+def test_all_extras_together() -> None:
+    extras = {load_bridge(name).extra for name in NAMES} - {""}
+    assert extras <= set(re.findall(r"[\w-]+", " ".join(PROJECT["optional-dependencies"].get("all", []))))
+
+
+@dataclasses.dataclass(kw_only=True)
+class Lacking(rtmms.Bridge):
+    extra = "lacking"
+    requires = {"json": "json", "no_such.module": "no-such-package"}  # noqa: RUF012
+
+
+def test_a_missing_library_says_what_to_install() -> None:
+    with pytest.raises(rtmms.ModelError, match=r"bridge 'x' needs no-such-package: pip install 'rtmms\[lacking\]'"):
+        refuse_without(Lacking, "x")
+    Lacking.extra = ""
+    with pytest.raises(rtmms.ModelError, match="needs no-such-package: pip install no-such-package"):
+        refuse_without(Lacking, "x")
+
+
+def test_a_third_partys_is_found_as_ours_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "plugins"))
+    assert "tap" in bridges()
+    assert next(iter(parameters(load_bridge("tap")))) == "file"
+    for name, text in (("nobridge", "to be a dataclass derived from rtmms.Bridge"), ("broken", "cannot load")):
+        with pytest.raises(rtmms.ModelError, match=text):
+            load_bridge(name)
+    with pytest.raises(rtmms.UnknownNameError, match="did you mean tap"):
+        load_bridge("tab")

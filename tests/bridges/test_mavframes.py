@@ -1,0 +1,176 @@
+"""MAVLink frames out of a damaged stream, and signatures."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymavlink.dialects.v20 import common
+
+from bridges.mavframes import Reader, Signing, Writer, read_key
+from rtmms.errors import ModelError
+
+KEY = bytes(range(32))
+
+
+def axes(x: int) -> Any:
+    return common.MAVLink_manual_control_message(1, x, 0, 0, 0, 0)
+
+
+@pytest.fixture
+def reasons() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def reader(reasons: list[str]) -> Reader:
+    return Reader(reasons.append)
+
+
+def test_a_stream_in_pieces_of_any_size(reader: Reader, reasons: list[str]) -> None:
+    writer = Writer(255, 190)
+    stream = b"".join(writer.pack(axes(x)) for x in range(300))
+    cut, found, at = random.Random(1), [], 0
+    while at < len(stream):
+        size = cut.randint(1, 40)
+        found += reader.feed(stream[at : at + size])
+        at += size
+    assert [message.x for message in found] == list(range(300))
+    assert [message.get_seq() for message in found] == [i % 256 for i in range(300)]
+    assert reasons == []
+
+
+def test_version_1_is_read_too(reader: Reader) -> None:
+    assert reader.feed(axes(7).pack(common.MAVLink(None, 255, 190), force_mavlink1=True))[0].x == 7
+
+
+def test_a_broken_length_costs_that_frame_alone(reader: Reader, reasons: list[str]) -> None:
+    writer = Writer(255, 190)
+    frames = [bytearray(writer.pack(axes(x))) for x in range(30)]
+    frames[3][1] = 200  # it promises more than there is: the next ones lie within it
+    found = [message.x for frame in frames for message in reader.feed(bytes(frame))]
+    assert found == [0, 1, 2, *range(4, 30)]
+    assert set(reasons) <= {"crc", "garbled"}
+    assert reasons
+
+
+def test_bytes_flipped_and_lost(reader: Reader, reasons: list[str]) -> None:
+    writer, noise = Writer(255, 190), random.Random(2)
+    sent, found = 2000, []
+    for x in range(sent):
+        frame = bytearray(writer.pack(axes(x % 1000)))
+        if x % 10 == 0:
+            frame[noise.randrange(len(frame))] ^= 1 << noise.randrange(8)
+        if x % 10 == 5:
+            del frame[noise.randrange(len(frame))]
+        found += reader.feed(bytes(frame))
+    assert len(found) > 0.75 * sent
+    assert {message.x % 10 for message in found} <= {1, 2, 3, 4, 6, 7, 8, 9, 0, 5}
+    assert {"crc", "garbled"} <= set(reasons)
+
+
+def test_a_stream_without_end_is_not_kept(reader: Reader) -> None:
+    for _ in range(2000):
+        reader.feed(b"\xfd\xff\x00" * 100)
+        assert len(reader._rest) < 300
+
+
+def test_a_datagram_stands_alone(reader: Reader, reasons: list[str]) -> None:
+    frame = Writer(255, 190).pack(axes(1))
+    assert reader.datagram(frame[:-4]) == []
+    assert reasons == ["garbled"]
+    assert len(reader.datagram(frame + frame)) == 2
+
+
+def test_unknown_messages_and_flags_are_told(reader: Reader, reasons: list[str]) -> None:
+    frame = bytearray(Writer(255, 190).pack(axes(1)))
+    unknown = bytes(frame[:7]) + b"\xff\xff\xff" + bytes(frame[10:])
+    assert reader.feed(unknown) == []
+    frame[2] = 0x80
+    assert reader.datagram(bytes(frame)) == []
+    assert reasons[:2] == ["unknown", "flags"]
+
+
+# -- signatures ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strict(reasons: list[str]) -> Reader:
+    return Reader(reasons.append, Signing(KEY))
+
+
+def test_signed_by_us_and_read_by_pymavlink() -> None:
+    writer = Writer(1, 1, Signing(KEY))
+    other = common.MAVLink(None)
+    other.signing.secret_key = KEY
+    for x in range(3):
+        message = other.parse_char(writer.pack(axes(x)))
+        assert message is not None
+        assert message.get_signed()
+
+
+def test_signed_by_pymavlink_and_read_by_us(strict: Reader, reasons: list[str]) -> None:
+    other = common.MAVLink(None, 255, 190)
+    other.signing.secret_key, other.signing.sign_outgoing, other.signing.link_id = KEY, True, 3
+    other.signing.timestamp = Signing._now()
+    assert [message.x for x in range(3) for message in strict.feed(axes(x).pack(other))] == [0, 1, 2]
+    assert reasons == []
+
+
+@pytest.mark.parametrize("wrong", ["unsigned", "key", "bit", "again", "old"])
+def test_what_is_not_rightly_signed_is_refused(strict: Reader, reasons: list[str], wrong: str) -> None:
+    good = Writer(255, 190, Signing(KEY))
+    first = good.pack(axes(0))
+    assert strict.feed(first)
+    if wrong == "unsigned":
+        frame = Writer(255, 190).pack(axes(1))
+    elif wrong == "key":
+        frame = Writer(255, 190, Signing(bytes(32))).pack(axes(1))
+    elif wrong == "bit":
+        broken = bytearray(good.pack(axes(1)))
+        broken[-1] ^= 1
+        frame = bytes(broken)
+    elif wrong == "again":
+        frame = first
+    else:  # a stream that is new, and two minutes late
+        late = Signing(KEY, link_id=9)
+        late._now = lambda: Signing._now() - 12_000_000  # type: ignore[method-assign]
+        frame = Writer(255, 190, late).pack(axes(1))
+    assert strict.feed(frame) == []
+    assert reasons == ["signature"]
+    assert strict.feed(good.pack(axes(2)))
+
+
+def test_a_forged_time_does_not_shut_the_right_sender_out(strict: Reader) -> None:
+    good = Writer(255, 190, Signing(KEY))
+    forged = bytearray(good.pack(axes(0)))
+    forged[-12:-6] = b"\xff" * 6
+    assert strict.feed(bytes(forged)) == []
+    assert strict.feed(good.pack(axes(1)))
+
+
+def test_senders_are_not_counted_without_end() -> None:
+    signing = Signing(KEY)
+    for system in range(256):
+        Reader(lambda reason: None, signing).feed(Writer(system, 1, Signing(KEY)).pack(axes(0)))
+    assert len(signing._newest) == 64
+
+
+def test_keys_in_files(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY.hex() + "\n")
+    file.chmod(0o600)
+    assert read_key(str(file)) == KEY
+    file.write_text("a pass phrase\n")
+    assert len(read_key(str(file))) == 32
+    file.chmod(0o644)
+    with pytest.raises(ModelError, match="chmod 600"):
+        read_key(str(file))
+    with pytest.raises(ModelError, match="No such file"):
+        read_key(str(tmp_path / "none"))
+    file.write_text("")
+    file.chmod(0o600)
+    with pytest.raises(ModelError, match="empty"):
+        read_key(str(file))

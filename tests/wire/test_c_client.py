@@ -1,0 +1,168 @@
+"""The client in C, built and run against a plant: what docs/protocol.md says is enough to write one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rtmms
+from tests.cli.shell import ROOT, Said, environment, finish, start
+from tests.wire.bench import PATIENCE_S, Host
+from tests.wire.looping import Looping
+
+SOURCE = ROOT / "examples" / "c" / "client.c"
+NEEDS = "needs gcc, libzmq3-dev and libmsgpack-dev"
+
+
+@pytest.fixture(scope="session")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, built without a warning; skipped where a compiler or a library is missing."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip(f"no gcc: {NEEDS}")
+    folder = tmp_path_factory.mktemp("c")
+    probe = "#include <zmq.h>\n#include <msgpack.h>\nint main(void) { return zmq_errno(); }\n"
+    libraries = ["-lzmq", "-lmsgpackc", "-lm"]
+    words = [compiler, "-x", "c", "-", "-o", str(folder / "probe"), *libraries]
+    if subprocess.run(words, input=probe, text=True, capture_output=True, check=False).returncode:
+        pytest.skip(f"no zmq.h or msgpack.h: {NEEDS}")
+    words = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", str(SOURCE), "-o", str(folder / "client")]
+    built = subprocess.run([*words, *libraries], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder / "client"
+
+
+def run(client: Path, tmp_path: Path, *words: str) -> Said:
+    done = subprocess.run([str(client), *words], env=environment(tmp_path), capture_output=True, text=True, timeout=60,
+                          check=False)  # fmt: skip
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+Serve = Callable[..., tuple[subprocess.Popen[str], str]]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """`rtmms serve pendulum` with these words; the process and its exchange endpoint."""
+    plants: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str) -> tuple[subprocess.Popen[str], str]:
+        anywhere = [word for role in ("exchange", "step", "telemetry") for word in (f"--{role}", "tcp://127.0.0.1:*")]
+        ends = () if "--exchange" in words else anywhere
+        plants.append(start(tmp_path, "serve", "pendulum", "--json", "--quiet", *ends, *words))
+        said = plants[-1].stderr
+        assert said is not None
+        line = said.readline()
+        found = re.search(r"exchange (\S+?);", line)
+        assert found is not None, line + said.read()
+        return plants[-1], found[1]
+
+    yield begin
+    for plant in plants:
+        if plant.poll() is None:
+            plant.kill()
+        plant.communicate()
+
+
+def test_it_answers_every_step_of_a_lockstep_run(client: Path, serve: Serve, tmp_path: Path) -> None:
+    plant, exchange = serve("--mode", "lockstep", "--duration", "20.01")
+    said = run(client, tmp_path, exchange)
+    report = finish(plant).report
+    assert said.status == 0, said.err
+    assert said.err == ""
+    lines = said.out.splitlines()
+    assert lines[0] == "driving 2 actuators of pendulum, lockstep, dt 0.01 s"
+    assert "step 1000, t = 10.000 s" in lines
+    assert lines[-1] == "2001 states answered"
+    exchange_report = report["exchange"]
+    assert (report["steps"], exchange_report["commands_applied"]) == (2001, 2001)
+    assert (exchange_report["misses"], exchange_report["late"], exchange_report["rejected"]) == (0, 0, {})
+    assert [(peer["name"], peer["commands"]) for peer in exchange_report["peers"]] == [("client in C", 2001)]
+
+
+def test_the_commands_it_sent_are_the_ones_that_count(client: Path, serve: Serve, tmp_path: Path) -> None:
+    """The plant ends where the same sines, computed here, take it."""
+    from math import pi, sin
+
+    import numpy as np
+
+    from tests.pendulum import Pendulum
+
+    plant, exchange = serve("--mode", "lockstep", "--duration", "3")
+    assert run(client, tmp_path, exchange).status == 0
+    peer = Pendulum()
+    for k in range(300):
+        wave = sin(2.0 * pi * 0.5 * (k * 0.01))
+        peer.step(np.array([0.5 * 2.0 * wave, 0.5 + 0.5 * 1.5 * wave]))
+    assert finish(plant).report["final"]["angle"] == pytest.approx(float(peer.state[0]), rel=1e-12)
+
+
+def test_it_says_bye_after_its_steps_and_frees_its_actuators(client: Path, serve: Serve, tmp_path: Path) -> None:
+    plant, exchange = serve("--mode", "realtime", "--duration", "600")
+    for _ in range(2):  # the second could not come in if the first had not gone
+        said = run(client, tmp_path, exchange, "50")
+        assert (said.status, said.out.splitlines()[-1]) == (0, "50 states answered"), said.err
+    plant.terminate()
+    report = finish(plant).report
+    assert report["ended"] == "interrupt"
+    assert [peer["state"] for peer in report["exchange"]["peers"]] == ["gone", "gone"]
+
+
+def test_it_comes_in_by_ipc(client: Path, serve: Serve, tmp_path: Path) -> None:
+    ends = [word for role in ("exchange", "step", "telemetry") for word in (f"--{role}", f"ipc://pendulum-{role}")]
+    plant, exchange = serve("--mode", "lockstep", "--duration", "1", *ends)
+    assert exchange == f"ipc://{tmp_path}/rtmms/pendulum-exchange"
+    assert run(client, tmp_path, exchange).status == 0
+    assert finish(plant).report["exchange"]["commands_applied"] == 100
+
+
+def test_it_tells_why_it_is_refused(
+    client: Path, tmp_path: Path, make_host: Callable[..., Host], monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with (
+        Looping(make_host(token=None)) as running,
+        rtmms.connect(running.host.exchange, name="first", claim="*") as link,
+    ):
+        next(link)
+        said = run(client, tmp_path, running.host.exchange)
+        assert (said.status, "refused: hello: actuator 'left.front' is held by 'first'" in said.err) == (1, True)
+        link.close()
+        (tmp_path / "rtmms").rename(tmp_path / "hidden")
+        said = run(client, tmp_path, running.host.exchange)
+        assert (said.status, "needs the token" in said.err) == (1, True)
+
+
+def test_a_plant_that_is_killed_is_noticed(client: Path, serve: Serve, tmp_path: Path) -> None:
+    plant, exchange = serve("--mode", "realtime", "--duration", "600")
+    process = subprocess.Popen([str(client), exchange], env=environment(tmp_path), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert process.stdout is not None
+    assert "driving" in process.stdout.readline()
+    time.sleep(0.5)
+    plant.kill()
+    plant.communicate()
+    _, err = process.communicate(timeout=3 * PATIENCE_S)
+    assert (process.returncode, "the plant is gone" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "words", [("tcp://127.0.0.1:9", "0"), ("tcp://127.0.0.1:9", "x"), ("nonsense",), ("a", "1", "b")]
+)
+def test_wrong_words(client: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert run(client, tmp_path, *words).status == 2
+
+
+def test_the_page_shows_how_to_build_it() -> None:
+    page, source = (ROOT / "docs" / "protocol.md").read_text(), SOURCE.read_text()
+    (line,) = re.findall(r"gcc .*", page)
+    assert line.split()[:6] == re.findall(r"gcc .*", source)[0].split()[:6]
+    assert os.path.isfile(SOURCE)
