@@ -18,6 +18,7 @@ from rtmms.errors import ModelError
 from rtmms.plant import Channel
 from rtmms.wire.codec import decode, decode_from_plant, packer
 from rtmms.wire.door import Door
+from rtmms.wire.doors import ZmqDoor
 from rtmms.wire.endpoints import seen_from
 from rtmms.wire.hearing import hear, read_places, read_welcome
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
@@ -159,7 +160,7 @@ def door() -> Parser:
             peers.welcome(hello, door, Selection(channels), monotonic_ns())
         return _WELCOME
 
-    port = Door(socket, peers, "secret", DOOR_BYTES, rejected, enter)  # type: ignore[arg-type]
+    port = Door(ZmqDoor(socket, False), peers, "secret", DOOR_BYTES, rejected, enter)  # type: ignore[arg-type]
     seen = [0]
 
     def read(frame: bytes) -> str:

@@ -11,7 +11,6 @@ from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zmq
 
 from rtmms.errors import ModelError
 from rtmms.loop.ports import Applied
@@ -95,7 +94,7 @@ class Server:
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
         room = DOOR_BYTES + 2 * _snapshot_size(plant)
-        self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
+        self._sockets.exchange.limit(DOOR_BYTES, room, self._peers.by_door.__contains__)
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
         )
@@ -131,7 +130,8 @@ class Server:
     def serve(self, until_ns: int) -> None:
         """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
         if self._telemetry_frame:
-            self._send_telemetry()
+            frame, self._telemetry_frame = self._telemetry_frame, b""
+            self._sockets.telemetry.send(self._topic, frame)
         if self._allowed is not None:
             self._look_at_keys()
         port = self._port
@@ -139,6 +139,7 @@ class Server:
         port.admit_ready()
         if monotonic_ns() < until_ns:
             self._door.serve(until_ns)
+            self._sockets.telemetry.serve(until_ns)
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
@@ -218,15 +219,6 @@ class Server:
         self.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _send_telemetry(self) -> None:
-        frame, self._telemetry_frame = self._telemetry_frame, b""
-        socket = self._sockets.telemetry
-        try:
-            socket.send(self._topic, zmq.NOBLOCK | zmq.SNDMORE)
-            socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            pass  # PUB drops for those that do not read; it never makes us wait
 
     def _look_at_keys(self) -> None:
         """Answer the handshakes that wait; and whose key was taken away must go."""
