@@ -27,6 +27,7 @@ from rtmms.wire.selection import Selection, select
 from rtmms.wire.state import State
 from rtmms.wire.step_port import StepPort
 from rtmms.wire.zap import read_question
+from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 
 Parser = tuple[Callable[[bytes], object], list[bytes]]
 
@@ -220,6 +221,34 @@ def welcome() -> Parser:
         return "all that was granted" if set(info.granted) <= {c.name for c in info.actuators} else "welcome"
 
     return read, _packed(_WELCOME)
+
+
+def zmtp() -> Parser:
+    """The bytes of a connection, as the plant's own listeners read them, in two pieces."""
+    welcome = frozenset((b"DEALER",))
+    shaken = GREETING + ready(b"DEALER")
+    seen = [0]
+
+    def read(frame: bytes) -> str:
+        seen[0] += 1
+        reader, last, cut = Reader(welcome, 512), "", seen[0] % (len(frame) + 1)
+        if seen[0] % 2:
+            reader.feed(shaken)
+        try:
+            for piece in (frame[:cut], frame[cut:]):
+                reader.feed(piece)
+                while (found := reader.next()) is not None:
+                    last = found[0]
+                    if len(found[1]) > 512:
+                        raise AssertionError("a message that is longer than it may be")
+                if reader.held > max(512 + 9, 4096 + 9):
+                    raise AssertionError(f"{reader.held} bytes are kept")
+        except ZmtpError:
+            return "closed"
+        return last or "more to come"
+
+    messages = b"".join(encoded((b"x" * size,)) for size in (0, 5, 255, 256, 512, 600)) + encoded((b"a", b"b"))
+    return read, [shaken + messages, messages, ready(b"DEALER"), shaken, encoded((b"y" * 1500,)) + encoded((b"z",))]
 
 
 def zap() -> Parser:

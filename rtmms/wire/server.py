@@ -98,6 +98,9 @@ class Server:
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
         )
+        if self._sockets.gate is not None:
+            self._sockets.gate.expected = self._peers.somebody_comes
+            self._sockets.gate.strange = self._port.count_stranger
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
@@ -132,7 +135,9 @@ class Server:
         if self._telemetry_frame:
             frame, self._telemetry_frame = self._telemetry_frame, b""
             self._sockets.telemetry.send(self._topic, frame)
-        if self._allowed is not None:
+        if self._sockets.gate is not None:
+            self._sockets.gate.serve(monotonic_ns())
+        elif self._allowed is not None:
             self._look_at_keys()
         port = self._port
         port.read_in_slack(until_ns)

@@ -14,7 +14,7 @@ from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine,
 from rtmms.wire.endpoints import DEFAULTS, bind, listen
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
-from rtmms.wire.zap import Allowed, Gatekeeper, lock
+from rtmms.wire.zap import Allowed, Gatekeeper, StepGate, guard, lock
 
 _STEP_BACKLOG = 16
 _DOOR_BACKLOG = 8
@@ -42,6 +42,7 @@ class Sockets:
     notes      what could not be set up, for the report
     allowed    the keys that may come in; None where no keys are asked for
     gatekeepers  who answers for them, one a context; empty where no keys are asked for
+    gate       who may connect to the step endpoint where no keys are asked for
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Sockets:
         self._door_context = shared or self._context(threads.door_cpu, None)
         self.allowed: Allowed | None = None
         self.gatekeepers: list[Gatekeeper] = []
+        self.gate: StepGate | None = None
         self.step = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
         self.exchange: DoorLine = None  # type: ignore[assignment]  # until it is bound
         self.telemetry: TelemetryLine = None  # type: ignore[assignment]
@@ -101,6 +103,8 @@ class Sockets:
             return opened
 
         if keys is None and not self.inproc:
+            self.gate = StepGate(self._step_context)
+            guard(self.step)
             self.exchange = PlainDoor(listening("exchange"), DOOR_BYTES)
             bound("step", self.step)
             self.telemetry = PlainTelemetry(listening("telemetry"))
@@ -128,8 +132,9 @@ class Sockets:
             if endpoint.startswith("ipc://"):  # while it is ours: afterwards it may be the next plant's
                 with contextlib.suppress(OSError):
                     os.unlink(endpoint[len("ipc://") :])
-        for gatekeeper in self.gatekeepers:
-            gatekeeper.close()
+        for gatekeeper in (*self.gatekeepers, self.gate):
+            if gatekeeper is not None:
+                gatekeeper.close()
         self.step.close(linger=linger_ms)
         for line in (self.exchange, self.telemetry):
             if line is not None:
