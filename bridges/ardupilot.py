@@ -24,7 +24,7 @@ from bridges.pulses import map_channels
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
-from rtmms.bridging.untrusted import Refusal
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _ALONE_S = 1.5
@@ -59,7 +59,10 @@ def parse(datagram: bytes) -> Servo:
     return Servo(rate, count, tuple(pulses))
 
 
-PARSERS = {"ardupilot": parse}
+def fuzzed() -> Fuzzed:
+    """What reads a stranger's bytes, for `rtmms bench fuzz`, and packets of both sizes."""
+    packets = ((18458, 16), (29569, 32))
+    return fuzz(parse), [struct.pack(f"<HHI{n}H", magic, 400, 7, *range(1000, 1000 + n)) for magic, n in packets]
 
 
 def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping[str, Any]) -> bytes:

@@ -176,3 +176,21 @@ def read_key(path: str) -> bytes:
     except ValueError:
         key = b""
     return key if len(key) == 32 else hashlib.sha256(text).digest()
+
+
+def fuzz_stream(means: Callable[[Any], object], signing: Signing | None = None) -> Callable[[bytes], str]:
+    """For `rtmms bench fuzz`: each frame as a datagram, and as a piece of one long stream."""
+    reasons: list[str] = []
+    stream, single = Reader(reasons.append, signing), Reader(reasons.append, signing)
+
+    def read(data: bytes) -> str:
+        messages = stream.feed(data)
+        reasons.clear()
+        for message in (*messages, *single.datagram(data)):
+            try:
+                means(message)
+            except Refusal as refusal:
+                reasons.append(refusal.reason)
+        return reasons[0] if reasons else "taken"
+
+    return read

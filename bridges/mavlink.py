@@ -14,17 +14,16 @@ from bridges.frames import Home, bearing_deg, euler, whole
 from bridges.mavframes import Reader, Signing, Writer, read_key
 from bridges.parameters import Parameter, Parameters
 from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Refusal
 
-AXES = ("x", "y", "z", "r")
-ACTUATORS = tuple(str(i) for i in range(1, 13))
-_ARM, _REQUEST_MESSAGE, _SET_ACTUATOR, _AUTOPILOT_VERSION = 400, 512, 187, 148
+_ARM, _REQUEST_MESSAGE, _AUTOPILOT_VERSION = 400, 512, 148
 _ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3
 _ARMED, _MANUAL = 128, 64
-_ACTIVE, _CRITICAL = 4, 5
+_BOOT, _ACTIVE, _CRITICAL = 1, 4, 5
 _REAL32 = 9
 _MAVLINK2, _PARAM_FLOAT = 8192, 2
 _BURST = 20
@@ -39,31 +38,6 @@ def station(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def axes(message: Any) -> dict[str, float]:
-    """MANUAL_CONTROL's axes, -1 to 1; those that are not there are left out. Refusal beyond that range."""
-    found = {}
-    for axis in AXES:
-        raw = getattr(message, axis)
-        if raw == 32767:
-            continue
-        if abs(raw) > 1000:
-            raise Refusal("range", f"axis {axis}: expected -1000 to 1000, got {raw}")
-        found[axis] = raw / 1000.0
-    return found
-
-
-def actuators(message: Any) -> dict[str, float]:
-    """DO_SET_ACTUATOR's values by number, six to an index; NaN leaves one as it is. Refusal beyond -1 to 1."""
-    index = message.param7
-    if index not in (0.0, 1.0):
-        raise Refusal("range", "index: expected 0 or 1")
-    values = (message.param1, message.param2, message.param3, message.param4, message.param5, message.param6)
-    found = {str(int(index) * 6 + i): value for i, value in enumerate(values, 1) if value == value}
-    if any(abs(value) > 1.0 for value in found.values()):
-        raise Refusal("range", "expected -1 to 1")
-    return found
-
-
 @dataclass(kw_only=True)
 class Mavlink(rtmms.Bridge):
     """Telemetry for ground stations (QGroundControl, Mission Planner, pymavlink), parameters, and set-points from them.
@@ -71,7 +45,7 @@ class Mavlink(rtmms.Bridge):
     stations     HOST:PORT each, to which all is sent, and from which alone anything is taken
     host, port   where it is sent from, and answers come to; port 0: a free one
     channels     set-points to actuators, channel: x, y, z, r (MANUAL_CONTROL's axes, -1 to 1) or 1 to 12
-                 (MAV_CMD_DO_SET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
+                 (MAV_CMD_DOSET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
     armed        set-points count from the start; else when a station has armed it
     home_after_s actuators of axes go to neutral when no MANUAL_CONTROL has come for so long (wall time); 0: never
     key          file with the signing key: then all is signed, and what is not is refused
@@ -256,7 +230,7 @@ class Mavlink(rtmms.Bridge):
             self.command(values)
 
     def _on_command_long(self, message: Any) -> None:
-        if message.command == _SET_ACTUATOR:
+        if message.command == SET_ACTUATOR:
             self._answer(message, self._set_actuators(message))
         elif message.command == _ARM:
             self._answer(message, self._arm(message))
@@ -358,7 +332,8 @@ class Mavlink(rtmms.Bridge):
         if now - self._beat_at >= 1.0:
             self._beat_at = now
             mode = (_ARMED if self._armed and self._map else 0) | (_MANUAL if self._map else 0)
-            status = _CRITICAL if self.silent or now - self._seen_at > 1.0 else _ACTIVE
+            missed = self.silent or now - self._seen_at > 1.0
+            status = _BOOT if not self._seen_at else _CRITICAL if missed else _ACTIVE
             self._send(self._of.MAVLink_heartbeat_message(self.vehicle_type, 0, mode, 0, status, 3))
             self._send(self._of.MAVLink_system_time_message(round(time() * 1e6), self._boot_ms))
         for _ in range(min(_BURST, len(self._list))):

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import rtmms
 from bridges.frames import Home
 from bridges.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
-from bridges.mavframes import Reader, Writer
+from bridges.mavframes import Reader, Writer, fuzz_stream
 from bridges.pacing import Pacer, at_rest, substeps
 from bridges.pose import Motion, PoseNames, PoseReader
 from bridges.pulses import map_channels
 from bridges.tcp_peer import TcpPeer
 from rtmms.bridging.channels import ChannelMapping
-from rtmms.bridging.untrusted import Refusal
+from rtmms.bridging.untrusted import Fuzzed, Refusal
 
 _ARMED, _LOCKSTEP = 128, 1
 _SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115
@@ -59,13 +59,16 @@ def parse(message: Any) -> Actuators | Interval | None:
     return None
 
 
-def _read(data: bytes) -> None:
-    """For tests with nonsense: all that is done with a stranger's bytes."""
-    for message in Reader(lambda reason: None).feed(data):
-        parse(message)
+def fuzzed() -> Fuzzed:
+    """What reads a stranger's bytes, for `rtmms bench fuzz`, and frames as PX4 sends them."""
+    from pymavlink.dialects.v20 import common as of
 
-
-PARSERS = {"px4": _read}
+    writer = Writer(1, 1)
+    return fuzz_stream(parse), [
+        writer.pack(of.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3)),
+        writer.pack(of.MAVLink_command_long_message(0, 0, 511, 0, 115, 5000, 0, 0, 0, 0, 0)),
+        writer.pack(of.MAVLink_hil_actuator_controls_message(123456, [0.25] * 16, 129, 1)),
+    ]
 
 
 @dataclass(kw_only=True)

@@ -129,7 +129,7 @@ def from_word(place: str, word: str, hint: Any) -> Any:
         reader = getattr(hint, "from_word", None)
         if reader is None:
             raise ModelError(f"{place}: can only be given in a file (config=FILE.toml), or as {place}.KEY=VALUE")
-        return reader(word, place)
+        return _from_its_word(reader, word, place)
     if hint is bool and word.lower() in _WORDS:
         return _WORDS[word.lower()]
     if hint in (int, float):
@@ -140,6 +140,15 @@ def from_word(place: str, word: str, hint: Any) -> Any:
     elif hint is str:
         return word
     raise ModelError(f"{place}: expected {_NAMES.get(hint, hint)}, got '{word}'")
+
+
+def _from_its_word(reader: Any, word: str, place: str) -> Any:
+    try:
+        return reader(word, place)
+    except ModelError as fault:
+        if place in str(fault):
+            raise
+        raise ModelError(f"{place}: {fault}") from None
 
 
 def from_toml(place: str, value: Any, hint: Any) -> Any:
@@ -159,7 +168,7 @@ def from_toml(place: str, value: Any, hint: Any) -> Any:
         return {key: from_toml(f"{place}.{key}", one, inner[1]) for key, one in value.items()}
     if dataclasses.is_dataclass(hint):
         if isinstance(value, str) and hasattr(hint, "from_word"):
-            return hint.from_word(value, place)
+            return _from_its_word(hint.from_word, value, place)
         if not isinstance(value, dict):
             raise ModelError(f"{place}: expected a table, got {_shown(value)}")
         return _part(place, hint, value)

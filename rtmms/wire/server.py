@@ -106,6 +106,7 @@ class Server:
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
         self._telemetry_due_ns = 0
         self._telemetry_frame = b""
+        self._prepared = -1
         self._selections: dict[tuple[str, ...], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
@@ -118,12 +119,25 @@ class Server:
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        """State to the claimants. What observers will get is packed while the claimants think, and sent by `serve`."""
+        """State to the claimants. What observers will get is packed in the slack where there is one, else while the
+        claimants think; `serve` sends it."""
         self._outputs = outputs
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
         now_ns = monotonic_ns()
-        if now_ns >= self._telemetry_due_ns:
+        if now_ns >= self._telemetry_due_ns and step != self._prepared:
             self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+
+    def prepare(
+        self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:  # fmt: skip
+        """See Preparing."""
+        self._prepared = step
+        self._port.prepare(step, time, deadline_ns, outputs, applied)
+        now_ns = monotonic_ns()
+        if now_ns >= self._telemetry_due_ns and step >= 0:
+            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            budget_ns = max(0, deadline_ns - now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:

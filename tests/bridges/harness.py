@@ -37,7 +37,8 @@ class Bridged:
     def __init__(self, bridge: Bridge, exchange: str, *, stay_s: float = 0.0, name: str = "bridge") -> None:
         self.bridge = bridge
         self.said: list[str] = []
-        self.reason, self.fault = "", None
+        self.reason = ""
+        self.fault: Exception | None = None
         self.runner = Runner(bridge, exchange, name, None, self.said.append)
         self._stay_s = stay_s
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -96,9 +97,11 @@ class Beside:
         self.bridged.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.running.end()
         self.bridged.stop() if self.bridged._stay_s else self.bridged.join()
+        if kind is not None and self.bridged.fault is not None:
+            raise self.bridged.fault  # most likely why the test failed
 
 
 def free_port(kind: int = socket.SOCK_DGRAM) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -91,6 +92,11 @@ class Sailing:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._over = threading.Event()
         self.outcome: Any = None
+
+    @property
+    def command(self) -> tuple[float, float]:
+        """Of the last step; NaN before the first."""
+        return self.plant.commands[-1] if self.plant.commands else (math.nan, math.nan)
 
     def _run(self) -> None:
         while not self.server.claimed.any() and not self._over.is_set():

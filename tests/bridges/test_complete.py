@@ -61,9 +61,8 @@ def test_its_example_loads_and_says_how_to_use_it(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_its_page_tells_every_parameter(name: str) -> None:
     page = (ROOT / "docs" / "bridges" / f"{name}.md").read_text()
-    told = re.findall(r"^\| `?([\w., `]+)`? +\|", page, re.MULTILINE)
-    words = {word.strip(" `") for cell in told for word in cell.split(",")}
-    assert set(hints(load_bridge(name))) - SHARED <= words
+    untold = [key for key in set(hints(load_bridge(name))) - SHARED if not re.search(rf"\b{key}\b", page)]
+    assert untold == []
     assert f"(bridges/{name}.md)" in (ROOT / "docs" / "bridges.md").read_text()
 
 

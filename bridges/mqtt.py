@@ -1,0 +1,346 @@
+"""MQTT: states as topics at a chosen rate, commands from topics, through a broker."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import ssl
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import rtmms
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
+from rtmms.bridging.outbox import Outbox
+from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, numbers, read_json
+from rtmms.bridging.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import Client
+
+_LONGEST_IN = 8192
+_IN_FLIGHT = 16
+_FAREWELL_S = 0.5
+PASSWORD = "RTMMS_MQTT_PASSWORD"
+
+Event = tuple[str, Any]
+
+
+def parse(name: str, payload: bytes) -> dict[str, float]:
+    """The values of a command; Refusal.
+
+    name   '' for a message to TOPIC/command, an object {"values": {channel: number}}; else the channel, a number alone
+    """
+    message = read_json(payload, _LONGEST_IN)
+    if name:
+        return {name: finite(message, "the payload")}
+    return numbers(message.get("values") if isinstance(message, dict) else None, "values")
+
+
+def fuzzed() -> Fuzzed:
+    """Both kinds of command, for `rtmms bench fuzz`."""
+
+    def read(payload: bytes) -> None:
+        with contextlib.suppress(Refusal):
+            parse("left.front", payload)
+        parse("", payload)
+
+    return fuzz(read), [b'{"values": {"left.front": 0.25}}', b"-0.125"]
+
+
+@dataclass(kw_only=True)
+class Mqtt(rtmms.Bridge):
+    """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS.
+
+    host, port     the broker; port 0: 1883, or 8883 with TLS
+    topic          what all topics begin with; {robot} is the plant's name, {name} this client's
+    client_id      at the broker; '' lets the broker choose
+    layout         json: all of a state in TOPIC/state; topics: each output in TOPIC/state/NAME; both
+    rate_hz        states per second of simulated time (10)
+    qos            0 (may be lost) or 1, of states and commands; status and info have 1
+    user           '' for none
+    password_file  its first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if there is one
+    tls            encrypt, and check the broker's certificate
+    ca_file        certificates to check it against; '': the system's
+    cert_file, key_file   this client's own, where the broker asks for one
+    channels       what the peers call which actuator; none: the actuators' names
+    command_timeout_s   actuators whose commands stop for so long are let go; 0: never
+    peer_lost      what they do then, and when the broker is lost: hold, or neutral
+    waiting        states kept for a broker that is slow; the oldest go first
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    topic: str = "rtmms/{robot}"
+    client_id: str = ""
+    layout: Literal["json", "topics", "both"] = "json"
+    rate_hz: float = 10.0
+    qos: Literal[0, 1] = 0
+    user: str = ""
+    password_file: str = ""
+    tls: bool = False
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    channels: tuple[ChannelMapping, ...] = ()
+    command_timeout_s: float = 0.0
+    peer_lost: Literal["hold", "neutral"] = "neutral"
+    waiting: int = 100
+
+    extra: ClassVar[str] = "mqtt"
+    requires: ClassVar[dict[str, str]] = {"paho.mqtt": "paho-mqtt"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.port <= 65535:
+            raise rtmms.ModelError(f"port: expected a port from 0 to 65535, got {self.port}")
+        try:
+            self._prefix = self.topic.format(robot="robot", name="name")
+        except (KeyError, IndexError, ValueError):
+            raise rtmms.ModelError(
+                f"topic: expected text with {{robot}} and {{name}} alone, got '{self.topic}'"
+            ) from None
+        if not self._prefix or set("+#\0") & set(self._prefix):
+            raise rtmms.ModelError(f"topic: expected a topic without wildcards, got '{self.topic}'")
+        if not self.tls and (self.ca_file or self.cert_file or self.key_file):
+            raise rtmms.ModelError("tls: certificates are given, but tls is not true")
+        if bool(self.cert_file) != bool(self.key_file):
+            raise rtmms.ModelError("cert_file and key_file: expected both or neither")
+        for key in ("password_file", "ca_file", "cert_file", "key_file"):
+            path = getattr(self, key)
+            if path and not Path(path).expanduser().is_file():
+                raise rtmms.ModelError(f"{key}: there is no file '{path}'")
+        for key, value in (("command_timeout_s", self.command_timeout_s), ("waiting", self.waiting)):
+            if not value >= 0:
+                raise rtmms.ModelError(f"{key}: expected a number >= 0, got {value}")
+        self._map = ChannelMap(self.channels)
+        self._watchdog = Watchdog(self.command_timeout_s)
+        self._client: Client | None = None
+        self._events: deque[Event] = deque(maxlen=1024)  # from paho's thread to ours
+        self._in_flight = 0
+        self._lock = threading.Lock()
+        self._connected, self._greeted, self._status = False, False, ""
+
+    def claims(self) -> tuple[str, ...]:
+        return self.claim or self._map.actuators
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self._map.check(plant)
+        self._known = {entry.channel for entry in self._map.entries} or {channel.name for channel in plant.actuators}
+        self._home = {channel.name: channel.neutral for channel in plant.actuators if channel.name in plant.granted}
+        self._prefix = self.topic.format(robot=plant.robot, name=type(self).__name__.lower())
+        self._outbox: Outbox[tuple[str, bytes]] = Outbox(self.waiting, self.counts)
+        client = self._made()
+        try:
+            client.connect_async(self.host, self.port or (8883 if self.tls else 1883), keepalive=10)
+        except ValueError as fault:
+            raise rtmms.ModelError(f"host: {fault}") from None
+        self._ours, self._theirs = socket.socketpair()
+        for end in (self._ours, self._theirs):
+            end.setblocking(False)
+        self.io.watch(self._ours, self._on_event)
+        self._client = client
+        self._client.loop_start()  # paho connects, and connects again, in a thread of its own: that may wait
+
+    def on_state(self, state: rtmms.State) -> None:
+        if not self._connected:
+            self.counts.add("unsent")
+            return
+        self._tell_status("online")
+        if self.layout != "topics":
+            self._put("state", {"time": state.time, "step": state.step, **state.outputs})
+        if self.layout != "json":
+            for name, value in state.outputs.items():
+                self._put(f"state/{name}", value)
+        self._flush()
+
+    def on_silence(self) -> None:
+        self._tell_status("plant silent")
+
+    def tick(self, now: float) -> None:
+        self._flush()
+        if self._watchdog.trips(now):
+            self._let_go(f"no command for more than {self.command_timeout_s:g} s")
+
+    def close(self, reason: str) -> None:
+        client = self._client
+        if client is None:
+            return
+        self.io.unwatch(self._ours)
+        if self._connected:
+            client.publish(f"{self._prefix}/counts", json.dumps(self.counts.as_dict()), 0, False)
+            last = client.publish(f"{self._prefix}/status", "offline", 1, True)
+            until = monotonic() + _FAREWELL_S
+            while not last.is_published() and monotonic() < until:
+                sleep(0.005)
+        client.disconnect()
+        stopper = threading.Thread(target=client.loop_stop, daemon=True)  # it waits for paho's thread, which may be
+        stopper.start()  # waiting for a connection
+        stopper.join(_FAREWELL_S)
+        self._ours.close()
+        self._theirs.close()
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def _put(self, name: str, value: Any) -> None:
+        try:
+            payload = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+        except ValueError:
+            self.counts.add("dropped")
+            return
+        self._outbox.put((f"{self._prefix}/{name}", payload))
+
+    def _flush(self) -> None:
+        """To the client as much as it can have under way: what it has, it keeps without a limit."""
+        assert self._client is not None
+        while self._connected and len(self._outbox) and self._in_flight < _IN_FLIGHT:
+            message = self._outbox.take()
+            assert message is not None
+            with self._lock:
+                self._in_flight += 1
+            if self._client.publish(message[0], message[1], self.qos).rc:
+                with self._lock:
+                    self._in_flight -= 1
+                self.counts.add("dropped")
+            else:
+                self.counts.add("sent")
+
+    def _tell_status(self, status: str) -> None:
+        if self._client is not None and self._connected and status != self._status:
+            self._status = status
+            self._client.publish(f"{self._prefix}/status", status, 1, True)
+
+    # -- in: what paho's thread has put down, in ours ----------------------------------------------------------------
+
+    def _on_event(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._ours.recv(4096):
+                pass
+        values: dict[str, float] = {}
+        while self._events:
+            kind, what = self._events.popleft()
+            if kind == "message":
+                try:
+                    values |= self._read(*what)
+                except Refusal as refusal:
+                    self.counts.refuse(refusal.reason)
+                    continue
+                self.counts.add("received")
+                self._watchdog.fed()
+            elif kind == "connected":
+                self._on_connected()
+            elif kind == "lost":
+                if self._connected:
+                    self.io.tell(f"the broker is gone ({what}); connecting again")
+                    self._let_go("no broker")
+                self._connected, self._status = False, ""
+                self._outbox.clear()
+            elif kind == "refused":
+                self.counts.add("broker_refused")
+                if self.counts["broker_refused"] == 1:
+                    self.io.tell(f"the broker refused: {what}; trying again")
+        if values and self.plant.granted:
+            self.command(values)
+        self._flush()
+
+    def _on_connected(self) -> None:
+        assert self._client is not None
+        self._connected = True
+        if self._greeted:
+            self.counts.add("reconnects")
+            self.io.tell("the broker is there again")
+        self._greeted = True
+        with self._lock:
+            self._in_flight = 0
+        plant = self.plant
+        info = {
+            "robot": plant.robot, "dt": plant.dt, "mode": plant.mode,
+            "actuators": [vars_of(channel) for channel in plant.actuators if channel.name in plant.granted],
+            "outputs": [vars_of(channel) for channel in plant.outputs if channel.name in plant.selected],
+        }  # fmt: skip
+        self._client.publish(f"{self._prefix}/info", json.dumps(info), 1, True)
+        self._tell_status("plant silent" if self.silent else "online")
+        if plant.granted:
+            for topic in ("command", "command/+"):
+                self._client.subscribe(f"{self._prefix}/{topic}", self.qos)
+
+    def _read(self, topic: str, payload: bytes, retained: bool) -> dict[str, float]:
+        if retained:
+            raise Refusal("retained", "a command that the broker kept is not for now")
+        name = topic[len(self._prefix) + len("/command") :].lstrip("/")
+        values = parse(name, payload)
+        for channel in values:
+            if channel not in self._known:
+                raise Refusal("unknown_channel", f"there is no channel {channel[:40]!r}")
+        return self._map.to_actuators(values) if self._map else values
+
+    def _let_go(self, why: str) -> None:
+        if self.plant.granted:
+            self.counts.add("peer_lost")
+            self.io.tell(f"{why}: {self.peer_lost}")
+            if self.peer_lost == "neutral":
+                self.command(self._home)
+
+    # -- paho --------------------------------------------------------------------------------------------------------
+
+    def _made(self) -> Client:
+        from paho.mqtt.client import Client
+        from paho.mqtt.enums import CallbackAPIVersion
+
+        client = Client(CallbackAPIVersion.VERSION2, client_id=self.client_id)
+        client.reconnect_delay_set(1, 5)
+        client.connect_timeout = 3.0
+        client.will_set(f"{self._prefix}/status", "offline", 1, True)
+        if self.user:
+            client.username_pw_set(self.user, self._password())
+        if self.tls:
+            try:
+                client.tls_set(self.ca_file or None, self.cert_file or None, self.key_file or None)
+            except (ssl.SSLError, OSError, ValueError) as fault:
+                raise rtmms.ModelError(f"tls: the certificates cannot be used: {fault}") from None
+
+        def put(kind: str, what: Any) -> None:
+            self._events.append((kind, what))
+            with contextlib.suppress(OSError):  # full: then it is awake already
+                self._theirs.send(b".")
+
+        def on_connect(client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
+            put("refused", str(reason)) if reason.is_failure else put("connected", None)
+
+        def on_disconnect(client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
+            put("lost", str(reason))
+
+        def on_connect_fail(client: Client, data: Any) -> None:
+            put("refused", "no connection")
+
+        def on_message(client: Client, data: Any, message: Any) -> None:
+            put("message", (message.topic, message.payload, message.retain))
+
+        def on_publish(client: Client, data: Any, mid: int, reason: Any, properties: Any) -> None:
+            with self._lock:
+                self._in_flight = max(0, self._in_flight - 1)
+
+        client.on_connect, client.on_disconnect, client.on_message = on_connect, on_disconnect, on_message
+        client.on_connect_fail, client.on_publish = on_connect_fail, on_publish
+        return client
+
+    def _password(self) -> str | None:
+        if not self.password_file:
+            return os.environ.get(PASSWORD)
+        lines = Path(self.password_file).expanduser().read_text().splitlines()
+        return lines[0] if lines else ""
+
+
+def vars_of(channel: rtmms.Channel) -> dict[str, Any]:
+    """A channel for TOPIC/info."""
+    return {
+        "name": channel.name, "unit": channel.unit, "shape": list(channel.shape), "frame": channel.frame,
+        "lower": channel.lower, "upper": channel.upper, "neutral": channel.neutral,
+    }  # fmt: skip

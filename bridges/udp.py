@@ -1,0 +1,237 @@
+"""UDP: states out and commands in, as JSON or as packed structures laid out in the configuration."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import rtmms
+from bridges.packing import SEQ, Endian, Packed, Packer, Unpacker, is_old
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
+from rtmms.bridging.fields import fields
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
+from rtmms.bridging.watchdog import Watchdog
+
+_READS = 64
+_LONGEST_IN = 8192
+_LONGEST_OUT = 65507
+
+Values = tuple[dict[str, float], int | None]
+
+
+def parse_json(data: bytes) -> Values:
+    """{"values": {channel: number}, "seq": n} -> values, seq (None without one); Refusal."""
+    message = read_json(data, _LONGEST_IN)
+    if not isinstance(message, dict):
+        raise Refusal("wrong_type", "expected an object")
+    seq = message.get("seq")
+    if seq is not None and type(seq) is not int:
+        raise Refusal("wrong_type", "seq: expected a whole number")
+    return numbers(message.get("values"), "values"), seq
+
+
+def fuzzed() -> Fuzzed:
+    """JSON, for `rtmms bench fuzz`."""
+    return fuzz(parse_json), [b'{"values": {"left.front": 0.25, "2": -1}, "seq": 3}', b'{"values": {}}']
+
+
+def fuzzed_struct() -> Fuzzed:
+    """A packed structure."""
+    words = ("=43981:u16", "seq:u32", "1:i16:1000", "2:f32", "3:f64", "_:pad")
+    unpack = Unpacker([Packed.from_word(word, "") for word in words], "little", "")
+    return fuzz(unpack), [unpack.struct.pack(43981, 1, 250, 0.5, -0.5)]
+
+
+@dataclass(kw_only=True)
+class Udp(rtmms.Bridge):
+    """States out and commands in over UDP, as JSON or packed structures: microcontrollers, MATLAB, scripts.
+
+    host, port     where states go; port 0: to where the last good command came from
+    bind, bind_port   where commands come in
+    format         json or struct, both ways; command_format for commands, if other
+    endian         of structures: little or big
+    state_fields   what a state has, in order; of JSON none: everything
+    command_fields   what a command has, in order (struct)
+    channels       what the peer calls which actuator, see docs/bridges.md; none: it uses the actuators' names
+    safe           values by field sent in place of the last ones while the plant is silent; none: nothing is sent
+    paced          a state is answered by the peer's next command, so that in lockstep the peer sets the pace; one that
+                   is not answered is sent again after a while, the same to the bit
+    peer_timeout_s   a peer that was heard and then is silent for longer is lost; 0: never
+    peer_lost      what its actuators do then: hold, or neutral
+    strangers      take commands from hosts other than `host`
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 9900
+    bind: str = "127.0.0.1"
+    bind_port: int = 9901
+    format: Literal["json", "struct"] = "json"
+    command_format: Literal["json", "struct"] | None = None
+    endian: Endian = "little"
+    state_fields: tuple[Packed, ...] = ()
+    command_fields: tuple[Packed, ...] = ()
+    channels: tuple[ChannelMapping, ...] = ()
+    safe: dict[str, float] = field(default_factory=dict)
+    paced: bool = False
+    peer_timeout_s: float = 0.0
+    peer_lost: Literal["hold", "neutral"] = "neutral"
+    strangers: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, port in (("port", self.port), ("bind_port", self.bind_port)):
+            if not 0 <= port <= 65535:
+                raise rtmms.ModelError(f"{name}: expected a port from 0 to 65535, got {port}")
+        if self.format == "struct" and not self.state_fields:
+            raise rtmms.ModelError("state_fields: format=struct needs them, in their order")
+        if not self.peer_timeout_s >= 0:
+            raise rtmms.ModelError(f"peer_timeout_s: expected a number >= 0, got {self.peer_timeout_s}")
+        self._map = ChannelMap(self.channels)
+        if self.paced and not self.claims():
+            raise rtmms.ModelError("paced: needs a claim, or channels")
+        unknown = set(self.safe) - {entry.field for entry in self.state_fields}
+        if unknown and self.state_fields:
+            raise rtmms.ModelError(f"safe: '{min(unknown)}' is not among the state_fields")
+        self._unpack: Unpacker | None = None
+        if (self.command_format or self.format) == "struct" and (self.command_fields or self.claims()):
+            self._unpack = Unpacker(self.command_fields, self.endian, "command_fields")
+        self._seq_bits = next((entry.bits for entry in self.command_fields if entry.field == SEQ), 0)
+        self._socket: socket.socket | None = None
+        self._peer: tuple[str, int] | None = None
+        self._newest: int | None = None
+        self._last: rtmms.State | None = None
+        self._seq = 0
+        self._unanswered = b""
+        self._watchdog = Watchdog(self.peer_timeout_s)
+
+    def claims(self) -> tuple[str, ...]:
+        return self.claim or self._map.actuators
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self._map.check(plant)
+        self.waits = self.paced
+        self._pack = Packer(self.state_fields, self.endian, plant, "state_fields") if self.format == "struct" else None
+        names = [entry.field for entry in self.state_fields if entry.field != SEQ]
+        self._fields = fields(tuple(names), plant, "state_fields") if self._pack is None else ()
+        self._check_channels(plant)
+        self._home = {channel.name: channel.neutral for channel in plant.actuators if channel.name in plant.granted}
+        family, _, _, _, place = _resolved(self.host, self.port, "host")[0]
+        self._host = str(place[0])
+        self._peer = (self._host, self.port) if self.port else None
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        try:
+            self._socket.bind((self.bind, self.bind_port))
+        except OSError as fault:
+            raise rtmms.RtmmsError(f"cannot bind {self.bind}:{self.bind_port}: {fault.strerror or fault}") from None
+        self.io.watch(self._socket, self._on_readable)
+
+    def on_state(self, state: rtmms.State) -> None:
+        self._last = state
+        if self._peer is not None:
+            message = self._told(state, None)
+            self._unanswered = message if self.waits else b""
+            self._send(message)
+
+    def on_silence(self) -> None:
+        if self.safe and self._last is not None:
+            self._send(self._told(self._last, self.safe))
+
+    def tick(self, now: float) -> None:
+        if self.silent:
+            self.on_silence()  # again: one may have been lost
+        if self._unanswered:
+            self._send(self._unanswered)
+            self.counts.add("sent_again")
+        if self._watchdog.trips(now):
+            self.counts.add("peer_lost")
+            self.io.tell(f"the peer is silent for more than {self.peer_timeout_s:g} s: {self.peer_lost}")
+            self.waits, self._unanswered = False, b""
+            self.command(self._home if self.peer_lost == "neutral" else {})
+
+    def close(self, reason: str) -> None:
+        if self._socket is not None:
+            if self.safe and self._last is not None:
+                self._send(self._told(self._last, self.safe))
+            self.io.unwatch(self._socket)
+            self._socket.close()
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def _told(self, state: rtmms.State, instead: dict[str, float] | None) -> bytes:
+        self._seq += 1
+        if self._pack is not None:
+            return self._pack(state, self._seq, instead)
+        message: dict[str, Any] = {"time": state.time, "step": state.step, SEQ: self._seq}
+        if self._fields:
+            message |= {one.name: one(state) for one in self._fields}
+        else:
+            message |= state.outputs
+        return json.dumps(message | (instead or {}), allow_nan=False, separators=(",", ":")).encode()
+
+    def _send(self, message: bytes) -> None:
+        if self._peer is None or self._socket is None:
+            return
+        try:
+            self._socket.sendto(message, self._peer)
+            self.counts.add("sent")
+        except OSError:
+            self.counts.add("dropped")
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        """All that is there, a bounded number at a time; the newest counts."""
+        assert self._socket is not None
+        values: dict[str, float] | None = None
+        for _ in range(_READS):
+            try:
+                data, peer = self._socket.recvfrom(_LONGEST_OUT)
+            except OSError:
+                break
+            try:
+                values = self._read(data, peer)
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.counts.add("received")
+            self._watchdog.fed()
+            if self.port == 0:
+                self._peer = (peer[0], peer[1])
+            self.waits, self._unanswered = self.paced, b""
+        if values is not None and self.plant.granted:
+            self.command(values)
+
+    def _read(self, data: bytes, peer: Any) -> dict[str, float]:
+        """Actuator values of one datagram; Refusal."""
+        if peer[0] != self._host and not self.strangers:
+            raise Refusal("stranger", f"a command from {peer[0]}")
+        values, seq = self._unpack(data) if self._unpack is not None else parse_json(data)
+        if seq is not None:
+            if is_old(seq, self._newest, self._seq_bits):
+                raise Refusal("old", f"seq {seq} after {self._newest}")
+            self._newest = seq
+        if self._map:
+            unknown = next((name for name in values if name not in self._map_names), None)
+            if unknown is not None:
+                raise Refusal("unknown_channel", f"channel {unknown[:40]!r}")
+            return self._map.to_actuators(values)
+        return values
+
+    def _check_channels(self, plant: rtmms.PlantInfo) -> None:
+        self._map_names = {entry.channel for entry in self._map.entries}
+        known = self._map_names or {channel.name for channel in plant.actuators}
+        for name in self._unpack.channels if self._unpack is not None else ():
+            if name not in known:
+                raise rtmms.UnknownNameError("channel of command_fields", name, known)
+
+
+def _resolved(host: str, port: int, place: str) -> list[Any]:
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+    except OSError as fault:
+        raise rtmms.RtmmsError(f"{place} '{host}': {fault.strerror or fault}") from None

@@ -1,0 +1,270 @@
+"""The bridge to ground stations, with pymavlink playing one."""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymavlink import mavutil
+from pymavlink.dialects.v20 import common
+
+import rtmms
+from bridges.frames import Home
+from bridges.mavframes import Signing, Writer
+from bridges.mavlink import Mavlink
+from bridges.parameters import Parameters
+from rtmms.bridging.channels import ChannelMapping
+from tests.bridges.harness import free_port, wait
+from tests.bridges.swimmer import Sailing, Swimmer
+from tests.wire.bench import PATIENCE_S
+
+AXIS = ChannelMapping(channel="x", actuator="thrust", scale=2.0)
+NUMBER = ChannelMapping(channel="8", actuator="rudder", reversed=True)
+
+
+class Station:
+    """A ground station on a port of its own."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.link = mavutil.mavlink_connection(
+            f"udpin:127.0.0.1:{self.port}", source_system=255, source_component=190, dialect="common"
+        )
+        self.address = f"127.0.0.1:{self.port}"
+        self.mav = self.link.mav
+
+    def hear(self, kind: str, **fields: Any) -> Any:
+        """The next message of that kind, with these fields."""
+
+        def fits() -> Any:
+            message = self.link.recv_match(type=kind, blocking=True, timeout=PATIENCE_S)
+            assert message is not None, f"no {kind}"
+            return message if all(getattr(message, name) == value for name, value in fields.items()) else None
+
+        return wait(fits)
+
+    def command(self, command: int, *values: float) -> int:
+        """The result in the acknowledgement."""
+        self.mav.command_long_send(1, 1, command, 0, *values, *[0.0] * (7 - len(values)))
+        return int(self.hear("COMMAND_ACK", command=command).result)
+
+    def close(self) -> None:
+        self.link.close()
+
+
+@pytest.fixture
+def station() -> Iterator[Station]:
+    station = Station()
+    yield station
+    station.close()
+
+
+def bridge(station: Station, **more: Any) -> Mavlink:
+    return Mavlink(stations=(station.address,), **more)
+
+
+def driven(station: Station, **more: Any) -> Mavlink:
+    return bridge(station, **{"channels": (AXIS, NUMBER)} | more)
+
+
+class Tunable(Swimmer):
+    """A swimmer with parameters; gain may change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parameters = {"gain": 1.0, "fins": 2, "heavy": True, "name": "toy", "length_of_the_body_m": 0.5}
+
+    def set(self, **values: Any) -> None:
+        if set(values) != {"gain"}:
+            raise rtmms.ModelError(f"{next(iter(values))} is fixed while it runs")
+        super().set(**values)
+
+
+# -- telemetry -------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_station_gets_to_see(station: Station) -> None:
+    home = Home(lat_deg=47.0, lon_deg=8.0, alt_m=400.0)
+    made = driven(station, vehicle_type=12, values={"depth": "depth", "vx": "velocity[0]"}, home=home, armed=True)
+    with Sailing(made) as sailing:
+        beat = station.hear("HEARTBEAT", system_status=4)
+        assert (beat.type, beat.autopilot, beat.base_mode) == (12, 0, 128 | 64)
+        assert (beat.get_srcSystem(), beat.get_srcComponent()) == (1, 1)
+        made.command({"thrust": 1.0, "rudder": -0.25})
+        wait(lambda: sailing.loop.step > 200)
+        before = station.hear("ATTITUDE_QUATERNION").time_boot_ms
+        told = wait(lambda: (m := station.hear("ATTITUDE")).time_boot_ms > before and m)
+        q = station.hear("ATTITUDE_QUATERNION", time_boot_ms=told.time_boot_ms)
+        assert (told.rollspeed, told.pitchspeed, told.yawspeed) == pytest.approx((0.0, 0.0, 0.25))
+        assert (told.roll, told.pitch) == pytest.approx((0.0, 0.0), abs=1e-6)
+        assert math.pi / 2 < told.yaw < math.pi  # it began eastwards, and turns right
+        assert (q.q1, q.q4) == pytest.approx((math.cos(told.yaw / 2), math.sin(told.yaw / 2)), abs=1e-6)
+        place = station.hear("LOCAL_POSITION_NED")
+        assert math.hypot(place.vx, place.vy) == pytest.approx(1.0, rel=1e-5)
+        assert (place.z, place.vz) == (2.0, 0.0)
+        assert place.y > 0.0 > place.x
+        there = station.hear("GLOBAL_POSITION_INT")
+        assert (there.alt, there.relative_alt) == (398000, -2000)
+        assert there.lon > 80000000 > 0
+        assert 9000 <= there.hdg < 18000
+        assert station.hear("NAMED_VALUE_FLOAT", name="depth").value == 2.0
+        assert station.hear("NAMED_VALUE_FLOAT", name="vx").value == pytest.approx(1.0)
+        assert station.hear("SYSTEM_TIME").time_unix_usec > 1.7e15
+
+
+def test_rates_are_of_simulated_time(station: Station) -> None:
+    with Sailing(driven(station, attitude_hz=50.0)):
+        stamps = [station.hear("ATTITUDE").time_boot_ms for _ in range(10)]
+        assert all(b - a >= 19 for a, b in pairwise(stamps))
+        assert all(stamp % 20 == 0 for stamp in stamps)
+
+
+def test_without_channels_it_only_watches(station: Station) -> None:
+    assert bridge(station).claims() == ()
+    with Sailing(bridge(station, claim=("rudder",))) as sailing:  # the plant of this test waits for a claim
+        assert station.hear("HEARTBEAT").base_mode == 0
+        assert station.command(400, 1.0) == 2
+        assert station.command(187, 0.5) == 2
+        assert not sailing.bridged.bridge._armed  # type: ignore[attr-defined]
+
+
+def test_a_silent_plant_is_told_of(station: Station) -> None:
+    with Sailing(driven(station, watchdog_periods=1)) as sailing:
+        station.hear("HEARTBEAT", system_status=4)
+        step, gate = sailing.plant.step, []
+        sailing.plant.step = lambda command: (wait(lambda: gate), step(command))
+        station.hear("HEARTBEAT", system_status=5)
+        gate.append(1)
+        station.hear("HEARTBEAT", system_status=4)
+
+
+# -- set-points ------------------------------------------------------------------------------------------------------
+
+
+def test_a_joystick_drives_what_is_armed_and_leaves_it_neutral(station: Station) -> None:
+    with Sailing(driven(station, home_after_s=0.3)) as sailing:
+        station.hear("HEARTBEAT", base_mode=64)
+        station.mav.manual_control_send(1, 500, 0, 0, 0, 0)
+        assert station.command(400, 1.0) == 0
+        station.hear("HEARTBEAT", base_mode=192)
+        assert sailing.command == (0.0, 0.0)
+        station.mav.manual_control_send(9, 900, 0, 0, 0, 0)  # another vehicle's
+        station.mav.manual_control_send(1, 500, 32767, 32767, 32767, 0)
+        wait(lambda: sailing.command[0] == pytest.approx(1.0))
+        wait(lambda: sailing.command[0] == 0.0)
+        assert any("no MANUAL_CONTROL" in line for line in sailing.bridged.said)
+        assert not any(thrust > 1.0 for thrust, _ in sailing.plant.commands)
+
+
+def test_actuators_by_command(station: Station) -> None:
+    nan = math.nan
+    with Sailing(driven(station, home_after_s=0.1)) as sailing:
+        station.hear("HEARTBEAT")
+        assert station.command(187, nan, 0.5, nan, nan, nan, nan, 1) == 1  # not armed
+        assert station.command(400, 1.0) == 0
+        assert station.command(187, nan, 0.5, nan, nan, nan, nan, 1) == 0
+        wait(lambda: sailing.command[1] == pytest.approx(-0.5))
+        for wrong in ((nan, 1.5, nan, nan, nan, nan, 1), (nan, 0.5, nan, nan, nan, nan, 7), (0.5, nan)):
+            assert station.command(187, *wrong) == 2
+        assert station.command(187, nan, math.inf, nan, nan, nan, nan, 1) == 2
+        assert sailing.command[1] == pytest.approx(-0.5)  # no joystick, so nothing to miss
+        assert station.command(400, 0.0) == 0
+        wait(lambda: sailing.command == (0.0, 0.0))
+        assert station.command(512, 148.0) == 0
+        assert station.hear("AUTOPILOT_VERSION").capabilities & 8192
+        assert station.command(22) == 3
+
+
+# -- parameters ------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_listed_read_and_set(station: Station) -> None:
+    with Sailing(driven(station), plant=Tunable()) as sailing:
+        station.hear("HEARTBEAT")
+        station.mav.param_request_list_send(1, 1)
+        seen = {}
+        while len(seen) < 7:
+            told = station.hear("PARAM_VALUE")
+            seen[told.param_index] = (told.param_id, told.param_value)
+            assert (told.param_count, told.param_type) == (7, 9)
+        assert [seen[i] for i in range(7)] == [
+            ("RATE_ATTITUDE", 20.0), ("RATE_POSITION", 10.0), ("RATE_VALUES", 5.0), ("fins", 2.0), ("gain", 1.0),
+            ("heavy", 1.0), ("length_of_the_bo", 0.5),
+        ]  # fmt: skip
+        station.mav.param_request_read_send(1, 1, b"gain", -1)
+        assert station.hear("PARAM_VALUE").param_id == "gain"
+        station.mav.param_request_read_send(1, 1, b"", 3)
+        assert station.hear("PARAM_VALUE").param_id == "fins"
+
+        station.mav.param_set_send(1, 1, b"gain", 3.0, 9)
+        assert station.hear("PARAM_VALUE", param_id="gain").param_value == 3.0
+        assert sailing.plant.gain == 3.0
+        station.mav.param_set_send(1, 1, b"fins", 4.0, 9)
+        assert station.hear("PARAM_VALUE", param_id="fins").param_value == 2.0
+        assert any("fins is fixed while it runs" in line for line in sailing.bridged.said)
+        station.mav.param_set_send(1, 1, b"RATE_ATTITUDE", 50.0, 9)
+        assert station.hear("PARAM_VALUE", param_id="RATE_ATTITUDE").param_value == 50.0
+        station.mav.param_set_send(1, 1, b"RATE_ATTITUDE", 5e4, 9)
+        assert station.hear("PARAM_VALUE", param_id="RATE_ATTITUDE").param_value == 50.0
+        station.mav.param_set_send(1, 1, b"gain", math.nan, 9)
+        assert station.hear("PARAM_VALUE", param_id="gain").param_value == 3.0
+        station.mav.param_set_send(1, 1, b"nothing", 1.0, 9)
+        wait(lambda: sailing.bridged.counts.reasons() == {"parameter": 2, "range": 1, "not_finite": 1})
+
+
+def test_names_that_become_the_same_are_numbered() -> None:
+    made = Parameters()
+    made.add_plant({"young_modulus_of_a": 1.0, "young_modulus_of_b": 2.0, "nan": math.nan}, lambda one, value: None)
+    assert [one.name for one in made.all] == ["young_modulus_of", "young_modulus_~2"]
+
+
+# -- who may speak ---------------------------------------------------------------------------------------------------
+
+
+def test_strangers_are_refused(station: Station) -> None:
+    with Sailing(driven(station, armed=True)) as sailing:
+        station.hear("HEARTBEAT")
+        port = sailing.bridged.bridge._socket.getsockname()[1]  # type: ignore[attr-defined]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            frame = Writer(255, 190).pack(common.MAVLink_manual_control_message(1, 1000, 0, 0, 0, 0))
+            stranger.sendto(frame, ("127.0.0.1", port))
+        wait(lambda: sailing.bridged.counts.reasons() == {"stranger": 1})
+        station.link.port.sendto(b"nonsense", ("127.0.0.1", port))
+        wait(lambda: "garbled" in sailing.bridged.counts.reasons())
+        assert sailing.command == (0.0, 0.0)
+
+
+def test_with_a_key_all_is_signed_and_what_is_not_is_refused(station: Station, tmp_path: Path) -> None:
+    file, key = tmp_path / "key", bytes(range(32))
+    file.write_text(key.hex())
+    file.chmod(0o600)
+    with Sailing(driven(station, key=str(file), armed=True)) as sailing:
+        station.link.setup_signing(key, sign_outgoing=False, initial_timestamp=Signing._now())
+        assert station.hear("HEARTBEAT").get_signed()
+        station.mav.manual_control_send(1, 1000, 0, 0, 0, 0)
+        wait(lambda: sailing.bridged.counts.reasons() == {"signature": 1})
+        station.mav.signing.sign_outgoing = True
+        station.mav.manual_control_send(1, 500, 0, 0, 0, 0)
+        wait(lambda: sailing.command[0] == pytest.approx(1.0))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"stations": ("here:0",)}, "HOST:PORT"),
+        ({"stations": ()}, "at least one"),
+        ({"attitude_hz": -1.0}, "attitude_hz"),
+        ({"system": 256}, "system"),
+        ({"values": {"a_very_long_name": "depth"}}, "1 to 10 letters"),
+        ({"channels": (ChannelMapping(channel="w", actuator="thrust"),)}, "unknown channel 'w'"),
+        ({"key": "no such file"}, "No such file"),
+    ],
+)
+def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=said):
+        Mavlink(**words)

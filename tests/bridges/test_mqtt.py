@@ -1,0 +1,267 @@
+"""MQTT against a real broker: out, in, last will, a broker that goes and comes back, users, TLS."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rtmms
+from bridges.mqtt import Mqtt, parse
+from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.config import construct
+from rtmms.bridging.untrusted import Refusal
+from tests.bridges.broker import Broker, Subscriber, certificates, needs_mosquitto
+from tests.bridges.harness import ROOT, Beside, wait
+from tests.cli.shell import finish, start
+from tests.wire.bench import Host
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with Broker(tmp_path) as broker:
+        yield broker
+
+
+@pytest.fixture
+def listener(broker: Broker) -> Iterator[Subscriber]:
+    with Subscriber(broker.port) as listener:
+        yield listener
+
+
+@needs_mosquitto
+def test_states_info_and_status(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
+    bridge = Mqtt(port=broker.port, outputs=("position", "speed"), layout="both", rate_hz=50.0)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: len(listener.of("rtmms/toy/state")) > 3)
+        wait(lambda: listener.of("rtmms/toy/state/position"))
+    states = [json.loads(payload) for payload in listener.of("rtmms/toy/state")]
+    assert list(states[0]) == ["time", "step", "position", "speed"]
+    assert all(b["step"] - a["step"] >= 10 for a, b in pairwise(states[1:]))
+    assert json.loads(listener.of("rtmms/toy/state/position")[0]) == [0.0, 0.0, 0.0]
+    assert isinstance(json.loads(listener.of("rtmms/toy/state/speed")[0]), float)
+    info = json.loads(listener.of("rtmms/toy/info")[0])
+    assert (info["robot"], info["dt"], info["mode"]) == ("toy", 1e-3, "realtime")
+    wait(lambda: listener.of("rtmms/toy/status") == [b"online", b"offline"])
+    assert json.loads(listener.of("rtmms/toy/counts")[-1])["sent"] > 3
+    assert beside.bridged.counts["dropped"] == 0
+
+
+@needs_mosquitto
+def test_commands(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
+    bridge = Mqtt(port=broker.port, claim=("left.*",), topic="pool/{name}")
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: listener.of("pool/mqtt/state"))
+        info = json.loads(listener.of("pool/mqtt/info")[0])
+        assert [one["name"] for one in info["actuators"]] == ["left.front", "left.back"]
+        listener.say("pool/mqtt/command", json.dumps({"values": {"left.front": 0.5}}))
+        listener.say("pool/mqtt/command/left.back", "-0.25")
+        wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
+        for topic, payload in (("", "{"), ("", '{"values": {"left.front": NaN}}'), ("/left.front", "true"),
+                               ("/nothing", "1"), ("", "x" * 9000)):  # fmt: skip
+            listener.say(f"pool/mqtt/command{topic}", payload)
+        wait(lambda: beside.bridged.counts["refused"] == 5)
+        assert beside.bridged.counts.reasons() == {
+            "garbled": 1, "not_finite": 1, "wrong_type": 1, "unknown_channel": 1, "oversize": 1,
+        }  # fmt: skip
+        assert beside.command[:2] == [0.5, -0.25]
+        assert beside.running.host.rejected == {}
+
+
+@needs_mosquitto
+def test_a_command_kept_from_earlier_does_not_count(
+    broker: Broker, listener: Subscriber, make_host: Callable[..., Host]
+) -> None:
+    listener.say("rtmms/toy/command/left.front", "1", retain=True)
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
+        wait(lambda: beside.bridged.counts.reasons() == {"retained": 1})
+        listener.say("rtmms/toy/command/left.front", "0.5")
+        wait(lambda: beside.command[0] == 0.5)
+
+
+@needs_mosquitto
+def test_channels(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
+    channels = (ChannelMapping(channel="servo1", actuator="right.back", scale=0.01, reversed=True),)
+    with Beside(Mqtt(port=broker.port, channels=channels), make_host) as beside:
+        wait(lambda: listener.of("rtmms/toy/status"))
+        wait(lambda: listener.of("rtmms/toy/state"))
+        listener.say("rtmms/toy/command/servo1", "30")
+        wait(lambda: beside.command == pytest.approx([0.0, 0.0, 0.0, -0.3]))
+
+
+@needs_mosquitto
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_broker_that_goes_and_comes_back(broker: Broker, make_host: Callable[..., Host], how: int) -> None:
+    bridge = Mqtt(port=broker.port, claim=("*",), rate_hz=100.0)
+    with Beside(bridge, make_host) as beside, Subscriber(broker.port) as listener:
+        wait(lambda: listener.of("rtmms/toy/state"))
+        listener.say("rtmms/toy/command/left.front", "0.5")
+        wait(lambda: beside.command[0] == 0.5)
+        broker.stop(how)
+        wait(lambda: beside.bridged.counts["unsent"])
+        wait(lambda: beside.command[0] == 0.0)  # nobody can drive it: neutral
+        step = beside.running.host.step
+        wait(lambda: beside.running.host.step > step + 50)  # the plant steps on
+        broker.start()
+        wait(lambda: beside.bridged.counts["reconnects"] == 1)
+        seen = len(listener.of("rtmms/toy/state"))
+        wait(lambda: len(listener.of("rtmms/toy/state")) > seen + 3)
+        listener.say("rtmms/toy/command/left.front", "-0.5")
+        wait(lambda: beside.command[0] == -0.5)
+        assert any("the broker is there again" in line for line in beside.bridged.said)
+
+
+@needs_mosquitto
+def test_a_broker_that_comes_late(tmp_path: Path, make_host: Callable[..., Host]) -> None:
+    broker = Broker(tmp_path)
+    with Beside(Mqtt(port=broker.port), make_host) as beside:
+        wait(lambda: beside.bridged.counts["unsent"])
+        wait(lambda: beside.bridged.counts["broker_refused"])
+        with broker:
+            wait(lambda: beside.bridged.counts["sent"])
+            assert beside.bridged.counts["reconnects"] == 0
+
+
+@needs_mosquitto
+def test_the_last_will_tells_of_one_that_was_killed(broker: Broker, listener: Subscriber, tmp_path: Path) -> None:
+    process = start(tmp_path, "run", "pendulum", "--dt", "0.01", "--duration", "60", "--quiet", "--json", "--bridge",
+                    f"mqtt:port={broker.port},topic=t")  # fmt: skip
+    try:
+        wait(lambda: listener.of("t/state"))
+        children = subprocess.run(
+            ["pgrep", "-P", str(process.pid), "-f", "cli.main bridge"], capture_output=True, text=True
+        )
+        (child,) = children.stdout.split()
+        subprocess.run(["kill", "-9", child], check=True)
+        wait(lambda: listener.of("t/status") == [b"online", b"offline"])
+        process.send_signal(signal.SIGINT)
+        said = finish(process)
+    finally:
+        process.kill()
+    assert said.status == 0
+    assert said.report["bridges"] == {"mqtt": None}
+
+
+@needs_mosquitto
+def test_a_silent_plant(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
+    with Beside(Mqtt(port=broker.port, watchdog_periods=30), make_host) as beside:
+        wait(lambda: listener.of("rtmms/toy/status") == [b"online"])
+        wait(lambda: beside.bridged.counts["states"])
+        beside.running.errands.append(lambda: wait(lambda: beside.bridged.counts["silences"]))
+        wait(lambda: listener.of("rtmms/toy/status")[-2:] == [b"plant silent", b"online"])
+
+
+@needs_mosquitto
+@pytest.mark.parametrize(("how", "left"), [("hold", 0.5), ("neutral", 0.0)])
+def test_commands_that_stop(
+    broker: Broker, listener: Subscriber, make_host: Callable[..., Host], how: Any, left: float
+) -> None:
+    with Beside(Mqtt(port=broker.port, claim=("*",), command_timeout_s=0.3, peer_lost=how), make_host) as beside:
+        wait(lambda: listener.of("rtmms/toy/state"))
+        listener.say("rtmms/toy/command/left.front", "0.5")
+        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: beside.bridged.counts["peer_lost"])
+        step = beside.running.host.step
+        wait(lambda: beside.running.host.step > step + 5)
+        assert beside.command[0] == left
+
+
+@needs_mosquitto
+def test_users(tmp_path: Path, make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    passwd = shutil.which("mosquitto_passwd")
+    if passwd is None:
+        pytest.skip("no mosquitto_passwd here")
+    subprocess.run([passwd, "-b", "-c", str(tmp_path / "users"), "manta", "secret"], check=True, capture_output=True)
+    (tmp_path / "users").chmod(0o644)
+    tmp_path.chmod(0o755)
+    with Broker(tmp_path, "allow_anonymous false", f"password_file {tmp_path}/users", "user root") as broker:
+        with Beside(Mqtt(port=broker.port), make_host) as beside:
+            wait(lambda: beside.bridged.counts["broker_refused"])
+            assert any("the broker refused: Not authorized" in line for line in beside.bridged.said)
+        (tmp_path / "word").write_text("secret\n")
+        with Beside(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as beside:
+            wait(lambda: beside.bridged.counts["sent"])
+        monkeypatch.setenv("RTMMS_MQTT_PASSWORD", "secret")
+        with Beside(Mqtt(port=broker.port, user="manta"), make_host) as beside:
+            wait(lambda: beside.bridged.counts["sent"])
+
+
+@needs_mosquitto
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves what it refused open
+def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
+    certificates(tmp_path)
+    lines = ("allow_anonymous true", f"certfile {tmp_path}/server.pem", f"keyfile {tmp_path}/server.key", "user root")
+    with Broker(tmp_path, *lines) as broker, Subscriber(broker.port, ca=tmp_path / "ca.pem") as listener:
+        good = Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem"), claim=("*",))
+        with Beside(good, make_host) as beside:
+            wait(lambda: listener.of("rtmms/toy/state"))
+            listener.say("rtmms/toy/command/left.front", "0.5")
+            wait(lambda: beside.command[0] == 0.5)
+        with Beside(Mqtt(port=broker.port, tls=True), make_host) as beside:  # the system does not know our authority
+            wait(lambda: beside.bridged.counts["broker_refused"])
+            assert beside.bridged.counts["sent"] == 0
+        other = Mqtt(port=broker.port, host="127.0.0.2", tls=True, ca_file=str(tmp_path / "ca.pem"))
+        with Beside(other, make_host) as beside:
+            wait(lambda: beside.bridged.counts["broker_refused"])
+            assert beside.bridged.counts["sent"] == 0
+    wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
+    gc.collect()
+
+
+@needs_mosquitto
+def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Host]) -> None:
+    tools = [shutil.which(name) for name in ("mosquitto_sub", "mosquitto_pub")]
+    if None in tools:
+        pytest.skip("no mosquitto_sub and mosquitto_pub here")
+    there = ["-h", "127.0.0.1", "-p", str(broker.port)]
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
+        heard = subprocess.run(
+            [str(tools[0]), *there, "-t", "rtmms/toy/state", "-C", "2", "-W", "20"], capture_output=True, check=True
+        )
+        assert [json.loads(line)["step"] > 0 for line in heard.stdout.splitlines()] == [True, True]
+        subprocess.run([str(tools[1]), *there, "-t", "rtmms/toy/command/left.front", "-m", "0.125"], check=True)
+        wait(lambda: beside.command[0] == 0.125)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"port": "-1"}, "port: expected a port from 0 to 65535, got -1"),
+        ({"topic": "{plant}"}, "topic: expected text with {robot} and {name} alone, got '{plant}'"),
+        ({"topic": "a/#"}, "topic: expected a topic without wildcards"),
+        ({"ca_file": "x"}, "tls: certificates are given, but tls is not true"),
+        ({"tls": "true", "ca_file": "nowhere"}, "ca_file: there is no file 'nowhere'"),
+        ({"tls": "true", "cert_file": "x"}, "cert_file and key_file: expected both or neither"),
+        ({"password_file": "nowhere"}, "password_file: there is no file 'nowhere'"),
+        ({"qos": "2"}, "qos: expected one of 0, 1; got '2'"),
+        ({"layout": "xml"}, "layout: expected one of json, topics, both"),
+        ({"command_timeout_s": "-1"}, "command_timeout_s: expected a number >= 0"),
+    ],
+)
+def test_wrong_words(words: dict[str, str], text: str) -> None:
+    with pytest.raises(rtmms.ModelError) as told:
+        construct(Mqtt, "bridge", "mqtt", words)
+    assert f"bridge 'mqtt': {text}" in str(told.value)
+
+
+def test_certificates_that_are_none(make_host: Callable[..., Host]) -> None:
+    with Beside(Mqtt(tls=True, ca_file=str(ROOT / "README.md")), make_host) as beside:
+        beside.bridged.join()
+    assert "tls: the certificates cannot be used" in str(beside.bridged.fault)
+
+
+def test_what_is_taken() -> None:
+    assert parse("", b'{"values": {"a": 1}}') == {"a": 1.0}
+    assert parse("a", b"-2") == {"a": -2.0}
+    for name, payload in (("", b"1"), ("", b"{}"), ("a", b"{}"), ("a", b"1e999"), ("a", b"")):
+        with pytest.raises(Refusal):
+            parse(name, payload)

@@ -1,0 +1,269 @@
+"""UDP against sockets: JSON and structures both ways, channels, silence on either side, garbage, and a peer's pace."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rtmms
+from bridges.packing import Packed, Packer, Unpacker, is_old
+from bridges.udp import Udp, parse_json
+from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.config import construct
+from rtmms.bridging.untrusted import Refusal
+from rtmms.plant import Channel
+from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
+from tests.cli.shell import finish, start
+from tests.wire.bench import PATIENCE_S, Host
+
+WORDS = ("=43981:u16", "seq:u8", "time:f64", "position[1]:i16:1000", "_:pad", "speed:f32")
+
+
+@pytest.fixture
+def peer() -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        peer.settimeout(PATIENCE_S)
+        yield peer
+
+
+def udp(peer: socket.socket, **more: Any) -> Udp:
+    return Udp(port=peer.getsockname()[1], bind_port=0, **more)
+
+
+def packed(*words: str) -> tuple[Packed, ...]:
+    return tuple(Packed.from_word(word, "x") for word in words)
+
+
+def test_json_both_ways(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    bridge = udp(peer, claim=("left.*",), outputs=("position", "quaternion"))
+    with Beside(bridge, make_host) as beside:
+        data, place = peer.recvfrom(65536)
+        first = json.loads(data)
+        assert list(first) == ["time", "step", "seq", "position", "quaternion"]
+        assert first["seq"] == 1
+        peer.sendto(b'{"values": {"left.front": 0.5, "left.back": -0.5}, "seq": 1}', place)
+        wait(lambda: beside.command[:2] == [0.5, -0.5])
+        assert beside.bridged.counts["received"] == 1
+
+
+def test_json_of_chosen_fields(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    with Beside(udp(peer, state_fields=packed("position[0]", "speed", "time")), make_host):
+        assert list(json.loads(peer.recv(65536))) == ["time", "step", "seq", "position[0]", "speed"]
+
+
+@pytest.mark.parametrize("endian", ["little", "big"])
+def test_structures_both_ways(peer: socket.socket, make_host: Callable[..., Host], endian: Any) -> None:
+    sign = "<" if endian == "little" else ">"
+    bridge = udp(
+        peer, claim=("*",), format="struct", endian=endian, state_fields=packed(*WORDS),
+        command_fields=packed("=7:u8", "seq:u8", "left.front:i16:1000", "right.back:f64"),
+    )  # fmt: skip
+    with Beside(bridge, make_host) as beside:
+        data, place = peer.recvfrom(65536)
+        mark, seq, time, _, speed = struct.unpack(f"{sign}HBdhxf", data)
+        assert (mark, seq) == (43981, 1)
+        assert speed == pytest.approx(time, rel=1e-6)
+        peer.sendto(struct.pack(f"{sign}BBhd", 7, 1, 250, -0.125), place)
+        wait(lambda: beside.command == [0.25, 0.0, 0.0, -0.125])
+        moved = wait(lambda: (found := struct.unpack(f"{sign}HBdhxf", peer.recv(100)))[3] == 0 and found)
+        assert moved[1] > 1
+
+
+def test_whole_numbers_are_limited(peer: socket.socket) -> None:
+    info = plant_info(Channel("big", "m"))
+    pack = Packer(packed("big:i8", "big:u8", "big:f32:1e300", "big:f64"), "little", info, "state_fields")
+    assert struct.unpack("<bBfd", pack(state(info, big=1e9), 1)) == (127, 255, pytest.approx(3.4028235e38), 1e9)
+    assert struct.unpack("<bBfd", pack(state(info, big=-1e9), 1))[:2] == (-128, 0)
+
+
+def test_channels_with_scale_trim_and_direction(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    channels = (
+        ChannelMapping(channel="1", actuator="left.front", scale=0.002, trim=1500.0),
+        ChannelMapping(channel="2", actuator="right.front", scale=0.002, trim=1500.0, reversed=True),
+    )
+    bridge = udp(
+        peer, channels=channels, format="json", command_format="struct", command_fields=packed("1:u16", "2:u16")
+    )
+    with Beside(bridge, make_host) as beside:
+        _, place = peer.recvfrom(65536)
+        peer.sendto(struct.pack("<HH", 1600, 1600), place)
+        wait(lambda: beside.command == pytest.approx([0.2, 0.0, -0.2, 0.0]))
+        assert beside.running.host.server.claimed.tolist() == [True, False, True, False]
+
+
+def test_states_go_to_where_commands_come_from(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    bridge = Udp(port=0, bind_port=0, claim=("*",))
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["states"] > 3)
+        assert beside.bridged.counts["sent"] == 0
+        assert bridge._socket is not None
+        peer.sendto(b'{"values": {}}', bridge._socket.getsockname())
+        assert json.loads(peer.recv(65536))["seq"] == 1
+
+
+def test_garbage_is_refused_and_counted(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    channels = (ChannelMapping(channel="a", actuator="left.front"),)
+    with Beside(udp(peer, channels=channels), make_host) as beside:
+        _, place = peer.recvfrom(65536)
+        for data in (b"", b"{", b"[]", b" " * 9000, b'{"values": {"a": NaN}}', b'{"values": {"b": 1}}',
+                     b'{"values": {}, "seq": 1.5}'):  # fmt: skip
+            peer.sendto(data, place)
+        wait(lambda: beside.bridged.counts["refused"] == 7)
+        assert beside.bridged.counts.reasons() == {
+            "garbled": 2, "wrong_type": 2, "not_finite": 1, "unknown_channel": 1, "oversize": 1,
+        }  # fmt: skip
+        peer.sendto(b'{"values": {"a": 1}, "seq": 9}', place)
+        wait(lambda: beside.command[0] == 1.0)
+        peer.sendto(b'{"values": {"a": 0.5}, "seq": 8}', place)
+        peer.sendto(b'{"values": {"a": 0.5}, "seq": 9}', place)
+        wait(lambda: beside.bridged.counts.reasons().get("old") == 2)
+        assert beside.command[0] == 1.0
+        assert beside.running.host.rejected == {}
+
+
+def test_strangers(make_host: Callable[..., Host]) -> None:
+    bridge = Udp(host="127.0.0.2", port=1, bind_port=0, claim=("*",))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["states"])
+        assert bridge._socket is not None
+        other.sendto(b'{"values": {"left.front": 1}}', bridge._socket.getsockname())
+        wait(lambda: beside.bridged.counts.reasons() == {"stranger": 1})
+        assert beside.command[0] == 0.0
+
+
+def test_a_silent_plant_and_the_safe_output(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    bridge = udp(peer, claim=("*",), watchdog_periods=50, state_fields=packed("speed", "ok"[:0] or "position[0]"),
+                 safe={"position[0]": -9.0})  # fmt: skip
+    with Beside(bridge, make_host) as beside:
+        peer.recv(65536)
+        beside.running.errands.append(lambda: wait(lambda: beside.bridged.counts["silences"]))
+        heard = wait(lambda: (m := json.loads(peer.recv(65536)))["position[0]"] == -9.0 and m)
+        assert heard["speed"] > 0  # the rest stays as it was last
+        wait(lambda: json.loads(peer.recv(65536))["position[0]"] == 0.0)  # and the plant is back
+    peer.settimeout(1.0)
+    last = {}
+    try:
+        while True:
+            last = json.loads(peer.recv(65536))
+    except TimeoutError:
+        assert last["position[0]"] == -9.0, "the end of the plant is a silence, too"
+
+
+@pytest.mark.parametrize(("how", "left"), [("hold", 0.75), ("neutral", 0.0)])
+def test_a_silent_peer(peer: socket.socket, make_host: Callable[..., Host], how: Any, left: float) -> None:
+    bridge = udp(peer, claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)
+    with Beside(bridge, make_host) as beside:
+        _, place = peer.recvfrom(65536)
+        peer.sendto(b'{"values": {"left.front": 0.75}}', place)
+        wait(lambda: beside.command[0] == 0.75)
+        wait(lambda: beside.bridged.counts["peer_lost"])
+        step = beside.running.host.step
+        wait(lambda: beside.running.host.step > step + 5)
+        assert beside.command[0] == left
+        peer.sendto(b'{"values": {"left.front": 0.5}}', place)
+        wait(lambda: beside.command[0] == 0.5)
+
+
+def test_numbers_that_go_round() -> None:
+    assert not is_old(5, None)
+    assert is_old(5, 5)
+    assert is_old(250, 2, bits=8)
+    assert not is_old(2, 250, bits=8)
+    assert not is_old(1, 1000), "so far back it is a peer that started anew"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"format": "struct"}, "state_fields: format=struct needs them"),
+        ({"format": "struct", "state_fields": "time:f64", "claim": "left.*"}, "command_fields: expected at least one"),
+        ({"state_fields": "time:f65"}, "type: expected one of i8, u8"),
+        ({"state_fields": ":f64"}, "state_fields: expected FIELD:TYPE[:SCALE] or =VALUE:TYPE, got ':f64'"),
+        ({"state_fields": "time:f64:0"}, "scale: expected a finite number that is not 0"),
+        ({"port": "70000"}, "port: expected a port from 0 to 65535, got 70000"),
+        ({"paced": "true"}, "paced: needs a claim"),
+        ({"safe": "x=1", "state_fields": "time"}, "safe: 'x' is not among the state_fields"),
+        ({"command_format": "struct", "claim": "a", "command_fields": "1:u8+1:u8"}, "'1' stands in it twice"),
+        ({"peer_timeout_s": "-1"}, "peer_timeout_s: expected a number >= 0"),
+    ],
+)
+def test_wrong_words(words: dict[str, str], text: str) -> None:
+    with pytest.raises(rtmms.ModelError) as told:
+        construct(Udp, "bridge", "udp", words)
+    assert text in str(told.value)
+    assert str(told.value).startswith("bridge 'udp': ")
+
+
+@pytest.mark.parametrize(
+    ("bridge", "text"),
+    [
+        (Udp(state_fields=packed("sped:f32")), "state_fields: unknown output 'sped'; did you mean speed"),
+        (Udp(channels=(ChannelMapping(channel="1", actuator="left"),), claim=("left.*",)), "unknown actuator 'left'"),
+        (Udp(command_format="struct", command_fields=packed("lft:u8"), claim=("*",)), "unknown channel of command_f"),
+        (Udp(host="no such host"), "host 'no such host':"),
+        (Udp(bind="192.0.2.1"), "cannot bind 192.0.2.1:9901"),
+    ],
+)
+def test_what_does_not_fit_the_plant(bridge: Udp, text: str, make_host: Callable[..., Host]) -> None:
+    with Beside(bridge, make_host) as beside:
+        beside.bridged.join()
+    assert isinstance(beside.bridged.fault, rtmms.RtmmsError)
+    assert text in str(beside.bridged.fault)
+
+
+def test_a_layout_that_is_too_long() -> None:
+    with pytest.raises(rtmms.ModelError, match="a message of 1600 bytes; at most 1400"):
+        Unpacker(packed(*(f"{i}:f64" for i in range(200))), "little", "command_fields")
+
+
+def test_what_json_is_taken() -> None:
+    assert parse_json(b'{"values": {"a": 1}}') == ({"a": 1.0}, None)
+    for wrong in (b"1", b"{}", b'{"values": {"a": 1}, "seq": true}', b'{"values": {"a": 1e999}}'):
+        with pytest.raises(Refusal):
+            parse_json(wrong)
+
+
+def test_the_example_fits_the_manta() -> None:
+    manta = rtmms.load("manta", chains=2)
+    bridge = construct(Udp, "bridge", "udp", {"config": str(ROOT / "bridges" / "examples" / "udp.toml")})
+    info = plant_info(*manta.outputs, actuators=manta.actuators)
+    bridge._map.check(info)
+    assert Packer(bridge.state_fields, "little", info, "state_fields").size == 38
+    assert bridge.claims() == ("left.front", "left.back", "right.front", "right.back")
+
+
+def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path) -> None:
+    """Each fourth step of the pendulum's is answered by the peer, from what it was told: the same bits again."""
+    words = f"udp:port={peer.getsockname()[1]},bind_port=0,claim=torque,every=4,paced=true,state_fields=angle+rate"
+
+    def run() -> tuple[list[float], dict[str, Any]]:
+        process = start(tmp_path, "run", "pendulum", "--dt", "0.01", "--duration", "2", "--mode", "lockstep", "--quiet",
+                        "--json", "--bridge", words)  # fmt: skip
+        seen, steps = [], 0
+        while steps < 196:
+            data, place = peer.recvfrom(65536)
+            told = json.loads(data)
+            steps = told["step"]
+            if told["seq"] > len(seen):  # it may come twice
+                seen.append(told["angle"])
+            values = {"torque": -2.0 * told["angle"] - told["rate"] + 0.1}
+            peer.sendto(json.dumps({"values": values}).encode(), place)
+        said = finish(process)
+        assert said.status == 0, said.err
+        return seen, said.report
+
+    seen, report = run()
+    assert report["steps"] == 200
+    assert report["exchange"]["misses"] == 0
+    assert report["bridges"]["udp"]["states"] == 50
+    assert len(seen) == 50
+    again, _ = run()
+    assert again == seen
+    assert len(set(seen)) > 40
