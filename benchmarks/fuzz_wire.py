@@ -88,6 +88,8 @@ class FakeSocket:
         return frames
 
     def getsockopt(self, option: int) -> int:
+        if option == zmq.EVENTS:
+            return int(zmq.POLLIN if self._rest or self._messages else 0) | int(zmq.POLLOUT)
         return bool(self._rest) if option == zmq.RCVMORE else 0
 
     def send(self, frame: bytes, flags: int = 0) -> None:
