@@ -35,7 +35,7 @@ def test_the_welcome_tells_what_a_peer_needs(raw: Raw) -> None:
     }  # fmt: skip
     assert [channel["name"] for channel in welcome["outputs"]][-1] == "joint_angle"
     assert welcome["selected"] == ["position", "speed"]
-    assert welcome["parameters"] == {"r1": 0.215, "r2": 0.185, "body": "free"}
+    assert welcome["parameters"] == {"r1": 0.215, "r2": 0.185, "body": "free", "table": [1.0, 2.0]}
 
 
 def test_nobody_paces_lockstep(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]) -> None:
