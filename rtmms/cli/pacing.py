@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
 
 
+ROW_S = 50e-6
+"""A row of the log, with the observation of the state that it holds: of the manta, p99.9."""
+
+
 def pacing(
     plan: Plan, dt: float, p999_s: float, shortest_s: float, report: dict[str, Any], note: Callable[[list[str]], None]
 ) -> tuple[Pace, Statistics, float | None]:
@@ -29,6 +33,8 @@ def pacing(
     from rtmms.loop.schedule import Schedule, deadline_s
     from rtmms.loop.statistics import Statistics
 
+    # what follows the deadline beside the plant's step: waking up from the wait, and a row of the log
+    p999_s += shortest_s + (ROW_S if plan.log is not None else 0.0)
     if plan.mode not in TIMED:
         return (Lockstep() if plan.mode == "lockstep" else Free()), Statistics(), None
     period = dt / plan.rate

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,6 +84,7 @@ class Loop:
         self._watch, self._status, self._watched_ns = watch, status, 0
         self.blame, self._silent = blame, getattr(exchange, "silent", tuple)
         self._published_ns = self._deadline_ns = 0
+        self._prepare: Any = getattr(exchange, "prepare", None)
         self._control = Control(self)
 
         self._stand_in = MISS_POLICIES["hold" if pace.mode == "free" else policies.miss]
@@ -133,6 +134,12 @@ class Loop:
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
         self._published_ns, self._deadline_ns = self.clock.now(), deadline_ns
 
+    def prepare(self, step: int, deadline_ns: int) -> None:
+        """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
+        if self._prepare is not None and not self._control.pending:
+            time = step * self.plant.dt
+            self._prepare(step, time, deadline_ns, self.outputs(step), self.exchange.applied)
+
     def collect(self, step: int, until_ns: int) -> bool:
         """Commands for `step` into `command`; True when every claimed actuator has its own."""
         complete = self.exchange.collect(step, self.command, until_ns)
@@ -174,6 +181,7 @@ class Loop:
     def restart(self, seed: int) -> None:
         """Back to t = 0: the plant, the counters and what was kept."""
         self.plant.reset(seed)
+        self._forget_prepared()
         self.seed, self.step = seed, 0
         self.statistics.clear()
         if self.blame is not None:
@@ -188,9 +196,14 @@ class Loop:
     def altered(self) -> None:
         """The state was changed from outside between steps."""
         self._observed_step = -1
+        self._forget_prepared()
         self.alterations += 1
         if self.commands is not None:
             self.commands.altered.append(self.step)
+
+    def _forget_prepared(self) -> None:
+        if self._prepare is not None:
+            self._prepare(-1, 0.0, 0, {}, self.exchange.applied)
 
     # --- the run ----------------------------------------------------------------------------------------------------
 

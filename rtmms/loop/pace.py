@@ -122,6 +122,8 @@ class Realtime:
         if until > now_ns:
             self.served_ns = now_ns
             self.loop.serve(until)
+            if self.clock.now() < until:
+                self.loop.prepare(step + 1, self.schedule.due(step + 1) + self.schedule.deadline_ns)
         return max(0, slack)
 
     def let_pass(self, step: int) -> None:

@@ -76,6 +76,15 @@ class Exchange(Protocol):
         """{'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]} for the final report."""
 
 
+class Preparing(Protocol):
+    """An Exchange that can pack a state before its instant (the loop looks for `prepare` on it)."""
+
+    def prepare(
+        self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:  # fmt: skip
+        """In the slack: `publish` will be called with these, if nothing comes between. step -1: forget it."""
+
+
 class Silent(Protocol):
     """A peer whose command was missing at a deadline; an Exchange may list them (the loop looks for `silent` on it)."""
 

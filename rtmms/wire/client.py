@@ -114,10 +114,11 @@ class Link:
 
     def __next__(self) -> State:
         """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
+        told = False
         while not self._closed and not self.ended:
             if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
                 self.look_around()
-            state = self._take()
+            state = self._take(told)
             if state is not None:
                 return state
             if self._over():
@@ -128,6 +129,7 @@ class Link:
                 continue
             watch = self.filenos()
             readable, _, _ = select.select(watch, (), (), _LOOK_S)
+            told = watch[0] in readable
             if not readable or watch[1] in readable:
                 self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
         self.ended = self.ended or "the link is closed"
@@ -139,9 +141,9 @@ class Link:
         ZeroMQ tells on them that something may have come, once: call `poll` until it gives None before each wait, also
         after a command; and `look_around` when the second one is readable, and every 0.1 s. After `lost` they are
         others."""
-        if self._line.data is None or self._closed:
+        if self._line.inbox is None or self._closed:
             raise ModelError("this link is closed")
-        return int(self._line.data.getsockopt(zmq.FD)), int(self._line.door.getsockopt(zmq.FD))
+        return self._line.watch
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
@@ -207,9 +209,9 @@ class Link:
         self._tick_seq += 1
         self._send(self._pack({"type": "tick", "seq": self._tick_seq}))
 
-    def _take(self) -> State | None:
+    def _take(self, told: bool = False) -> State | None:
         """The newest state that is there, or was put aside by a tick."""
-        message, waiting, self._waiting = self._newest(), self._waiting, None
+        message, waiting, self._waiting = self._newest(told), self._waiting, None
         if message is None:
             return waiting
         self._step = message["step"]
@@ -317,22 +319,22 @@ class Link:
         self.look_around()
         return True
 
-    def _newest(self) -> dict[str, Any] | None:
+    def _newest(self, told: bool) -> dict[str, Any] | None:
         """Read all that is there and keep the newest state: one that slept must not answer a backlog."""
-        data, newest = self._line.data, None
-        if data is None or self.lost:
+        inbox, newest = self._line.inbox, None
+        if inbox is None or self.lost:
             return None
-        while True:
+        while (frame := inbox.next(told=told)) is not None:
+            told = False
             try:
-                frames = data.recv_multipart(_NOW)
-            except zmq.Again:
-                return newest
-            try:
-                message = hear(frames[-1])
+                message = hear(frame)
                 kind = message["type"]
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
+                        if inbox.current(message):
+                            self._line.heard()
+                            return newest
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
                         self._warm = self._warm or message["step"] == -1
@@ -341,6 +343,7 @@ class Link:
             except Refused as fault:
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
             self._line.heard()
+        return newest
 
     def _over(self) -> bool:
         return bool(self.ended)

@@ -11,6 +11,7 @@ from rtmms.wire.messages import Reason, Refused, read_channel, shown
 from rtmms.wire.state import PlantInfo
 
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
+_APPLIED_TYPES, _TEXT = tuple(_APPLIED.values()), frozenset((str,))
 
 
 def hear(frame: bytes) -> dict[str, Any]:
@@ -31,11 +32,20 @@ def _check_state(message: dict[str, Any]) -> None:
         and (applied is None or type(applied) is dict)
         and _natural(said("deadline_ns", 0))
         and _natural(said("budget_ns", 0))
-        and all(type(name) is str for name in message["outputs"])
-        and (not applied or all(type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items()))
+        and _TEXT.issuperset(map(type, message["outputs"]))
+        and (not applied or _types(applied) == _APPLIED_TYPES or _few(applied))
     ):
         return
     raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field of another type than it should have")
+
+
+def _types(applied: dict[str, Any]) -> tuple[type, ...]:
+    return tuple(map(type, map(applied.get, _APPLIED)))
+
+
+def _few(applied: dict[str, Any]) -> bool:
+    """Fields may be missing."""
+    return all(type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items())
 
 
 def _natural(value: Any) -> bool:

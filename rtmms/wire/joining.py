@@ -15,6 +15,7 @@ from rtmms.wire.endpoints import INPROC, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.handshake import Handshake
 from rtmms.wire.hearing import read_places, read_welcome
+from rtmms.wire.inbox import Inbox
 from rtmms.wire.keys import ClientKeys
 from rtmms.wire.messages import PROTOCOL, Refused
 from rtmms.wire.presence import Presence
@@ -60,6 +61,8 @@ class Connection:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance() if self._shared else zmq.Context()
         self._pack = packer()
         self.data: zmq.Socket[bytes] | None = None
+        self.inbox: Inbox | None = None
+        self.watch = (-1, -1)
         self._presence: Presence | None = None
         self._door_presence: Presence | None = None
         self._closed = False
@@ -208,4 +211,6 @@ class Connection:
             self.data = self._socket(zmq.SUB, endpoint)
             self.data.setsockopt(zmq.SUBSCRIBE, plant.robot.encode())
         self._presence = Presence(self.data)
+        self.inbox = Inbox(self.data, endpoint)
+        self.watch = (self.inbox.descriptor, int(self.door.getsockopt(zmq.FD)))
         self.data.connect(endpoint)

@@ -11,7 +11,6 @@ from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zmq
 
 from rtmms.errors import ModelError
 from rtmms.loop.ports import Applied
@@ -95,15 +94,19 @@ class Server:
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
         room = DOOR_BYTES + 2 * _snapshot_size(plant)
-        self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
+        self._sockets.exchange.limit(DOOR_BYTES, room, self._peers.by_door.__contains__)
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
         )
+        if self._sockets.gate is not None:
+            self._sockets.gate.expected = self._peers.somebody_comes
+            self._sockets.gate.strange = self._port.count_stranger
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
         self._telemetry_due_ns = 0
         self._telemetry_frame = b""
+        self._prepared = -1
         self._selections: dict[tuple[str, ...], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
@@ -116,12 +119,25 @@ class Server:
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        """State to the claimants. What observers will get is packed while the claimants think, and sent by `serve`."""
+        """State to the claimants. What observers will get is packed in the slack where there is one, else while the
+        claimants think; `serve` sends it."""
         self._outputs = outputs
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
         now_ns = monotonic_ns()
-        if now_ns >= self._telemetry_due_ns:
+        if now_ns >= self._telemetry_due_ns and step != self._prepared:
             self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+
+    def prepare(
+        self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:  # fmt: skip
+        """See Preparing."""
+        self._prepared = step
+        self._port.prepare(step, time, deadline_ns, outputs, applied)
+        now_ns = monotonic_ns()
+        if now_ns >= self._telemetry_due_ns and step >= 0:
+            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            budget_ns = max(0, deadline_ns - now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
@@ -131,14 +147,18 @@ class Server:
     def serve(self, until_ns: int) -> None:
         """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
         if self._telemetry_frame:
-            self._send_telemetry()
-        if self._allowed is not None:
+            frame, self._telemetry_frame = self._telemetry_frame, b""
+            self._sockets.telemetry.send(self._topic, frame)
+        if self._sockets.gate is not None:
+            self._sockets.gate.serve(monotonic_ns())
+        elif self._allowed is not None:
             self._look_at_keys()
         port = self._port
         port.read_in_slack(until_ns)
         port.admit_ready()
         if monotonic_ns() < until_ns:
             self._door.serve(until_ns)
+            self._sockets.telemetry.serve(until_ns)
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
@@ -218,15 +238,6 @@ class Server:
         self.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _send_telemetry(self) -> None:
-        frame, self._telemetry_frame = self._telemetry_frame, b""
-        socket = self._sockets.telemetry
-        try:
-            socket.send(self._topic, zmq.NOBLOCK | zmq.SNDMORE)
-            socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            pass  # PUB drops for those that do not read; it never makes us wait
 
     def _look_at_keys(self) -> None:
         """Answer the handshakes that wait; and whose key was taken away must go."""

@@ -1,0 +1,225 @@
+"""Peers of a plant, good ones and one for each way to be a nuisance, each in a process of its own.
+
+`python -m benchmarks.fault_peers KIND EXCHANGE [--claim PATTERN] [--through ENDPOINT]` prints a line when it is at work
+and goes on until it is ended. `--through` is the proxy's endpoint, where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgpack
+import zmq
+
+import rtmms
+from rtmms.wire.tokens import read_token
+
+_pack: Any = msgpack.packb
+ENOUGH_S = 600.0
+HUGE = 1 << 20
+OVER_LIMIT = 48 * 1024
+
+
+def wave(state: rtmms.State, link: rtmms.Link) -> dict[str, float]:
+    """A slow wave on everything it drives."""
+    return {name: 0.3 * math.sin(2.0 * math.pi * state.time) for name in link.plant.granted}
+
+
+# --- controllers ------------------------------------------------------------------------------------------------------
+
+
+def steady(link: rtmms.Link) -> None:
+    """Answers each state, at once."""
+    for state in link:
+        link.command(wave(state, link))
+
+
+def late(link: rtmms.Link) -> None:
+    """Answers each state a period and a half after it came."""
+    pause_s = 1.5 * (link.plant.period_s or link.plant.dt)
+    for state in link:
+        time.sleep(pause_s)
+        link.command(wave(state, link))
+
+
+def flooding(link: rtmms.Link) -> None:
+    """Answers, and sends as many more commands as it can."""
+    state = next(link)
+    while not link.ended:
+        state = link.poll() or state
+        for _ in range(20):
+            link.command(wave(state, link), state.step)
+
+
+def mute(link: rtmms.Link) -> None:
+    """Takes its claim and a first state, and never says anything again."""
+    for state in link:
+        link.command(wave(state, link))
+        break
+    time.sleep(ENOUGH_S)
+
+
+def _bad(link: rtmms.Link, frames: Callable[[rtmms.State, Iterator[int]], bytes]) -> None:
+    """Every other state is answered as it should be, the others with a bad frame."""
+    data, seqs = link._line.data, itertools.count(1 << 20, 2)
+    assert data is not None
+    for state in link:
+        if state.step % 2:
+            link._seq = next(seqs)
+            link.command(wave(state, link))
+        else:
+            try:
+                data.send(frames(state, seqs), zmq.NOBLOCK)
+            except zmq.Again:
+                link.dropped += 1
+
+
+def _command(seq: int, step: int, values: Any, **more: Any) -> bytes:
+    return bytes(_pack({"type": "command", "seq": seq, "step": step, "values": values, **more}))
+
+
+def _values(link: rtmms.Link, value: Any) -> dict[str, Any]:
+    return dict.fromkeys(link.plant.granted, value)
+
+
+def wrong_steps(link: rtmms.Link) -> None:
+    far = itertools.cycle((1_000_000, -1_000_000, 1 << 40))
+    _bad(link, lambda state, seqs: _command(next(seqs), state.step + next(far), _values(link, 0.1)))
+
+
+def not_finite(link: rtmms.Link) -> None:
+    worst = itertools.cycle((math.nan, math.inf, -math.inf))
+    _bad(link, lambda state, seqs: _command(next(seqs), state.step, _values(link, next(worst))))
+
+
+def wrong_types(link: rtmms.Link) -> None:
+    kinds = itertools.cycle(("0.1", None, True, [0.1], {"a": 1}, b"\x00"))
+    _bad(link, lambda state, seqs: _command(next(seqs), state.step, _values(link, next(kinds))))
+
+
+def unknown_names(link: rtmms.Link) -> None:
+    _bad(link, lambda state, seqs: _command(next(seqs), state.step, {"rihgt.front": 0.1}))
+
+
+def oversize(link: rtmms.Link) -> None:
+    """Frames over the limit, which are refused, but not so large that the connection is closed."""
+    filling = "x" * OVER_LIMIT
+    _bad(link, lambda state, seqs: _command(next(seqs), state.step, {}, filling=filling))
+
+
+def huge(link: rtmms.Link) -> None:
+    """Frames for which the plant closes the connection: it is made anew, again and again."""
+    filling = "x" * HUGE
+    _bad(link, lambda state, seqs: _command(next(seqs), state.step, {}, filling=filling))
+
+
+def truncated(link: rtmms.Link) -> None:
+    def half(state: rtmms.State, seqs: Iterator[int]) -> bytes:
+        frame = _command(next(seqs), state.step, _values(link, 0.1))
+        return frame[: len(frame) // 2]
+
+    _bad(link, half)
+
+
+def lying_seq(link: rtmms.Link) -> None:
+    lies = itertools.cycle((0, -5, 1 << 19, 1 << 63, 1))
+    _bad(link, lambda state, seqs: _command(next(lies), state.step, _values(link, 0.1)))
+
+
+# --- bystanders -------------------------------------------------------------------------------------------------------
+
+
+def watching(link: rtmms.Link) -> None:
+    """An observer that reads its telemetry."""
+    for _ in link:
+        pass
+
+
+def strangers(exchange: str, ready: Callable[[], None]) -> None:
+    """Hellos without a token, garbage, and messages of many frames, at the door, as fast as they go."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    doors = [context.socket(zmq.DEALER) for _ in range(8)]
+    for door in doors:
+        door.linger = 0
+        door.sndhwm = 64
+        door.connect(exchange)
+    hello = {"type": "hello", "protocol": 1, "name": "stranger", "claim": ["*"], "outputs": [], "token": "wrong"}
+    said = [[_pack(hello)], [os.urandom(200)], [b"", b"x", b"y"], [_pack({"type": "tick"})]]
+    ready()
+    for turn in itertools.count():
+        for door in doors:
+            try:
+                door.send_multipart(said[turn % len(said)], zmq.NOBLOCK)
+            except zmq.Again:
+                time.sleep(0.0001)
+
+
+def noise(exchange: str, ready: Callable[[], None]) -> None:
+    """Connections that speak no ZeroMQ at all: bytes at random, and silence."""
+    host, _, port = exchange.removeprefix("tcp://").rpartition(":")
+    open_ones: list[socket.socket] = []
+    ready()
+    while True:
+        try:
+            one = socket.create_connection((host, int(port)), 1.0)
+            one.sendall(os.urandom(512))
+            open_ones.append(one)
+        except OSError:
+            time.sleep(0.001)
+        if len(open_ones) > 64:
+            open_ones.pop(0).close()
+
+
+CONTROLLERS = {
+    f.__name__: f
+    for f in (
+        steady, late, flooding, mute, wrong_steps, not_finite, wrong_types, unknown_names, oversize, huge, truncated,
+        lying_seq, watching,
+    )
+}  # fmt: skip
+STRANGERS = {"strangers": strangers, "noise": noise}
+
+
+def _ready() -> None:
+    print("at work", flush=True)
+
+
+def main() -> None:
+    """The process."""
+    reader = argparse.ArgumentParser()
+    reader.add_argument("kind", choices=[*CONTROLLERS, *STRANGERS])
+    reader.add_argument("exchange")
+    reader.add_argument("--claim", default="")
+    reader.add_argument("--through", default="")
+    reader.add_argument("--seconds", type=float, default=0.0)
+    words = reader.parse_args()
+    if words.kind in STRANGERS:
+        STRANGERS[words.kind](words.exchange, _ready)
+        return
+    claim = [words.claim] if words.claim else []
+    with rtmms.connect(
+        words.through or words.exchange, name=f"{words.kind}", claim=claim, token=read_token(words.exchange),
+        timeout_s=60.0,
+    ) as link:  # fmt: skip
+        if claim:
+            link.command({}, next(link).step)  # the claim stands, and a first state has come
+        _ready()
+        if words.seconds:
+            end = time.monotonic() + words.seconds
+            while time.monotonic() < end and not link.ended:
+                link.poll()
+                link.look_around()
+                time.sleep(0.005)
+            return
+        CONTROLLERS[words.kind](link)
+
+
+if __name__ == "__main__":
+    main()

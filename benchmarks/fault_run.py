@@ -1,0 +1,241 @@
+"""One fault, tried on a running plant: what it did, from its report, its log and its memory.
+
+A plant is served to two controllers, one for each side; `left` is a good one always. The other one, or something beside
+the two, has the fault. What is counted are the steps between two instants, by the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rtmms
+from benchmarks.fault_cases import Case
+from rtmms.record.stamps import kept
+
+PATIENCE_S = 60.0
+SETTLE_S = 0.3
+TURN_S = 1.0
+PEER_PRIORITY = 70
+PEERS, PROXY = "benchmarks.fault_peers", "benchmarks.fault_proxy"
+
+
+@dataclass
+class Bench:
+    """The processes of one trial; all of them are ended when it is left."""
+
+    folder: Path
+    environment: dict[str, str]
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    exchange: str = ""
+
+    def start(self, module: str, *words: str) -> subprocess.Popen[str]:
+        """A process of our own, which says a line when it is at work."""
+        process = self.spawn([sys.executable, "-m", module, *words])
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise rtmms.ModelError(f"bench faults: {module} {' '.join(words)} did not start")
+        return process
+
+    def spawn(self, words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, text=True, env=self.environment, **({"stderr": subprocess.DEVNULL} | more)
+        )
+        self.started.append(process)
+        return process
+
+    def proxy(self, *words: str) -> str:
+        """A proxy to the plant; the endpoint that a controller is to use."""
+        process = self.spawn([sys.executable, "-m", PROXY, self.exchange, *words])
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    def controller(self, kind: str, *words: str) -> subprocess.Popen[str]:
+        """A peer at SCHED_FIFO below the plant, where that is permitted: one that has its core when it needs it."""
+        process = self.peer(kind, *words)
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(process.pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PEER_PRIORITY))
+        return process
+
+    def peer(self, kind: str, *words: str) -> subprocess.Popen[str]:
+        return self.start(PEERS, kind, self.exchange, *words)
+
+    def close(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+
+
+def trial(case: Case, robot: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Run one case for `seconds`; robot: name and options of `rtmms serve`. One flat object."""
+    with tempfile.TemporaryDirectory(prefix="rtmms-faults-") as folder:
+        bench = Bench(Path(folder), os.environ | case.environment)
+        try:
+            return _trial(case, bench, robot, seconds)
+        finally:
+            bench.close()
+
+
+def _trial(case: Case, bench: Bench, robot: Sequence[str], seconds: float) -> dict[str, Any]:
+    path = bench.folder / "run.mcap"
+    plant, errors = _serve(bench, robot, path)
+    left, right = case.sides
+    bench.controller("steady", "--claim", left)
+    good = bench.controller("steady", "--claim", right)
+    beside = [bench.peer(kind) for kind in case.beside]
+    time.sleep(SETTLE_S)
+    windows = Windows()
+    if case.turn is not None:
+        before = _resident(plant.pid)
+        _take_turns(case, bench, beside, windows, seconds)
+    else:
+        windows.off.append(_span(seconds))
+        side = _change_sides(case, bench, good, right)
+        before, begun = _resident(plant.pid), time.time()
+        case.act(bench, side, right, seconds)
+        time.sleep(max(0.0, begun + seconds - time.time()))
+        windows.on.append((begun, time.time()))
+    after = _resident(plant.pid)
+    _stop(bench.exchange)
+    out, _ = plant.communicate(timeout=PATIENCE_S)
+    report = json.loads(out) if out.strip() else {}
+    return {"case": case.name, **_told(report, plant.returncode, errors), **_counted(path, windows, report),
+            "growth_mib": round((after - before) / 1024, 2)}  # fmt: skip
+
+
+@dataclass
+class Windows:
+    """Intervals of wall time, in s since 1970, in which the fault was there, and in which all was well."""
+
+    on: list[tuple[float, float]] = field(default_factory=list)
+    off: list[tuple[float, float]] = field(default_factory=list)
+
+    def of(self, at: float) -> str:
+        """'on', 'off' or '' for an instant."""
+        for name in ("on", "off"):
+            if any(begin <= at < end for begin, end in getattr(self, name)):
+                return name
+        return ""
+
+
+def _span(seconds: float) -> tuple[float, float]:
+    begun = time.time()
+    time.sleep(seconds)
+    return begun, time.time()
+
+
+def _change_sides(case: Case, bench: Bench, good: Any, right: str) -> Any:
+    """The right side's good controller goes, and the one with the fault takes its place."""
+    if case.right == "steady" and not case.proxy:
+        return good
+    good.kill()
+    through = ("--through", bench.proxy(*case.proxy)) if case.proxy else ()
+    # one that floods or never sleeps must not have a priority
+    start = bench.peer if case.right == "flooding" else bench.controller
+    side = start(case.right, "--claim", right, *through)
+    time.sleep(SETTLE_S)
+    return side
+
+
+def _take_turns(case: Case, bench: Bench, beside: list[Any], windows: Windows, seconds: float) -> None:
+    """Off and on, TURN_S each, until the time is over; the last one is off, as the first."""
+    assert case.turn is not None
+    end, on = time.time() + seconds, True
+    while time.time() < end or on:
+        on = not on
+        case.turn(bench, beside, on)
+        (windows.on if on else windows.off).append(_span(TURN_S))
+
+
+def _serve(bench: Bench, robot: Sequence[str], path: Path) -> tuple[subprocess.Popen[str], Path]:
+    errors = bench.folder / "errors.txt"
+    any_port = "tcp://127.0.0.1:*"
+    words = ["serve", *robot, "--exchange", any_port, "--step", any_port, "--telemetry", any_port, "--json", "--log",
+             str(path)]  # fmt: skip
+    main = "import sys, benchmarks.fault_clock; from rtmms.cli.main import main; main(sys.argv[1:])"
+    with errors.open("w") as file:
+        plant = bench.spawn([sys.executable, "-c", main, *words], stderr=file)
+    until = time.monotonic() + PATIENCE_S
+    while not bench.exchange:
+        if plant.poll() is not None or time.monotonic() > until:
+            raise rtmms.ModelError(f"bench faults: the plant did not start: {errors.read_text()[-500:]}")
+        for line in errors.read_text().splitlines():
+            if line.startswith("exchange tcp"):
+                bench.exchange = line.split()[1].rstrip(";")
+        time.sleep(0.02)
+    return plant, errors
+
+
+def _stop(exchange: str) -> None:
+    with rtmms.connect(exchange, name="faults", timeout_s=PATIENCE_S) as link:
+        link.request("stop", timeout_s=PATIENCE_S)
+
+
+def _resident(pid: int) -> int:
+    """KiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1])
+    return 0
+
+
+def _told(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
+    exchange, witness = report.get("exchange") or {}, report.get("witness") or {}
+    said = errors.read_text()
+    kept = exchange.get("commands_applied", 0) + exchange.get("misses", 0) + exchange.get("unclaimed", 0)
+    peers = [{k: p[k] for k in ("name", "state", "commands", "late", "rejected")} for p in exchange.get("peers", [])]
+    return {
+        "status": status, "ended": report.get("ended"), "all_steps": report.get("steps"),
+        "sum_holds": kept + exchange.get("reused", 0) == report.get("steps"), "traceback": "Traceback" in said,
+        "all_misses": exchange.get("misses"), "late": exchange.get("late"), "rejected": exchange.get("rejected"),
+        "overruns": (report.get("schedule") or {}).get("overruns"), "peers": peers,
+        "blame": {cause: n for cause, n in (witness.get("misses") or {}).items() if n},
+        "log": report.get("log"), "finite": None not in (report.get("final") or {"": None}).values(),
+    }  # fmt: skip
+
+
+def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, Any]:
+    """Of the steps within the windows: how many, how many missed, by which policy; and the longest row of misses."""
+    outcomes: dict[str, Counter[str]] = {"on": Counter(), "off": Counter(), "": Counter()}
+    policies: Counter[str] = Counter()
+    row = longest = in_log = 0
+    for step in kept(path):
+        in_log += 1
+        window = windows.of(step.at)
+        outcomes[window][step.outcome] += 1
+        if window == "on":
+            row = row + 1 if step.outcome == "missed" else 0
+            longest = max(longest, row)
+            policies[step.policy] += step.policy != ""
+    on, off = outcomes["on"], outcomes["off"]
+    lost = report.get("steps", 0) - in_log
+    if lost:  # the log had no room for them
+        missed = (report.get("exchange") or {}).get("misses", 0) - sum(c["missed"] for c in outcomes.values())
+        on["missed"] += missed
+        on["applied"] += lost - missed
+    return {
+        "steps": on.total(), "misses": on["missed"], "misses_percent": _percent(on), "longest_row": longest,
+        "policies": {name: count for name, count in policies.items() if count},
+        "steps_without": off.total(), "misses_without_percent": _percent(off),
+        "log_has_all": in_log == report.get("steps"),
+    }  # fmt: skip
+
+
+def _percent(counted: Counter[str]) -> float | None:
+    return round(100.0 * counted["missed"] / counted.total(), 3) if counted.total() else None

@@ -1,0 +1,199 @@
+"""`rtmms bench loop`: the loop beside cyclictest and raw exchanges of the same bytes, on one core at one priority.
+
+Blocks of each alternate, because a shared machine stalls whoever is running; each has a witness beside it. Reported
+are medians over the blocks and ratios within each block. Idle means that this command starts nothing beside them;
+what else the machine does is in `load`. The default takes twelve minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from benchmarks import setting
+from benchmarks.ringwrite import ring_write
+from benchmarks.yardsticks import QUANTILES, cyclictest, loaded, pingpong
+from rtmms.errors import ModelError
+from rtmms.loop.cores import allowed
+
+PRIORITY = 80
+SHARE = {5000: 0.8}
+"""Deadline as a share of the period where it is not a half."""
+TARGETS = {"wake_p50": 1.3, "wake_p99": 2.0, "exchange_p50": 2.0, "exchange_p99": 3.0}
+UNEXPLAINED = {1000: 0.01, 2000: 0.1, 5000: 0.1}
+"""Misses in percent that a witness does not explain."""
+
+
+def main(
+    as_json: bool = False, blocks: int = 5, seconds: float = 4.0, rates: str = "1000,2000,5000", load: str = "both",
+    figure: str = "",
+) -> int:  # fmt: skip
+    """The command. Exit status 1 when the loop could not run.
+
+    rates  Hz, with commas;  load   idle, loaded or both;  figure   FILE.png to draw
+    """
+    wanted = [int(word) for word in rates.split(",") if word.isdigit()]
+    if not wanted or load not in ("idle", "loaded", "both"):
+        raise ModelError(f"bench loop: expected --rates as 1000,2000 and --load idle, loaded or both, "
+                         f"got '{rates}' and '{load}'")  # fmt: skip
+    conditions = {"both": ("idle", "loaded")}.get(load, (load,))
+    result = measure(blocks, seconds, wanted, conditions)
+    if figure:
+        from benchmarks.loop_figure import draw
+
+        draw(result, figure)
+    print(json.dumps(result)) if as_json else tell(result)
+    return int(any("failed" in block["loop"] for case in result["cases"] for block in case["blocks"]))
+
+
+def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Iterable[str]) -> dict[str, Any]:
+    """All cases as one object."""
+    sizes = message_sizes()
+    out: dict[str, Any] = {
+        "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
+        "seconds": seconds, "state_bytes": sizes[0], "command_bytes": sizes[1], "cases": [],
+    }  # fmt: skip
+    for rate in rates:
+        for condition in conditions:
+            found = []
+            for k in range(blocks):
+                print(f"{rate} Hz, {condition}: block {k + 1} of {blocks}", file=sys.stderr, flush=True)
+                with loaded(condition == "loaded"):
+                    found.append(block(rate, seconds, sizes))
+            out["cases"].append({"rate_hz": rate, "condition": condition, "blocks": found, **summary(rate, found)})
+    out["ring"] = ring_write()
+    out["load"].append(setting.load())
+    return out
+
+
+def block(rate: int, seconds: float, sizes: tuple[int, int]) -> dict[str, Any]:
+    """One of each, after each other, on the core that the loop chooses by itself."""
+    core, period_us = (allowed() or [0])[-1], round(1e6 / rate)
+    deadline_us = period_us * SHARE.get(rate, 0.5)
+    return {
+        "loop": manta(rate, seconds, deadline_us),
+        "cyclictest": cyclictest(seconds, period_us, PRIORITY, core),
+        "datagram": pingpong("datagram", seconds, period_us, PRIORITY, core, sizes, deadline_us),
+        "zeromq": pingpong("zeromq", seconds, period_us, PRIORITY, core, sizes, deadline_us),
+    }
+
+
+def manta(rate: int, seconds: float, deadline_us: float) -> dict[str, Any]:
+    """`rtmms run manta` with its gait at `rate`, its report cut to what is compared."""
+    words = ["run", "manta", "--dt", f"{1 / rate:g}", "--duration", f"{seconds:g}", "--deadline", f"{deadline_us}e-6",
+             "--priority", str(PRIORITY), "--json", "--quiet"]  # fmt: skip
+    child = subprocess.run(
+        [sys.executable, "-c", "from rtmms.cli.main import main; main()", *words],
+        capture_output=True, text=True, timeout=3 * seconds + 120, check=False,
+    )  # fmt: skip
+    if not child.stdout.strip():
+        lines = child.stderr.strip().splitlines()
+        return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
+    report = json.loads(child.stdout)
+    witness, timing = report["witness"], report["timing_us"]
+    return {
+        "wake": timing["wake"], "exchange": timing["exchange"], "plant": timing["plant"], "steps": report["steps"],
+        "misses": report["exchange"]["misses"], "overruns": report["schedule"]["overruns"],
+        "blame": report["schedule"]["blame"], "base_rate": witness["base_rate"],
+        "unexplained": sum(n for cause, n in witness["misses"].items() if cause != "machine"),
+        "unexplained_overruns": sum(n for cause, n in witness["overruns"].items() if cause != "machine"),
+        "failed_setup": report["realtime"]["failed"], "gc_collections": report["realtime"].get("gc_collections"),
+    }  # fmt: skip
+
+
+def message_sizes() -> tuple[int, int]:
+    """Bytes of a state of the manta as its gait gets it, and of the gait's command."""
+    import rtmms
+    from rtmms.loop.ports import Applied
+    from rtmms.wire.codec import packer
+    from rtmms.wire.selection import Selection, select
+
+    plant = rtmms.load("manta")
+    plant.reset(0)
+    mine = Selection(select(plant.outputs, ("velocity",)))
+    state = mine.packed(100_000, 100.001, 1 << 50, 1 << 19, plant.observe(), Applied())
+    values = {channel.name: 0.123456789 for channel in plant.actuators}
+    command = packer()({"type": "command", "seq": 100_000, "step": 100_000, "values": values})
+    return len(state), len(command)
+
+
+# --- what it amounts to -----------------------------------------------------------------------------------------------
+
+
+def summary(rate: int, blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Medians over the blocks, ratios within them, and misses of all of them together."""
+    good = [block for block in blocks if "failed" not in block["loop"]]
+    out: dict[str, Any] = {"medians_us": {}, "ratios": {}}
+    for name, path in ROWS.items():
+        rows = [row for block in good if (row := _dig(block, path)) is not None]
+        out["medians_us"][name] = {q: statistics.median(row[q] for row in rows) for q, _ in QUANTILES} if rows else None
+    for part, yardstick in (("wake", ("cyclictest",)), ("exchange", ("datagram", "exchange"))):
+        for q in ("p50", "p99"):
+            pairs = [(block["loop"][part][q], row[q]) for block in good if (row := _dig(block, yardstick)) is not None]
+            out["ratios"][f"{part}_{q}"] = statistics.median(a / b for a, b in pairs if b) if pairs else None
+    steps = sum(block["loop"]["steps"] for block in good)
+    for who in ("loop", "datagram", "zeromq"):
+        rows = [block[who] for block in good if "failed" not in block[who]]
+        total, unexplained = sum(row["steps"] for row in rows), sum(row["unexplained"] for row in rows)
+        out[f"{who}_misses"] = {
+            "all": sum(row["misses"] for row in rows), "unexplained": unexplained, "steps": total,
+            "unexplained_percent": 100 * unexplained / total if total else None,
+        }  # fmt: skip
+    rates = [block["loop"]["base_rate"] for block in good if block["loop"]["base_rate"] is not None]
+    out["base_rate"] = statistics.median(rates) if rates else None
+    out["overruns"] = {"all": sum(block["loop"]["overruns"] for block in good), "steps": steps,
+                       "unexplained": sum(block["loop"]["unexplained_overruns"] for block in good)}  # fmt: skip
+    out["blame"] = {cause: sum(block["loop"]["blame"][cause] for block in good) for cause in good[0]["loop"]["blame"]} \
+        if good else {}  # fmt: skip
+    percent = out["loop_misses"]["unexplained_percent"]
+    met = {name: None if out["ratios"][name] is None else out["ratios"][name] <= most for name, most in TARGETS.items()}
+    met["unexplained"] = None if percent is None or rate not in UNEXPLAINED else percent <= UNEXPLAINED[rate]
+    out["met"] = met
+    return out
+
+
+ROWS = {
+    "loop, wake-up": ("loop", "wake"), "cyclictest, wake-up": ("cyclictest",),
+    "datagram, wake-up": ("datagram", "wake"),
+    "loop, exchange": ("loop", "exchange"), "datagram, exchange": ("datagram", "exchange"),
+    "zeromq, exchange": ("zeromq", "exchange"), "loop, plant": ("loop", "plant"),
+}  # fmt: skip
+
+
+def _dig(block: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any] | None:
+    value: Any = block
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) and value.get("p50") is not None else None
+
+
+def tell(result: Mapping[str, Any]) -> None:
+    """Print it for a reader."""
+    print(
+        f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after; medians over blocks "
+        f"of {result['seconds']:g} s; a state has {result['state_bytes']} bytes, a command {result['command_bytes']}"
+    )
+    for case in result["cases"]:
+        print(f"\n{case['rate_hz']} Hz, {case['condition']}, {len(case['blocks'])} blocks; "
+              f"us{'':<8}p50      p99    p99.9      max")  # fmt: skip
+        for name, row in case["medians_us"].items():
+            if row is not None:
+                print(f"  {name:<28}" + "".join(f"{row[q]:9.1f}" for q, _ in QUANTILES))
+        ratios = ", ".join(f"{name.replace('_', ' ')} {ratio:.2f} (target {TARGETS[name]:g})"
+                           for name, ratio in case["ratios"].items() if ratio is not None)  # fmt: skip
+        print(f"  ratios to the yardstick: {ratios}")
+        for who in ("loop", "datagram", "zeromq"):
+            row = case[f"{who}_misses"]
+            if row["steps"]:
+                print(f"  {who}: {row['all']} of {row['steps']} missed, {row['unexplained']} not explained by a stall "
+                      f"({row['unexplained_percent']:.4f} %)")  # fmt: skip
+        blame = ", ".join(f"{cause} {n}" for cause, n in case["blame"].items() if n) or "nothing"
+        print(f"  {case['overruns']['all']} overruns, {case['overruns']['unexplained']} not explained; blame: {blame}; "
+              f"stalls touch {100 * (case['base_rate'] or 0):.2f} % of all periods")  # fmt: skip
+    ring = result["ring"]
+    print(f"\nring write of {ring['values']} values: p50 {ring['p50']:.2f}, p99.9 {ring['p999']:.2f}, "
+          f"max {ring['max']:.1f} us; {ring['dropped']} rows lost")  # fmt: skip

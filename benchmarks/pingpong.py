@@ -1,0 +1,145 @@
+"""Raw exchanges to measure the loop's by: `python -m benchmarks.pingpong datagram|zeromq ...`, a process of its own.
+
+Two processes on one core at one priority. The first sends the bytes of a state at each period, the second answers with
+those of a command; nothing is packed, checked or computed. Prints JSON: wake and exchange of each period in ns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import select
+import socket
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+Exchange = Callable[[], None]
+LONGEST_S = 1.0
+
+
+def datagram(state: bytes, command: bytes, settle: Callable[[], None], endpoint: str) -> tuple[Exchange, int]:
+    """Unix datagrams: (an exchange, process id of the other side)."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    pid = os.fork()
+    if pid == 0:
+        here.close()
+        settle()
+        while True:
+            there.recv(65536)
+            there.send(command)
+    here.setblocking(False)
+
+    def exchange() -> None:
+        here.send(state)
+        select.select([here], (), (), LONGEST_S)
+        here.recv(65536)
+
+    return exchange, pid
+
+
+def zeromq(state: bytes, command: bytes, settle: Callable[[], None], endpoint: str) -> tuple[Exchange, int]:
+    """ROUTER and DEALER, I/O threads at the same priority on the same core, awaited as the plant's server does."""
+    import zmq
+
+    def context() -> zmq.Context[Any]:
+        made: zmq.Context[Any] = zmq.Context()
+        made.set(zmq.THREAD_PRIORITY, os.sched_getparam(0).sched_priority)
+        made.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
+        return made
+
+    def await_readable(descriptor: Any, receive: Callable[..., Any]) -> Any:
+        while True:
+            try:
+                return receive(zmq.NOBLOCK)
+            except zmq.Again:
+                select.select([descriptor], (), (), LONGEST_S)
+
+    pid = os.fork()
+    if pid == 0:
+        settle()
+        peer: zmq.Socket[bytes] = context().socket(zmq.DEALER)
+        peer.setsockopt(zmq.ROUTING_ID, b"A" * 16)
+        peer.connect(endpoint)
+        peer.send(command)
+        waits: Any = peer.getsockopt(zmq.FD)
+        while True:
+            await_readable(waits, peer.recv)
+            peer.send(command)
+    settle()
+    router: zmq.Socket[bytes] = context().socket(zmq.ROUTER)
+    router.bind(endpoint)
+    identity = router.recv()
+    router.recv()
+    ready: Any = router.getsockopt(zmq.FD)
+
+    def exchange() -> None:
+        router.send(identity, zmq.SNDMORE | zmq.NOBLOCK)
+        router.send(state, zmq.NOBLOCK)
+        await_readable(ready, router.recv)
+        router.recv()
+
+    return exchange, pid
+
+
+def main() -> int:
+    """Words: kind, core, priority, period in us, seconds, bytes of a state, bytes of a command, endpoint."""
+    words = argparse.ArgumentParser()
+    words.add_argument("kind", choices=("datagram", "zeromq"))
+    for name in ("core", "priority", "period_us", "state_bytes", "command_bytes"):
+        words.add_argument(f"--{name}", type=int, required=True)
+    words.add_argument("--seconds", type=float, required=True)
+    words.add_argument("--endpoint", default="")
+    asked = words.parse_args()
+
+    def settle() -> None:
+        os.sched_setaffinity(0, {asked.core})
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(asked.priority))
+
+    latency = os.open("/dev/cpu_dma_latency", os.O_RDWR) if os.access("/dev/cpu_dma_latency", os.W_OK) else -1
+    if latency >= 0:
+        os.write(latency, (0).to_bytes(4, sys.byteorder))
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = asked.endpoint or f"ipc://{folder}/pingpong"
+        make = {"datagram": datagram, "zeromq": zeromq}[asked.kind]
+        exchange, pid = make(b"s" * asked.state_bytes, b"c" * asked.command_bytes, settle, endpoint)
+        try:
+            settle()
+            wakes, exchanges, begun = paced(exchange, asked.period_us * 1000, asked.seconds)
+        finally:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+    sys.stdout.write(json.dumps({"wake": list(wakes), "exchange": list(exchanges), "begun": list(begun)}))
+    sys.stdout.flush()
+    os._exit(0)  # the sockets have nothing left to say
+
+
+def paced(exchange: Exchange, period_ns: int, seconds: float) -> tuple[array[int], array[int], array[int]]:
+    """Exchanges on an absolute schedule that skips what it could not keep: (wake, exchange, begun) ns of each."""
+    count = round(seconds * 1e9 / period_ns)
+    wakes, exchanges, starts = (array("q", [0]) * count for _ in range(3))
+    for _ in range(20):
+        exchange()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    now = time.monotonic_ns
+    due = now() + period_ns
+    for k in range(count):
+        left = due - now()
+        if left > 0:
+            time.sleep(left * 1e-9)
+        begun = now()
+        exchange()
+        exchanges[k], wakes[k], starts[k] = now() - begun, begun - due, begun
+        due += period_ns * max(1, -((due - now()) // period_ns))
+    return wakes, exchanges, starts
+
+
+if __name__ == "__main__":
+    sys.exit(main())

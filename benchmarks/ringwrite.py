@@ -1,0 +1,58 @@
+"""What it costs the loop to hand a step to the recorder: rows of 400 values into the ring, a reader draining it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from array import array
+from typing import Any
+
+from benchmarks.yardsticks import quantiles
+from rtmms.record.layout import Head
+from rtmms.record.ring import Ring
+
+VALUES, ROWS, PERIOD_NS = 400, 5000, 1_000_000
+READER = """
+import sys, time
+from rtmms.record.ring import Ring
+ring, rows = Ring.attach(int(sys.argv[1])), 0
+ring.note(0, 1)
+while rows < int(sys.argv[2]) and not ring.note(2):
+    rows += sum(1 for _ in ring.take())
+    ring.note(1, rows)
+    time.sleep(0.02)
+"""
+
+
+def ring_write(rows: int = ROWS) -> dict[str, Any]:
+    """us of one write, at 1 kHz and the loop's priority where that is permitted; and rows that were lost."""
+    ring = Ring.create(len(Head._fields), VALUES, 4096)
+    reader = subprocess.Popen([sys.executable, "-c", READER, str(ring.descriptor), str(rows)],
+                              pass_fds=(ring.descriptor,))  # fmt: skip
+    while not ring.note(0) and reader.poll() is None:
+        time.sleep(0.001)
+    head, floats, taken = tuple(range(len(Head._fields))), bytes(8 * VALUES), array("q", [0]) * rows
+    raised = _raise(80)
+    now, due = time.monotonic_ns, time.monotonic_ns()
+    for k in range(rows):
+        due += PERIOD_NS
+        time.sleep(max(0, due - now()) * 1e-9)
+        begun = now()
+        ring.push(head, floats)
+        taken[k] = now() - begun
+    if raised:
+        _raise(0)
+    reader.wait(30)
+    out = {"values": VALUES, "rows": rows, "dropped": rows - ring.note(1), **quantiles(taken)}
+    ring.close()
+    return out
+
+
+def _raise(priority: int) -> bool:
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
+    except (OSError, AttributeError):
+        return False
+    return True

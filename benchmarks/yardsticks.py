@@ -1,0 +1,126 @@
+"""What the loop is held against, each measured alone: cyclictest, raw datagrams, raw ZeroMQ; and the load beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import RtmmsError
+from rtmms.loop.causes import Stall, stalled
+from rtmms.loop.witness import Witness
+
+QUANTILES = (("p50", 50.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
+
+
+def quantiles(ns: Sequence[int]) -> dict[str, float]:
+    """p50, p99, p999, max in us."""
+    values = np.percentile(np.asarray(ns, dtype=np.float64), [share for _, share in QUANTILES]) * 1e-3
+    return {name: float(value) for (name, _), value in zip(QUANTILES, values, strict=True)}
+
+
+def cyclictest(seconds: float, period_us: int, priority: int, core: int | None = None) -> dict[str, Any] | None:
+    """Wake-up latency, us, and how many wake-ups a deadline of half a period would have missed; None without it."""
+    program = shutil.which("cyclictest")
+    if program is None:
+        return None
+    words = [program, "-q", "-t1", f"-p{priority}", f"-i{period_us}", f"-D{max(1, round(seconds))}", "-h20000", "-m"]
+    words += [] if core is None else [f"-a{core}"]
+    child = subprocess.run(words, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    counts = {int(a): int(b) for a, b in re.findall(r"^(\d{6}) (\d{6})\s*$", child.stdout, re.M)}
+    total = sum(counts.values())
+    if child.returncode or not total:
+        lines = (child.stderr or child.stdout).strip().splitlines()
+        return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
+    found = re.search(r"# Max Latencies: (\d+)", child.stdout)
+    out: dict[str, Any] = {"wakeups": total, "max": int(found[1]) if found else max(k for k, n in counts.items() if n)}
+    for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999)):
+        seen = 0
+        for value, n in sorted(counts.items()):
+            seen += n
+            if seen >= share * total:
+                out[name] = value
+                break
+    out["later_than_half_period"] = total - sum(n for value, n in counts.items() if value <= period_us // 2)
+    return out
+
+
+def pingpong(
+    kind: str, seconds: float, period_us: int, priority: int, core: int, sizes: tuple[int, int], deadline_us: float
+) -> dict[str, Any]:
+    """One block of raw exchanges, with a witness beside it as beside the loop.
+
+    sizes   bytes of a state and of a command
+    Returns quantiles of wake and exchange, and misses of the deadline: all, and those that no stall explains.
+    """
+    words = ["--core", core, "--priority", priority, "--period_us", period_us, "--seconds", seconds,
+             "--state_bytes", sizes[0], "--command_bytes", sizes[1]]  # fmt: skip
+    with _witness(priority, round(deadline_us * 1000), core) as stalls:
+        child = subprocess.run(
+            [sys.executable, "-m", "benchmarks.pingpong", kind, *map(str, words)],
+            capture_output=True, text=True, timeout=3 * seconds + 60, check=False,
+        )  # fmt: skip
+        seen = stalls()
+    if child.returncode or not child.stdout:
+        lines = child.stderr.strip().splitlines()
+        return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
+    raw = json.loads(child.stdout)
+    wake, exchange, begun = (np.asarray(raw[name]) for name in ("wake", "exchange", "begun"))
+    limit = max(60_000, int((deadline_us * 1e3 - np.median(exchange)) / 2))
+    bad = np.flatnonzero(wake + exchange > deadline_us * 1e3)
+    explained = sum(
+        stalled(int(begun[k] - wake[k]), int(begun[k] + exchange[k]), limit, seen) for k in bad
+    )  # fmt: skip
+    return {
+        "wake": quantiles(raw["wake"]), "exchange": quantiles(raw["exchange"]), "steps": len(wake),
+        "misses": len(bad), "unexplained": len(bad) - explained,
+    }  # fmt: skip
+
+
+@contextmanager
+def _witness(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
+    """Within: a witness of the core. Gives a function that returns the stalls it saw."""
+    try:
+        witness = Witness(priority, deadline_ns, [core])
+    except RtmmsError:
+        yield lambda: []
+        return
+    try:
+        witness.stalls.await_first()
+        found: list[Stall] = []
+
+        def seen() -> list[Stall]:
+            witness.stalls.await_looked(time.monotonic_ns())
+            found.extend(witness.stalls.take())
+            return found
+
+        yield seen
+    finally:
+        witness.close()
+
+
+@contextmanager
+def loaded(load: bool) -> Iterator[None]:
+    """Within: stress-ng on every core, on memory and on I/O, if asked for. RtmmsError where there is none."""
+    if not load:
+        yield
+        return
+    program = shutil.which("stress-ng")
+    if program is None:
+        raise RtmmsError("the loaded blocks need stress-ng (Debian: apt install stress-ng)")
+    words = [program, "--quiet", "--cpu", "0", "--vm", "1", "--vm-bytes", "256M", "--iomix", "1"]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(0.5)
+        yield
+    finally:
+        child.terminate()
+        child.wait()
