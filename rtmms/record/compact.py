@@ -51,7 +51,7 @@ class Compact:
 
 
 def compact_index(writer: Any) -> bool:
-    """Have an mcap Writer keep its chunk indexes so; False where the library is another than we know, and keeps its own."""
+    """Have an mcap Writer keep its chunk indexes so; False where the library is another than we know."""
     name = "_Writer__chunk_indices"
     if getattr(writer, name, None) != []:
         return False
