@@ -185,6 +185,10 @@ class Server:
         return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
+        """Also asks each claimant whether it is still there: where none was published to since, nobody would know."""
+        if not self._closed:
+            for peer in list(self._peers.claimants):
+                self._tending.ask(peer)
         peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
         ticks = self._port.ticks
         return {

@@ -57,6 +57,10 @@ class Tending:
                 if self._may_probe(peer, now_ns):
                     self._port.transmit(peer, self._probe)
 
+    def ask(self, peer: Peer) -> None:
+        """Find out whether its connection stands."""
+        self._port.transmit(peer, self._probe)
+
     def hasten(self, until_ns: int, outputs: Mapping[str, Any]) -> None:
         """Further rounds of warm-up while there is time: one who comes back is admitted within a few steps."""
         while (now_ns := monotonic_ns()) < until_ns and any(self._answers(peer, now_ns) for peer in self._peers.all):
