@@ -101,6 +101,7 @@ class Server:
         )
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
+        self._telemetry_hz = telemetry_hz
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
         self._telemetry_due_ns = 0
         self._telemetry_frame = b""
@@ -123,7 +124,7 @@ class Server:
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
         now_ns = monotonic_ns()
         if now_ns >= self._telemetry_due_ns and step != self._prepared:
-            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def prepare(
@@ -134,7 +135,7 @@ class Server:
         self._port.prepare(step, time, deadline_ns, outputs, applied)
         now_ns = monotonic_ns()
         if now_ns >= self._telemetry_due_ns and step >= 0:
-            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
             budget_ns = max(0, deadline_ns - now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
@@ -233,6 +234,11 @@ class Server:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
+    def _telemetry_next(self, now_ns: int) -> int:
+        """On a grid, so that the mean rate is kept where steps come at about that rate; from now after a gap."""
+        due = self._telemetry_due_ns + self._telemetry_gap_ns
+        return due if due > now_ns else now_ns + self._telemetry_gap_ns
+
     def _send_telemetry(self) -> None:
         frame, self._telemetry_frame = self._telemetry_frame, b""
         socket = self._sockets.telemetry
@@ -280,6 +286,7 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
+            "telemetry_hz": self._telemetry_hz,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
             "every": hello.every, "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip
