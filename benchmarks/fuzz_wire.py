@@ -18,6 +18,7 @@ from rtmms.errors import ModelError
 from rtmms.plant import Channel
 from rtmms.wire.codec import decode, decode_from_plant, packer
 from rtmms.wire.door import Door
+from rtmms.wire.doors import ZmqDoor
 from rtmms.wire.endpoints import seen_from
 from rtmms.wire.hearing import hear, read_places, read_welcome
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
@@ -26,6 +27,7 @@ from rtmms.wire.selection import Selection, select
 from rtmms.wire.state import State
 from rtmms.wire.step_port import StepPort
 from rtmms.wire.zap import read_question
+from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 
 Parser = tuple[Callable[[bytes], object], list[bytes]]
 
@@ -86,6 +88,8 @@ class FakeSocket:
         return frames
 
     def getsockopt(self, option: int) -> int:
+        if option == zmq.EVENTS:
+            return int(zmq.POLLIN if self._rest or self._messages else 0) | int(zmq.POLLOUT)
         return bool(self._rest) if option == zmq.RCVMORE else 0
 
     def send(self, frame: bytes, flags: int = 0) -> None:
@@ -159,7 +163,7 @@ def door() -> Parser:
             peers.welcome(hello, door, Selection(channels), monotonic_ns())
         return _WELCOME
 
-    port = Door(socket, peers, "secret", DOOR_BYTES, rejected, enter)  # type: ignore[arg-type]
+    port = Door(ZmqDoor(socket, False), peers, "secret", DOOR_BYTES, rejected, enter)  # type: ignore[arg-type]
     seen = [0]
 
     def read(frame: bytes) -> str:
@@ -219,6 +223,34 @@ def welcome() -> Parser:
         return "all that was granted" if set(info.granted) <= {c.name for c in info.actuators} else "welcome"
 
     return read, _packed(_WELCOME)
+
+
+def zmtp() -> Parser:
+    """The bytes of a connection, as the plant's own listeners read them, in two pieces."""
+    welcome = frozenset((b"DEALER",))
+    shaken = GREETING + ready(b"DEALER")
+    seen = [0]
+
+    def read(frame: bytes) -> str:
+        seen[0] += 1
+        reader, last, cut = Reader(welcome, 512), "", seen[0] % (len(frame) + 1)
+        if seen[0] % 2:
+            reader.feed(shaken)
+        try:
+            for piece in (frame[:cut], frame[cut:]):
+                reader.feed(piece)
+                while (found := reader.next()) is not None:
+                    last = found[0]
+                    if len(found[1]) > 512:
+                        raise AssertionError("a message that is longer than it may be")
+                if reader.held > max(512 + 9, 4096 + 9):
+                    raise AssertionError(f"{reader.held} bytes are kept")
+        except ZmtpError:
+            return "closed"
+        return last or "more to come"
+
+    messages = b"".join(encoded((b"x" * size,)) for size in (0, 5, 255, 256, 512, 600)) + encoded((b"a", b"b"))
+    return read, [shaken + messages, messages, ready(b"DEALER"), shaken, encoded((b"y" * 1500,)) + encoded((b"z",))]
 
 
 def zap() -> Parser:

@@ -8,8 +8,6 @@ Progress goes to standard error; the report, or one JSON object, to standard out
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import setting
+from benchmarks.yardsticks import cyclictest
 
 PRIORITY = 80
 PERIOD_US = 1000
@@ -29,31 +28,6 @@ class Effort:
     blocks: int = 5
     block_s: float = 10.0
     long_s: float = 60.0
-
-
-def cyclictest(seconds: float) -> dict[str, Any] | None:
-    """Wake-up latency, us, and how many wake-ups a deadline of half a period would have missed; None without it."""
-    program = shutil.which("cyclictest")
-    if program is None:
-        return None
-    words = [program, "-q", "-t1", f"-p{PRIORITY}", f"-i{PERIOD_US}", f"-D{max(1, round(seconds))}", "-h20000", "-m"]
-    child = subprocess.run(words, capture_output=True, text=True, timeout=seconds + 60, check=False)
-    counts = {int(a): int(b) for a, b in re.findall(r"^(\d{6}) (\d{6})\s*$", child.stdout, re.M)}
-    total = sum(counts.values())
-    if child.returncode or not total:
-        lines = (child.stderr or child.stdout).strip().splitlines()
-        return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
-    found = re.search(r"# Max Latencies: (\d+)", child.stdout)
-    out: dict[str, Any] = {"wakeups": total, "max": int(found[1]) if found else max(k for k, n in counts.items() if n)}
-    for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999)):
-        seen = 0
-        for value, n in sorted(counts.items()):
-            seen += n
-            if seen >= share * total:
-                out[name] = value
-                break
-    out["later_than_half_period"] = total - sum(n for value, n in counts.items() if value <= PERIOD_US // 2)
-    return out
 
 
 def manta(seconds: float) -> dict[str, Any]:
@@ -85,7 +59,9 @@ def measure(effort: Effort) -> dict[str, Any]:
         print(
             f"block {k + 1} of {effort.blocks}: cyclictest, then the manta, {effort.block_s:g} s each", file=sys.stderr
         )
-        out["blocks"].append({"cyclictest": cyclictest(effort.block_s), "manta": manta(effort.block_s)})
+        out["blocks"].append(
+            {"cyclictest": cyclictest(effort.block_s, PERIOD_US, PRIORITY), "manta": manta(effort.block_s)}
+        )
     print(f"the manta for {effort.long_s:g} s", file=sys.stderr)
     out["long"] = manta(effort.long_s)
     out["load"].append(setting.load())

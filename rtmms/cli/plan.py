@@ -50,6 +50,7 @@ class Plan:
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
+    telemetry_hz: float = 100.0
     keys: Path | None = None
     figure: Path | None = None
     trace: Path | None = None
@@ -130,6 +131,8 @@ simulation = options(
                  help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
+    click.option("--telemetry-hz", type=Number("Hz"), default=100.0,
+                 help="States for those who only watch, per second of wall time, at most (default 100)."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
     click.option("--quiet", is_flag=True, help="No progress on standard error."),
 )  # fmt: skip

@@ -25,7 +25,7 @@ from rtmms.record.ring import Ring
 
 LOOK_S = 0.02
 COMMIT_S = 0.2
-CHUNK_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 20
 MOST_WAITING = 1 << 22
 ROWS_AT_ONCE = 256
 GIVE_UP_S = 2.0

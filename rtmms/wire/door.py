@@ -1,6 +1,6 @@
 """The exchange socket: hello, requests and strangers. Served in the loop's slack only, a few messages at a time.
 
-It has a context of its own, so that a flood here keeps neither the step socket's I/O thread nor the loop busy.
+A flood here keeps neither the step socket's I/O thread nor the loop busy.
 """
 
 from __future__ import annotations
@@ -10,16 +10,12 @@ from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import Any
 
-import zmq
-
 from rtmms.wire.codec import decode, packer
+from rtmms.wire.doors import DoorLine
 from rtmms.wire.messages import Hello, Reason, Refused, Request, read_hello, read_request, shown
 from rtmms.wire.peers import Peer, Peers
 from rtmms.wire.zap import Allowed
 
-_NOW = int(zmq.NOBLOCK)
-_NOW_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
-_MORE = int(zmq.RCVMORE)
 _READS = 4
 _WAITING_REQUESTS = 16
 _ERRORS_A_SECOND = 50
@@ -36,7 +32,7 @@ class Door:
 
     def __init__(
         self,
-        socket: zmq.Socket[bytes],
+        line: DoorLine,
         peers: Peers,
         token: str,
         cap: int,
@@ -45,17 +41,16 @@ class Door:
         allowed: Allowed | None = None,
     ) -> None:
         self._allowed = allowed
-        self._socket, self._peers, self._cap, self._rejected, self._enter = socket, peers, cap, rejected, enter
+        self._line, self._peers, self._cap, self._rejected, self._enter = line, peers, cap, rejected, enter
         self._token = token.encode()
         self._pack = packer()
         self._requests: list[Request] = []
-        self._skip_frames = False
         self._errors_left = _ERRORS_A_SECOND
         self._errors_since = 0
 
     def serve(self, until_ns: int) -> None:
         for _ in range(_READS):
-            if monotonic_ns() >= until_ns or not self._read_one():
+            if monotonic_ns() >= until_ns or not self._read_one(until_ns):
                 return
 
     def requests(self) -> list[Request]:
@@ -76,32 +71,21 @@ class Door:
         except (TypeError, ValueError, OverflowError) as fault:
             why = f"the result of {request.op} cannot be sent: {fault}"
             frame = self._pack({"type": "reply", "id": request.id, "ok": False, "error": why})
-        self._transmit(request.door, frame)
+        self._line.send(request.door, frame)
 
     def say(self, door: bytes, message: Mapping[str, Any]) -> None:
-        self._transmit(door, self._pack(message))
+        self._line.send(door, self._pack(message))
 
-    def _transmit(self, door: bytes, frame: bytes) -> None:
-        try:
-            self._socket.send(door, _NOW_MORE)
-            self._socket.send(frame, _NOW)
-        except zmq.ZMQError:
-            pass  # gone, or not reading: its loss
-
-    def _read_one(self) -> bool:
-        try:
-            if self._skip_frames:
-                self._socket.recv(_NOW)
-                self._skip_frames = bool(self._socket.getsockopt(_MORE))
-                return True
-            door = self._socket.recv(_NOW)
-        except zmq.Again:
+    def _read_one(self, until_ns: int) -> bool:
+        heard = self._line.receive(until_ns)
+        if heard is None:
             return False
-        key, frame = self._frame() if self._socket.getsockopt(_MORE) else (None, b"")
-        self._skip_frames = bool(self._socket.getsockopt(_MORE))
+        door, what, frame, key = heard
         peer = self._peers.by_door.get(door)
         try:
-            if self._skip_frames:
+            if what == "oversize":
+                raise Refused(Reason.OVERSIZE, f"a message may have {self._cap} bytes here")
+            if what == "garbled":
                 raise Refused(Reason.GARBLED, "a message is one frame here")
             if self._allowed is not None and key not in self._allowed.names:
                 raise Refused(Reason.TOKEN, "this key is no longer among those that the plant lets in")
@@ -112,13 +96,6 @@ class Door:
                 peer.rejected += 1
             self._tell(door, peer, refusal)
         return True
-
-    def _frame(self) -> tuple[bytes | None, bytes]:
-        """The next frame, and the key of its sender where the socket asks for keys."""
-        if self._allowed is None:
-            return None, self._socket.recv(_NOW)
-        frame = self._socket.recv(_NOW, copy=False)
-        return bytes.fromhex(str(frame.get("User-Id"))), frame.bytes
 
     def _hear(self, door: bytes, peer: Peer | None, message: dict[str, Any], key: bytes | None = None) -> None:
         kind = message["type"]
@@ -132,7 +109,7 @@ class Door:
             welcome = self._enter(hello, door, trusted)
             if key is not None:
                 self._peers.by_door[door].key = key
-            self._transmit(door, self._pack(welcome))
+            self._line.send(door, self._pack(welcome))
         elif kind == "request":
             if peer is None:
                 raise Refused(Reason.TOKEN, "request: say hello with the session's token first")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
+import socket as plain
 
 import zmq
 
@@ -70,6 +72,42 @@ def set_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
     """IPv6 has to be asked for before an address of it is used."""
     if "[" in endpoint:
         socket.setsockopt(zmq.IPV6, 1)
+
+
+def listen(endpoint: str, role: str, *, may_move: bool) -> tuple[plain.socket, str]:
+    """A bound socket of the operating system, for an endpoint that only this machine reaches, and its address.
+
+    may_move  as for `bind`
+    """
+    endpoint = checked(endpoint, role)
+    only_local(endpoint, role)
+    if endpoint.startswith("ipc://"):
+        ipc.prepare(endpoint, role, False)
+        return _bound(plain.AF_UNIX, endpoint.removeprefix("ipc://"), endpoint, role), endpoint
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    family, plain_host = (plain.AF_INET6, host[1:-1]) if host[0] == "[" else (plain.AF_INET, host)
+    try:
+        bound = _bound(family, (plain_host, 0 if port == "*" else int(port)), endpoint, role)
+    except EndpointError:
+        if not may_move:
+            raise
+        bound = _bound(family, (plain_host, 0), endpoint, role)
+    return bound, f"tcp://{host}:{bound.getsockname()[1]}"
+
+
+def _bound(family: int, address: str | tuple[str, int], endpoint: str, role: str) -> plain.socket:
+    bound = plain.socket(family, plain.SOCK_STREAM)
+    try:
+        if isinstance(address, tuple) and os.name == "posix":  # a port that was closed a moment ago is free
+            bound.setsockopt(plain.SOL_SOCKET, plain.SO_REUSEADDR, 1)
+        with ipc.private_files():
+            bound.bind(address)
+        bound.listen()
+    except OSError as fault:
+        bound.close()
+        why = "is in use by another process" if fault.errno == errno.EADDRINUSE else f"cannot be bound: {fault}"
+        raise EndpointError(f"{role} endpoint '{endpoint}' {why}") from None
+    return bound
 
 
 def bind(

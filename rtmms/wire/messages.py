@@ -25,6 +25,7 @@ DOOR_BYTES = 64 * 1024
 NAME_LENGTH = 64
 PATTERNS = 256
 PATTERN_LENGTH = 128
+LIST_LENGTH = 16
 AHEAD_STEPS = 64
 """A command may be at most this many steps ahead of now: the length of the queue in which it waits its turn."""
 
@@ -184,7 +185,7 @@ def read_channel(entry: Mapping[str, Any]) -> Channel:
 
 
 def plain_parameters(plant: object) -> dict[str, Any]:
-    """The plant's `parameters` (a mapping or a dataclass) as far as they are finite numbers, flags or short text."""
+    """The plant's `parameters` (a mapping or dataclass): finite numbers, flags, short text, short lists of numbers."""
     source = getattr(plant, "parameters", None)
     if source is None:
         return {}
@@ -199,4 +200,10 @@ def plain_parameters(plant: object) -> dict[str, Any]:
             plain[str(name)] = value
         elif isinstance(value, float) and math.isfinite(value):
             plain[str(name)] = float(value)
+        elif isinstance(value, (tuple, list)) and 0 < len(value) <= LIST_LENGTH and all(map(_finite, value)):
+            plain[str(name)] = [float(number) for number in value]
     return plain
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

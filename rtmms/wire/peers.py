@@ -126,6 +126,10 @@ class Peers:
             wanted.update(found)
         return {name: i for name, i in self._names.items() if name in wanted}
 
+    def somebody_comes(self) -> bool:
+        """A peer may be about to connect to the step endpoint: one that is not warm yet, or one that died."""
+        return any(peer.state != LIVE for peer in self.by_identity.values())
+
     def known(self, name: str) -> bool:
         return name in self._names
 

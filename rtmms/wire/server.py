@@ -11,7 +11,6 @@ from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zmq
 
 from rtmms.errors import ModelError
 from rtmms.loop.ports import Applied
@@ -97,12 +96,16 @@ class Server:
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
         room = DOOR_BYTES + 2 * _snapshot_size(plant)
-        self._sockets.exchange.setsockopt(zmq.MAXMSGSIZE, 2 * room)
+        self._sockets.exchange.limit(DOOR_BYTES, room, self._peers.by_door.__contains__)
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
         )
+        if self._sockets.gate is not None:
+            self._sockets.gate.expected = self._peers.somebody_comes
+            self._sockets.gate.strange = self._port.count_stranger
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
+        self._telemetry_hz = telemetry_hz
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
         self._telemetry_due_ns = 0
         self._telemetry_frame = b""
@@ -125,7 +128,7 @@ class Server:
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
         now_ns = monotonic_ns()
         if now_ns >= self._telemetry_due_ns and step != self._prepared:
-            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def prepare(
@@ -136,7 +139,7 @@ class Server:
         self._port.prepare(step, time, deadline_ns, outputs, applied)
         now_ns = monotonic_ns()
         if now_ns >= self._telemetry_due_ns and step >= 0:
-            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
             budget_ns = max(0, deadline_ns - now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
@@ -147,14 +150,18 @@ class Server:
     def serve(self, until_ns: int) -> None:
         """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
         if self._telemetry_frame:
-            self._send_telemetry()
-        if self._allowed is not None:
+            frame, self._telemetry_frame = self._telemetry_frame, b""
+            self._sockets.telemetry.send(self._topic, frame)
+        if self._sockets.gate is not None:
+            self._sockets.gate.serve(monotonic_ns())
+        elif self._allowed is not None:
             self._look_at_keys()
         port = self._port
         port.read_in_slack(until_ns)
         port.admit_ready()
         if monotonic_ns() < until_ns:
             self._door.serve(until_ns)
+            self._sockets.telemetry.serve(until_ns)
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
@@ -241,14 +248,10 @@ class Server:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _send_telemetry(self) -> None:
-        frame, self._telemetry_frame = self._telemetry_frame, b""
-        socket = self._sockets.telemetry
-        try:
-            socket.send(self._topic, zmq.NOBLOCK | zmq.SNDMORE)
-            socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            pass  # PUB drops for those that do not read; it never makes us wait
+    def _telemetry_next(self, now_ns: int) -> int:
+        """On a grid, so that the mean rate is kept where steps come at about that rate; from now after a gap."""
+        due = self._telemetry_due_ns + self._telemetry_gap_ns
+        return due if due > now_ns else now_ns + self._telemetry_gap_ns
 
     def _look_at_keys(self) -> None:
         """Answer the handshakes that wait; and whose key was taken away must go."""
@@ -288,6 +291,7 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
+            "telemetry_hz": self._telemetry_hz,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
             "every": hello.every, "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket as plain
 from dataclasses import dataclass
 
 import zmq
 
 from rtmms.loop.realtime import may_raise
-from rtmms.wire.endpoints import DEFAULTS, bind
+from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine, ZmqDoor, ZmqTelemetry
+from rtmms.wire.endpoints import DEFAULTS, bind, listen
 from rtmms.wire.keys import ServerKeys
-from rtmms.wire.messages import COMMAND_BYTES
-from rtmms.wire.zap import Allowed, Gatekeeper, lock
+from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
+from rtmms.wire.zap import Allowed, Gatekeeper, StepGate, guard, lock
 
 _STEP_BACKLOG = 16
 _DOOR_BACKLOG = 8
@@ -40,6 +42,7 @@ class Sockets:
     notes      what could not be set up, for the report
     allowed    the keys that may come in; None where no keys are asked for
     gatekeepers  who answers for them, one a context; empty where no keys are asked for
+    gate       who may connect to the step endpoint where no keys are asked for
     """
 
     def __init__(
@@ -67,26 +70,49 @@ class Sockets:
         shared: zmq.Context[zmq.Socket[bytes]] | None = zmq.Context.instance() if inproc else None
         self._step_context = shared or self._context(threads.step_cpu, threads.priority)
         self._door_context = shared or self._context(threads.door_cpu, None)
-        self.step = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
-        self.exchange = _router(self._door_context, _DOOR_BACKLOG, 1 << 20)
-        self.telemetry: zmq.Socket[bytes] = self._door_context.socket(zmq.PUB)
-        self.telemetry.setsockopt(zmq.SNDHWM, _TELEMETRY_BACKLOG)
-        self.telemetry.setsockopt(zmq.LINGER, 0)
-        self.telemetry.setsockopt(zmq.MAXMSGSIZE, 1024)  # all a subscriber sends is subscriptions
         self.allowed: Allowed | None = None
         self.gatekeepers: list[Gatekeeper] = []
+        self.gate: StepGate | None = None
+        self.step = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
+        self.exchange: DoorLine = None  # type: ignore[assignment]  # until it is bound
+        self.telemetry: TelemetryLine = None  # type: ignore[assignment]
         try:
-            if keys is not None:
-                self._lock(keys)
-            for role, socket in (("exchange", self.exchange), ("step", self.step), ("telemetry", self.telemetry)):
-                given = asked[role]
-                may_move = free_ports and given is None
-                self.endpoints[role] = bind(
-                    socket, given or DEFAULTS[role], role, may_move=may_move, keyed=keys is not None, inproc=inproc
-                )
+            self._bind(asked, free_ports, keys)
         except BaseException:
             self.close(0)
             raise
+
+    def _bind(self, asked: dict[str, str | None], free_ports: bool, keys: ServerKeys | None) -> None:
+        """Listeners of our own where strangers come, but where keys keep them out, or it is all one program."""
+        if keys is not None:
+            self.allowed = Allowed(keys)
+            for context in (self._step_context, self._door_context):
+                self.gatekeepers.append(Gatekeeper(context, self.allowed))
+
+        def bound(role: str, socket: zmq.Socket[bytes]) -> None:
+            if keys is not None:
+                lock(socket, keys)
+            self.endpoints[role] = bind(
+                socket, asked[role] or DEFAULTS[role], role, may_move=free_ports and asked[role] is None,
+                keyed=keys is not None, inproc=self.inproc,
+            )  # fmt: skip
+
+        def listening(role: str) -> plain.socket:
+            given = asked[role]
+            opened, self.endpoints[role] = listen(given or DEFAULTS[role], role, may_move=free_ports and given is None)
+            return opened
+
+        if keys is None and not self.inproc:
+            self.gate = StepGate(self._step_context)
+            guard(self.step)
+            self.exchange = PlainDoor(listening("exchange"), DOOR_BYTES)
+            bound("step", self.step)
+            self.telemetry = PlainTelemetry(listening("telemetry"))
+            return
+        door, publisher = _router(self._door_context, _DOOR_BACKLOG, 1 << 20), _publisher(self._door_context)
+        self.exchange, self.telemetry = ZmqDoor(door, keys is not None), ZmqTelemetry(publisher)
+        for role, socket in (("exchange", door), ("step", self.step), ("telemetry", publisher)):
+            bound(role, socket)
 
     def _context(self, cpu: int | None, priority: int | None) -> zmq.Context[zmq.Socket[bytes]]:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -100,26 +126,30 @@ class Sockets:
                 self.notes.append(f"I/O thread priority {priority}: not permitted")
         return context
 
-    def _lock(self, keys: ServerKeys) -> None:
-        self.allowed = Allowed(keys)
-        for context in (self._step_context, self._door_context):
-            self.gatekeepers.append(Gatekeeper(context, self.allowed))
-        for socket in (self.exchange, self.step, self.telemetry):
-            lock(socket, keys)
-
     def close(self, linger_ms: int = 100) -> None:
         """Close all, giving a last bye linger_ms to leave."""
         for endpoint in self.endpoints.values():
             if endpoint.startswith("ipc://"):  # while it is ours: afterwards it may be the next plant's
                 with contextlib.suppress(OSError):
                     os.unlink(endpoint[len("ipc://") :])
-        for gatekeeper in self.gatekeepers:
-            gatekeeper.close()
-        for socket in (self.step, self.exchange, self.telemetry):
-            socket.close(linger=linger_ms)
+        for gatekeeper in (*self.gatekeepers, self.gate):
+            if gatekeeper is not None:
+                gatekeeper.close()
+        self.step.close(linger=linger_ms)
+        for line in (self.exchange, self.telemetry):
+            if line is not None:
+                line.close(linger_ms)
         if not self.inproc:
             self._step_context.term()
             self._door_context.term()
+
+
+def _publisher(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    socket: zmq.Socket[bytes] = context.socket(zmq.PUB)
+    socket.setsockopt(zmq.SNDHWM, _TELEMETRY_BACKLOG)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.MAXMSGSIZE, 1024)  # all a subscriber sends is subscriptions
+    return socket
 
 
 def _router(context: zmq.Context[zmq.Socket[bytes]], backlog: int, longest: int) -> zmq.Socket[bytes]:

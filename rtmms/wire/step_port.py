@@ -277,6 +277,10 @@ class StepPort:
                 peer.error = (refusal.code, refusal.text, refusal.unknown)
         return True
 
+    def count_stranger(self) -> None:
+        """One that nobody waits for knocked at the step endpoint."""
+        self._count(Reason.STRANGER)
+
     def _count(self, reason: str) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
 

@@ -1,4 +1,4 @@
-"""Who may come in, by key: libzmq asks (ZeroMQ's ZAP, RFC 27), we answer in the loop's slack, without a thread.
+"""Who may come in: libzmq asks (ZeroMQ's ZAP, RFC 27), we answer in the loop's slack, without a thread.
 
 Every context has an endpoint of its own for these questions. A handshake waits for its answer; nothing else does.
 """
@@ -6,7 +6,8 @@ Every context has an endpoint of its own for these questions. A handshake waits 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
 import zmq
@@ -17,6 +18,8 @@ DOMAIN = b"rtmms"
 _ENDPOINT = "inproc://zeromq.zap.01"
 _VERSION = b"1.0"
 _MOST = 4
+_MOST_WAITING = 16
+_WAIT_NS = 2_000_000_000
 _LOOK_NS = 1_000_000_000
 _NOW = int(zmq.NOBLOCK)
 
@@ -88,6 +91,50 @@ class Gatekeeper:
         self._socket.close(linger=0)
 
 
+class StepGate:
+    """Without keys: who may connect to the step endpoint, and when. Nobody, while nobody is expected there.
+
+    A claimant connects between its welcome and the end of its warm-up, or when it had died and comes back. A connection
+    at another time waits for a while, and is then refused: it is never more to the plant than one question.
+
+    expected  whether there is somebody to wait for;  strange  is told of each one that comes unexpected
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        self.expected: Callable[[], bool] = lambda: False
+        self.strange: Callable[[], None] = lambda: None
+        self._waiting: deque[tuple[int, list[bytes], bytes]] = deque()
+        self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(_ENDPOINT)
+
+    def serve(self, now_ns: int) -> None:
+        """A few questions at most; never waits."""
+        expected = self.expected()
+        for _ in range(_MOST):
+            try:
+                frames = self._socket.recv_multipart(_NOW)
+            except zmq.Again:
+                break
+            at = frames.index(b"") + 1  # behind the envelope
+            self._waiting.append((now_ns, frames[:at], read_question(frames[at:])[0]))
+            if not expected:
+                self.strange()
+        while self._waiting and expected:
+            self._answer(b"200")
+        while self._waiting and (len(self._waiting) > _MOST_WAITING or now_ns - self._waiting[0][0] > _WAIT_NS):
+            self._answer(b"400")
+
+    def _answer(self, status: bytes) -> None:
+        """To the oldest."""
+        _, envelope, request = self._waiting.popleft()
+        text = b"" if status == b"200" else b"nobody is expected here: say hello first"
+        self._socket.send_multipart([*envelope, _VERSION, request, status, text, b"", b""], _NOW)
+
+    def close(self) -> None:
+        self._socket.close(linger=0)
+
+
 def read_question(frames: Sequence[bytes]) -> tuple[bytes, bytes | None]:
     """The request's id, and the key that asks to come in; None where the question is not one of CURVE in our domain."""
     request = frames[1] if len(frames) > 1 else b""
@@ -96,9 +143,14 @@ def read_question(frames: Sequence[bytes]) -> tuple[bytes, bytes | None]:
     return request, frames[6] if len(frames[6]) == 32 else None
 
 
+def guard(socket: zmq.Socket[bytes]) -> None:
+    """Make a socket that will be bound ask its StepGate about each connection."""
+    socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
+    socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+
+
 def lock(socket: zmq.Socket[bytes], keys: ServerKeys) -> None:
     """Make a socket that will be bound the server of CURVE; without an answer from a Gatekeeper nobody comes in."""
     socket.setsockopt(zmq.CURVE_SERVER, 1)
     socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
-    socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
-    socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+    guard(socket)

@@ -12,7 +12,7 @@ from benchmarks import fuzz
 from benchmarks.mutation import Mutations
 from rtmms.errors import ModelError, UnknownNameError
 
-OURS = ["codec", "door", "peer", "step", "welcome", "zap"]
+OURS = ["codec", "door", "peer", "step", "welcome", "zap", "zmtp"]
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +35,7 @@ def test_a_hundred_thousand_frames_into_the_wire(capsys: pytest.CaptureFixture[s
     assert {"message", "garbled", "unknown_type"} == set(kinds["codec"])
     assert {"state, clamped False", "state, clamped True", "bye", "error", "wrong_type"} <= set(kinds["peer"])
     assert {"all that was granted", "welcome", "wrong_type"} <= set(kinds["welcome"])
+    assert set(kinds["zmtp"]) == {"message", "garbled", "oversize", "ready", "closed", "more to come"}
     assert set(kinds["zap"]) == {"asked", "no question"}
     assert all(one["grown_kib"] < 16 * 1024 for one in result["parsers"].values())
 

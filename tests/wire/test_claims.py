@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgpack
@@ -35,7 +35,7 @@ def test_the_welcome_tells_what_a_peer_needs(raw: Raw) -> None:
     }  # fmt: skip
     assert [channel["name"] for channel in welcome["outputs"]][-1] == "joint_angle"
     assert welcome["selected"] == ["position", "speed"]
-    assert welcome["parameters"] == {"r1": 0.215, "r2": 0.185, "body": "free"}
+    assert welcome["parameters"] == {"r1": 0.215, "r2": 0.185, "body": "free", "table": [1.0, 2.0]}
 
 
 def test_nobody_paces_lockstep(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]) -> None:
@@ -290,21 +290,48 @@ def test_one_that_lost_all_gets_a_bye(host: Host, make_raw: Callable[[Host], Raw
     assert "passed to 'second'" in said["reason"]
 
 
-def test_a_stranger_on_the_step_socket_is_not_heard(host: Host, make_raw: Callable[[Host], Raw]) -> None:
-    peer = make_raw(host).join(["*"])
-    host.publish()
+@pytest.fixture
+def stranger(host: Host) -> Iterator[zmq.Socket[bytes]]:
+    """One that knows the step endpoint and says what a claimant would."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
         stranger.linger = 0
         stranger.connect(host.server.endpoints["step"])
         for seq in range(1000, 1008):
             stranger.send(msgpack.packb({"type": "command", "seq": seq, "step": 0, "values": {"left.front": 1.0}}))
-        host.arrived()
-        time.sleep(0.05)
-        assert not host.collect(0.05)
-        assert host.rejected["stranger"] == 8
-        peer.command({"left.front": 0.25})
-        assert host.collect()
+        yield stranger
+
+
+def test_a_stranger_does_not_get_in_at_the_step_endpoint(host: Host, make_raw: Any, request: Any) -> None:
+    peer = make_raw(host).join(["*"])
+    host.publish()
+    request.getfixturevalue("stranger")
+    host.until(lambda: host.rejected.get("stranger") == 1)
+    assert not host.server._sockets.step.poll(50)
+    assert not host.collect(0.05)
+    peer.command({"left.front": 0.25})
+    assert host.collect()
     assert host.command[0] == 0.25
+    assert host.rejected == {"stranger": 1}
+
+
+def test_a_stranger_that_comes_with_a_claimant_is_not_heard(host: Host, make_raw: Any, stranger: Any) -> None:
+    """Its connection waits; while somebody is expected it gets in, and what it says is counted and no more."""
+    host.until(lambda: host.rejected.get("stranger") == 1)
+    peer = make_raw(host).join(["*"])
+    host.until(lambda: host.rejected["stranger"] == 9)
+    host.publish()
+    assert not host.collect(0.05)
+    peer.command({"left.front": 0.25})
+    assert host.collect()
+    assert host.command[0] == 0.25
+
+
+def test_a_stranger_is_refused_after_a_while(host: Host, stranger: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmms.wire.zap._WAIT_NS", 50_000_000)
+    monitor = stranger.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_AUTH)
+    host.until(lambda: monitor.poll(0))
+    stranger.disable_monitor()
+    monitor.close(0)
 
 
 def test_a_flood_of_strangers_at_the_door_keeps_nobody_out(host: Host, make_raw: Callable[[Host], Raw]) -> None:

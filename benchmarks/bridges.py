@@ -1,0 +1,295 @@
+"""`rtmms bench bridges`: from the wire to a bridge's peer and back, and what a bridge that dies costs the loop.
+
+For each bridge with a peer on loopback (benchmarks/bridge_peers.py) and each rate: the plant's server in this process,
+the bridge and its peer in processes of their own. out: a state sent until the peer has it. back: from there until its
+answer is in the plant's hands. A bridge that is paced by its peer answers the same step; the others answer at once with
+what they have, so that their way back ends in the next step and has up to a period in it. lost: states that never came
+back. Then the manta at 1 kHz with its gait beside a bridge that is killed, or stopped, in the middle of the run, in
+blocks that alternate with undisturbed ones: what is missed is the same, or not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from time import monotonic, monotonic_ns
+from typing import Any
+
+import numpy as np
+
+from benchmarks import setting
+from benchmarks.bridge_peers import ROWS, NotHere
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.clock import MonotonicClock
+from rtmms.plant import Channel
+from rtmms.record.log import Start, open_log
+from rtmms.wire.server import Server
+
+RATES = (50, 250, 1000)
+_PATIENCE_S = 20.0
+_WARM = 0.2
+AFTER_S = 0.1
+"""A bridge that goes would cost the loop something right then, if at all."""
+_COUNTED = ("steps", "misses", "overruns", "bad_after", "bad_elsewhere")
+_FATES = ("undisturbed", "killed", "stopped")
+
+
+class Stamper:
+    """A plant that tells when its state was made, and is told that again."""
+
+    def __init__(self, dt: float) -> None:
+        self.dt = dt
+        self.actuators: tuple[Channel, ...] = (Channel("sent", "s"), Channel("received", "s"))
+        self.outputs: tuple[Channel, ...] = (Channel("sent", "s"),)
+
+    def reset(self, seed: int = 0) -> None: ...
+
+    def step(self, command: Any) -> None: ...
+
+    def observe(self) -> dict[str, Any]:
+        return {"sent": np.array(monotonic())}
+
+    def snapshot(self) -> bytes:
+        return b""
+
+    def restore(self, blob: bytes) -> None: ...
+
+
+def main(
+    as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str = "50,250,1000", blocks: int = 3,
+    block_s: float = 5.0,
+) -> int:  # fmt: skip
+    """The command. 1 if a bridge did not come to work.
+
+    seconds  for each bridge and rate;  what  rows, parted by ';', all without;  blocks, block_s  of the manta's runs of
+    each kind, 0 blocks for none
+    """
+    names = [name.strip() for name in what.split(";") if name.strip()] or list(ROWS)
+    for name in names:
+        if name not in ROWS:
+            raise UnknownNameError("row", name, ROWS)
+    try:
+        wanted = [float(word) for word in rates.split(",") if word]
+    except ValueError:
+        raise ModelError(f"bench bridges: --rates: expected numbers parted by commas, got '{rates}'") from None
+    result: dict[str, Any] = {
+        "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
+        "bridges": {name: row(name, wanted, seconds) for name in names}, "fates": fates(blocks, block_s),
+    }  # fmt: skip
+    result["load"].append(setting.load())
+    print(json.dumps(result)) if as_json else tell(result)
+    return int(any("failed" in one for found in result["bridges"].values() for one in found.values()))
+
+
+# -- there and back -------------------------------------------------------------------------------------------------
+
+
+def row(name: str, rates: list[float], seconds: float) -> dict[str, Any]:
+    """One bridge at each rate."""
+    found: dict[str, Any] = {}
+    for rate in rates:
+        print(f"{name} at {rate:g} Hz", file=sys.stderr)
+        try:
+            with ROWS[name]() as words:
+                found[f"{rate:g}"] = exchange(words, rate, seconds)
+        except NotHere as missing:
+            return {"skipped": {"skipped": f"no {missing} here"}}
+    return found
+
+
+def exchange(words: str, rate: float, seconds: float) -> dict[str, Any]:
+    """A bridge and the plant's server: quantiles in us."""
+    place = "tcp://127.0.0.1:*"
+    server = Server(
+        Stamper(1.0 / rate), robot="bench", deadline_s=0.9 / rate, exchange=place, step=place, telemetry=place
+    )
+    with server, tempfile.TemporaryFile("w+") as said:
+        bridge = subprocess.Popen(
+            [sys.executable, "-m", "rtmms.cli.main", "bridge", words, "--once", "--exchange",
+             server.endpoints["exchange"]], stdout=said, stderr=said,
+        )  # fmt: skip
+        try:
+            if not _admitted(server, bridge):
+                said.seek(0)
+                return {"failed": (said.read().strip().splitlines() or ["it was not admitted"])[-1]}
+            return _measure(server, rate, seconds)
+        finally:
+            bridge.kill()
+            bridge.wait()
+
+
+def _admitted(server: Server, bridge: subprocess.Popen[Any]) -> bool:
+    until = monotonic() + _PATIENCE_S
+    while monotonic() < until and bridge.poll() is None:
+        server.serve(monotonic_ns() + 2_000_000)
+        if server.admitted():
+            return True
+        time.sleep(1e-3)
+    return False
+
+
+def _measure(server: Server, rate: float, seconds: float) -> dict[str, Any]:
+    """States on an absolute schedule. The first ones warm up, and the peer may still be connecting to the bridge."""
+    clock, period, plant = MonotonicClock(), round(1e9 / rate), server._plant
+    command = np.zeros(2)
+    warm, steps = max(20, round(rate * _WARM)), round(rate * seconds)
+    out: list[float] = []
+    back: list[float] = []
+    seen, first, begun = 0.0, -1, monotonic_ns()
+    step = 0
+    until_peer = monotonic() + _PATIENCE_S
+    while first < 0 or step < first + warm + steps:
+        if first < 0 and monotonic() > until_peer:
+            return {"failed": "nothing came back"}
+        due = begun + step * period
+        clock.sleep_until(due)
+        deadline = due + round(0.9 * period)
+        server.publish(step, step / rate, deadline, max(0, deadline - monotonic_ns()), plant.observe(), server.applied)
+        server.collect(step, command, deadline)
+        now = monotonic()
+        if command[0] != seen:
+            seen = float(command[0])
+            first = step if first < 0 else first
+            if step >= first + warm:
+                out.append(1e6 * (command[1] - command[0]))
+                back.append(1e6 * (now - command[1]))
+        server.serve(due + period - 50_000)
+        step += 1
+    return {"out_us": _quantiles(out), "back_us": _quantiles(back), "there_and_back_us": _quantiles(
+        [a + b for a, b in zip(out, back, strict=True)]), "states": steps, "lost": max(0, steps - len(out)),
+        "late": server.report()["late"]}  # fmt: skip
+
+
+def _quantiles(values: list[float]) -> dict[str, float | None]:
+    if not values:
+        return {"p50": None, "p99": None, "max": None}
+    return {name: round(float(np.quantile(values, q)), 1) for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))}
+
+
+# -- what a bridge that goes costs the loop -------------------------------------------------------------------------
+
+
+def fates(blocks: int, block_s: float) -> dict[str, Any] | None:
+    """The manta beside a bridge: left alone, killed, stopped; misses and overruns of each block."""
+    if blocks <= 0:
+        return None
+    found: dict[str, list[dict[str, Any]]] = {fate: [] for fate in _FATES}
+    for k in range(blocks):
+        for fate in _FATES:
+            print(f"the manta beside a bridge, {fate}: block {k + 1} of {blocks}", file=sys.stderr)
+            found[fate].append(_beside(fate, block_s))
+    totals = {fate: {key: sum(one.get(key, 0) for one in runs) for key in _COUNTED} for fate, runs in found.items()}
+    return {"block_s": block_s, "blocks": found, "total": totals}
+
+
+def _beside(fate: str, seconds: float) -> dict[str, Any]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer, tempfile.TemporaryDirectory() as folder:
+        peer.bind(("127.0.0.1", 0))
+        peer.settimeout(_PATIENCE_S + seconds)
+        bridge = f"udp:port={peer.getsockname()[1]},bind_port=0,outputs=velocity"
+        run = subprocess.Popen(
+            [sys.executable, "-m", "rtmms.cli.main", "run", "manta", "--duration", f"{seconds:g}", "--json", "--quiet",
+             "--log", "run.mcap", "--bridge", bridge], cwd=folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        when: list[float] = []
+        disturber = threading.Thread(target=_disturb, args=(run.pid, peer, fate, seconds, when), daemon=True)
+        disturber.start()
+        out, err = run.communicate(timeout=10 * seconds + 120)
+        disturber.join(1.0)
+        after, rest = _around(Path(folder) / "run.mcap", when[0]) if when else (0, 0)
+    try:
+        report = json.loads(out)
+    except ValueError:
+        return {"failed": (err.strip().splitlines() or [f"exit status {run.returncode}"])[-1]}
+    return {
+        "ended": report["ended"], "steps": report["steps"], "misses": report["exchange"]["misses"],
+        "overruns": report["schedule"]["overruns"], "blame": report["schedule"]["blame"],
+        "signal_s": when[0] if when else None, "bad_after": after, "bad_elsewhere": rest,
+        "exchange_us": report["timing_us"]["exchange"], "bridge": report["bridges"]["udp"],
+    }  # fmt: skip
+
+
+def _disturb(run: int, peer: socket.socket, fate: str, seconds: float, when: list[float]) -> None:
+    """Reads what the bridge tells; a third into the run it sends the signal. A stopped one goes on a third later.
+
+    when   gets the simulated time of it
+    """
+    with contextlib.suppress(OSError, ValueError):
+        while (now := json.loads(peer.recv(65536))["time"]) < seconds / 3:
+            pass
+        when.append(now)
+        bridge = _child(run, "bridge")
+        if bridge is None or fate == "undisturbed":
+            return
+        os.kill(bridge, signal.SIGKILL if fate == "killed" else signal.SIGSTOP)
+        if fate == "stopped":
+            time.sleep(seconds / 3)
+            os.kill(bridge, signal.SIGCONT)
+
+
+def _around(log: Path, signal_s: float) -> tuple[int, int]:
+    """Steps that were missed, or whose period was overrun: in the AFTER_S after the signal, and all others."""
+    opened = open_log(log)
+    dt, before = 1e-3, 0
+    after = rest = 0
+    for step in opened.rows():
+        if isinstance(step, Start):
+            continue
+        bad = step.outcome == "missed" or step.overruns > before
+        before = step.overruns
+        if 0.0 <= step.step * dt - signal_s < AFTER_S:
+            after += bad
+        else:
+            rest += bad
+    return after, rest
+
+
+def _child(pid: int, command: str) -> int | None:
+    """The child of the process that runs `rtmms COMMAND`."""
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for word in task.read_text().split():
+            line = Path(f"/proc/{word}/cmdline").read_bytes().split(b"\0")
+            if command.encode() in line:
+                return int(word)
+    return None
+
+
+# -- telling --------------------------------------------------------------------------------------------------------
+
+
+def tell(result: dict[str, Any]) -> None:
+    """Print it for a reader."""
+    print(f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after")
+    print(
+        f"{'us':<14}{'Hz':>6}{'out p50':>10}{'p99':>9}{'back p50':>10}{'p99':>9}{'both p50':>10}{'p99':>9}{'lost':>12}"
+    )
+    for name, found in result["bridges"].items():
+        for rate, one in found.items():
+            if "states" not in one:
+                print(f"{name:<14}{rate:>6}  {one.get('failed') or one.get('skipped')}")
+                continue
+            cells = [one[key][q] for key in ("out_us", "back_us", "there_and_back_us") for q in ("p50", "p99")]
+            text = "".join(
+                f"{'-' if v is None else f'{v:.0f}':>{10 if i % 2 == 0 else 9}}" for i, v in enumerate(cells)
+            )
+            print(f"{name:<14}{rate:>6}{text}{one['lost']:>6} of {one['states']}")
+    if result["fates"] is not None:
+        print("the manta at 1 kHz beside a bridge that is")
+        for fate, total in result["fates"]["total"].items():
+            by_block = [one.get("misses", "failed") for one in result["fates"]["blocks"][fate]]
+            median = statistics.median([n for n in by_block if isinstance(n, int)] or [0])
+            runs = len(result["fates"]["blocks"][fate])
+            print(f"  {fate:<12} {total['misses']} misses and {total['overruns']} overruns in {total['steps']} steps "
+                  f"(misses by block {by_block}, median {median:g}); bad steps in the {runs} times {AFTER_S:g} s after "
+                  f"the signal {total['bad_after']}, elsewhere {total['bad_elsewhere']}")  # fmt: skip

@@ -1,0 +1,260 @@
+"""`rtmms bench exchange`: what an exchange is made of, for each transport, with one controller and with four.
+
+The plant's side is the server of a run, at the loop's priority on its core, paced at 1 kHz; the controllers are links
+that only answer, in processes of their own on the same core, 10 below it. Parts of a step, in order:
+
+    pack      the state, in the slack before; the rest is between its instant and the commands in hand
+    send      handing it to ZeroMQ
+    to peer   ZeroMQ's threads, the kernel, the peer's reading and unpacking
+    peer      packing the command and handing it to ZeroMQ
+    to plant  ZeroMQ's threads, the kernel, waking
+    receive   out of the socket
+    validate  unpacking, every check, taking it over
+
+With four controllers `to peer`, `peer` and `to plant` are those of the one that answered last.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import setting
+from benchmarks.yardsticks import QUANTILES, quantiles
+from rtmms.errors import RtmmsError
+from rtmms.loop.cores import allowed
+from rtmms.loop.realtime import Readiness, may_raise, prepare, raised
+from rtmms.wire import step_port
+from rtmms.wire.keys import make_keys, read_server
+from rtmms.wire.server import Server
+from rtmms.wire.sockets import Threads
+
+PRIORITY, PERIOD_NS, DEADLINE_NS, PATIENCE_S = 80, 1_000_000, 900_000, 30.0
+PARTS = ("pack", "send", "to peer", "peer", "to plant", "receive", "validate")
+PACKED, BEGUN, SENT, WOKEN, READ, DONE = range(6)
+Stamps = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: how the two sides are connected, and how many controllers there are."""
+
+    transport: str
+    controllers: int
+
+
+def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = -1) -> int:
+    """The command.
+
+    steps   of a block;  core   of all of it, -1 for the last one that may be used
+    """
+    cases = [Case(transport, count) for transport in ("ipc", "tcp", "curve") for count in (1, 4)]
+    found: dict[Case, list[dict[str, Any]]] = {case: [] for case in cases}
+    out: dict[str, Any] = {"commit": setting.commit(), "machine": setting.machine(), "at": setting.now(),
+                           "load": [setting.load()], "steps": steps}  # fmt: skip
+    ready = prepare(PRIORITY, "auto" if core < 0 else str(core))
+    try:
+        for k in range(blocks):
+            for case in cases:
+                print(f"block {k + 1} of {blocks}: {case.transport}, {case.controllers} controllers", file=sys.stderr)
+                found[case].append(block(case, steps, ready))
+    finally:
+        ready.close()
+    out["load"].append(setting.load())
+    out["realtime"] = ready.report()
+    out["cases"] = [{"transport": case.transport, "controllers": case.controllers, "us": _medians(rows)}
+                    for case, rows in found.items()]  # fmt: skip
+    print(json.dumps(out)) if as_json else tell(out)
+    return 0
+
+
+def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
+    """One block; quantiles of each part in us, and of the whole exchange."""
+    import rtmms
+
+    plant = rtmms.load("manta")
+    plant.reset(0)
+    place = ready.cores.loop if ready.cores.loop is not None else (allowed() or [0])[-1]
+    priority = PRIORITY if may_raise(PRIORITY) else None
+    names = [channel.name for channel in plant.actuators]
+    claims = ["*"] if case.controllers == 1 else names
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmms-exchange-")))
+        os.chmod(folder, 0o700)
+        server = stack.enter_context(_server(case, plant, folder, Threads(priority, place, None)))
+        peers = [_peer(case, server, claim, folder, place, priority, steps) for claim in claims]
+        stack.callback(_end, peers)
+        _admit(server, len(claims), peers)
+        clock = Clock(server, steps)
+        gc.collect()
+        try:
+            with raised(PRIORITY):
+                clock.run(plant)
+        finally:
+            clock.close()
+        server.close()
+        for peer in peers:
+            peer.wait(PATIENCE_S)
+        answers = [np.fromfile(folder / _file(claim), np.int64).reshape(-1, 2) for claim in claims]
+    return parts(clock.stamps, answers)
+
+
+class Clock:
+    """Runs the exchanges and notes when each part of them began and ended; the server's own code in between."""
+
+    def __init__(self, server: Server, steps: int) -> None:
+        self.server, self.steps = server, steps
+        self._raw = array("q", [0]) * (6 * steps)
+        self._at = 0
+        self._own = {name: vars(step_port)[name] for name in ("decode", "select")}
+        its_decode, its_select = self._own["decode"], self._own["select"].select
+        now, raw = time.monotonic_ns, self._raw
+
+        def decode(frame: bytes, cap: int) -> dict[str, Any]:
+            raw[self._at + READ] = now()
+            found: dict[str, Any] = its_decode(frame, cap)
+            return found
+
+        class Select:
+            @staticmethod
+            def select(*words: Any) -> Any:
+                found = its_select(*words)
+                raw[self._at + WOKEN] = now()
+                return found
+
+        vars(step_port).update(decode=decode, select=Select)
+
+    @property
+    def stamps(self) -> Stamps:
+        """(steps, 6) ns: packing, begin, sent, woken, read, done."""
+        return np.frombuffer(self._raw, np.int64).reshape(-1, 6)
+
+    def run(self, plant: Any) -> None:
+        server, raw, now = self.server, self._raw, time.monotonic_ns
+        command = np.zeros(len(plant.actuators))
+        gc.disable()
+        due = now() + 5 * PERIOD_NS
+        for step in range(self.steps):
+            at = self._at = 6 * step
+            deadline = due + DEADLINE_NS
+            outputs = plant.observe()
+            begun = now()
+            server.prepare(step, step * 1e-3, deadline, outputs, server.applied)
+            raw[at + PACKED] = now() - begun
+            left = due - now()
+            if left > 0:
+                time.sleep(left * 1e-9)
+            raw[at + BEGUN] = now()
+            server.publish(step, step * 1e-3, deadline, max(1, deadline - now()), outputs, server.applied)
+            raw[at + SENT] = now()
+            complete = server.collect(step, command, deadline)
+            raw[at + DONE] = now() if complete else 0
+            plant.step(command)
+            server.serve(due + PERIOD_NS - 200_000)
+            due += PERIOD_NS * max(1, -((due - now()) // PERIOD_NS))
+        gc.enable()
+
+    def close(self) -> None:
+        vars(step_port).update(self._own)
+
+
+def parts(stamps: Stamps, answers: list[Stamps]) -> dict[str, Any]:
+    """Quantiles of each part in us over the steps that were answered in time, the first tenth left out."""
+    got = np.stack([one[: len(stamps), 0] for one in answers])
+    sent = np.stack([one[: len(stamps), 1] for one in answers])
+    last = sent.argmax(axis=0)
+    steps = np.arange(len(stamps))
+    got, sent = got[last, steps], sent[last, steps]
+    good = (stamps[:, DONE] > 0) & (got > 0) & (stamps[:, WOKEN] > 0) & (stamps[:, READ] >= stamps[:, WOKEN])
+    good[: len(stamps) // 10] = False
+    s, got, sent = stamps[good], got[good], sent[good]
+    taken = {
+        "pack": s[:, PACKED], "send": s[:, SENT] - s[:, BEGUN], "to peer": got - s[:, SENT], "peer": sent - got,
+        "to plant": s[:, WOKEN] - sent, "receive": s[:, READ] - s[:, WOKEN], "validate": s[:, DONE] - s[:, READ],
+        "exchange": s[:, DONE] - s[:, BEGUN],
+    }  # fmt: skip
+    answered = len(stamps) - len(stamps) // 10
+    return {"missed": int(answered - np.count_nonzero(stamps[len(stamps) // 10 :, DONE])), "steps": answered,
+            **{name: quantiles(values) if len(values) else None for name, values in taken.items()}}  # fmt: skip
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+def _server(case: Case, plant: Any, folder: Path, threads: Threads) -> Server:
+    exchange, step, telemetry = (f"ipc://{folder}/{role}" if case.transport == "ipc" else "tcp://127.0.0.1:*"
+                                 for role in ("exchange", "step", "telemetry"))  # fmt: skip
+    keys = None
+    if case.transport == "curve":
+        make_keys(folder / "keys")
+        keys = read_server(folder / "keys")
+    return Server(plant, robot="manta", deadline_s=DEADLINE_NS * 1e-9, threads=threads, keys=keys, exchange=exchange,
+                  step=step, telemetry=telemetry)  # fmt: skip
+
+
+def _peer(
+    case: Case, server: Server, claim: str, folder: Path, core: int, priority: int | None, steps: int
+) -> subprocess.Popen[bytes]:  # fmt: skip
+    words = [server.endpoints["exchange"], claim, str(folder / _file(claim)), "--core", str(core), "--steps",
+             str(steps), "--priority", str(priority - 10 if priority else 0)]  # fmt: skip
+    words += ["--keys", str(folder / "keys")] if case.transport == "curve" else []
+    return subprocess.Popen([sys.executable, "-m", "benchmarks.exchange_peer", *words])
+
+
+def _file(claim: str) -> str:
+    return f"{claim.replace('*', 'all')}.stamps"
+
+
+def _admit(server: Server, count: int, peers: list[subprocess.Popen[bytes]]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while len(server.admitted()) < count:
+        server.serve(time.monotonic_ns() + 2_000_000)
+        if time.monotonic() > until or any(peer.poll() is not None for peer in peers):
+            raise RtmmsError("bench exchange: a controller of the benchmark was not admitted")
+        time.sleep(0.0005)
+
+
+def _end(peers: list[subprocess.Popen[bytes]]) -> None:
+    for peer in peers:
+        if peer.poll() is None:
+            peer.kill()
+        peer.wait()
+
+
+def _medians(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for part in (*PARTS, "exchange"):
+        rows = [block[part] for block in blocks if block[part] is not None]
+        out[part] = {q: float(np.median([row[q] for row in rows])) if rows else None for q, _ in QUANTILES}
+    return out | {name: sum(block[name] for block in blocks) for name in ("missed", "steps")}
+
+
+def tell(result: dict[str, Any]) -> None:
+    """Print it for a reader."""
+    print(f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after; us, p50 and p99")
+    head = "".join(f"{name:>14}" for name in (*PARTS, "exchange"))
+    print(f"{'':<22}{head}{'missed':>16}")
+    columns = (*PARTS, "exchange")
+    for case in result["cases"]:
+        us = case["us"]
+        name = f"{case['transport']}, {case['controllers']} controller{'s' * (case['controllers'] > 1)}"
+        cells = "".join(_cell(us[part]) for part in columns)
+        print(f"{name:<22}{cells}{us['missed']:>8} of {us['steps']}")
+
+
+def _cell(row: dict[str, float | None]) -> str:
+    p50, p99 = row["p50"], row["p99"]
+    return f"{p50:>8.1f}{p99:>6.0f}" if p50 is not None and p99 is not None else f"{'-':>8}{'-':>6}"

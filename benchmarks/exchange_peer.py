@@ -1,0 +1,49 @@
+"""A controller that does nothing but answer, and notes when: `python -m benchmarks.exchange_peer ENDPOINT ...`."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from array import array
+from time import monotonic_ns
+
+import rtmms
+from rtmms.loop.cores import pin
+from rtmms.loop.realtime import raise_child
+
+
+def main() -> int:
+    """Answer every state until the plant says bye; the instants go to FILE as pairs (state in hand, command sent)."""
+    words = argparse.ArgumentParser()
+    words.add_argument("endpoint")
+    words.add_argument("claim")
+    words.add_argument("file")
+    words.add_argument("--keys")
+    words.add_argument("--core", type=int)
+    words.add_argument("--priority", type=int, default=0)
+    words.add_argument("--steps", type=int, required=True)
+    asked = words.parse_args()
+    stamps = array("q", [0]) * (2 * asked.steps)
+    with rtmms.connect(asked.endpoint, name=f"peer {asked.claim}", claim=asked.claim, outputs="velocity",
+                       keys=asked.keys, timeout_s=20.0) as link:  # fmt: skip
+        values = dict.fromkeys(link.plant.granted, 0.1)
+        if asked.core is not None:
+            pin(os.getpid(), [asked.core])
+        if asked.priority:
+            raise_child(os.getpid(), asked.priority)
+        gc.collect()
+        gc.freeze()
+        for state in link:
+            got = monotonic_ns()
+            link.command(values)
+            if state.step < asked.steps:
+                stamps[2 * state.step], stamps[2 * state.step + 1] = got, monotonic_ns()
+    with open(asked.file, "wb") as file:
+        stamps.tofile(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

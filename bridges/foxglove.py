@@ -1,0 +1,276 @@
+"""A live server for Foxglove and Lichtblick: transforms, the robot's shape, joints, odometry, and every output to plot.
+
+docs/bridges/foxglove.md has the topics. The library answers its clients in threads of its own; what they send comes to
+the bridge's loop through an inbox.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rtmms
+from bridges.foxglove_scene import Scene, stamp
+from bridges.frames import xyzw
+from bridges.inbox import Inbox
+from bridges.joints import Joints
+from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.shape import shape_of
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
+from rtmms.errors import ModelError
+
+LONGEST = 64
+"""Outputs of more numbers than this (fields) are not in /outputs."""
+
+COMMAND = "/command"
+STOP_S = 1.0
+
+
+def parse(message: bytes) -> dict[str, float]:
+    """{"values": {actuator: number}} -> the values; Refusal for anything else."""
+    found = read_json(message)
+    return numbers(found.get("values") if isinstance(found, dict) else None, "values")
+
+
+def fuzzed() -> Fuzzed:
+    return fuzz(parse), [b'{"values": {"left.front": 0.25, "left.back": -1}}', b'{"values": {}}']
+
+
+class _Listener:
+    """What the server calls, in a thread of its own: only commands are of interest."""
+
+    def __init__(self, inbox: Inbox[bytes]) -> None:
+        self._inbox = inbox
+        self._topics: dict[tuple[int, int], str] = {}
+
+    def on_subscribe(self, client: Any, channel: Any) -> None: ...
+
+    def on_unsubscribe(self, client: Any, channel: Any) -> None: ...
+
+    def on_client_advertise(self, client: Any, channel: Any) -> None:
+        if len(self._topics) < 1024:
+            self._topics[client.id, channel.id] = channel.topic
+
+    def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
+        self._topics.pop((client.id, client_channel_id), None)
+
+    def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
+        if self._topics.get((client.id, client_channel_id)) == COMMAND:
+            self._inbox.put(bytes(data))
+
+
+@dataclass(kw_only=True)
+class Foxglove(rtmms.Bridge):
+    """Its parameters:
+
+    host, port   where it listens
+    backlog      messages kept for a client that reads too slowly; beyond that its oldest are dropped
+    tls_cert, tls_key   PEM files: then it speaks wss:// only
+    world, body  names of the frames
+    fin_joints   also the joints of each chain of a fin in /joint_states
+    pose         the plant's outputs of its motion
+
+    With a `claim` clients may publish commands as JSON on /command; without one nothing is taken from them.
+    """
+
+    outputs: tuple[str, ...] = ("*",)
+    rate_hz: float = 30.0
+    host: str = "127.0.0.1"
+    port: int = 8765
+    backlog: int = 64
+    tls_cert: str = ""
+    tls_key: str = ""
+    world: str = "world"
+    body: str = "body"
+    fin_joints: bool = False
+    pose: PoseNames = field(default_factory=PoseNames)
+
+    extra = "foxglove"
+    requires = {"foxglove": "foxglove-sdk"}  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.port < 65536:
+            raise ModelError(f"port: expected a whole number from 0 to 65535, got {self.port}")
+        if self.backlog < 1:
+            raise ModelError(f"backlog: expected a whole number >= 1, got {self.backlog}")
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise ModelError("tls_cert and tls_key: expected both or none")
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        import foxglove
+        from foxglove.channels import FrameTransformsChannel, JointStatesChannel, OdometryChannel, SceneUpdateChannel
+
+        _quiet()
+        self.inbox: Inbox[bytes] = Inbox()
+        self._motion = PoseReader(self.pose, plant, "foxglove: pose", needs=("position", "quaternion"))
+        self._joints = Joints(plant, self.fin_joints)
+        self._scene = Scene(shape_of(plant), self.world, self.body)
+        self._time = -1.0
+        self._context = context = foxglove.Context()  # it must live: the server sees no channel of one that is gone
+        self.server, self._stopped = self._listening(context), False
+        self.io.watch(self.inbox, self.on_message)
+        self._tf = FrameTransformsChannel("/tf", context=context)
+        self._odometry = OdometryChannel("/odom", context=context)
+        self._drawn = SceneUpdateChannel("/scene", context=context) if self._scene.shape else None
+        self._joint_states = JointStatesChannel("/joint_states", context=context) if self._joints.names else None
+        self._plotted = {
+            channel.name: channel
+            for channel in plant.outputs
+            if channel.name in plant.selected and _size(channel.shape) <= LONGEST
+        }
+        self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
+        self.io.tell(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.server.port}")
+
+    def _listening(self, context: Any) -> Any:
+        import foxglove
+        from foxglove.websocket import Capability
+
+        capabilities = [Capability.Time]
+        if self.claim:
+            capabilities.append(Capability.ClientPublish)
+        try:
+            tls = [Path(name).expanduser().read_bytes() if name else None for name in (self.tls_cert, self.tls_key)]
+            return foxglove.start_server(
+                name=f"rtmms {self.plant.robot}", host=self.host, port=self.port, context=context,
+                capabilities=capabilities, supported_encodings=["json"] if self.claim else None,
+                server_listener=_Listener(self.inbox), message_backlog_size=self.backlog, session_id=self._session(),
+                tls_cert=tls[0], tls_key=tls[1],
+            )  # fmt: skip
+        except OSError as fault:
+            raise ModelError(f"foxglove: {fault.filename}: {fault.strerror}") from None
+        except (RuntimeError, ValueError) as fault:
+            raise ModelError(f"foxglove: cannot listen at {self.host}:{self.port}: {fault}") from None
+
+    def _session(self) -> str:
+        return f"{self.plant.session or 'rtmms'}-{self.counts['resets']}"
+
+    def on_state(self, state: rtmms.State) -> None:
+        if state.time < self._time:  # the plant was reset: clients forget what they have
+            self.counts.add("resets")
+            self.server.clear_session(self._session())
+        self._time = state.time
+        at = round(state.time * 1e9)
+        motion = self._motion(state)
+        self.server.broadcast_time(at)
+        if self._tf.has_sinks():
+            self._tf.log(self._scene.transforms(state, motion), log_time=at)
+        if self._odometry.has_sinks():
+            self._odometry.log(self._odometry_of(motion), log_time=at)
+        if self._joint_states is not None and self._joint_states.has_sinks():
+            self._joint_states.log(self._joints_of(state), log_time=at)
+        if self._drawn is not None and self._drawn.has_sinks():
+            self._drawn.log(self._scene.update(state), log_time=at)
+        if self._plots.has_sinks():
+            self._plots.log(self._plot_of(state), log_time=at)
+        self.counts.add("sent")
+
+    def _odometry_of(self, motion: Motion) -> Any:
+        from foxglove.messages import Odometry, Pose, Quaternion, Vector3
+
+        x, y, z, w = xyzw(motion.attitude)
+        return Odometry(
+            timestamp=stamp(motion.time), frame_id=self.world, body_frame_id=self.body,
+            pose=Pose(position=Vector3(**_xyz(motion.position)), orientation=Quaternion(x=x, y=y, z=z, w=w)),
+            linear_velocity=Vector3(**_xyz(motion.velocity_body)), angular_velocity=Vector3(**_xyz(motion.rate)),
+        )  # fmt: skip
+
+    def _joints_of(self, state: rtmms.State) -> Any:
+        from foxglove.messages import JointState, JointStates
+
+        values = self._joints(state)
+        known = [(word, part) for word, part in zip(("position", "velocity", "effort"), values, strict=True) if part]
+        return JointStates(
+            timestamp=stamp(state.time),
+            joints=[
+                JointState(name=name, **{word: part[i] for word, part in known if part[i] == part[i]})
+                for i, name in enumerate(self._joints.names)
+            ],
+        )
+
+    def _plot_of(self, state: rtmms.State) -> bytes:
+        applied = state.applied
+        message: dict[str, Any] = {"time": state.time, "step": state.step, "late_us": applied.lateness_ns * 1e-3}
+        message["missed"] = applied.policy != ""
+        for name, channel in self._plotted.items():
+            value = state.outputs[name]
+            message[_key(name)] = _xyz(value) if _is_vector(channel) else value
+        return json.dumps(message).encode()
+
+    def on_message(self) -> None:
+        """Commands of clients: the newest wins."""
+        messages, dropped = self.inbox.take_all()
+        if dropped:
+            self.counts.add("dropped", dropped)
+        for message in messages:
+            try:
+                values = parse(message)
+                for name in values:
+                    if name not in self.plant.granted:
+                        raise Refusal("unknown_actuator", "an actuator that was not claimed")
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.counts.add("received")
+            self.command(values)
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "server") and not self._stopped:
+            self._stopped = True
+            # it waits for clients to take what they have: for one that has stopped reading, for ever
+            ending = threading.Thread(target=self.server.stop, daemon=True)
+            ending.start()
+            ending.join(STOP_S)
+        if hasattr(self, "inbox"):
+            self.io.unwatch(self.inbox)
+            self.inbox.close()
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def _is_vector(channel: rtmms.Channel) -> bool:
+    return channel.shape == (3,) and channel.frame != ""
+
+
+def _xyz(v: Any) -> dict[str, float]:
+    return {"x": v[0], "y": v[1], "z": v[2]}
+
+
+def _key(name: str) -> str:
+    """Dots part the fields of a path in Foxglove."""
+    return name.replace(".", "_")
+
+
+def _schema(channels: list[rtmms.Channel]) -> dict[str, Any]:
+    """A JSON schema, from which viewers know what can be plotted, and in which unit."""
+    number = {"type": "number"}
+    known: dict[str, Any] = {
+        "time": {**number, "description": "simulated s"},
+        "step": {"type": "integer"},
+        "late_us": {**number, "description": "command after the deadline, us; <= 0 in time"},
+        "missed": {"type": "boolean", "description": "a policy stood in for a command"},
+    }
+    for channel in channels:
+        described = {"description": " ".join(filter(None, (channel.unit, channel.frame)))}
+        if _is_vector(channel):
+            known[_key(channel.name)] = {"type": "object", "properties": dict.fromkeys("xyz", number), **described}
+        elif channel.shape:
+            known[_key(channel.name)] = {"type": "array", "items": number, **described}
+        else:
+            known[_key(channel.name)] = {**number, **described}
+    return {"type": "object", "title": "rtmms.Outputs", "properties": known}
+
+
+def _quiet() -> None:
+    """The library logs what strangers send it: they could fill a disk with it."""
+    import logging
+
+    logging.getLogger("foxglove").setLevel(logging.CRITICAL)

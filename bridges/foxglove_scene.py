@@ -1,0 +1,117 @@
+"""A robot's shape and frames as Foxglove's messages."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import floor
+from typing import Any
+
+from bridges.frames import xyzw
+from bridges.pose import Motion
+from bridges.shape import Shape, Skin
+from rtmms.wire.state import State
+
+SURFACE = (0.16, 0.47, 0.71, 0.75)
+LINES = (0.05, 0.15, 0.25, 1.0)
+SOLID = (0.55, 0.58, 0.62, 1.0)
+LINE_PIXELS = 1.5
+
+
+def stamp(time: float) -> Any:
+    """Simulated s as a Timestamp; never before 0."""
+    from foxglove.messages import Timestamp
+
+    whole = floor(max(0.0, time))
+    nanoseconds = round((max(0.0, time) - whole) * 1e9)
+    return Timestamp(whole + nanoseconds // 1_000_000_000, nanoseconds % 1_000_000_000)
+
+
+class Scene:
+    """Transforms of a robot, and the entities that are drawn of it; shape None: the body's frame alone."""
+
+    def __init__(self, shape: Shape | None, world: str, body: str) -> None:
+        from foxglove.messages import Color
+
+        self.shape, self.world, self.body = shape, world, body
+        self._colours = tuple(Color(r=r, g=g, b=b, a=a) for r, g, b, a in (SURFACE, LINES, SOLID))
+        self._lines = {skin.name: _pairs(skin) for skin in shape.skins} if shape else {}
+
+    def transforms(self, state: State, motion: Motion) -> Any:
+        """FrameTransforms: world to body, and body to each moving part."""
+        from foxglove.messages import FrameTransform, FrameTransforms, Quaternion, Vector3
+
+        at = stamp(state.time)
+        found = [(self.world, self.body, motion.position, motion.attitude)]
+        if self.shape is not None:
+            parts = self.shape.frames(state.outputs)
+            found += [(self.body, name, position, q) for name, (position, q) in parts.items()]
+        made = []
+        for parent, child, (x, y, z), q in found:
+            a, b, c, w = xyzw(q)
+            made.append(
+                FrameTransform(
+                    timestamp=at,
+                    parent_frame_id=parent,
+                    child_frame_id=child,
+                    translation=Vector3(x=x, y=y, z=z),
+                    rotation=Quaternion(x=a, y=b, z=c, w=w),
+                )
+            )
+        return FrameTransforms(transforms=made)
+
+    def update(self, state: State) -> Any:
+        """SceneUpdate: one entity a skin and a solid, in the body's frame; each takes the place of the one before."""
+        from foxglove.messages import (
+            LinePrimitive,
+            LinePrimitiveLineType,
+            Point3,
+            SceneEntity,
+            SceneUpdate,
+            TriangleListPrimitive,
+        )
+
+        assert self.shape is not None
+        at = stamp(state.time)
+        surface, line, _ = self._colours
+        entities = []
+        for skin, points in zip(self.shape.skins, self.shape.points(state.outputs), strict=True):
+            made = [Point3(x=x, y=y, z=z) for x, y, z in points]
+            lines = LinePrimitive(
+                type=LinePrimitiveLineType.LineList,
+                thickness=LINE_PIXELS,
+                scale_invariant=True,
+                points=made,
+                color=line,
+                indices=self._lines[skin.name],
+            )
+            tiles = TriangleListPrimitive(points=made, color=surface, indices=list(skin.triangles))
+            entities.append(
+                SceneEntity(
+                    timestamp=at,
+                    frame_id=self.body,
+                    id=skin.name,
+                    frame_locked=True,
+                    lines=[lines],
+                    triangles=[tiles] if skin.triangles else None,
+                )
+            )
+        return SceneUpdate(entities=entities + self._solids(at))
+
+    def _solids(self, at: Any) -> list[Any]:
+        from foxglove.messages import Pose, Quaternion, SceneEntity, SpherePrimitive, Vector3
+
+        assert self.shape is not None
+        made = []
+        for solid in self.shape.solids:
+            (x, y, z), (a, b, c) = solid.centre, solid.size
+            pose = Pose(position=Vector3(x=x, y=y, z=z), orientation=Quaternion(x=0.0, y=0.0, z=0.0, w=1.0))
+            sphere = SpherePrimitive(pose=pose, size=Vector3(x=a, y=b, z=c), color=self._colours[2])
+            made.append(
+                SceneEntity(timestamp=at, frame_id=self.body, id=solid.name, frame_locked=True, spheres=[sphere])
+            )
+        return made
+
+
+def _pairs(skin: Skin) -> list[int]:
+    """The strips of a skin as pairs of points."""
+    return [index for strip in skin.lines for pair in pairwise(strip) for index in pair]

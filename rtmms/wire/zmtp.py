@@ -1,0 +1,168 @@
+"""ZeroMQ's protocol on a stream (ZMTP 3.0, mechanism NULL; RFC 23): bytes in, messages out. No socket here.
+
+The plant speaks it itself where strangers can connect. libzmq keeps the frames of a message that never ends, and up to
+4.3.5 a connection that breaks while it is full, heartbeats among its messages, ends the process. Here a peer holds no
+more memory than one message of the size that is allowed, and there is nothing else for it to break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_SIGNATURE, _LAST = 0xFF, 0x7F
+_GREETING = 64
+_NULL = b"NULL".ljust(20, b"\0")
+_MORE, _LONG, _COMMAND = 1, 2, 4
+_LONGEST_COMMAND = 4096
+_SKIPPED = 4  # what is longer than so many times the allowed size is not even skipped
+
+GREETING = bytes([_SIGNATURE]) + bytes(8) + bytes([_LAST, 3, 0]) + _NULL + bytes(32)
+"""Version 3.0 and NULL, all that is said before READY. 3.0 has no heartbeats, and subscriptions are messages."""
+
+
+class ZmtpError(Exception):
+    """The other side speaks something else; the connection is to be closed."""
+
+
+def ready(kind: bytes) -> bytes:
+    """The command READY of a socket of this kind (ROUTER, PUB)."""
+    body = b"\x05READY\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
+    return bytes([_COMMAND, len(body)]) + body
+
+
+def encoded(frames: Sequence[bytes]) -> bytes:
+    """A message of these frames."""
+    parts = []
+    for number, frame in enumerate(frames, 1):
+        more = _MORE if number < len(frames) else 0
+        if len(frame) < 256:
+            parts += [bytes([more, len(frame)]), frame]
+        else:
+            parts += [bytes([more | _LONG]), len(frame).to_bytes(8, "big"), frame]
+    return b"".join(parts)
+
+
+class Reader:
+    """Messages from the bytes of one connection.
+
+    welcome  kinds of sockets that may talk to us
+    cap      bytes a message may have; what is longer, or has more than one frame, is passed over as it comes
+    ready    the handshake is done
+    """
+
+    def __init__(self, welcome: frozenset[bytes], cap: int) -> None:
+        self._welcome, self.cap = welcome, cap
+        self._bytes = bytearray()
+        self._greeted = self.ready = False
+        self._skip = 0  # bytes of a frame that is passed over
+        self._fault = ""  # of the message under way: '', 'garbled' (frames), 'oversize'
+        self._within = False  # a message of several frames has begun
+
+    def feed(self, data: bytes) -> None:
+        if self._skip:
+            passed = min(self._skip, len(data))
+            self._skip -= passed
+            data = data[passed:]
+        self._bytes += data
+
+    @property
+    def held(self) -> int:
+        """Bytes kept."""
+        return len(self._bytes)
+
+    def next(self) -> tuple[str, bytes] | None:
+        """('ready', b''), ('message', frame), ('garbled', b'') or ('oversize', b''); None when more bytes are needed.
+
+        ZmtpError for what is no ZMTP 3 with NULL, or far too long.
+        """
+        if not self._greeted and not self._greet():
+            return None
+        while not self._skip:
+            frame = self._frame()
+            if frame is None:
+                return None
+            flags, body = frame
+            if flags & _COMMAND:
+                if not self.ready:
+                    self._shake(body)
+                    return "ready", b""
+                continue  # nothing that we need to know in 3.0
+            if not self.ready:
+                raise ZmtpError("a message before READY")
+            if flags & _MORE or self._within:
+                self._fault = self._fault or "garbled"
+            self._within = bool(flags & _MORE)
+            if not self._within:
+                fault, self._fault = self._fault, ""
+                return (fault, b"") if fault else ("message", body)
+        return None
+
+    def _greet(self) -> bool:
+        got = self._bytes
+        said = len(got)
+        strange = (said > 0 and got[0] != _SIGNATURE) or (said > 9 and got[9] != _LAST) or (said > 10 and got[10] < 3)
+        if strange:
+            raise ZmtpError("no greeting of ZMTP 3")
+        if len(got) < _GREETING:
+            return False
+        if got[12:32] != _NULL:
+            raise ZmtpError("another mechanism than NULL")
+        del got[:_GREETING]
+        self._greeted = True
+        return True
+
+    def _frame(self) -> tuple[int, bytes] | None:
+        """The next frame, whole; its body is empty where it is passed over."""
+        got = self._bytes
+        if len(got) < 2:
+            return None
+        flags = got[0]
+        if flags & ~(_MORE | _LONG | _COMMAND) or (flags & _COMMAND and flags & _MORE):
+            raise ZmtpError("flags that no frame has")
+        head = 9 if flags & _LONG else 2
+        if len(got) < head:
+            return None
+        size = int.from_bytes(got[1:head], "big")
+        if flags & _COMMAND:
+            if size > _LONGEST_COMMAND:
+                raise ZmtpError("a command that is too long")
+        elif size > self.cap or self._fault or self._within or flags & _MORE:
+            return self._pass_over(flags, head, size)
+        if len(got) < head + size:
+            return None
+        body = bytes(got[head : head + size])
+        del got[: head + size]
+        return flags, body
+
+    def _pass_over(self, flags: int, head: int, size: int) -> tuple[int, bytes]:
+        """A frame of which nothing is kept, neither here nor when the rest of it comes."""
+        if size > _SKIPPED * self.cap:
+            raise ZmtpError("a frame that is far too long")
+        if size > self.cap:
+            self._fault = "oversize"
+        here = min(len(self._bytes), head + size)
+        self._skip = head + size - here
+        del self._bytes[:here]
+        return flags, b""
+
+    def _shake(self, body: bytes) -> None:
+        if body[:6] != b"\x05READY":
+            raise ZmtpError("expected READY")
+        kind = _properties(body[6:]).get(b"socket-type", b"")
+        if kind not in self._welcome:
+            raise ZmtpError(f"a socket of kind {kind[:16]!r} has no business here")
+        self.ready = True
+
+
+def _properties(body: bytes) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    at = 0
+    while at < len(body):
+        name = body[at + 1 : at + 1 + body[at]]
+        at += 1 + body[at]
+        size = int.from_bytes(body[at : at + 4], "big")
+        if len(body) < at + 4 + size:
+            raise ZmtpError("a property that is cut off")
+        found[name.lower()] = body[at + 4 : at + 4 + size]
+        at += 4 + size
+    return found

@@ -1,0 +1,62 @@
+"""rtmms bench bridges: short runs tell what they should; how long anything took is not judged here."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from benchmarks import bridge_peers, bridges
+from rtmms.errors import ModelError, UnknownNameError
+
+
+def test_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:
+    status = bridges.main(True, seconds=1.0, what="udp, packed;template", rates="50", blocks=0)
+    result = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert result["fates"] is None
+    for name in ("udp, packed", "template"):
+        found = result["bridges"][name]["50"]
+        assert found["states"] == 50
+        assert found["lost"] < 50
+        assert 0 < found["out_us"]["p50"] <= found["out_us"]["p99"] <= found["out_us"]["max"]
+        assert found["there_and_back_us"]["p50"] >= found["out_us"]["p50"] * 0.5
+    bridges.tell(result)
+    assert "udp, packed" in capsys.readouterr().out
+
+
+@contextmanager
+def broken():  # type: ignore[no-untyped-def]
+    yield "template:nonsense=1"
+
+
+@contextmanager
+def absent():  # type: ignore[no-untyped-def]
+    raise bridge_peers.NotHere("that program")
+    yield ""
+
+
+def test_one_that_does_not_come_to_work(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(bridges, "ROWS", {"broken": broken, "absent": absent})
+    assert bridges.main(True, seconds=0.1, rates="50", blocks=0) == 1
+    found = json.loads(capsys.readouterr().out)["bridges"]
+    assert "unknown parameter of bridge 'template' 'nonsense'" in found["broken"]["50"]["failed"]
+    assert found["absent"] == {"skipped": {"skipped": "no that program here"}}
+
+
+def test_wrong_words() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean mqtt"):
+        bridges.main(what="mqt")
+    with pytest.raises(ModelError, match="expected numbers parted by commas, got 'quick'"):
+        bridges.main(what="mqtt", rates="quick")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fate", "states"), [("killed", None), ("stopped", True)])
+def test_a_bridge_that_goes(fate: str, states: bool | None) -> None:
+    found = bridges._beside(fate, 1.5)
+    assert (found["ended"], found["steps"]) == ("duration", 1500)
+    assert found["signal_s"] >= 0.5
+    assert (found["bridge"] is None) == (states is None)
+    assert found["bad_after"] + found["bad_elsewhere"] >= max(found["misses"], found["overruns"])

@@ -1,0 +1,232 @@
+"""The live server for viewers, against a WebSocket client that speaks the protocol."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("foxglove", reason="needs foxglove-sdk: pip install 'rtmms[foxglove]'")
+
+import rtmms
+from bridges.foxglove import Foxglove, parse
+from rtmms.bridging.untrusted import Refusal
+from rtmms.plant import Channel
+from tests.bridges.by_hand import opened, swum
+from tests.bridges.foxglove_client import Viewer, text_frame, upgrade
+from tests.bridges.harness import Beside, free_port, plant_info, state, wait
+from tests.wire.bench import Host
+
+
+@pytest.fixture(scope="module")
+def manta() -> tuple[rtmms.PlantInfo, dict[str, Any]]:
+    return swum()
+
+
+@pytest.fixture
+def served(manta: tuple[rtmms.PlantInfo, dict[str, Any]]) -> Iterator[Foxglove]:
+    bridge = opened(Foxglove(port=0), manta[0])
+    yield bridge
+    bridge.close("the test is over")
+
+
+def heard(bridge: Foxglove, viewer: Viewer, topic: str, manta: Any, step: int = 1500) -> tuple[int, Any]:
+    """The state of that step as it comes on a topic."""
+    channels = {"/tf": bridge._tf, "/odom": bridge._odometry, "/scene": bridge._drawn, "/outputs": bridge._plots,
+                "/joint_states": bridge._joint_states}  # fmt: skip
+    viewer.subscribe(topic)
+    wait(channels[topic].has_sinks)
+    bridge.on_state(state(manta[0], step, **manta[1]))
+    return viewer.await_(topic)
+
+
+def test_transforms_are_the_state(served: Foxglove, manta: Any) -> None:
+    with Viewer(served.server.port) as viewer:
+        at, message = heard(served, viewer, "/tf", manta)
+    assert viewer.channels["/tf"]["schemaName"] == "foxglove.FrameTransforms"
+    body, left, right = message.transforms
+    assert at == 1_500_000_000
+    assert (body.timestamp.seconds, body.timestamp.nanos) == (1, 500_000_000)
+    assert (body.parent_frame_id, body.child_frame_id) == ("world", "body")
+    t, r = body.translation, body.rotation
+    assert [t.x, t.y, t.z] == manta[1]["position"]
+    w, x, y, z = manta[1]["quaternion"]
+    assert [r.w, r.x, r.y, r.z] == ([w, x, y, z] if w >= 0 else [-w, -x, -y, -z])
+    assert [(one.parent_frame_id, one.child_frame_id) for one in (left, right)] == [
+        ("body", "left_fin"), ("body", "right_fin")
+    ]  # fmt: skip
+    assert left.translation.y > 0 > right.translation.y
+
+
+def test_the_fins_are_drawn_where_their_joints_are(served: Foxglove, manta: Any) -> None:
+    with Viewer(served.server.port) as viewer:
+        _, message = heard(served, viewer, "/scene", manta)
+    drawn = {entity.id: entity for entity in message.entities}
+    assert set(drawn) == {"left_fin", "right_fin", "left_rods", "right_rods", "body"}
+    tips = {"left_fin": manta[1]["tip"][:3], "right_fin": manta[1]["tip"][3:]}
+    for name, tip in tips.items():
+        (triangles,), (lines,) = drawn[name].triangles, drawn[name].lines
+        points = [(p.x, p.y, p.z) for p in triangles.points]
+        assert len(points) == 4 * 6
+        assert max(triangles.indices) == 23
+        assert len(triangles.indices) == 3 * 2 * 3 * 5
+        assert len(lines.indices) == 2 * (6 * 3 + 5)
+        nearest = min(sum((a - b) ** 2 for a, b in zip(point, tip, strict=True)) for point in points)
+        assert nearest < 1e-20, "the plant's own tip of the fin is one of the points"
+        assert drawn[name].frame_id == "body"
+        assert drawn[name].frame_locked
+    assert drawn["body"].spheres[0].size.z > 0
+
+
+def test_odometry_joints_and_plots(served: Foxglove, manta: Any) -> None:
+    with Viewer(served.server.port) as viewer:
+        _, odometry = heard(served, viewer, "/odom", manta)
+        _, joints = heard(served, viewer, "/joint_states", manta)
+        _, plots = heard(served, viewer, "/outputs", manta)
+        schema = json.loads(viewer.channels["/outputs"]["schema"])
+    v, w = odometry.linear_velocity, odometry.angular_velocity
+    assert [v.x, v.y, v.z] == pytest.approx(manta[1]["velocity"], abs=1e-15)
+    assert [w.x, w.y, w.z] == manta[1]["angular_velocity"]
+    assert (odometry.frame_id, odometry.body_frame_id) == ("world", "body")
+    assert [joint.name for joint in joints.joints] == ["left.front", "left.back", "right.front", "right.back"]
+    assert [joint.position for joint in joints.joints] == manta[1]["rod_angle"]
+    assert [joint.velocity for joint in joints.joints] == manta[1]["rod_rate"]
+    assert [joint.effort for joint in joints.joints] == manta[1]["rod_torque"]
+    assert plots["time"] == 1.5
+    assert plots["rod_power"] == manta[1]["rod_power"]
+    assert plots["velocity"] == dict(zip("xyz", manta[1]["velocity"], strict=True))
+    assert plots["thrust"] == manta[1]["thrust"]
+    assert "joint_velocity" in plots  # 36 numbers; those of a fin of 30 chains are too many
+    assert set(plots) == set(schema["properties"])
+    assert schema["properties"]["rod_power"]["description"] == "W"
+
+
+def test_a_reset_makes_viewers_forget(served: Foxglove, manta: Any) -> None:
+    with Viewer(served.server.port) as viewer:
+        heard(served, viewer, "/tf", manta)
+        first = viewer.server_info["sessionId"]
+        served.on_state(state(manta[0], 3, **manta[1]))
+        while viewer.server_info["sessionId"] == first:
+            viewer.read()
+        assert viewer.times[0] == 1_500_000_000
+        while viewer.times[-1] != 3_000_000:
+            viewer.read()
+    assert served.counts["resets"] == 1
+
+
+def test_one_that_does_not_read_costs_nothing(served: Foxglove, manta: Any) -> None:
+    """A client that never reads, and one that does: the second misses nothing, the end does not wait."""
+    stopped = socket.socket()
+    stopped.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stopped.connect(("127.0.0.1", served.server.port))
+    upgrade(stopped)
+    assert served._drawn is not None
+    channel = served._drawn.id()
+    stopped.sendall(text_frame(f'{{"op": "subscribe", "subscriptions": [{{"id": 1, "channelId": {channel}}}]}}'))
+    wait(served._drawn.has_sinks)
+    with Viewer(served.server.port) as viewer:
+        viewer.subscribe("/scene", "/odom")
+        wait(served._odometry.has_sinks)  # asked for last: then it has both
+        resident = 0
+        for step in range(2000, 3500):
+            served.on_state(state(manta[0], step, **manta[1]))
+            at, _ = viewer.await_("/scene")
+            assert at == step * 1_000_000
+            if step == 2200:
+                resident = _resident_kb()
+        assert _resident_kb() - resident < 5000  # 1300 scenes are 10 MB, of which 64 may wait
+    assert served._drawn.has_sinks(), "it is still there"
+    served.close("the test is over")
+    stopped.close()
+
+
+def _resident_kb() -> int:
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..., Host]) -> None:
+    bridge = Foxglove(port=free_port(socket.SOCK_STREAM), rate_hz=0.0)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: hasattr(bridge, "server"))
+        with Viewer(bridge.server.port) as viewer:
+            viewer.subscribe("/tf", "/outputs")
+            at, message = viewer.await_("/tf")
+            assert at == message.transforms[0].timestamp.seconds * 10**9 + message.transforms[0].timestamp.nanos
+            assert len(message.transforms) == 1
+            _, plots = viewer.await_("/outputs")
+            assert plots["speed"] == pytest.approx(plots["time"], abs=2e-3)
+            assert "/scene" not in viewer.channels
+            assert "/joint_states" not in viewer.channels
+            assert "clientPublish" not in viewer.server_info["capabilities"]
+    assert beside.bridged.fault is None
+    assert beside.bridged.said[0] == f"foxglove: listening at ws://127.0.0.1:{bridge.port}"
+
+
+def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..., Host]) -> None:
+    bridge = Foxglove(port=0, claim=("left.*",))
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: hasattr(bridge, "server"))
+        with Viewer(bridge.server.port) as viewer:
+            viewer.read()
+            assert "clientPublish" in viewer.server_info["capabilities"]
+            viewer.send(op="advertise", channels=[
+                {"id": 1, "topic": "/command", "encoding": "json", "schemaName": ""},
+                {"id": 2, "topic": "/other", "encoding": "json", "schemaName": ""},
+            ])  # fmt: skip
+            viewer.publish(2, b'{"values": {"left.back": 0.5}}')
+            viewer.publish(1, b'{"values": {"left.front": 0.75}}')
+            wait(lambda: beside.command[0] == 0.75)
+            for wrong in (b"", b"{", b"[]", b'{"values": {"left.front": NaN}}', b'{"values": {"right.front": 1}}'):
+                viewer.publish(1, wrong)
+            viewer.socket.send(b"\x99\xff\x00")
+            viewer.socket.send("nonsense")
+            wait(lambda: beside.bridged.counts["refused"] == 5)
+            assert beside.command == [0.75, 0.0, 0.0, 0.0]
+    assert beside.bridged.counts.reasons() == {"garbled": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
+    assert beside.running.host.rejected == {}
+
+
+def test_what_is_wrong_is_told(manta: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(rtmms.ModelError, match=f"cannot listen at 127.0.0.1:{port}: .*Address already in use"):
+            opened(Foxglove(port=port), manta[0])
+    with pytest.raises(rtmms.ModelError, match=r"/nowhere\.pem: No such file"):
+        opened(Foxglove(port=0, tls_cert="/nowhere.pem", tls_key="/nowhere.pem"), manta[0])
+    with pytest.raises(rtmms.ModelError, match="expected both or none"):
+        Foxglove(tls_cert="a.pem")
+    with pytest.raises(rtmms.ModelError, match="backlog: expected"):
+        Foxglove(backlog=0)
+    with pytest.raises(rtmms.ModelError, match="lacks position"):
+        opened(Foxglove(port=0), plant_info(Channel("angle", "rad")))
+    assert free_port(socket.SOCK_STREAM) > 0
+
+
+def test_tls(manta: Any, tmp_path: Any) -> None:
+    import ssl
+    import subprocess
+
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    bridge = opened(Foxglove(port=0, tls_cert=str(cert), tls_key=str(key)), manta[0])
+    try:
+        trusting = ssl.create_default_context(cafile=str(cert))
+        plain = socket.create_connection(("127.0.0.1", bridge.server.port))
+        with trusting.wrap_socket(plain, server_hostname="127.0.0.1") as peer:
+            assert b"rtmms manta" in upgrade(peer)
+    finally:
+        bridge.close("the test is over")
+
+
+def test_what_clients_send_is_read_without_trust() -> None:
+    assert parse(b'{"values": {"left.front": 1}}') == {"left.front": 1.0}
+    with pytest.raises(Refusal):
+        parse(b'{"value": {}}')

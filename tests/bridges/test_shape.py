@@ -1,0 +1,142 @@
+"""Where viewers draw a robot's parts: against the plants' own kinematics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import rtmms
+from bridges.frames import xyzw
+from bridges.joints import Joints
+from bridges.manta_shape import MantaShape
+from bridges.shape import SHAPES, shape_of, sheet
+from rtmms.dynamics.kinematics import body_poses
+from rtmms.model.compiled import State
+from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from rtmms.robots import eel, moth
+from rtmms.robots.manta import Manta
+from rtmms.wire.messages import plain_parameters
+from rtmms.wire.state import PlantInfo
+from tests.bridges.harness import state
+
+RNG = np.random.default_rng(11)
+
+
+def told(robot: str, plant: Any) -> PlantInfo:
+    """What a plant's welcome says of it."""
+    return PlantInfo(
+        robot, plant.dt, "free", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant)
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"support_roll": "zero", "chains": 7, "links": 5, "fin_root_m": (-0.1, 0.2, 0.05)}]
+)
+def test_the_mantas_fins_are_where_its_figures_have_them(given: dict[str, Any]) -> None:
+    plant: Manta = rtmms.load("manta", **given)  # type: ignore[assignment]
+    shape = shape_of(told("manta", plant))
+    assert shape is not None
+    p = plant.parameters
+    rods, joints = RNG.uniform(-0.6, 0.6, 4), RNG.uniform(-0.4, 0.4, (2, p.links, p.chains))
+    outputs = {"rod_angle": rods.tolist(), "joint_position": joints.ravel().tolist()}
+    left, right, bars, _ = shape.points(outputs)
+    for fin, points in ((LEFT, left), (RIGHT, right)):
+        expected = fin_points(plant, fin, rods, joints)
+        np.testing.assert_allclose(np.reshape(points, expected.shape), expected, atol=1e-13)
+    frames = shape.frames(outputs)
+    for name, points, side in (("left_fin", left, 1.0), ("right_fin", right, -1.0)):
+        position, q = frames[name]
+        local = Rotation.from_quat(xyzw(q)).inv().apply(np.array(points) - position)
+        station = (np.arange(p.chains) + 0.5) * p.support_length_m / p.chains
+        np.testing.assert_allclose(local[:, 0], np.tile(station, p.links + 1), atol=1e-13)
+        np.testing.assert_allclose(local[p.chains : 2 * p.chains, 1] * side > 0, True)
+    # the rods have their lengths but for the sliding of the front one
+    front, tip_front, tip_back, back = map(np.array, bars)
+    assert np.linalg.norm(tip_back - back) == pytest.approx(p.back_rod_m)
+    assert np.linalg.norm(tip_front - front) == pytest.approx(p.front_rod_m)
+    assert np.linalg.norm(tip_front - tip_back) == pytest.approx(p.support_length_m)
+
+
+def poses(plant: Any, angles: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    rest = plant.model.state()
+    state = State(np.zeros(3), np.array([1.0, 0, 0, 0]), angles, np.zeros(6), np.zeros_like(angles))
+    assert rest.q.shape == angles.shape
+    rotations, positions = body_poses(plant.model, state)
+    return {name: (r, p) for name, r, p in zip(plant.model.body_names, rotations, positions, strict=True)}
+
+
+def test_the_eels_links_are_where_its_model_has_them() -> None:
+    plant = eel.load(joints=5)
+    shape = shape_of(told("eel", plant))
+    assert shape is not None
+    angles = RNG.uniform(-0.5, 0.5, 15)
+    bodies = poses(plant, angles)
+    outputs = {"joint_position": angles.tolist()}
+    for name, (position, q) in shape.frames(outputs).items():
+        np.testing.assert_allclose(position, bodies[name][1], atol=1e-13)
+        np.testing.assert_allclose(Rotation.from_quat(xyzw(q)).as_matrix(), bodies[name][0], atol=1e-13)
+    (skin,) = shape.points(outputs)
+    assert len(skin) == max(shape.skins[0].triangles) + 1
+    np.testing.assert_allclose(skin[-1], bodies["link5"][1], atol=1e-13)
+
+
+def test_the_moths_blades_are_where_its_model_has_them() -> None:
+    plant = moth.load(start="rest", sections=3)
+    shape = shape_of(told("moth", plant))
+    assert shape is not None
+    angles = RNG.uniform(-0.5, 0.5, 12)
+    bodies = poses(plant, angles)
+    outputs = {"joint_position": angles.tolist()}
+    frames = shape.frames(outputs)
+    assert len(frames) == 6
+    for name, (position, q) in frames.items():
+        rotation, expected = bodies[name.replace("_", ".")]
+        np.testing.assert_allclose(position, expected, atol=1e-13)
+        np.testing.assert_allclose(Rotation.from_quat(xyzw(q)).as_matrix(), rotation, atol=1e-13)
+    right, left = shape.points(outputs)
+    rotation, position = bodies["left.blade3"]
+    tip = position + rotation @ [plant.parameters.span_m / 3, 0.0, 0.0]
+    np.testing.assert_allclose(left[9], tip, atol=1e-13)
+    assert len(right) == max(shape.skins[0].triangles) + 1
+
+
+def test_what_is_not_known_has_no_shape() -> None:
+    manta = told("manta", rtmms.load("manta"))
+    assert isinstance(shape_of(manta), MantaShape)
+    assert shape_of(replace(manta, robot="another")) is None
+    assert shape_of(replace(manta, parameters={})) is None
+    assert shape_of(replace(manta, parameters={**manta.parameters, "chains": 29})) is None
+    assert shape_of(replace(manta, outputs=manta.outputs[:3])) is None
+    assert set(SHAPES) == {"manta", "eel", "moth"}
+
+
+def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:
+    skin = sheet("s", 3, 2)
+    assert skin.triangles == (0, 2, 1, 1, 2, 3, 2, 4, 3, 3, 4, 5)
+    assert skin.lines == ((0, 2, 4), (1, 3, 5), (4, 5))
+
+
+def test_joints_have_their_names() -> None:
+    manta = told("manta", rtmms.load("manta", chains=4))
+    joints = Joints(manta, fields=False)
+    assert joints.names == ("left.front", "left.back", "right.front", "right.back")
+    outputs = {"rod_angle": [1.0, 2, 3, 4], "rod_rate": [5.0, 6, 7, 8], "rod_torque": [9.0, 10, 11, 12],
+               "joint_position": [0.1] * 24, "joint_velocity": [0.2] * 24}  # fmt: skip
+    assert joints(state(manta, **outputs)) == ([1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12])
+    both = Joints(manta)
+    assert both.names[4:6] == ("left_fin_0_0", "left_fin_0_1")
+    assert both.names[-1] == "right_fin_2_3"
+    angles, rates, torques = both(state(manta, **outputs))
+    assert (len(angles), angles[4], rates[-1]) == (28, 0.1, 0.2)
+    assert torques[:4] == [9, 10, 11, 12]
+    assert all(torque != torque for torque in torques[4:])
+    small = eel.load(joints=2)
+    assert Joints(told("eel", small)).names == small.model.joint_names
+    wings = moth.load(start="rest", sections=3)
+    assert Joints(told("moth", wings)).names == wings.model.joint_names
+    assert Joints(told("another", small)).names == tuple(f"joint{i}" for i in range(1, 7))
+    assert Joints(replace(manta, outputs=())).names == ()
