@@ -22,7 +22,6 @@ from rtmms.wire.state import PlantInfo, State
 
 LOOK_S = 0.1
 UNPACED_S = 0.1
-TELEMETRY_S = 0.01
 
 _Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
 
@@ -47,7 +46,7 @@ class Runner:
         self._decimator = Decimator(bridge.rate_hz, bridge.filter)
         self._opened = False
         self.counts = Counters()
-        bridge.io, bridge.counts = self, self.counts
+        bridge.io, bridge.counts, bridge.name = self, self.counts, name
 
     def run(self, timeout_s: float, stay_s: float) -> str:
         """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
@@ -138,6 +137,9 @@ class Runner:
         else:
             bridge.plant = link.plant
             self._opened = True
+            if bridge.rate_hz > link.plant.telemetry_hz and not link.plant.granted:
+                come = f"without a claim about {link.plant.telemetry_hz:g} states a second come"
+                self.tell(f"rate_hz={bridge.rate_hz:g}: {come} (rtmms run --telemetry-hz)")
             bridge.open(link.plant)
 
     def _connect(self, timeout_s: float) -> None:
@@ -228,7 +230,7 @@ def _period_s(plant: PlantInfo, every: int) -> float:
     """Wall time from one state to the next."""
     if plant.period_s is None:
         return UNPACED_S
-    return plant.period_s * every if plant.granted else max(plant.period_s, TELEMETRY_S)
+    return plant.period_s * every if plant.granted else max(plant.period_s, 1.0 / plant.telemetry_hz)
 
 
 def run_bridge(

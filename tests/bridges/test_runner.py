@@ -223,3 +223,12 @@ def test_the_period_that_the_watchdog_counts_in() -> None:
     assert _period_s(replace(info, granted=("a",)), 4) == pytest.approx(4e-3)
     assert _period_s(info, 4) == pytest.approx(0.01)
     assert _period_s(replace(info, period_s=None), 1) == UNPACED_S
+
+
+def test_more_than_telemetry_brings_is_told(make_host: Callable[..., Host]) -> None:
+    with Beside(Probe(rate_hz=500.0), make_host) as beside:
+        wait(lambda: beside.bridged.said)
+        assert "without a claim about 100 states a second come" in beside.bridged.said[0]
+    with Beside(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as beside:
+        wait(lambda: beside.bridged.counts["states"] > 10)
+        assert beside.bridged.said == []
