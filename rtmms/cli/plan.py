@@ -17,6 +17,7 @@ from rtmms.plant import builder
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {"manta": ("gait",)}
 """What drives a robot when nothing else is asked for."""
+FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,9 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
             raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
+    figure = words.get("figure")
+    if figure is not None and figure.suffix.lower() not in FIGURES:
+        raise ModelError(f"--figure {figure}: expected a name that ends in {', '.join(FIGURES)}")
     if words.get("log") is not None:
         from rtmms.record.needs import refuse_without_mcap
 

@@ -32,6 +32,8 @@ _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
 _FAREWELL_S = 0.02
 _LOOK_NS = 50_000
+_WAKE_NS = 150_000
+"""Waits in the slack end so long before it does: they may wake up late."""
 
 
 class Server:
@@ -163,6 +165,8 @@ class Server:
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
+            if self.mode != "free":  # there, nothing is read in the slack
+                self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""
@@ -188,6 +192,10 @@ class Server:
         return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
+        """Also asks each claimant whether it is still there: where none was published to since, nobody would know."""
+        if not self._closed:
+            for peer in list(self._peers.claimants):
+                self._tending.ask(peer)
         peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
         ticks = self._port.ticks
         return {
