@@ -21,6 +21,8 @@ from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.state import PlantInfo, State
 
 LOOK_S = 0.1
+STATES = 4
+"""So many states in a row, then the peer: a plant that never pauses must not keep it waiting."""
 UNPACED_S = 0.1
 
 _Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
@@ -158,11 +160,13 @@ class Runner:
         self._selector.register(door, selectors.EVENT_READ, (link.look_around, None))
         try:
             while True:
-                while (state := link.poll()) is not None:
+                taken = 0
+                while taken < STATES and (state := link.poll()) is not None:
                     self._take(link, state)
+                    taken += 1
                 if link.ended:
                     break
-                self._attend_peer(LOOK_S)
+                self._attend_peer(0.0 if taken == STATES else LOOK_S)
                 now = monotonic()
                 if now >= self._next_look:
                     self._next_look = now + LOOK_S

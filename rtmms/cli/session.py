@@ -119,7 +119,7 @@ class Session:
         self.phase = "running"
         with _interrupts_end(loop):
             outcome = loop.run()
-        self.report["realtime"] = ready.report()
+        self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         server.close()
         self.phase, self.farewell = "finishing", True

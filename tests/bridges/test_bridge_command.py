@@ -104,6 +104,18 @@ def test_one_that_cannot_begin_ends_the_run_with_2(tmp_path: Path) -> None:
     assert "Traceback" not in said.err
 
 
+def test_a_plant_that_is_served_starts_it_too(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "serve", "pendulum", "--duration", "1", *QUICK, "--bridge", "tap:file=seen.txt")
+    assert (said.status, said.report["ended"]) == (0, "duration")
+    assert said.report["bridges"]["tap"]["states"] > 0
+
+
+def test_a_plant_that_asks_for_keys(tmp_path: Path) -> None:
+    assert rtmms(tmp_path, "keys", "keys").status == 0
+    said = run(tmp_path, "--mode", "lockstep", "--keys", "keys", "--bridge", "tap:file=seen.txt,claim=torque")
+    assert (said.status, said.report["exchange"]["commands_applied"]) == (0, 100), said.err
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_by_hand_it_outlives_a_plant_and_ends_well_when_told(tmp_path: Path) -> None:
     exchange = f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
