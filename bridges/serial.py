@@ -1,0 +1,311 @@
+"""A device on a serial line (UART, USB): packed states out and commands in, in COBS frames with a CRC.
+
+The line is never given more than it carries: while a frame is on its way only the newest state waits, and what it
+replaces is counted. A device that is unplugged is looked for until it is there again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, ClassVar, Literal
+
+import rtmms
+from bridges.framing import END, Deframer, Line, encode, longest
+from bridges.pacing import Pacer
+from bridges.packing import SEQ, Endian, Packed, Packer, Unpacker
+from rtmms.bridging.backoff import Backoff
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
+from rtmms.bridging.outbox import Outbox
+from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms.bridging.watchdog import Watchdog
+
+_CHUNK = 4096
+_READS = 16
+_AGAIN_S = 0.1
+
+
+def fuzzed() -> Fuzzed:
+    """Frames from a line, one after the other into the same reader, for `rtmms bench fuzz`."""
+    words = ("=171:u8", "seq:u8", "1:i16:1000", "2:f32")
+    unpack = Unpacker([Packed.from_word(word, "") for word in words], "little", "")
+    reasons: list[str] = []
+    stream = Deframer(unpack.size, reasons.append)
+
+    def read(data: bytes) -> str:
+        reasons.clear()
+        for payload in stream.feed(data + END):
+            try:
+                unpack(payload)
+            except Refusal as refusal:
+                reasons.append(refusal.reason)
+        return reasons[0] if reasons else "taken"
+
+    return read, [encode(unpack.struct.pack(171, n, 250, 0.5)) for n in (0, 7, 255)]
+
+
+@dataclass(kw_only=True)
+class Serial(rtmms.Bridge):
+    """Packed states out and commands in over a serial line, in COBS frames with a CRC: hardware in the loop on a UART.
+
+    device         of the line, such as /dev/ttyUSB0; it may come and go
+    baud, parity, stop_bits, flow   of the line
+    endian, state_fields, command_fields   layout of the structures, see docs/bridges/udp.md
+    channels       what the device calls which actuator; none: it uses the actuators' names
+    safe           values by field sent in place of the last ones while the plant is silent; none: nothing is sent
+    paced          a state is answered by the device's next command, so that in lockstep it sets the pace; one that is
+                   not answered is sent again after a while. The plant is paused while the device is silent or gone
+    peer_timeout_s a device that was heard and then is silent for longer is lost; 0: never
+    peer_lost      what its actuators do then, and when it is unplugged: hold, or neutral
+    """
+
+    device: str
+    baud: int = 115200
+    parity: Literal["none", "even", "odd"] = "none"
+    stop_bits: Literal[1, 2] = 1
+    flow: Literal["none", "rtscts", "xonxoff"] = "none"
+    endian: Endian = "little"
+    state_fields: tuple[Packed, ...]
+    command_fields: tuple[Packed, ...] = ()
+    channels: tuple[ChannelMapping, ...] = ()
+    safe: dict[str, float] = field(default_factory=dict)
+    paced: bool = False
+    peer_timeout_s: float = 0.0
+    peer_lost: Literal["hold", "neutral"] = "neutral"
+
+    extra: ClassVar[str] = "serial"
+    requires: ClassVar[dict[str, str]] = {"serial": "pyserial", "cobs": "cobs", "fastcrc": "fastcrc"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.baud > 0:
+            raise rtmms.ModelError(f"baud: expected a number > 0, got {self.baud}")
+        if not self.peer_timeout_s >= 0:
+            raise rtmms.ModelError(f"peer_timeout_s: expected a number >= 0, got {self.peer_timeout_s}")
+        self._map = ChannelMap(self.channels)
+        if self.paced and not self.claims():
+            raise rtmms.ModelError("paced: needs a claim, or channels")
+        unknown = set(self.safe) - {entry.field for entry in self.state_fields}
+        if unknown:
+            raise rtmms.ModelError(f"safe: '{min(unknown)}' is not among the state_fields")
+        self._unpack: Unpacker | None = None
+        if self.command_fields or self.claims():
+            self._unpack = Unpacker(self.command_fields, self.endian, "command_fields")
+        self._seq_bits = next((entry.bits for entry in self.command_fields if entry.field == SEQ), 0)
+        self._port: Any = None
+        self._line = Line(self.baud, 9 + self.stop_bits + (self.parity != "none"))
+        self._backoff = Backoff(0.1, 2.0)
+        self._watchdog = Watchdog(self.peer_timeout_s)
+        self._last: rtmms.State | None = None
+        self._begun = b""  # the rest of a frame that the line has the beginning of
+        self._unanswered, self._asked_at = b"", 0.0
+        self._seq, self._newest = 0, -1
+
+    def claims(self) -> tuple[str, ...]:
+        return self.claim or self._map.actuators
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self._map.check(plant)
+        self._pack = Packer(self.state_fields, self.endian, plant, "state_fields")
+        self._check_channels(plant)
+        self._neutral = {name: plant.actuator(name).neutral for name in plant.granted}
+        self._outbox: Outbox[bytes] = Outbox(1, self.counts)
+        self.waits = self.paced
+        self._pacer = Pacer(self, self.paced and plant.mode == "lockstep", "the device")
+        size = longest(self._pack.size)
+        self.tick_s = min(0.05, max(1e-3, self._line.time_s(size)))
+        self.io.tell(f"{size} bytes a state: {self.device} carries {1 / self._line.time_s(size):.0f} of them a second")
+        self._plug_in(monotonic())
+
+    def on_state(self, state: rtmms.State) -> None:
+        self._last = state
+        self._pacer.on_state(state)
+        frame = self._told(state, None)
+        if self.waits:
+            self._unanswered, self._asked_at = frame, monotonic()
+        self._put(frame)
+
+    def on_silence(self) -> None:
+        if self.safe:
+            self.io.tell("the plant is silent: the device gets the safe values")
+            self._put_safe()
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._pacer.plant_again()
+
+    def tick(self, now: float) -> None:
+        self._pacer.tick(now)
+        if self._port is None:
+            if self._backoff.due(now):
+                self._plug_in(now)
+            return
+        if self.silent and self.safe and not len(self._outbox):
+            self._put_safe()  # again: one may have been lost
+        patience_s = max(_AGAIN_S, 3.0 * self._line.time_s(len(self._unanswered)))
+        if self._unanswered and not self.silent and now - self._asked_at > patience_s:
+            self._asked_at = now
+            self.counts.add("sent_again")
+            self._put(self._unanswered)
+        self._pump(now)
+        if self._watchdog.trips(now):
+            self.io.tell(f"the device is silent for more than {self.peer_timeout_s:g} s: {self.peer_lost}")
+            self._lost()
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "_pacer"):
+            self._pacer.close()
+        if self._port is not None:
+            if self.safe and self._last is not None:
+                with contextlib.suppress(OSError):
+                    os.write(self._port.fileno(), self._begun + self._told(self._last, self.safe))
+            self._unplug()
+
+    # -- the line ----------------------------------------------------------------------------------------------------
+
+    def _plug_in(self, now: float) -> None:
+        import serial
+
+        try:
+            self._port = serial.Serial(
+                self.device, self.baud, parity=self.parity[0].upper(), stopbits=self.stop_bits, timeout=0,
+                write_timeout=0, rtscts=self.flow == "rtscts", xonxoff=self.flow == "xonxoff", exclusive=True,
+            )  # fmt: skip
+        except (OSError, ValueError) as fault:  # SerialException is an OSError
+            if self._backoff.failed(now) <= self._backoff.first_s:
+                self.io.tell(f"{self.device}: {fault}; looking for it")
+            return
+        os.set_blocking(self._port.fileno(), False)
+        self._backoff.succeeded()
+        self.counts.add("connections")
+        self.io.tell(f"{self.device} is open")
+        limit = self._unpack.size if self._unpack is not None else 1
+        self._deframer = Deframer(limit, self.counts.refuse)
+        self._line.clear()
+        self._begun = END  # ends whatever the device heard before
+        self._newest = -1
+        self.io.watch(self._port.fileno(), self._on_readable)
+        if self._pacer.locked and self._last is not None:
+            self._unanswered = self._told(self._last, None)  # it may have missed the one that the plant waits at
+        self._pump(now)
+
+    def _unplug(self) -> None:
+        port, self._port = self._port, None
+        self.io.unwatch(port.fileno())
+        self._begun = b""
+        self._outbox.clear()
+        with contextlib.suppress(OSError):
+            port.close()
+
+    def _broken(self, fault: OSError) -> None:
+        self.io.tell(f"{self.device} is gone ({fault}); looking for it")
+        self.counts.add("unplugged")
+        self._unplug()
+        self._backoff.failed()
+        self._lost()
+
+    def _lost(self) -> None:
+        """Nobody there who could answer: what the device drives is let go or held, and nothing waits for it."""
+        values = self._neutral if self.peer_lost == "neutral" else {}
+        self._unanswered = b""
+        if self._pacer.locked:
+            self._pacer.idle(values)
+        elif self.plant.granted:
+            self.waits = False
+            self.command(values)
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def _told(self, state: rtmms.State, instead: dict[str, float] | None) -> bytes:
+        self._seq += 1
+        return encode(self._pack(state, self._seq, instead))
+
+    def _put(self, frame: bytes) -> None:
+        if self._port is not None:
+            self._outbox.put(frame)
+            self._pump(monotonic())
+
+    def _put_safe(self) -> None:
+        if self._last is not None:
+            self._put(self._told(self._last, self.safe))
+
+    def _pump(self, now: float) -> None:
+        """The rest of a frame; then the next one, if the line is through with the last."""
+        if self._port is None:
+            return
+        try:
+            if not self._begun and len(self._outbox) and self._line.free(now) and not self._held_up():
+                self._begun = self._outbox.take() or b""
+            count = os.write(self._port.fileno(), self._begun) if self._begun else 0
+        except BlockingIOError:
+            count = 0
+        except OSError as fault:
+            self._broken(fault)
+            return
+        self._line.sent(count, now)
+        whole, self._begun = self._begun, self._begun[count:]
+        if whole and not self._begun and whole != END:
+            self.counts.add("sent")
+        self.io.watch(self._port.fileno(), self._on_readable, self._on_writable if self._begun else None)
+
+    def _held_up(self) -> bool:
+        """Flow control stops the line: what the system still has would be old when it goes out."""
+        return self.flow != "none" and self._port.out_waiting > 0
+
+    def _on_writable(self) -> None:
+        self._pump(monotonic())
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        """All that is there, a bounded number at a time; the newest command counts."""
+        values: dict[str, float] | None = None
+        for i in range(_READS):
+            try:
+                data = os.read(self._port.fileno(), _CHUNK)
+                if not data and i == 0:
+                    raise OSError("ready, and nothing to read")  # as a device has it that was unplugged
+            except BlockingIOError:
+                break
+            except OSError as fault:
+                self._broken(fault)
+                return
+            if not data:
+                break
+            for payload in self._deframer.feed(data):
+                try:
+                    values = self._read(payload)
+                except Refusal as refusal:
+                    self.counts.refuse(refusal.reason)
+        if values is None or not self.plant.granted:
+            return
+        if self._pacer.locked:
+            self._pacer.drive(values)
+            self._pacer.go(1)
+        else:
+            self.command(values)
+
+    def _read(self, payload: bytes) -> dict[str, float]:
+        """Actuator values of one command; Refusal."""
+        if self._unpack is None:
+            raise Refusal("unasked", "there are no command_fields")
+        values, seq = self._unpack(payload)
+        if seq is not None and self._seq_bits:
+            missed = (seq - self._newest - 1) % (1 << self._seq_bits)
+            if self._newest >= 0 and 0 < missed < 1 << (self._seq_bits - 1):
+                self.counts.add("commands_missed", missed)
+            self._newest = seq
+        self.counts.add("received")
+        self._watchdog.fed()
+        self.waits, self._unanswered = self.paced, b""
+        return self._map.to_actuators(values) if self._map else values
+
+    def _check_channels(self, plant: rtmms.PlantInfo) -> None:
+        known = {entry.channel for entry in self._map.entries} or {channel.name for channel in plant.actuators}
+        for name in self._unpack.channels if self._unpack is not None else ():
+            if name not in known:
+                raise rtmms.UnknownNameError("channel of command_fields", name, known)
