@@ -58,7 +58,7 @@ class Mqtt(rtmms.Bridge):
     """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS.
 
     host, port     the broker; port 0: 1883, or 8883 with TLS
-    topic          what all topics begin with; {robot} is the plant's name, {name} this client's
+    topic          what all topics begin with; {robot} is the plant's name, {name} the bridge's
     client_id      at the broker; '' lets the broker choose
     layout         json: all of a state in TOPIC/state; topics: each output in TOPIC/state/NAME; both
     rate_hz        states per second of simulated time (10)
@@ -135,7 +135,7 @@ class Mqtt(rtmms.Bridge):
         self._map.check(plant)
         self._known = {entry.channel for entry in self._map.entries} or {channel.name for channel in plant.actuators}
         self._home = {channel.name: channel.neutral for channel in plant.actuators if channel.name in plant.granted}
-        self._prefix = self.topic.format(robot=plant.robot, name=type(self).__name__.lower())
+        self._prefix = self.topic.format(robot=plant.robot, name=self.name)
         self._outbox: Outbox[tuple[str, bytes]] = Outbox(self.waiting, self.counts)
         client = self._made()
         try:

@@ -48,9 +48,9 @@ class Template(rtmms.Bridge):
         """Each state, or rate_hz of them: plain numbers and lists in state.outputs, SI units, z up, body x forward."""
         message = {"time": state.time, "step": state.step, **state.outputs}
         try:
-            self.socket.sendto(json.dumps(message).encode(), ("127.0.0.1", self.port))
+            self.socket.sendto(json.dumps(message, allow_nan=False).encode(), ("127.0.0.1", self.port))
             self.counts.add("sent")
-        except OSError:
+        except (OSError, ValueError):
             self.counts.add("dropped")  # nobody there, or too slow: its loss, never ours
 
     def on_datagram(self) -> None:

@@ -133,7 +133,11 @@ class Udp(rtmms.Bridge):
     def on_state(self, state: rtmms.State) -> None:
         self._last = state
         if self._peer is not None:
-            message = self._told(state, None)
+            try:
+                message = self._told(state, None)
+            except ValueError:  # a number that is none: not every plant sees to that
+                self.counts.add("unsendable")
+                return
             self._unanswered = message if self.waits else b""
             self._send(message)
 

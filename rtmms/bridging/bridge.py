@@ -42,13 +42,13 @@ class Bridge:
     """Derive, make it a dataclass, and write the hooks. Its fields are its parameters: key=value on the command line,
     or in a file (config=FILE.toml), read and checked by their types. docs/bridges.md says how.
 
-    claim    actuators to drive, as names or patterns; none: an observer, which gets telemetry, about 100 Hz at most
+    claim    actuators to drive, as names or patterns; none: an observer, which gets telemetry (plant.telemetry_hz)
     outputs  outputs to receive, likewise; none: all but fields such as the joints of every chain
     every    of a claimant: each every-th step of the plant only; between them its last command stands
     rate_hz  states that `on_state` gets per second of simulated time; 0: all that come
     filter   against aliasing where rate_hz is below what comes: none, mean, lowpass
     watchdog_periods   `on_silence` when no state has come for so many periods (of the plant's wall time times `every`;
-                       0.1 s where nobody paces it, 0.01 s at least for an observer); 0: never
+                       0.1 s where nobody paces it, telemetry's for an observer); 0: never
     """
 
     claim: tuple[str, ...] = ()
@@ -75,6 +75,8 @@ class Bridge:
     io: Io = field(init=False, repr=False, compare=False)
     plant: PlantInfo = field(init=False, repr=False, compare=False)
     counts: Counters = field(init=False, repr=False, compare=False)
+    name: str = field(init=False, default="bridge", repr=False, compare=False)
+    """By which the plant lists it."""
     silent: bool = field(init=False, default=False, repr=False)
     """The plant is silent for longer than the watchdog allows."""
 

@@ -21,8 +21,9 @@ from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.state import PlantInfo, State
 
 LOOK_S = 0.1
+STATES = 4
+"""So many states in a row, then the peer: a plant that never pauses must not keep it waiting."""
 UNPACED_S = 0.1
-TELEMETRY_S = 0.01
 
 _Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
 
@@ -47,11 +48,11 @@ class Runner:
         self._decimator = Decimator(bridge.rate_hz, bridge.filter)
         self._opened = False
         self.counts = Counters()
-        bridge.io, bridge.counts = self, self.counts
+        bridge.io, bridge.counts, bridge.name = self, self.counts, name
 
     def run(self, timeout_s: float, stay_s: float) -> str:
         """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
-        bridge, reason = self._bridge, ""
+        bridge, reason, failed = self._bridge, "", False
         try:
             self._meet(timeout_s)
             while True:
@@ -64,14 +65,17 @@ class Runner:
                 except NotConnectedError:
                     return reason
         except BaseException as fault:
-            reason = "interrupted" if isinstance(fault, KeyboardInterrupt) else "a fault in the bridge"
+            failed = not isinstance(fault, KeyboardInterrupt)
+            reason = "a fault in the bridge" if failed else "interrupted"
             raise
         finally:
-            if self._opened:
-                bridge.close(reason)
-            if self._link is not None:
-                self._link.close(reason)
-            self._selector.close()
+            try:
+                if self._opened:
+                    bridge.close(reason)
+            finally:
+                if self._link is not None:
+                    self._link.close(reason, bye=not failed)  # one that failed did not let go: the miss policy acts
+                self._selector.close()
 
     # -- Io ------------------------------------------------------------------------------------------------------------
 
@@ -138,6 +142,9 @@ class Runner:
         else:
             bridge.plant = link.plant
             self._opened = True
+            if bridge.rate_hz > link.plant.telemetry_hz and not link.plant.granted:
+                come = f"without a claim about {link.plant.telemetry_hz:g} states a second come"
+                self.tell(f"rate_hz={bridge.rate_hz:g}: {come} (rtmms run --telemetry-hz)")
             bridge.open(link.plant)
 
     def _connect(self, timeout_s: float) -> None:
@@ -156,11 +163,13 @@ class Runner:
         self._selector.register(door, selectors.EVENT_READ, (link.look_around, None))
         try:
             while True:
-                while (state := link.poll()) is not None:
+                taken = 0
+                while taken < STATES and (state := link.poll()) is not None:
                     self._take(link, state)
+                    taken += 1
                 if link.ended:
                     break
-                self._attend_peer(LOOK_S)
+                self._attend_peer(0.0 if taken == STATES else LOOK_S)
                 now = monotonic()
                 if now >= self._next_look:
                     self._next_look = now + LOOK_S
@@ -228,7 +237,7 @@ def _period_s(plant: PlantInfo, every: int) -> float:
     """Wall time from one state to the next."""
     if plant.period_s is None:
         return UNPACED_S
-    return plant.period_s * every if plant.granted else max(plant.period_s, TELEMETRY_S)
+    return plant.period_s * every if plant.granted else max(plant.period_s, 1.0 / plant.telemetry_hz)
 
 
 def run_bridge(

@@ -17,6 +17,7 @@ from rtmms.plant import builder
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {"manta": ("gait",)}
 """What drives a robot when nothing else is asked for."""
+FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Plan:
     exchange: str | None = None
     step: str | None = None
     telemetry: str | None = None
+    telemetry_hz: float = 100.0
     keys: Path | None = None
     figure: Path | None = None
     trace: Path | None = None
@@ -99,6 +101,9 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
             raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
+    figure = words.get("figure")
+    if figure is not None and figure.suffix.lower() not in FIGURES:
+        raise ModelError(f"--figure {figure}: expected a name that ends in {', '.join(FIGURES)}")
     if words.get("log") is not None:
         from rtmms.record.needs import refuse_without_mcap
 
@@ -126,6 +131,8 @@ simulation = options(
                  help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot."),
+    click.option("--telemetry-hz", type=Number("Hz"), default=100.0,
+                 help="States for those who only watch, per second of wall time, at most (default 100)."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
     click.option("--quiet", is_flag=True, help="No progress on standard error."),
 )  # fmt: skip

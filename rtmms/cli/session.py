@@ -119,7 +119,7 @@ class Session:
         self.phase = "running"
         with _interrupts_end(loop):
             outcome = loop.run()
-        self.report["realtime"] = ready.report()
+        self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         server.close()
         self.phase, self.farewell = "finishing", True
@@ -212,7 +212,7 @@ class Session:
         pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self._note)
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
-            seed=plan.seed, token=self.token,
+            seed=plan.seed, token=self.token, telemetry_hz=plan.telemetry_hz,
         )  # fmt: skip
         self.holders = server.holders
         self._note(sockets.notes)

@@ -34,6 +34,8 @@ CAPACITY = 4096
 """Bad steps that can wait for judgement: a second of nothing else at 4 kHz; more are `unknown`."""
 PATIENCE_NS = 100_000_000
 KEPT_STALLS = 1024
+UNTOLD = 1024
+"""Judged steps that wait for the recorder to take them, one a step."""
 LISTED, LISTED_MACHINE = 1000, 200
 """Bad steps that are listed: those the machine does not explain, and of the others."""
 _WIDTH = len(BadStep._fields)
@@ -86,6 +88,7 @@ class Blame:
         self._rows = array("q", [0]) * (capacity * _WIDTH)
         self._silent: list[Sequence[Silent]] = [()] * capacity
         self._list = array("q", [0]) * ((LISTED + LISTED_MACHINE) * (_WIDTH + 2))
+        self._untold = array("q", [0]) * (UNTOLD * 3)
         self._stalls: list[Stall] = []
         self.usual_ns = self._due = 0
         self.clear()
@@ -94,6 +97,7 @@ class Blame:
         """Back to nothing, for a run that is reset."""
         self.misses, self.overruns = [0] * len(CAUSES), [0] * len(CAUSES)
         self._listed = [0, 0]
+        self.untold, self._next_told = 0, 0
         self.waiting, self._first, self.overflow = 0, 0, 0
         self.stalls_seen, self.stalled_steps, self.longest_ns, self._last_touched = 0, 0, 0, -1
         self._looks = 0
@@ -187,6 +191,10 @@ class Blame:
             overran = overrun_cause(step, setting, machine=machine, inherited=inherited)
             self.overruns[overran] += 1
             self._before = step.step, step.ended, overran
+        if self.untold < UNTOLD:
+            at = 3 * ((self._next_told + self.untold) % UNTOLD)
+            self._untold[at], self._untold[at + 1], self._untold[at + 2] = step.step, missed, overran
+            self.untold += 1
         explained = {missed, overran} <= {MACHINE, NO_CAUSE}
         count = self._listed[explained]
         if count < (LISTED_MACHINE if explained else LISTED):
@@ -212,6 +220,16 @@ class Blame:
         first = max(first + origin, self._last_touched + 1)
         self.stalled_steps += max(0, final + origin - first + 1)
         self._last_touched = max(self._last_touched, final + origin)
+
+    def tell(self) -> tuple[int, int, int]:
+        """The oldest judged step that was not told yet: (step, cause of its miss, of its overrun), as indices into
+        CAUSES, -1 for none; all -1 when there is none. For the recorder, once a step."""
+        if not self.untold:
+            return NO_CAUSE, NO_CAUSE, NO_CAUSE
+        at = 3 * self._next_told
+        self._next_told = (self._next_told + 1) % UNTOLD
+        self.untold -= 1
+        return self._untold[at], self._untold[at + 1], self._untold[at + 2]
 
     # --- after the run ----------------------------------------------------------------------------------------------
 

@@ -66,6 +66,7 @@ class Loop:
     watch      says which processes died
     status     called after `watch` with the loop: what a display shows
     blame      finds the cause of each miss and overrun
+    collections   garbage collections within the run: 0, unless something collects on purpose
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Loop:
         self.observers, self.commands, self.seed = tuple(observers), commands, seed
         self.steps = NEVER if steps is None else steps
         self.step, self.ended, self.message = 0, "", ""
-        self.alterations = 0
+        self.alterations = self.collections = 0
         self.dead: list[str] = []
         self._watch, self._status, self._watched_ns = watch, status, 0
         self.blame, self._silent = blame, getattr(exchange, "silent", tuple)
@@ -212,6 +213,7 @@ class Loop:
         gc.collect()
         gc.freeze()
         gc.disable()
+        collected = _collections()
         diverged: DivergedError | None = None
         try:
             self._begin()
@@ -225,6 +227,7 @@ class Loop:
             wall_ns = max(0, self.clock.now() - self.started_ns)
             if self.blame is not None:
                 self.blame.finish(self.clock.now())
+            self.collections = _collections() - collected
             gc.enable()
             gc.unfreeze()
         self.end("duration")
@@ -371,3 +374,8 @@ class Loop:
             if observer.due <= step:
                 observer.after_step(step, time, outputs, self.command, self.exchange.applied)
         self._due = min(observer.due for observer in self.observers)
+
+
+def _collections() -> int:
+    """Garbage collections of this process so far."""
+    return sum(generation["collections"] for generation in gc.get_stats())

@@ -23,6 +23,8 @@ SERVE_EVERY_NS = 5_000_000
 SEND_EVERY_NS = 1_000_000
 STARVED_NS = 100_000_000
 SLICE_NS = 50_000_000
+LONG_NS = 200_000_000
+"""A wait that is longer is cut into slices, between which requests and newcomers are served."""
 SILENT_NS = 5_000_000_000
 FIRST_NS = 1_000_000_000
 """How long a first command may take: a controller's first answer loads and compiles what the later ones use. Until it
@@ -82,7 +84,15 @@ class Realtime:
         return self.schedule.due(step)
 
     def ready(self, step: int) -> bool:
-        return True
+        """Long periods are waited for in slices: a stop or Ctrl-C must not wait for the end of one."""
+        if self.first_ns and self.loop.claimed_any:
+            return True
+        now = self.clock.now()
+        if self.schedule.due(step) - now <= LONG_NS:
+            return True
+        self.loop.serve(now + SERVE_NS)
+        self.clock.sleep_until(min(self.clock.now() + SLICE_NS, self.schedule.due(step) - SLICE_NS))
+        return False
 
     def begin(self, step: int) -> int:
         if self.first_ns:
@@ -110,6 +120,12 @@ class Realtime:
             return True
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         self.loop.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean that there is none
+        while deadline - (now := self.clock.now()) > LONG_NS:
+            if self.loop.collect(step, now + SLICE_NS):
+                return True
+            if self.loop.ended:
+                return False
+            self.loop.serve(self.clock.now() + SERVE_NS)
         return self.loop.collect(step, deadline)
 
     def finish(self, step: int, now_ns: int) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rtmms.errors import ModelError
+from rtmms.loop.causes import CAUSES
 
 try:
     import orjson
@@ -36,6 +37,7 @@ class Head(NamedTuple):
     outcome, policy  indices into OUTCOMES and POLICIES;  seq, meant_for, lateness_ns, clamped   as in Applied
     overruns, skipped, dropped    so far
     wake, exchange, plant, slack  ns, of the step before, UNDEFINED where there is none; timed: its number, or -1
+    blamed, miss, overrun   a bad step that was judged meanwhile, or -1; indices into CAUSES of its faults, or -1
     """
 
     kind: int
@@ -57,6 +59,9 @@ class Head(NamedTuple):
     exchange: int
     plant: int
     slack: int
+    blamed: int = -1
+    miss: int = -1
+    overrun: int = -1
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ def schemas(actuators: Sequence[Signal], outputs: Sequence[Signal]) -> dict[str,
         "/command": _object(moment | {"values": _values(actuators)}),
         "/outcome": _object(moment | outcome),
         "/timing": _object(moment | {f"{name}_ns": WHOLE for name in TIMES}),
-        "/event": _object(moment | {"event": TEXT, "seed": WHOLE, "dropped": WHOLE}),
+        "/event": _object(moment | {"event": TEXT, "seed": WHOLE, "dropped": WHOLE, "miss": TEXT, "overrun": TEXT}),
     }
 
 
@@ -220,6 +225,11 @@ def _values(found: Sequence[Signal]) -> dict[str, Any]:
     return tree
 
 
+def _cause(index: int) -> str:
+    """'' for none."""
+    return CAUSES[index] if 0 <= index < len(CAUSES) else ""
+
+
 class Encoder:
     """Rows of the ring as messages: (topic, JSON), in the order in which the reader expects them."""
 
@@ -238,6 +248,10 @@ class Encoder:
             state = self._moment(head.step) | {"outputs": self._outputs.fields(outputs)}
             return [("/event", encode(event, True)), ("/state", encode(state, finite))]
         found = [("/timing", encode(self.timing(head), True))] if head.timed >= 0 else []
+        if head.blamed >= 0:
+            found.append(
+                ("/event", self.event(head.blamed, "blame", miss=_cause(head.miss), overrun=_cause(head.overrun)))
+            )
         moment = self._moment(head.step)
         policy = POLICIES[head.policy] if 0 <= head.policy < len(POLICIES) else OTHER
         found += [

@@ -33,6 +33,7 @@ START_S = 10.0
 END_S = 10.0
 STALLED_S = 1.0
 _UNTIMED = (UNDEFINED,) * len(TIMES)
+_NOBODY = (-1, -1, -1)
 
 
 class Recorder:
@@ -100,7 +101,8 @@ class Recorder:
         loop = self._loop
         self._seed = loop.seed if abs(loop.seed) < 1 << 63 else NO_SEED  # a peer's reset may name any
         head = (START, loop.step, time.monotonic_ns(), self._seed, loop.alterations, 0, 0, -1, -1, 0, 0,
-                self._statistics.overruns, self._statistics.skipped, self.ring.dropped, -1, *_UNTIMED)  # fmt: skip
+                self._statistics.overruns, self._statistics.skipped, self.ring.dropped, -1,
+                *_UNTIMED, *_NOBODY)  # fmt: skip
         self._push(head, self._no_command + self._flat(found))
 
     def after_step(
@@ -108,12 +110,13 @@ class Recorder:
     ) -> None:
         """One finished step."""
         loop, statistics, ring = self._loop, self._statistics, self.ring
-        times = statistics.last()
+        times, blame = statistics.last(), loop.blame  # type: ignore[union-attr]
+        judged = _NOBODY if blame is None or not blame.untold else blame.tell()
         head = (
             STEP, step, time.monotonic_ns(), self._seed, loop.alterations, statistics.outcome,  # type: ignore[union-attr]
             self._policies.get(applied.policy, len(POLICIES)), applied.seq, applied.step, applied.lateness_ns,
             applied.clamped, statistics.overruns, statistics.skipped, ring._dropped,
-            step - 1 if times[2] >= 0 else -1, *times,
+            step - 1 if times[2] >= 0 else -1, *times, *judged,
         )  # fmt: skip
         base = outputs[self._first].base if self._one_piece else None
         if base is not None and base is outputs[self._last].base and base.nbytes == self._bytes:

@@ -19,6 +19,7 @@ import time
 from collections import deque
 from typing import Any, BinaryIO
 
+from rtmms.record.compact import compact_index
 from rtmms.record.disk import WholeWrites
 from rtmms.record.layout import FORMAT, START, Encoder, Head, encode, schemas, signals
 from rtmms.record.ring import Ring
@@ -45,6 +46,7 @@ class Log:
         self.encoder = Encoder(self.dt, actuators, outputs)
         # the size of a chunk is ours to decide: a chunk ends with a row
         self.mcap: Any = Writer(stream, chunk_size=1 << 40, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
+        compact_index(self.mcap)
         self.mcap.start(library=f"rtmms {origin['versions']['rtmms']}")
         words = {key: str(origin[key]) for key in ("robot", "mode", "dt", "seed", "started", "command_line")}
         self.mcap.add_metadata("rtmms", {"format": FORMAT, **words, **origin["versions"]})

@@ -32,6 +32,8 @@ _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
 _FAREWELL_S = 0.02
 _LOOK_NS = 50_000
+_WAKE_NS = 150_000
+"""Waits in the slack end so long before it does: they may wake up late."""
 
 
 class Server:
@@ -103,6 +105,7 @@ class Server:
             self._sockets.gate.strange = self._port.count_stranger
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
+        self._telemetry_hz = telemetry_hz
         self._telemetry_gap_ns = round(1e9 / telemetry_hz)
         self._telemetry_due_ns = 0
         self._telemetry_frame = b""
@@ -125,7 +128,7 @@ class Server:
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
         now_ns = monotonic_ns()
         if now_ns >= self._telemetry_due_ns and step != self._prepared:
-            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def prepare(
@@ -136,7 +139,7 @@ class Server:
         self._port.prepare(step, time, deadline_ns, outputs, applied)
         now_ns = monotonic_ns()
         if now_ns >= self._telemetry_due_ns and step >= 0:
-            self._telemetry_due_ns = now_ns + self._telemetry_gap_ns
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
             budget_ns = max(0, deadline_ns - now_ns)
             self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
@@ -162,6 +165,8 @@ class Server:
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
+            if self.mode != "free":  # there, nothing is read in the slack
+                self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""
@@ -187,6 +192,10 @@ class Server:
         return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
+        """Also asks each claimant whether it is still there: where none was published to since, nobody would know."""
+        if not self._closed:
+            for peer in list(self._peers.claimants):
+                self._tending.ask(peer)
         peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
         ticks = self._port.ticks
         return {
@@ -239,6 +248,11 @@ class Server:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
+    def _telemetry_next(self, now_ns: int) -> int:
+        """On a grid, so that the mean rate is kept where steps come at about that rate; from now after a gap."""
+        due = self._telemetry_due_ns + self._telemetry_gap_ns
+        return due if due > now_ns else now_ns + self._telemetry_gap_ns
+
     def _look_at_keys(self) -> None:
         """Answer the handshakes that wait; and whose key was taken away must go."""
         assert self._allowed is not None
@@ -277,6 +291,7 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
+            "telemetry_hz": self._telemetry_hz,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
             "every": hello.every, "ticks": bool(identity) and hello.ticks,
         }  # fmt: skip

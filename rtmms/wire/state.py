@@ -22,6 +22,7 @@ class PlantInfo:
     period_s     s         wall time of a step; None where nobody paces it (lockstep, free)
     deadline_s   s         time for an answer; None where nobody waits on a clock
     actuators, outputs     all of the plant's channels; `granted` and `selected` are the names of yours
+    telemetry_hz   states for those who only watch, per second of wall time, at most
     ticks        your ticks start the steps (mode external)
     parameters   what the plant tells of itself by name, SI units; may be empty
     """
@@ -39,6 +40,7 @@ class PlantInfo:
     session: str = ""
     seed: int = 0
     ticks: bool = False
+    telemetry_hz: float = 100.0
 
     @property
     def budget_s(self) -> float | None:

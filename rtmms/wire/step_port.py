@@ -44,7 +44,7 @@ class StepPort:
     claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
-    ticks                     of the mode external; None in all others
+    ticks                     of the mode external; None in all others;  watch  descriptors, to wait for a message
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class StepPort:
     ) -> None:
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self._recv, self._send, self._get = socket.recv, socket.send, socket.getsockopt
-        self._watch: list[Any] = [socket.getsockopt(zmq.FD)]
+        self.watch: list[Any] = [socket.getsockopt(zmq.FD)]
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
         self._pack = packer()
@@ -213,7 +213,7 @@ class StepPort:
             left = until_ns - monotonic_ns()
             if left <= 0:
                 break
-            select.select(self._watch, (), (), left * 1e-9)
+            select.select(self.watch, (), (), left * 1e-9)
             readable = True
         return self._missing == 0
 
@@ -230,7 +230,7 @@ class StepPort:
             left = until_ns - monotonic_ns()
             if left <= 0:
                 break
-            select.select(self._watch, (), (), left * 1e-9)
+            select.select(self.watch, (), (), left * 1e-9)
         return self.ticks.take()
 
     def read_in_slack(self, until_ns: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Mapping
+from time import monotonic_ns
 from typing import Any
 
 from rtmms.wire.codec import packer
@@ -13,6 +15,7 @@ from rtmms.wire.step_port import StepPort
 _ERROR_GAP_NS = 200_000_000
 _PROBE_GAP_NS = 100_000_000
 _WARM_LIMIT_NS = 5_000_000_000
+_PROMPT_NS = 5_000_000
 SILENT_NS = 1_500_000_000
 """One that has used up its credits and says nothing for so long counts as dead, though its connection stands."""
 
@@ -53,6 +56,23 @@ class Tending:
                     peer.forget_queue()
                 if self._may_probe(peer, now_ns):
                     self._port.transmit(peer, self._probe)
+
+    def ask(self, peer: Peer) -> None:
+        """Find out whether its connection stands."""
+        self._port.transmit(peer, self._probe)
+
+    def hasten(self, until_ns: int, outputs: Mapping[str, Any]) -> None:
+        """Further rounds of warm-up while there is time: one who comes back is admitted within a few steps."""
+        while (now_ns := monotonic_ns()) < until_ns and any(self._answers(peer, now_ns) for peer in self._peers.all):
+            select.select(self._port.watch, (), (), min(until_ns - now_ns, _PROMPT_NS) * 1e-9)
+            self._port.read_in_slack(until_ns)
+            self._port.admit_ready()
+            self.serve(monotonic_ns(), outputs)
+
+    @staticmethod
+    def _answers(peer: Peer, now_ns: int) -> bool:
+        """It was just sent a warm-up state: its answer may be waited for."""
+        return peer.state is WARMING and not peer.ready and peer.owed > 0 and now_ns - peer.since_ns < _PROMPT_NS
 
     def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
         """States as in earnest but for their steps, which make both sides' first exchanges before they count.

@@ -15,53 +15,15 @@ import rtmms
 from bridges.foxglove import Foxglove, parse
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
-from rtmms.wire.messages import plain_parameters
+from tests.bridges.by_hand import opened, swum
 from tests.bridges.foxglove_client import Viewer, text_frame, upgrade
 from tests.bridges.harness import Beside, free_port, plant_info, state, wait
 from tests.wire.bench import Host
 
 
-class Desk:
-    """What the loop offers a bridge, noted down: for a bridge that is called by hand."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.commands: list[dict[str, float]] = []
-
-    def watch(self, *_: Any) -> None: ...
-
-    def unwatch(self, *_: Any) -> None: ...
-
-    def command(self, values: Any) -> None:
-        self.commands.append(dict(values))
-
-    def post(self, op: str, **args: Any) -> None: ...
-
-    def tell(self, text: str) -> None:
-        self.said.append(text)
-
-
-def opened(bridge: Foxglove, info: rtmms.PlantInfo) -> Foxglove:
-    from rtmms.bridging.counters import Counters
-
-    bridge.io, bridge.plant, bridge.counts = Desk(), info, Counters()
-    bridge.open(info)
-    return bridge
-
-
 @pytest.fixture(scope="module")
 def manta() -> tuple[rtmms.PlantInfo, dict[str, Any]]:
-    """A manta's welcome, and its outputs after half a second of swimming."""
-    plant: Any = rtmms.load("manta", chains=6)
-    for k in range(500):
-        plant.step([0.5 * min(1.0, k / 100), 0.4 * min(1.0, k / 100), 0.5 * min(1.0, k / 100), 0.3 * min(1.0, k / 100)])
-    info = plant_info(*plant.outputs, actuators=plant.actuators, robot="manta")
-    info = rtmms.PlantInfo(**{
-        **{name: getattr(info, name) for name in info.__dataclass_fields__},
-        "parameters": plain_parameters(plant), "selected": tuple(channel.name for channel in plant.outputs),
-    })  # fmt: skip
-    outputs = {name: value.ravel().tolist() if value.shape else float(value) for name, value in plant.observe().items()}
-    return info, outputs
+    return swum()
 
 
 @pytest.fixture

@@ -60,15 +60,15 @@ def test_states_info_and_status(broker: Broker, listener: Subscriber, make_host:
 def test_commands(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     bridge = Mqtt(port=broker.port, claim=("left.*",), topic="pool/{name}")
     with Beside(bridge, make_host) as beside:
-        wait(lambda: listener.of("pool/mqtt/state"))
-        info = json.loads(listener.of("pool/mqtt/info")[0])
+        wait(lambda: listener.of("pool/bridge/state"))
+        info = json.loads(listener.of("pool/bridge/info")[0])
         assert [one["name"] for one in info["actuators"]] == ["left.front", "left.back"]
-        listener.say("pool/mqtt/command", json.dumps({"values": {"left.front": 0.5}}))
-        listener.say("pool/mqtt/command/left.back", "-0.25")
+        listener.say("pool/bridge/command", json.dumps({"values": {"left.front": 0.5}}))
+        listener.say("pool/bridge/command/left.back", "-0.25")
         wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
         for topic, payload in (("", "{"), ("", '{"values": {"left.front": NaN}}'), ("/left.front", "true"),
                                ("/nothing", "1"), ("", "x" * 9000)):  # fmt: skip
-            listener.say(f"pool/mqtt/command{topic}", payload)
+            listener.say(f"pool/bridge/command{topic}", payload)
         wait(lambda: beside.bridged.counts["refused"] == 5)
         assert beside.bridged.counts.reasons() == {
             "garbled": 1, "not_finite": 1, "wrong_type": 1, "unknown_channel": 1, "oversize": 1,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 import rtmms
-from rtmms.bridging.runner import UNPACED_S, _period_s
-from tests.bridges.harness import Beside, Bridged, plant_info, wait
+from rtmms.bridging.runner import STATES, UNPACED_S, Runner, _period_s
+from tests.bridges.harness import Beside, Bridged, plant_info, state, wait
 from tests.wire.bench import Host
 from tests.wire.looping import Looping, plant_process
 
@@ -115,6 +115,52 @@ def test_a_lower_rate_of_one_that_waits_does_not_hold_the_plant_up(make_host: Ca
         assert beside.running.host.server.report()["peers"][0]["commands"] > 0
 
 
+class Endless:
+    """A link on which there always is another state."""
+
+    ended = ""
+    errors: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.ends = socket.socketpair()
+        self.plant = plant_info()
+        self.polled = 0
+
+    def filenos(self) -> tuple[int, int]:
+        return self.ends[0].fileno(), self.ends[1].fileno()
+
+    def poll(self) -> rtmms.State:
+        self.polled += 1
+        return state(self.plant, self.polled)
+
+    def look_around(self) -> None: ...
+
+    def close(self, *_: object) -> None:
+        for end in self.ends:
+            end.close()
+
+
+def test_a_plant_that_never_pauses_does_not_keep_the_peer_waiting() -> None:
+    probe, link = Probe(), Endless()
+    runner = Runner(probe, None, "probe", None, None)
+    probe.open(link.plant)
+    runner._link, runner._opened = link, True  # type: ignore[assignment]
+    probe.theirs.send(b"0.5")
+    ticks = []
+
+    def tick(now: float) -> None:
+        ticks.append(link.polled)
+        link.ended = "enough" if len(ticks) > 2 else ""
+
+    probe.tick = tick  # type: ignore[method-assign]
+    assert runner._attend() == "enough"
+    assert runner._values == {"left.front": 0.5}
+    assert ticks[0] <= STATES
+    probe.close("")
+    link.close()
+    runner._selector.close()
+
+
 def test_requests_do_not_wait(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",))
     asked: list[str] = []
@@ -201,12 +247,14 @@ class Faulty(Probe):
         raise RuntimeError("a bug")
 
 
-def test_a_fault_of_the_bridge_closes_it_and_frees_its_claim(make_host: Callable[..., Host]) -> None:
+def test_a_fault_of_the_bridge_closes_it_and_is_no_farewell(make_host: Callable[..., Host]) -> None:
     probe = Faulty(claim=("*",))
     with Beside(probe, make_host) as beside:
         beside.bridged.join()
         assert isinstance(beside.bridged.fault, RuntimeError)
         assert probe.log[-1] == "close a fault in the bridge"
+        beside.running.wait(lambda: beside.running.host.server.dead())
+        assert beside.running.host.server.claimed.all()  # the miss policy acts
 
 
 @pytest.fixture
@@ -223,3 +271,12 @@ def test_the_period_that_the_watchdog_counts_in() -> None:
     assert _period_s(replace(info, granted=("a",)), 4) == pytest.approx(4e-3)
     assert _period_s(info, 4) == pytest.approx(0.01)
     assert _period_s(replace(info, period_s=None), 1) == UNPACED_S
+
+
+def test_more_than_telemetry_brings_is_told(make_host: Callable[..., Host]) -> None:
+    with Beside(Probe(rate_hz=500.0), make_host) as beside:
+        wait(lambda: beside.bridged.said)
+        assert "without a claim about 100 states a second come" in beside.bridged.said[0]
+    with Beside(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as beside:
+        wait(lambda: beside.bridged.counts["states"] > 10)
+        assert beside.bridged.said == []

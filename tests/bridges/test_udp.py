@@ -83,6 +83,15 @@ def test_whole_numbers_are_limited(peer: socket.socket) -> None:
     assert struct.unpack("<bBfd", pack(state(info, big=-1e9), 1))[:2] == (-128, 0)
 
 
+def test_a_number_that_is_none_is_not_sent(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    for more in ({}, {"format": "struct", "state_fields": packed("speed:u8")}):
+        with Beside(udp(peer, **more), make_host) as beside:
+            wait(lambda: beside.bridged.counts["sent"])
+            beside.running.host.plant.state[4] = float("nan")
+            wait(lambda: beside.bridged.counts["unsendable"])
+        assert beside.bridged.fault is None
+
+
 def test_channels_with_scale_trim_and_direction(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     channels = (
         ChannelMapping(channel="1", actuator="left.front", scale=0.002, trim=1500.0),

@@ -244,7 +244,7 @@ class Bench:
         self, mode: str = "realtime", *, steps: int | None = 3, claimed: Mapping[str, Sequence[int]] | None = None,
         arrivals: Sequence[Arrival] = (), happenings: Sequence[Happening] = (), deadline_us: float = 500,
         cost_us: Mapping[int, float] | None = None, wake_late_us: float = 0, ticks: Sequence[float] = (),
-        first_us: float = 0, **options: Any,
+        first_us: float = 0, period_us: float = PERIOD_US, **options: Any,
     ) -> None:  # fmt: skip
         self.clock, self.log = FakeClock(10**9), []
         self.clock.wake_late_ns = round(wake_late_us * US)
@@ -252,9 +252,9 @@ class Bench:
         claims = {"peer": (0, 1)} if claimed is None else claimed
         self.world = World(self.clock, self.log, claims, arrivals, happenings, ticks)
         if mode == "realtime":
-            self.world.t0 += PERIOD_US * US  # the schedule gives its first step one period to come
+            self.world.t0 += round(period_us * US)  # the schedule gives its first step one period to come
         self.statistics = Statistics(64)
-        self.schedule = Schedule(PERIOD_US * US, round(deadline_us * US))
+        self.schedule = Schedule(period_us * US, round(deadline_us * US))
         pace: Pace = {
             "realtime": lambda: Realtime(self.schedule, round(first_us * US)), "lockstep": Lockstep, "free": Free,
             "external": lambda: External(round(deadline_us * US)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rtmms.errors import ModelError, UnknownNameError
@@ -294,3 +296,33 @@ def test_half_a_second_after_the_last_late_one_the_value_goes_home() -> None:
     bench = Bench(steps=650, arrivals=arrivals)
     first_home = next(k for k, *_, policy in bench.world.published if policy == "home")
     assert first_home == 603  # used, and renewed, at step 101; too old at 602
+
+
+def _end_at(us: float) -> Any:
+    """What a signal does, seen when the display is looked after."""
+
+    def status(loop: Any) -> None:
+        if loop.clock.now() - loop.started_ns >= us * US:
+            loop.end("interrupt")
+
+    return status
+
+
+def test_a_long_period_is_waited_for_in_slices_so_that_an_interrupt_ends_it() -> None:
+    bench = Bench(steps=9, claimed={}, period_us=2e6, status=_end_at(700_000))
+    assert (bench.outcome.ended, bench.outcome.steps) == ("interrupt", 1)
+    assert 700_000 <= (bench.clock.ns - bench.world.t0) / US < 800_000
+
+
+def test_a_long_wait_for_commands_is_ended_by_one_too() -> None:
+    bench = Bench(steps=9, period_us=2e6, deadline_us=1.8e6, status=_end_at(700_000))
+    assert (bench.outcome.ended, bench.outcome.steps) == ("interrupt", 0)
+    assert 700_000 <= (bench.clock.ns - bench.world.t0) / US < 800_000
+
+
+def test_slices_change_nothing_in_when_steps_are_taken() -> None:
+    arrivals = [Arrival(k * 2e6 + us, k, {0: 0.1}) for k, us in enumerate((1.7e6, 10, 1.81e6))]
+    bench = Bench(steps=3, period_us=2e6, deadline_us=1.8e6, arrivals=arrivals)
+    assert [event[2] for event in bench.log if event[0] == "publish"] == [0.0, 2e6, 4e6]
+    assert bench.counts == (2, 1, 0, 0)
+    assert bench.statistics.overruns == 0

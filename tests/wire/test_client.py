@@ -321,3 +321,16 @@ def test_a_raw_peer_and_a_link_share_a_plant(host: Host, make_raw: Callable[[Hos
             if state["position"][2] == 0.2:
                 break
     assert host.rejected == {}
+
+
+def test_telemetry_at_a_chosen_rate(make_host: Callable[..., Host]) -> None:
+    apart = {}
+    for hertz in (20.0, 1e6):
+        with (
+            Looping(make_host(token=None, telemetry_hz=hertz)) as running,
+            rtmms.connect(running.host.exchange) as link,
+        ):
+            assert link.plant.telemetry_hz == hertz
+            steps = [next(link).step for _ in range(10)]
+        apart[hertz] = steps[-1] - steps[0]
+    assert apart[20.0] > 2 * apart[1e6]

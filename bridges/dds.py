@@ -1,0 +1,287 @@
+"""The robot as ROS 2 tools see one, over DDS and with no ROS installed: odometry, IMU, joints, clock, transforms.
+
+Names of topics and types, and the encoding, are those of ROS 2 (docs/bridges/dds.md). Cyclone DDS receives in a thread
+of its own; that something came reaches the bridge's loop through an inbox.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import floor, isfinite
+from typing import Any, Literal
+from xml.sax.saxutils import quoteattr
+
+import rtmms
+from bridges.frames import GRAVITY, Vector, xyzw
+from bridges.imu import Imu
+from bridges.inbox import Inbox
+from bridges.joints import Joints
+from bridges.pose import Motion, PoseNames, PoseReader
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
+from rtmms.errors import ModelError
+
+AT_ONCE = 16
+"""Commands that are looked at together; of more, the oldest are dropped."""
+
+HASHES = {
+    "Odometry": "3cc97dc7fb7502f8714462c526d369e35b603cfc34d946e3f2eda2766dfec6e0",
+    "Imu": "7d9a00ff131080897a5ec7e26e315954b8eae3353c3f995c55faf71574000b5b",
+    "JointState": "a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e",
+    "Clock": "692f7a66e93a3c83e71765d033b60349ba68023a8c689a79e48078bcb5c58564",
+    "TFMessage": "e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087",
+    "Float64MultiArray": "1025ddc6b9552d191f89ef1a8d2f60f3d373e28b283d8891ddcc974e8c55397f",
+}
+"""What ROS 2 tells of a type beside its name (REP 2011), from Iron on; older ones do not look."""
+
+_LOOPBACK = """<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticast>
+<Interfaces><NetworkInterface name={}/></Interfaces></General>
+<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
+<Peers><Peer address="localhost"/></Peers></Discovery></Domain></CycloneDDS>"""
+
+
+def values_of(message: Any, actuators: tuple[str, ...]) -> dict[str, float]:
+    """Actuator values of a JointState (by name; positions, or efforts where it has no positions) or of a
+    Float64MultiArray (in the order of the actuators that were claimed). Refusal."""
+    if hasattr(message, "name"):
+        names, numbers = list(message.name), message.position or message.effort
+        if len(set(names)) != len(names):
+            raise Refusal("wrong_type", "a joint stands in it twice")
+    else:
+        names, numbers = list(actuators), message.data[message.layout.data_offset :]
+    if len(numbers) != len(names):
+        raise Refusal("wrong_length", f"expected {len(names)} numbers, got {len(numbers)}")
+    if not all(isfinite(number) for number in numbers):
+        raise Refusal("not_finite", "expected finite numbers")
+    if not set(names) <= set(actuators):
+        raise Refusal("unknown_actuator", "an actuator that was not claimed")
+    return dict(zip(names, map(float, numbers), strict=True))
+
+
+def fuzzed() -> Fuzzed:
+    """From the bytes of a JointState on, through the library's own reading of them."""
+    from bridges.ros2.types import JointState
+
+    names = ("left.front", "left.back")
+
+    def parse(data: bytes) -> dict[str, float]:
+        try:
+            message = JointState.deserialize(data)
+        except Exception:  # the library's, of many kinds
+            raise Refusal("garbled", "not a JointState") from None
+        return values_of(message, names)
+
+    return fuzz(parse), [JointState(name=list(names), position=[0.25, -0.5]).serialize()]
+
+
+@dataclass(kw_only=True)
+class Dds(rtmms.Bridge):
+    """Its parameters:
+
+    domain         ROS_DOMAIN_ID
+    interface      network interface, without multicast and with localhost as the only peer; auto: as Cyclone DDS is
+                   configured (CYCLONEDDS_URI), by default all of the first network
+    namespace      before the names of the topics: rt/NAMESPACE/odom
+    odom, body     names of the frames
+    tf             also publish odom to body as rt/tf
+    fin_joints     also the joints of each chain of a fin
+    reliability    of what is published; either can be read by a best-effort reader
+    depth          messages kept for a slow reader
+    command_type   JointState or Float64MultiArray, on rt/joint_commands; taken only with a `claim`
+    pose, gravity  the plant's outputs of its motion; m/s2 for the IMU
+    """
+
+    outputs: tuple[str, ...] = ("*",)
+    rate_hz: float = 50.0
+    domain: int = 0
+    interface: str = "lo"
+    namespace: str = ""
+    odom: str = "odom"
+    body: str = "base_link"
+    tf: bool = True
+    fin_joints: bool = False
+    reliability: Literal["reliable", "best_effort"] = "reliable"
+    depth: int = 10
+    command_type: Literal["JointState", "Float64MultiArray"] = "JointState"
+    pose: PoseNames = field(default_factory=PoseNames)
+    gravity: float = GRAVITY
+
+    extra = "dds"
+    requires = {"cyclonedds": "cyclonedds"}  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.domain <= 232:
+            raise ModelError(f"domain: expected a whole number from 0 to 232, got {self.domain}")
+        if self.depth < 1:
+            raise ModelError(f"depth: expected a whole number >= 1, got {self.depth}")
+        if not all(part.isidentifier() and part.isascii() for part in self.namespace.split("/") if part):
+            raise ModelError(f"namespace: expected names parted by '/', got '{self.namespace}'")
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        from cyclonedds.core import DDSException
+        from cyclonedds.domain import DomainParticipant
+
+        self._failed: type[Exception] = DDSException
+        self.inbox: Inbox[None] = Inbox(1)
+        self._motion = PoseReader(self.pose, plant, "dds: pose", needs=("position", "quaternion"))
+        self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
+        self._imu = Imu(self.gravity)
+        self._joints = Joints(plant, self.fin_joints)
+        try:
+            self._domain = self._configured()
+            self.participant = DomainParticipant(self.domain)
+        except DDSException as fault:
+            raise ModelError(f"dds: domain {self.domain} on interface '{self.interface}': {fault}") from None
+        self._writers = {
+            name: self._writer(name, kind)
+            for name, kind in _PUBLISHED
+            if {"tf": self.tf, "joint_states": self._joints.names, "imu": self._moving}.get(name, True)
+        }
+        if self.claim:
+            self.io.watch(self.inbox, self.on_message)
+            self._reader = self._listening()
+
+    def _configured(self) -> Any:
+        """The domain with our configuration; None where it is Cyclone's business, or this process has it already."""
+        from cyclonedds.core import DDSException
+        from cyclonedds.domain import Domain
+
+        if self.interface == "auto":
+            return None
+        try:
+            return Domain(self.domain, _LOOPBACK.format(quoteattr(self.interface)))
+        except DDSException as fault:
+            if fault.code == DDSException.DDS_RETCODE_PRECONDITION_NOT_MET:
+                return None
+            raise
+
+    def _qos(self, kind: str) -> Any:
+        """ROS 2's default: reliable, the last 10, no history for late joiners; but a write never waits for a reader."""
+        from cyclonedds.core import Policy, Qos
+
+        reliable = self.reliability == "reliable"
+        return Qos(
+            Policy.Reliability.Reliable(0) if reliable else Policy.Reliability.BestEffort,
+            Policy.History.KeepLast(self.depth),
+            Policy.Durability.Volatile,
+            Policy.DataRepresentation(use_cdrv0_representation=True),
+            Policy.Userdata(f"typehash=RIHS01_{HASHES[kind]};".encode()),
+        )
+
+    def _topic(self, name: str, kind: str) -> Any:
+        from cyclonedds.topic import Topic
+
+        from bridges.ros2 import types
+
+        parts = [part for part in self.namespace.split("/") if part]
+        absolute = name in ("clock", "tf")  # these two are the same for all robots
+        return Topic(self.participant, "/".join(["rt", *([] if absolute else parts), name]), getattr(types, kind))
+
+    def _writer(self, name: str, kind: str) -> Any:
+        from cyclonedds.pub import DataWriter
+
+        return DataWriter(self.participant, self._topic(name, kind), qos=self._qos(kind))
+
+    def _listening(self) -> Any:
+        from cyclonedds.core import Listener, Policy, Qos
+        from cyclonedds.sub import DataReader
+
+        class Told(Listener):  # type: ignore[misc]
+            def on_data_available(_, reader: Any) -> None:
+                self.inbox.put(None)
+
+        qos = Qos(
+            Policy.Reliability.BestEffort,  # takes from reliable writers, too, and never holds one up
+            Policy.History.KeepLast(AT_ONCE),
+            Policy.DataRepresentation(use_cdrv0_representation=True),
+            Policy.Userdata(f"typehash=RIHS01_{HASHES[self.command_type]};".encode()),
+        )
+        topic = self._topic("joint_commands", self.command_type)
+        return DataReader(self.participant, topic, qos=qos, listener=Told())
+
+    def on_state(self, state: rtmms.State) -> None:
+        from bridges.ros2 import types as ros
+
+        motion = self._motion(state)
+        at = _time(state.time)
+        x, y, z, w = xyzw(motion.attitude)
+        turned = ros.Quaternion(x, y, z, w)
+        self._write("clock", ros.Clock(at))
+        self._write("odom", self._odometry(ros, at, motion, turned))
+        if self._moving:
+            force = ros.Vector3(*self._imu.specific_force(motion))
+            imu = ros.Imu(ros.Header(at, self.body), turned)
+            imu.angular_velocity, imu.linear_acceleration = ros.Vector3(*motion.rate), force
+            self._write("imu", imu)
+        if self.tf:
+            moved = ros.Transform(ros.Vector3(*motion.position), turned)
+            self._write("tf", ros.TFMessage([ros.TransformStamped(ros.Header(at, self.odom), self.body, moved)]))
+        if self._joints.names:
+            angles, rates, torques = self._joints(state)
+            names = list(self._joints.names)
+            self._write("joint_states", ros.JointState(ros.Header(at, ""), names, angles, rates, torques))
+
+    def _odometry(self, ros: Any, at: Any, motion: Motion, turned: Any) -> Any:
+        def twist(linear: Vector, angular: Vector) -> Any:
+            return ros.Twist(ros.Vector3(*linear), ros.Vector3(*angular))
+
+        return ros.Odometry(
+            header=ros.Header(at, self.odom), child_frame_id=self.body,
+            pose=ros.PoseWithCovariance(ros.Pose(ros.Point(*motion.position), turned)),
+            twist=ros.TwistWithCovariance(
+                twist(motion.velocity_body, motion.rate), ros.ZEROS_36 if self._moving else _UNKNOWN
+            ),
+        )  # fmt: skip
+
+    def _write(self, name: str, message: Any) -> None:
+        try:
+            self._writers[name].write(message)
+            self.counts.add("sent")
+        except self._failed:  # a reliable reader is too slow: it loses this one
+            self.counts.add("dropped")
+
+    def on_message(self) -> None:
+        """Commands of others: the newest wins."""
+        self.inbox.take_all()
+        try:
+            messages = self._reader.take(AT_ONCE)
+        except Exception:  # what is no message of this type, in whatever way the library finds out
+            self.counts.refuse("garbled")
+            return
+        for message in messages:
+            try:
+                if not hasattr(message, "layout") and not hasattr(message, "name"):
+                    continue  # a writer has gone
+                values = values_of(message, tuple(self.plant.granted))
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.counts.add("received")
+            self.command(values)
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "participant"):
+            self._reader = None
+            self._writers = {}
+            del self.participant
+            self._domain = None
+        if hasattr(self, "inbox"):
+            self.io.unwatch(self.inbox)
+            self.inbox.close()
+
+
+_UNKNOWN = (-1.0, *(0.0,) * 35)
+"""A covariance that says: not known."""
+
+_PUBLISHED = (
+    ("clock", "Clock"), ("odom", "Odometry"), ("imu", "Imu"), ("tf", "TFMessage"), ("joint_states", "JointState"),
+)  # fmt: skip
+
+
+def _time(time: float) -> Any:
+    """Simulated s as ROS 2's Time."""
+    from bridges.ros2.types import Time
+
+    whole = floor(time)
+    nanoseconds = min(999_999_999, round((time - whole) * 1e9))
+    return Time(whole, nanoseconds)

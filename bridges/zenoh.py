@@ -1,0 +1,211 @@
+"""States as Zenoh keys and commands from them: rtmms/ROBOT/state, rtmms/ROBOT/velocity, ..., rtmms/ROBOT/command.
+
+Zenoh receives in threads of its own; what comes reaches the bridge's loop through an inbox. Its puts never wait: they
+are dropped where a link is full.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal
+
+import rtmms
+from bridges.inbox import Inbox
+from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, numbers, read_json
+from rtmms.errors import ModelError
+
+
+def read_msgpack(data: bytes) -> Any:
+    """A msgpack document; Refusal (oversize, garbled)."""
+    from msgpack import unpackb  # type: ignore[attr-defined]
+
+    unpack: Callable[..., Any] = unpackb
+    if len(data) > LONGEST:
+        raise Refusal("oversize", f"a message may have {LONGEST} bytes, got {len(data)}")
+    try:
+        return unpack(data, raw=False, strict_map_key=True, max_array_len=1024, max_map_len=1024)
+    except Exception:  # whatever the decoder makes of a stranger's bytes
+        raise Refusal("garbled", "not msgpack") from None
+
+
+def parse(data: bytes, actuator: str = "", read: Callable[[bytes], Any] = read_json) -> dict[str, float]:
+    """{"values": {actuator: number}}, or a number for the one actuator; Refusal for anything else."""
+    message = read(data)
+    if actuator:
+        return {actuator: finite(message, "command")}
+    return numbers(message.get("values") if isinstance(message, dict) else None, "values")
+
+
+def fuzzed() -> Fuzzed:
+    """JSON."""
+    return fuzz(parse), [b'{"values": {"left.front": 0.25}}', b'{"values": {}}']
+
+
+def fuzzed_msgpack() -> Fuzzed:
+    import msgpack
+
+    pack: Callable[[Any], bytes] = msgpack.packb
+    return fuzz(lambda data: parse(data, read=read_msgpack)), [
+        pack({"values": {"left.front": 0.25, "left.back": 1}}), pack({"values": {}}),
+    ]  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Zenoh(rtmms.Bridge):
+    """Its parameters:
+
+    prefix         what all keys begin with; {robot} is the plant's name
+    layout         outputs: one key each; state: one with all; both
+    encoding       json or msgpack, both ways
+    listen, connect   endpoints, for example tcp/127.0.0.1:7447
+    scouting       look for others by multicast
+    zenoh_config   a file for Zenoh itself (TLS, users, routers): listen, connect and scouting are then its business
+
+    Commands are taken only with a `claim`.
+    """
+
+    prefix: str = "rtmms/{robot}"
+    layout: Literal["both", "outputs", "state"] = "both"
+    encoding: Literal["json", "msgpack"] = "json"
+    rate_hz: float = 50.0
+    listen: tuple[str, ...] = ("tcp/127.0.0.1:7447",)
+    connect: tuple[str, ...] = ()
+    scouting: bool = False
+    zenoh_config: str = ""
+
+    extra = "zenoh"
+    requires = {"zenoh": "eclipse-zenoh"}  # noqa: RUF012
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        import zenoh
+
+        self.inbox: Inbox[tuple[str, bytes]] = Inbox()
+        self.root = self.prefix.replace("{robot}", _chunk(plant.robot))
+        try:
+            zenoh.KeyExpr(f"{self.root}/state")
+        except zenoh.ZError as fault:
+            raise ModelError(f"zenoh: prefix: '{self.root}' is no key: {_short(fault)}") from None
+        if any(sign in self.root for sign in "*$"):
+            raise ModelError(f"zenoh: prefix: expected a key without wildcards, got '{self.root}'")
+        try:
+            self.session: Any = zenoh.open(self._config())
+        except zenoh.ZError as fault:
+            raise ModelError(f"zenoh: {_short(fault)}") from None
+        self._pack: Callable[[Any], bytes]
+        if self.encoding == "json":
+            self._pack, kind = _json, zenoh.Encoding.APPLICATION_JSON
+        else:
+            import msgpack
+
+            self._pack, kind = msgpack.packb, zenoh.Encoding("application/msgpack")
+        self._publishers = {
+            name: self.session.declare_publisher(
+                f"{self.root}/{name}", encoding=kind, congestion_control=zenoh.CongestionControl.DROP, express=True
+            )
+            for name in self._names(plant)
+        }
+        self._info = self._told(plant)
+        self._queryable = self.session.declare_queryable(f"{self.root}/info", self._answer)
+        self._alive = self.session.liveliness().declare_token(self.root)
+        if self.claim:
+            self.io.watch(self.inbox, self.on_message)
+            self._subscribers = [
+                self.session.declare_subscriber(f"{self.root}/{key}", self._heard) for key in ("command", "command/*")
+            ]
+
+    def _config(self) -> Any:
+        import zenoh
+
+        if self.zenoh_config:
+            try:
+                return zenoh.Config.from_file(self.zenoh_config)
+            except zenoh.ZError as fault:
+                raise ModelError(f"zenoh: {self.zenoh_config}: {_short(fault)}") from None
+        config = zenoh.Config()
+        for key, value in (
+            ("mode", "peer"),
+            ("listen/endpoints", list(self.listen)),
+            ("connect/endpoints", list(self.connect)),
+            ("connect/timeout_ms", -1),  # found later, if it is not there now
+            ("connect/exit_on_failure", False),
+            ("scouting/multicast/enabled", self.scouting),
+            ("scouting/gossip/enabled", self.scouting),
+            ("transport/link/tx/queue/congestion_control/drop/wait_before_drop", 0),
+        ):
+            try:
+                config.insert_json5(key, json.dumps(value))
+            except zenoh.ZError as fault:
+                raise ModelError(f"zenoh: {key.partition('/')[0]}: {_short(fault)}") from None
+        return config
+
+    def _names(self, plant: rtmms.PlantInfo) -> list[str]:
+        names = list(plant.selected) if self.layout != "state" else []
+        return names + (["state"] if self.layout != "outputs" else [])
+
+    def _told(self, plant: rtmms.PlantInfo) -> bytes:
+        return self._pack({
+            "robot": plant.robot, "dt": plant.dt, "mode": plant.mode,
+            "actuators": [{"name": one.name, "unit": one.unit, "lower": one.lower, "upper": one.upper}
+                          for one in plant.actuators],
+            "outputs": [{"name": one.name, "unit": one.unit, "shape": list(one.shape), "frame": one.frame}
+                        for one in plant.outputs],
+        })  # fmt: skip
+
+    def _answer(self, query: Any) -> None:
+        """In one of Zenoh's threads: somebody asks what this is."""
+        query.reply(f"{self.root}/info", self._info)
+
+    def _heard(self, sample: Any) -> None:
+        """In one of Zenoh's threads."""
+        actuator = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
+        self.inbox.put((actuator, sample.payload.to_bytes()))
+
+    def on_state(self, state: rtmms.State) -> None:
+        at = self._pack({"time": state.time, "step": state.step})
+        for name, publisher in self._publishers.items():
+            if name == "state":
+                outputs = {name: state.outputs[name] for name in self.plant.selected if name in state.outputs}
+                publisher.put(self._pack({"time": state.time, "step": state.step, **outputs}))
+            elif name in state.outputs:
+                publisher.put(self._pack(state.outputs[name]), attachment=at)
+        self.counts.add("sent", len(self._publishers))
+
+    def on_message(self) -> None:
+        """Commands: the newest wins."""
+        messages, dropped = self.inbox.take_all()
+        if dropped:
+            self.counts.add("commands_dropped", dropped)
+        for actuator, data in messages:
+            try:
+                values = parse(data, actuator, read_json if self.encoding == "json" else read_msgpack)
+                if not set(values) <= set(self.plant.granted):
+                    raise Refusal("unknown_actuator", "an actuator that was not claimed")
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.counts.add("received")
+            self.command(values)
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "session"):
+            self.session.close()
+        if hasattr(self, "inbox"):
+            self.io.unwatch(self.inbox)
+            self.inbox.close()
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _chunk(robot: str) -> str:
+    """A robot's name, or the file's that it was made from, as one part of a key."""
+    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in PurePath(robot).name)
+
+
+def _short(fault: Exception) -> str:
+    """Without the place in the library's own source."""
+    return str(fault).split(" at /", 1)[0]

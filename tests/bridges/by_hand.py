@@ -1,0 +1,57 @@
+"""A bridge that a test calls by hand, without a loop or a plant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import rtmms
+from rtmms.bridging.counters import Counters
+from rtmms.wire.messages import plain_parameters
+from rtmms.wire.state import PlantInfo
+from tests.bridges.harness import plant_info
+
+
+class Desk:
+    """What the loop offers a bridge, noted down."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.commands: list[dict[str, float]] = []
+
+    def watch(self, *_: Any) -> None: ...
+
+    def unwatch(self, *_: Any) -> None: ...
+
+    def command(self, values: Mapping[str, float]) -> None:
+        self.commands.append(dict(values))
+
+    def post(self, op: str, **args: Any) -> None: ...
+
+    def tell(self, text: str) -> None:
+        self.said.append(text)
+
+
+B = TypeVar("B", bound=rtmms.Bridge)
+
+
+def opened(bridge: B, info: PlantInfo) -> B:
+    """The bridge, open for that plant; its `io` is a Desk."""
+    bridge.io, bridge.plant, bridge.counts = Desk(), info, Counters()
+    bridge.open(info)
+    return bridge
+
+
+def swum(chains: int = 6, steps: int = 500, granted: tuple[str, ...] = ()) -> tuple[PlantInfo, dict[str, Any]]:
+    """A manta as its welcome describes it, and its outputs, as the wire carries them, after some swimming."""
+    plant: Any = rtmms.load("manta", chains=chains)
+    for k in range(steps):
+        ramp = min(1.0, k / 100)
+        plant.step([0.5 * ramp, 0.4 * ramp, 0.5 * ramp, 0.3 * ramp])
+    names = tuple(channel.name for channel in plant.outputs)
+    info = plant_info(*plant.outputs, actuators=plant.actuators, robot="manta")
+    info = replace(info, parameters=plain_parameters(plant), selected=names, granted=granted)
+    return info, {
+        name: value.ravel().tolist() if value.shape else float(value) for name, value in plant.observe().items()
+    }

@@ -1,0 +1,219 @@
+"""States as keys and commands from them, against Zenoh's own sessions."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("zenoh", reason="needs eclipse-zenoh: pip install 'rtmms[zenoh]'")
+
+import msgpack
+import zenoh
+
+import rtmms
+from bridges.zenoh import Zenoh, parse, read_msgpack
+from rtmms.bridging.untrusted import Refusal
+from tests.bridges.by_hand import opened
+from tests.bridges.harness import Beside, free_port, plant_info, state, wait
+from tests.wire.bench import Host
+
+
+@pytest.fixture
+def endpoint() -> str:
+    return f"tcp/127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+
+
+class Peer:
+    """A session that is connected to the bridge's endpoint and keeps the newest sample of each key."""
+
+    def __init__(self, endpoint: str, keys: str = "rtmms/toy/**") -> None:
+        config = zenoh.Config()
+        for key, value in (("mode", "client"), ("connect/endpoints", [endpoint]), ("connect/timeout_ms", 10_000),
+                           ("scouting/multicast/enabled", False)):  # fmt: skip
+            config.insert_json5(key, json.dumps(value))
+        self.session = zenoh.open(config)
+        self.samples: dict[str, Any] = {}
+        self._subscriber = self.session.declare_subscriber(keys, self._hear)
+
+    def _hear(self, sample: Any) -> None:
+        self.samples[str(sample.key_expr)] = sample
+
+    def text(self, key: str) -> str:
+        return str(wait(lambda: self.samples.get(key)).payload.to_string())
+
+
+@pytest.fixture
+def connected(endpoint: str) -> Iterator[Callable[..., Peer]]:
+    peers: list[Peer] = []
+
+    def make(*args: Any) -> Peer:
+        peers.append(Peer(endpoint, *args))
+        return peers[-1]
+
+    yield make
+    for peer in peers:
+        peer.session.close()
+
+
+def test_states_as_keys(make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
+    bridge = Zenoh(listen=(endpoint,), rate_hz=0.0)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        peer = connected()
+        whole = json.loads(peer.text("rtmms/toy/state"))
+        assert set(whole) == {"time", "step", "position", "quaternion", "speed", "thrust"}
+        assert whole["thrust"] == [1.0, 2.0, 3.0, 4.0]
+        assert whole["speed"] == pytest.approx(whole["time"], abs=2e-3)
+        assert json.loads(peer.text("rtmms/toy/quaternion")) == [1.0, 0.0, 0.0, 0.0]
+        sample = peer.samples["rtmms/toy/quaternion"]
+        assert str(sample.encoding) == "application/json"
+        at = json.loads(sample.attachment.to_string())
+        assert at["time"] == pytest.approx(at["step"] * 1e-3)
+        (info,) = (json.loads(reply.ok.payload.to_string()) for reply in peer.session.get("rtmms/toy/info"))
+        assert info["robot"] == "toy"
+        assert info["actuators"][0] == {"name": "left.front", "unit": "rad", "lower": -1.2, "upper": 1.2}
+        (token,) = peer.session.liveliness().get("rtmms/*")
+        assert str(token.ok.key_expr) == "rtmms/toy"
+        peer.session.put("rtmms/toy/command", b'{"values": {"left.front": 0.5}}')  # nothing is claimed
+    assert beside.bridged.fault is None
+    assert beside.command == [0.0, 0.0, 0.0, 0.0]
+    assert beside.bridged.counts["received"] == 0
+
+
+@pytest.mark.parametrize("encoding", ["json", "msgpack"])
+def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
+    pack = msgpack.packb if encoding == "msgpack" else lambda value: json.dumps(value).encode()
+    bridge = Zenoh(listen=(endpoint,), claim=("left.*",), encoding=encoding, layout="state")  # type: ignore[arg-type]
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        peer = connected()
+        state = wait(lambda: peer.samples.get("rtmms/toy/state")).payload.to_bytes()
+        assert (msgpack.unpackb(state) if encoding == "msgpack" else json.loads(state))["thrust"] == [1, 2, 3, 4]
+        assert set(peer.samples) == {"rtmms/toy/state"}
+        peer.session.put("rtmms/toy/command", pack({"values": {"left.front": 0.5, "left.back": -0.25}}))
+        wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
+        peer.session.put("rtmms/toy/command/left.back", pack(0.75))
+        wait(lambda: beside.command == [0.5, 0.75, 0.0, 0.0])
+        for key, wrong in (
+            ("command", b"\xc1{"), ("command", pack([])), ("command/left.front", pack("0.5")),
+            ("command/left.front", pack(float("inf"))), ("command/right.front", pack(0.5)),
+            ("command", b" " * 70_000),
+        ):  # fmt: skip
+            peer.session.put(f"rtmms/toy/{key}", wrong)
+        wait(lambda: beside.bridged.counts["refused"] == 6)
+        assert beside.command == [0.5, 0.75, 0.0, 0.0]
+    assert beside.bridged.counts.reasons() == {
+        "garbled": 1, "wrong_type": 2, "not_finite": 1, "unknown_actuator": 1, "oversize": 1,
+    }  # fmt: skip
+    assert beside.running.host.rejected == {}
+
+
+def test_one_that_does_not_read_costs_nothing(
+    make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]
+) -> None:
+    """Its callback never returns; another peer gets what comes, and the bridge ends when it should."""
+    bridge, stuck, free = Zenoh(listen=(endpoint,), rate_hz=0.0), threading.Event(), threading.Event()
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        slow, other = connected("nothing"), connected()
+
+        def hang(sample: Any) -> None:
+            stuck.set()
+            free.wait()
+
+        subscriber = slow.session.declare_subscriber("rtmms/**", hang)
+        try:
+            assert stuck.wait(30.0)
+            for _ in range(3000):
+                bridge._publishers["state"].put(b"x" * 4000)
+            sent = beside.bridged.counts["sent"]
+            wait(lambda: beside.bridged.counts["sent"] > sent + 100)
+            other.samples.clear()
+            wait(lambda: "rtmms/toy/speed" in other.samples)
+        finally:
+            free.set()
+        assert subscriber is not None
+    assert beside.bridged.fault is None
+
+
+def test_a_peer_that_is_not_there_yet_is_found_later(make_host: Callable[..., Host], endpoint: str) -> None:
+    bridge = Zenoh(listen=(), connect=(endpoint,), rate_hz=0.0)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        config = zenoh.Config()
+        config.insert_json5("listen/endpoints", json.dumps([endpoint]))
+        config.insert_json5("scouting/multicast/enabled", "false")
+        heard: list[Any] = []
+        with zenoh.open(config) as session:
+            subscriber = session.declare_subscriber("rtmms/toy/speed", heard.append)
+            wait(lambda: heard)
+            assert subscriber is not None
+    assert beside.bridged.fault is None
+
+
+def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, tmp_path: Path) -> None:
+    """Users with passwords, which only the library's own configuration can tell it of."""
+    users = tmp_path / "users.txt"
+    users.write_text("manta:ray\n")
+    file = tmp_path / "zenoh.json5"
+    user = f'{{user: "manta", password: "ray", dictionary_file: "{users}"}}'
+    file.write_text(
+        f'{{mode: "peer", listen: {{endpoints: ["{endpoint}"]}}, scouting: {{multicast: {{enabled: false}}}}, '
+        f"transport: {{auth: {{usrpwd: {user}}}}}}}"
+    )
+    bridge = Zenoh(zenoh_config=str(file), rate_hz=0.0)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        config = zenoh.Config()
+        for key, value in (("mode", "client"), ("connect/endpoints", [endpoint]), ("connect/timeout_ms", 0),
+                           ("scouting/multicast/enabled", False)):  # fmt: skip
+            config.insert_json5(key, json.dumps(value))
+        with pytest.raises(zenoh.ZError):
+            zenoh.open(config)
+        config.insert_json5("connect/timeout_ms", "10000")
+        config.insert_json5("transport/auth/usrpwd/user", '"manta"')
+        config.insert_json5("transport/auth/usrpwd/password", '"ray"')
+        heard: list[Any] = []
+        with zenoh.open(config) as session:
+            subscriber = session.declare_subscriber("rtmms/toy/speed", heard.append)
+            wait(lambda: heard)
+            assert subscriber is not None
+
+
+def test_what_is_wrong_is_told(endpoint: str) -> None:
+    info = plant_info()
+    address = endpoint.rpartition(":")[2]
+    with (
+        socket.create_server(("127.0.0.1", int(address))),
+        pytest.raises(rtmms.ModelError, match=f"zenoh: .*{address}.*Address already in use"),
+    ):
+        opened(Zenoh(listen=(endpoint,)), info)
+    with pytest.raises(rtmms.ModelError, match=r"zenoh: .*bogus"):
+        opened(Zenoh(listen=("bogus/1",)), info)
+    with pytest.raises(rtmms.ModelError, match=r"/no\.json5: No such file"):
+        opened(Zenoh(zenoh_config="/no.json5"), info)
+    with pytest.raises(rtmms.ModelError, match=r"prefix: 'a//b' is no key: .*empty chunks"):
+        opened(Zenoh(prefix="a//b"), info)
+    with pytest.raises(rtmms.ModelError, match="without wildcards"):
+        opened(Zenoh(prefix="a/*"), info)
+    with pytest.raises(Refusal):
+        parse(b"1", "")
+    with pytest.raises(Refusal):
+        read_msgpack(msgpack.packb({1: 2}))
+
+
+def test_a_file_as_the_robot(endpoint: str) -> None:
+    info = plant_info(robot="/some/where/my model.fmu")
+    bridge = opened(Zenoh(listen=(endpoint,)), info)
+    try:
+        assert bridge.root == "rtmms/my_model.fmu"
+        bridge.on_state(state(info, 1))
+        assert bridge.counts["sent"] == 1
+    finally:
+        bridge.close("the test is over")

@@ -1,0 +1,152 @@
+"""How many steps a dead controller and its return take, over real sockets; steps are counted, not timed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import zmq
+
+import rtmms
+from tests.wire.bench import PATIENCE_S, Host, Raw
+
+SLACK_NS = 200_000_000
+
+
+class Broken:
+    """Tells when a connection of the step socket is closed, as libzmq sees it."""
+
+    def __init__(self, host: Host) -> None:
+        self.socket = host.server._sockets.step
+        self.monitor: Any = self.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+
+    def wait(self) -> None:
+        assert self.monitor.poll(int(PATIENCE_S * 1e3)), "the connection stands"
+        self.monitor.recv_multipart()
+        self.socket.disable_monitor()
+        self.monitor.close(0)
+
+
+def step(host: Host, wait_s: float = 0.0) -> bool:
+    """One whole step with much slack; whether all commands were there."""
+    host.publish()
+    complete = host.collect(wait_s)
+    host.advance()
+    host.server.serve(time.monotonic_ns() + SLACK_NS)
+    return complete
+
+
+def test_a_dead_controller_is_known_with_the_first_state_that_does_not_reach_it(host: Host, raw: Raw) -> None:
+    raw.join(["*"])
+    broken = Broken(host)
+    assert host.server.dead() == ()
+    raw.vanish()
+    broken.wait()
+    host.publish()
+    assert host.server.dead() == ("raw",)
+
+
+def test_one_that_dies_before_it_is_warm_is_not_waited_for(host: Host, raw: Raw) -> None:
+    welcome = raw.hello(["*"])
+    raw.data = raw._dealer(welcome["identity"])
+    raw.data.connect(welcome["step_endpoint"])
+    host.until(lambda: raw.data is not None and raw.data.poll(0))
+    raw.vanish()
+    begun = time.monotonic_ns()
+    for _ in range(20):
+        host.server.serve(time.monotonic_ns() + SLACK_NS)
+    assert time.monotonic_ns() - begun < 20 * SLACK_NS  # it was for a moment, not for every slack
+    assert not host.server.claimed.any()
+
+
+def _drive(exchange: str, stop: threading.Event) -> None:
+    with rtmms.connect(exchange, name="again", claim="*", token="secret", timeout_s=PATIENCE_S) as link:
+        for _ in link:
+            link.command({"left.front": 0.5})
+            if stop.is_set():
+                break
+
+
+@pytest.fixture
+def restarted(host: Host) -> Any:
+    stop = threading.Event()
+    thread = threading.Thread(target=_drive, args=(host.exchange, stop))
+    yield thread
+    stop.set()
+    end = time.monotonic() + PATIENCE_S
+    while thread.is_alive() and time.monotonic() < end:
+        step(host, 0.02)
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
+def test_one_started_in_its_place_drives_within_5_steps_of_its_hello(host: Host, raw: Raw, restarted: Any) -> None:
+    raw.join(["*"])
+    raw.vanish()
+    host.until(lambda: step(host) or host.server.dead())
+    restarted.start()
+    host.until(lambda: step(host) or "again" in {peer.name for peer in host.server._peers.all})
+    returned = host.step
+    while host.command[0] != 0.5:
+        assert host.step - returned < 5, "not back within 5 steps"
+        step(host, 0.05)
+
+
+def test_one_whose_connection_broke_drives_within_5_steps_of_its_return(host: Host, raw: Raw) -> None:
+    raw.join(["*"])
+    assert raw.data is not None
+    raw.data.close(0)
+    host.until(lambda: step(host) or host.server.dead())
+    raw.data = raw._dealer(raw.welcome["identity"])
+    raw.data.connect(raw.welcome["step_endpoint"])
+    host.until(lambda: raw.data.poll(0))  # it is asked whether it is there
+    returned = host.step
+    raw.command({}, raw.hear()["step"])
+    while host.command[0] != 0.5:
+        assert host.step - returned < 5, "not back within 5 steps"
+        host.publish()
+        if raw.data.poll(50):
+            raw.hear()
+            raw.command({"left.front": 0.5})
+        host.collect(0.05)
+        host.advance()
+        host.serve()
+
+
+def test_the_other_one_is_served_all_the_while(host: Host, make_raw: Callable[[Host], Raw], restarted: Any) -> None:
+    left, right = make_raw(host).join(["left.*"], "left"), make_raw(host).join(["right.*"], "right")
+    host.publish()
+    left.command({"left.front": 0.1})
+    right.command({"right.front": 0.2})
+    assert host.collect()
+    host.advance()
+    right.vanish()
+
+    def goes_on() -> bool:
+        host.publish()
+        left.command({"left.front": host.step * 1e-3})
+        host.arrived()
+        host.collect(0.0)
+        assert host.command[0] == pytest.approx(host.step * 1e-3)
+        assert host.command[2] == 0.2  # what the dead one said last
+        assert host.server.fresh.tolist()[:2] == [True, True]
+        host.advance()
+        return bool(host.server.dead())
+
+    host.until(goes_on)
+    assert host.server.claimed.all()
+    heir = make_raw(host).join(["right.front"], "heir")
+    host.publish()
+    left.command({})
+    heir.command({"right.front": -0.3})
+    host.collect(0.2)
+    assert (host.command[2], host.command[3]) == (-0.3, 0.0)
+    assert host.server.waiting_for() == ("right",)  # of right.back, which nobody took
+    left.say(type="bye")
+    heir.say(type="bye")
+    host.until(lambda: host.server.claimed.tolist() == [False, False, False, True])
+    restarted.start()
+    host.until(lambda: step(host, 0.02) or "again" in host.server.admitted())
