@@ -85,7 +85,7 @@ class Realtime:
 
     def ready(self, step: int) -> bool:
         """Long periods are waited for in slices: a stop or Ctrl-C must not wait for the end of one."""
-        if self.first_ns:
+        if self.first_ns and self.loop.claimed_any:
             return True
         now = self.clock.now()
         if self.schedule.due(step) - now <= LONG_NS:
