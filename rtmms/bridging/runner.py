@@ -52,7 +52,7 @@ class Runner:
 
     def run(self, timeout_s: float, stay_s: float) -> str:
         """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
-        bridge, reason = self._bridge, ""
+        bridge, reason, failed = self._bridge, "", False
         try:
             self._meet(timeout_s)
             while True:
@@ -65,14 +65,17 @@ class Runner:
                 except NotConnectedError:
                     return reason
         except BaseException as fault:
-            reason = "interrupted" if isinstance(fault, KeyboardInterrupt) else "a fault in the bridge"
+            failed = not isinstance(fault, KeyboardInterrupt)
+            reason = "a fault in the bridge" if failed else "interrupted"
             raise
         finally:
-            if self._opened:
-                bridge.close(reason)
-            if self._link is not None:
-                self._link.close(reason)
-            self._selector.close()
+            try:
+                if self._opened:
+                    bridge.close(reason)
+            finally:
+                if self._link is not None:
+                    self._link.close(reason, bye=not failed)  # one that failed did not let go: the miss policy acts
+                self._selector.close()
 
     # -- Io ------------------------------------------------------------------------------------------------------------
 

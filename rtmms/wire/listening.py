@@ -178,6 +178,8 @@ class Listener:
                     return found
                 connection.unsent += ready(self._kind)
                 self._flush(connection)
+                if connection.key not in self.connections:  # it has gone meanwhile: what it said goes with it
+                    return None
         except ZmtpError:
             self.drop(connection)
         return None

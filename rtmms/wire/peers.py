@@ -16,6 +16,7 @@ from rtmms.wire.selection import Selection
 
 WARMING, LIVE, DEAD = "warming", "live", "dead"
 MOST_PEERS = 64
+_GRANT_GAP_NS = 1_000_000_000
 
 
 class Peer:
@@ -29,6 +30,7 @@ class Peer:
                 when it has long said nothing; live again with its next message
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message
+    born_ns     when it was welcomed;  granted_ns  when a connection was last let in for it at the step endpoint
     every       it is asked for a command at each every-th step; between them its last one stands
     ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
     queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
@@ -36,9 +38,10 @@ class Peer:
     """
 
     __slots__ = (
-        "actuators", "asked_ticks", "claim", "clamped", "commands", "door", "error", "error_ns", "every", "fresh",
-        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "queue", "queued", "ready",
-        "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks", "told_ns", "warm_step",
+        "actuators", "asked_ticks", "born_ns", "claim", "clamped", "commands", "door", "error", "error_ns", "every",
+        "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "queue",
+        "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
+        "told_ns", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
@@ -58,7 +61,8 @@ class Peer:
         self.fresh = False
         self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS
         self.queued = 0
-        self.since_ns = self.probe_ns = now_ns
+        self.since_ns = self.probe_ns = self.born_ns = now_ns
+        self.granted_ns = now_ns - _GRANT_GAP_NS
         self.error: tuple[str, str, str] | None = None
         self.error_ns = self.told_ns = 0
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
@@ -126,9 +130,17 @@ class Peers:
             wanted.update(found)
         return {name: i for name, i in self._names.items() if name in wanted}
 
-    def somebody_comes(self) -> bool:
-        """A peer may be about to connect to the step endpoint: one that is not warm yet, or one that died."""
-        return any(peer.state != LIVE for peer in self.by_identity.values())
+    def comes(self, arrived_ns: int, now_ns: int) -> bool:
+        """Whether a connection that arrived then may be a peer's that is to connect to the step endpoint: one that was
+        welcomed before, or one that is dead. One a second for each, as others may be quicker."""
+        for peer in self.by_identity.values():
+            if peer.state == LIVE or now_ns - peer.granted_ns < _GRANT_GAP_NS:
+                continue
+            if peer.state == WARMING and (peer.owed or peer.warm_step > -WARM_STEPS or arrived_ns < peer.born_ns):
+                continue  # it is there already, or was not welcome yet
+            peer.granted_ns = now_ns
+            return True
+        return False
 
     def known(self, name: str) -> bool:
         return name in self._names

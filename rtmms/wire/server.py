@@ -101,7 +101,7 @@ class Server:
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
         )
         if self._sockets.gate is not None:
-            self._sockets.gate.expected = self._peers.somebody_comes
+            self._sockets.gate.comes = self._peers.comes
             self._sockets.gate.strange = self._port.count_stranger
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")

@@ -6,7 +6,6 @@ Every context has an endpoint of its own for these questions. A handshake waits 
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
@@ -94,23 +93,24 @@ class Gatekeeper:
 class StepGate:
     """Without keys: who may connect to the step endpoint, and when. Nobody, while nobody is expected there.
 
-    A claimant connects between its welcome and the end of its warm-up, or when it had died and comes back. A connection
-    at another time waits for a while, and is then refused: it is never more to the plant than one question.
+    A claimant connects after its welcome, or when it had died and comes back. A connection at another time, or one more
+    than are expected, waits for a while and is then refused: to the plant it is one question and no more.
 
-    expected  whether there is somebody to wait for;  strange  is told of each one that comes unexpected
+    comes    (arrived_ns, now_ns) -> whether a connection that came then may be one that is expected
+    strange  is told of each one that comes unexpected
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
-        self.expected: Callable[[], bool] = lambda: False
+        self.comes: Callable[[int, int], bool] = lambda arrived_ns, now_ns: False
         self.strange: Callable[[], None] = lambda: None
-        self._waiting: deque[tuple[int, list[bytes], bytes]] = deque()
+        self._waiting: list[tuple[int, list[bytes], bytes]] = []
         self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.bind(_ENDPOINT)
 
     def serve(self, now_ns: int) -> None:
-        """A few questions at most; never waits."""
-        expected = self.expected()
+        """A few questions at most; never waits. The newest are let in first: a stranger may have waited for long."""
+        new = len(self._waiting)
         for _ in range(_MOST):
             try:
                 frames = self._socket.recv_multipart(_NOW)
@@ -118,16 +118,16 @@ class StepGate:
                 break
             at = frames.index(b"") + 1  # behind the envelope
             self._waiting.append((now_ns, frames[:at], read_question(frames[at:])[0]))
-            if not expected:
+        for index in reversed(range(len(self._waiting))):
+            if self.comes(self._waiting[index][0], now_ns):
+                self._answer(index, b"200")
+            elif index >= new:
                 self.strange()
-        while self._waiting and expected:
-            self._answer(b"200")
         while self._waiting and (len(self._waiting) > _MOST_WAITING or now_ns - self._waiting[0][0] > _WAIT_NS):
-            self._answer(b"400")
+            self._answer(0, b"400")
 
-    def _answer(self, status: bytes) -> None:
-        """To the oldest."""
-        _, envelope, request = self._waiting.popleft()
+    def _answer(self, index: int, status: bytes) -> None:
+        _, envelope, request = self._waiting.pop(index)
         text = b"" if status == b"200" else b"nobody is expected here: say hello first"
         self._socket.send_multipart([*envelope, _VERSION, request, status, text, b"", b""], _NOW)
 

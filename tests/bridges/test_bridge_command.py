@@ -84,10 +84,11 @@ def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
     assert (said.status, said.report["steps"], said.report["exchange"]["misses"]) == (0, 100, 0)
 
 
-def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path) -> None:
-    said = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,fate=die,claim=torque")
+@pytest.mark.parametrize(("fate", "told"), [("die", "was ended by SIGKILL"), ("fail", "ended with exit status 1")])
+def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path, fate: str, told: str) -> None:
+    said = run(tmp_path, "--mode", "lockstep", "--bridge", f"tap:file=seen.txt,fate={fate},claim=torque")
     assert (said.status, said.report["ended"]) == (1, "peer")
-    assert "bridge tap was ended by SIGKILL" in said.err
+    assert f"bridge tap {told}" in said.err
 
 
 def test_realtime_goes_on_without_one_that_dies_with_a_claim(tmp_path: Path) -> None:

@@ -247,12 +247,14 @@ class Faulty(Probe):
         raise RuntimeError("a bug")
 
 
-def test_a_fault_of_the_bridge_closes_it_and_frees_its_claim(make_host: Callable[..., Host]) -> None:
+def test_a_fault_of_the_bridge_closes_it_and_is_no_farewell(make_host: Callable[..., Host]) -> None:
     probe = Faulty(claim=("*",))
     with Beside(probe, make_host) as beside:
         beside.bridged.join()
         assert isinstance(beside.bridged.fault, RuntimeError)
         assert probe.log[-1] == "close a fault in the bridge"
+        beside.running.wait(lambda: beside.running.host.server.dead())
+        assert beside.running.host.server.claimed.all()  # the miss policy acts
 
 
 @pytest.fixture

@@ -1,0 +1,203 @@
+"""The plant's own listener, step by step: connections that go at any moment, too many of them, halves of messages."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rtmms.wire.listening import Connection, Listener
+from rtmms.wire.zmtp import GREETING, encoded, ready
+from tests.wire.bench import PATIENCE_S
+from tests.wire.hostile import message, reset
+
+FOREVER = 1 << 62
+HELLO = GREETING + ready(b"DEALER")
+
+
+class Bench:
+    def __init__(self, **options: Any) -> None:
+        bound = socket.socket()
+        bound.bind(("127.0.0.1", 0))
+        self.address = bound.getsockname()
+        self.listener = Listener(bound, b"ROUTER", frozenset([b"DEALER"]), 512, **({"most": 8} | options))
+
+    def peer(self, said: bytes = HELLO) -> socket.socket:
+        peer = socket.create_connection(self.address, timeout=PATIENCE_S)
+        peer.sendall(said)
+        return peer
+
+    def until(self, done: Callable[[], Any]) -> Any:
+        end = time.monotonic() + PATIENCE_S
+        while not (found := done()):
+            assert time.monotonic() < end, "waited in vain"
+            self.listener.serve(FOREVER)
+        return found
+
+    def hear(self) -> tuple[Connection, str, bytes]:
+        found: tuple[Connection, str, bytes] = self.until(self.listener.heard)
+        return found
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., Bench]]:
+    made: list[Bench] = []
+
+    def bench(**options: Any) -> Bench:
+        made.append(Bench(**options))
+        return made[-1]
+
+    yield bench
+    for one in made:
+        one.listener.close()
+
+
+def test_messages_in_turn_and_answers(make: Callable[..., Bench]) -> None:
+    bench = make()
+    one, two = bench.peer(HELLO + message(b"a1") + message(b"a2")), bench.peer(HELLO + message(b"b1") + message(b"b2"))
+    bench.until(lambda: len(bench.listener._waiting) == 2)
+    heard = [bench.hear() for _ in range(4)]
+    assert [frame for _, _, frame in heard[:2]] in ([b"a1", b"b1"], [b"b1", b"a1"])  # each in its turn
+    assert sorted(frame for _, _, frame in heard) == [b"a1", b"a2", b"b1", b"b2"]
+    assert bench.listener.send(heard[0][0], (b"answer",))
+    first = one if heard[0][2][:1] == b"a" else two
+    got = b""
+    while not got.endswith(message(b"answer")):
+        got += first.recv(4096)
+    assert got == GREETING + ready(b"ROUTER") + message(b"answer")
+    one.close()
+    two.close()
+
+
+def test_one_that_breaks_off_with_a_message_behind_its_handshake(
+    make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our READY cannot be sent any more, and what it said is not heard; nobody else notices."""
+    bench = make()
+    peer = bench.peer(HELLO + message(b"last words"))
+    real = bench.listener._flush
+
+    def flush(connection: Connection) -> None:
+        if connection.reader.ready:
+            connection.socket.close()
+        real(connection)
+
+    monkeypatch.setattr(bench.listener, "_flush", flush)
+    bench.until(lambda: bench.listener._numbers == 1 and not bench.listener.connections)
+    assert bench.listener.heard() is None
+    monkeypatch.undo()
+    other = bench.peer(HELLO + message(b"still here"))
+    assert bench.hear()[2] == b"still here"
+    peer.close()
+    other.close()
+
+
+def test_nothing_more_is_read_from_one_that_waits(make: Callable[..., Bench]) -> None:
+    bench = make()
+    peer = bench.peer(HELLO)
+    peer.settimeout(0.1)
+    sent = 0
+    try:
+        while sent < 1 << 26:
+            sent += peer.send(message(b"x" * 100) * 100)
+            bench.listener.serve(FOREVER)
+    except TimeoutError:
+        pass
+    assert sent < 1 << 26, "it was taken in without end"
+    (connection,) = bench.listener.connections.values()
+    assert connection.reader.held <= 1 << 17
+    peer.close()
+
+
+def test_the_oldest_that_nobody_knows_gives_way(make: Callable[..., Bench]) -> None:
+    bench = make(most=4)
+    known = bench.peer(HELLO + message(b"known"))
+    kept = bench.hear()[0].key
+    bench.listener.keep = lambda key: key == kept
+    strangers = [bench.peer() for _ in range(10)]
+    bench.until(lambda: bench.listener._numbers == 11)
+    assert len(bench.listener.connections) == 4
+    assert kept in bench.listener.connections
+    known.sendall(message(b"again"))
+    assert bench.hear()[2] == b"again"
+    for peer in (known, *strangers):
+        peer.close()
+    bench.until(lambda: not bench.listener.connections)
+
+
+def test_one_that_never_ends_its_handshake_is_hung_up_on(make: Callable[..., Bench], monkeypatch: Any) -> None:
+    monkeypatch.setattr("rtmms.wire.listening._HANDSHAKE_NS", 50_000_000)
+    bench = make()
+    slow, quick = bench.peer(GREETING[:20]), bench.peer(HELLO)
+    bench.until(lambda: bench.listener._numbers == 2 and len(bench.listener.connections) == 1)
+    quick.sendall(message(b"x"))
+    assert bench.hear()[2] == b"x"
+    slow.close()
+    quick.close()
+
+
+def test_nothing_is_done_when_the_time_is_up(make: Callable[..., Bench]) -> None:
+    bench = make()
+    peer = bench.peer(HELLO + message(b"x"))
+    for _ in range(50):
+        bench.listener.serve(1)
+    assert bench.listener.connections == {}
+    assert bench.hear()[2] == b"x"
+    peer.close()
+
+
+def test_a_long_answer_leaves_piece_by_piece_and_a_full_one_is_refused(make: Callable[..., Bench]) -> None:
+    bench = make()
+    peer = bench.peer(HELLO + message(b"x"))
+    connection = bench.hear()[0]
+    answer = bytes(range(256)) * (1 << 15)  # 8 MiB
+    assert bench.listener.send(connection, (answer,))
+    assert not bench.listener.send(connection, (b"more",)), "its line is full"
+    peer.settimeout(0.01)
+    whole = GREETING + ready(b"ROUTER") + encoded((answer,))
+    got = bytearray()
+
+    def arrived() -> bool:
+        with contextlib.suppress(TimeoutError):
+            got.extend(peer.recv(1 << 20))
+        return len(got) >= len(whole)
+
+    bench.until(arrived)
+    assert bytes(got) == whole
+    peer.close()
+
+
+def test_whatever_peers_do_the_listener_goes_on(make: Callable[..., Bench]) -> None:
+    """Connections that come, say something, and go or break off at any moment."""
+    draw = random.Random(1)
+    bench = make(most=6, backlog=1 << 12)
+    peers: list[socket.socket] = []
+    words = [HELLO, GREETING, ready(b"DEALER"), message(b"y" * 300), message(b"z", more=True), b"\xff" * 12, b"\x02",
+             HELLO + message(b"x") * 30]  # fmt: skip
+    for _ in range(1500):
+        what = draw.random()
+        if what < 0.25 or not peers:
+            peers.append(bench.peer(draw.choice(words)))
+        elif what < 0.55:
+            with contextlib.suppress(OSError):
+                draw.choice(peers).sendall(draw.choice(words))
+        elif what < 0.75:
+            peer = peers.pop(draw.randrange(len(peers)))
+            (reset if draw.random() < 0.7 else socket.socket.close)(peer)
+        bench.listener.serve(FOREVER)
+        if draw.random() < 0.5 and (heard := bench.listener.heard()) is not None:
+            bench.listener.send(heard[0], (b"a" * draw.choice((1, 300, 100_000)),))
+        assert len(bench.listener.connections) <= 6
+    for peer in peers:
+        peer.close()
+    while bench.listener.heard() is not None:
+        pass
+    last = bench.peer(HELLO + message(b"at last"))
+    while bench.hear()[2] != b"at last":
+        pass
+    last.close()
