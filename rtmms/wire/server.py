@@ -79,7 +79,7 @@ class Server:
         )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
-        self._token = "" if self._sockets.inproc else new_token() if token is None else token
+        self._token = "" if self._sockets.inproc else token or new_token()  # '' would let everyone in
         try:
             if self._token:  # within a program nobody needs one
                 write_token(self.endpoints["exchange"], self._token)

@@ -70,11 +70,9 @@ class Gatekeeper:
     def serve(self) -> None:
         """A few questions at most; never waits."""
         for _ in range(_MOST):
-            try:
-                frames = self._socket.recv_multipart(_NOW)
-            except zmq.Again:
+            if not asked(self._socket):
                 return
-            self._socket.send_multipart(self.answer(frames), _NOW)
+            self._socket.send_multipart(self.answer(self._socket.recv_multipart(_NOW)), _NOW)
 
     def answer(self, frames: Sequence[bytes]) -> list[bytes]:
         """[version, request, domain, address, routing id, mechanism, key] -> the reply, 200 or 400."""
@@ -112,10 +110,9 @@ class StepGate:
         """A few questions at most; never waits. The newest are let in first: a stranger may have waited for long."""
         new = len(self._waiting)
         for _ in range(_MOST):
-            try:
-                frames = self._socket.recv_multipart(_NOW)
-            except zmq.Again:
+            if not asked(self._socket):
                 break
+            frames = self._socket.recv_multipart(_NOW)
             at = frames.index(b"") + 1  # behind the envelope
             self._waiting.append((now_ns, frames[:at], read_question(frames[at:])[0]))
         for index in reversed(range(len(self._waiting))):
@@ -133,6 +130,11 @@ class StepGate:
 
     def close(self) -> None:
         self._socket.close(linger=0)
+
+
+def asked(socket: zmq.Socket[bytes]) -> bool:
+    """Whether a question waits: a tenth of what a recv costs that finds none."""
+    return bool(int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
 
 
 def read_question(frames: Sequence[bytes]) -> tuple[bytes, bytes | None]:
