@@ -262,6 +262,8 @@ class Server:
         if self._allowed.changes == self._allowed_seen:
             return
         self._allowed_seen = self._allowed.changes
+        if self._allowed.taken_away:
+            self._sockets.telemetry.hang_up()
         for peer in [peer for peer in self._peers.all if peer.key not in self._allowed.names]:
             bye = {"type": "bye", "reason": "your key was taken away"}
             if not peer.observer:

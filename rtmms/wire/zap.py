@@ -27,13 +27,14 @@ class Allowed:
     """The public keys that a plant lets in, read again when their folder has changed (looked at once a second).
 
     names    key (32 bytes) -> name of its file
-    changes  counts the times they became others
+    changes  counts the times they became others;  taken_away  at the last reading one was missing
     """
 
     def __init__(self, keys: ServerKeys) -> None:
         self._folder = keys.allowed
         self.names: dict[bytes, str] = {}
         self.changes = 0
+        self.taken_away = False
         self._stamp: tuple[int, int] | None = None
         self._again = False
         self._looked_ns = 0
@@ -54,6 +55,7 @@ class Allowed:
             self._again, self._stamp = stamp != before, stamp
             names = read_allowed(self._folder)
             self.changes += names != self.names
+            self.taken_away = not set(self.names) <= set(names)
             self.names = names
 
 
