@@ -17,6 +17,7 @@ from bridges.imu import Imu
 from bridges.inbox import Inbox
 from bridges.joints import Joints
 from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.selected import selected
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
 
@@ -123,6 +124,7 @@ class Dds(rtmms.Bridge):
 
         self._failed: type[Exception] = DDSException
         self.inbox: Inbox[None] = Inbox(1)
+        plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "dds: pose", needs=("position", "quaternion"))
         self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
         self._imu = Imu(self.gravity)

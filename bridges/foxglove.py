@@ -18,6 +18,7 @@ from bridges.frames import xyzw
 from bridges.inbox import Inbox
 from bridges.joints import Joints
 from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.selected import selected
 from bridges.shape import shape_of
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
 from rtmms.errors import ModelError
@@ -106,6 +107,7 @@ class Foxglove(rtmms.Bridge):
 
         _quiet()
         self.inbox: Inbox[bytes] = Inbox()
+        plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "foxglove: pose", needs=("position", "quaternion"))
         self._joints = Joints(plant, self.fin_joints)
         self._scene = Scene(shape_of(plant), self.world, self.body)
@@ -117,11 +119,7 @@ class Foxglove(rtmms.Bridge):
         self._odometry = OdometryChannel("/odom", context=context)
         self._drawn = SceneUpdateChannel("/scene", context=context) if self._scene.shape else None
         self._joint_states = JointStatesChannel("/joint_states", context=context) if self._joints.names else None
-        self._plotted = {
-            channel.name: channel
-            for channel in plant.outputs
-            if channel.name in plant.selected and _size(channel.shape) <= LONGEST
-        }
+        self._plotted = {channel.name: channel for channel in plant.outputs if _size(channel.shape) <= LONGEST}
         self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
         self.io.tell(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.server.port}")
 
