@@ -293,9 +293,8 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "telemetry_hz": self._telemetry_hz,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
-            "every": hello.every, "ticks": bool(identity) and hello.ticks,
+            "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:
