@@ -21,7 +21,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from benchmarks.bridge_peers import Row, _free_port
+from benchmarks.bridge_peers import Row, free_port
 from benchmarks.bridge_stampers import WORD, WORDS, Locked, Stamper, Swimmer, words
 
 _ARMED, _LOCKSTEP, _FIRST_US = 128, 1, 1_000_000
@@ -134,21 +134,21 @@ def _channels(scale: float = 1.0) -> str:
 
 @contextmanager
 def ardupilot_row(rate: float) -> Iterator[str]:
-    port = _free_port()
+    port = free_port()
     with _process("ardupilot", str(port), str(rate)):
         yield f"ardupilot:port={port},{_channels()}"
 
 
 @contextmanager
 def px4_row(rate: float) -> Iterator[str]:
-    port = _free_port(socket.SOCK_STREAM)
+    port = free_port(socket.SOCK_STREAM)
     with _process("px4", str(port), str(rate)):
         yield f"px4:port={port},{_channels()},sensor_hz={rate:g}"
 
 
 @contextmanager
 def mavlink_row(rate: float) -> Iterator[str]:
-    port = _free_port()
+    port = free_port()
     with _process("mavlink", str(port), str(rate)):
         yield (
             f"mavlink:stations=127.0.0.1:{port},{_channels(WORD)},armed=true,attitude_hz=0,position_hz=0,"

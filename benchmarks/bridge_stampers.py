@@ -22,14 +22,18 @@ class Stamper:
     def __init__(self, dt: float) -> None:
         self.dt = dt
         self.actuators: tuple[Channel, ...] = (Channel("sent", "s"), Channel("received", "s"))
-        self.outputs: tuple[Channel, ...] = (Channel("sent", "s"),)
+        # some bridges want to know where the robot is: x is when
+        self.outputs: tuple[Channel, ...] = (
+            Channel("sent", "s"), Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+        )  # fmt: skip
 
     def reset(self, seed: int = 0) -> None: ...
 
     def step(self, command: Any) -> None: ...
 
     def observe(self) -> dict[str, Any]:
-        return {"sent": np.array(monotonic())}
+        now = monotonic()
+        return {"sent": np.array(now), "position": np.array([now, 0.0, 0.0]), "quaternion": np.array([1.0, 0, 0, 0])}
 
     def snapshot(self) -> bytes:
         return b""

@@ -1,11 +1,11 @@
 """`rtmms bench bridges`: from the wire to a bridge's peer and back, and what a bridge that dies costs the loop.
 
-For each bridge with a peer on loopback (benchmarks/bridge_peers.py, autopilot_peers.py) and each rate: the plant's
-server in this process, the bridge and its peer in processes of their own. out: a state sent until the peer has it.
-back: from there until its answer is in the plant's hands. A bridge that is paced by its peer answers the same step; the
-others answer at once with what they have, so that their way back ends in the next step and has up to a period in it.
-lost: states that never came back. Then the manta at 1 kHz with its gait beside a bridge that is killed, or stopped, in
-the middle of the run, in blocks that alternate with undisturbed ones: what is missed is the same, or not.
+For each bridge with a peer on loopback (benchmarks/bridge_peers.py, bridge_views.py, autopilot_peers.py) and each
+rate: the plant's server in this process, the bridge and its peer in processes of their own. out: a state sent until
+the peer has it. back: from there until its answer is in the plant's hands. A bridge that is paced by its peer answers
+the same step; the others answer at once with what they have, so that their way back ends in the next step and has up to
+a period in it. lost: states that never came back. Then the manta at 1 kHz with its gait beside a bridge that is killed,
+or stopped, in the middle of the run, in blocks that alternate with undisturbed ones: is more missed?
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import autopilot_peers, bridge_peers, setting
+from benchmarks import autopilot_peers, bridge_peers, bridge_views, setting
 from benchmarks.autopilot_peers import PLANTS
 from benchmarks.bridge_peers import NotHere
 from benchmarks.bridge_stampers import Stamper
@@ -36,13 +36,13 @@ from rtmms.loop.clock import MonotonicClock
 from rtmms.record.log import Start, open_log
 from rtmms.wire.server import Server
 
+ROWS = bridge_peers.ROWS | bridge_views.ROWS | autopilot_peers.ROWS
 RATES = (50, 250, 1000)
 _PATIENCE_S = 20.0
 _WARM = 0.2
 AFTER_S = 0.1
 """A bridge that goes would cost the loop something right then, if at all."""
 _COUNTED = ("steps", "misses", "overruns", "bad_after", "bad_elsewhere")
-ROWS = {**bridge_peers.ROWS, **autopilot_peers.ROWS}
 _FATES = ("undisturbed", "killed", "stopped")
 
 

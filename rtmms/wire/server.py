@@ -79,7 +79,7 @@ class Server:
         )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
-        self._token = "" if self._sockets.inproc else new_token() if token is None else token
+        self._token = "" if self._sockets.inproc else token or new_token()  # '' would let everyone in
         try:
             if self._token:  # within a program nobody needs one
                 write_token(self.endpoints["exchange"], self._token)
@@ -179,6 +179,11 @@ class Server:
         self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
         return ticks.waiting
 
+    def ticker(self) -> str:
+        """Name of the live peer that ticks; '' for none."""
+        peer = self._peers.ticker
+        return peer.name if peer is not None and peer.state is LIVE else ""
+
     def drop_ticks(self) -> None:
         """See Ticking."""
         assert self._port.ticks is not None
@@ -262,6 +267,8 @@ class Server:
         if self._allowed.changes == self._allowed_seen:
             return
         self._allowed_seen = self._allowed.changes
+        if self._allowed.taken_away:
+            self._sockets.telemetry.hang_up()
         for peer in [peer for peer in self._peers.all if peer.key not in self._allowed.names]:
             bye = {"type": "bye", "reason": "your key was taken away"}
             if not peer.observer:
@@ -291,9 +298,8 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "telemetry_hz": self._telemetry_hz,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
-            "every": hello.every, "ticks": bool(identity) and hello.ticks,
+            "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:

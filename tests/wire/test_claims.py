@@ -436,3 +436,7 @@ def test_a_plant_that_observes_something_else_than_it_declares_is_refused() -> N
 
     with pytest.raises(ModelError, match=r"'position': shape \(3,\) declared, got \(2,\)"):
         Server(Wrong(), robot="wrong", free_ports=True)
+
+
+def test_an_empty_token_is_none(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]) -> None:
+    assert make_raw(make_host(token="")).hello(["*"], token="")["code"] == "token"
