@@ -182,6 +182,11 @@ class Server:
         self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
         return ticks.waiting
 
+    def ticker(self) -> str:
+        """Name of the live peer that ticks; '' for none."""
+        peer = self._peers.ticker
+        return peer.name if peer is not None and peer.state is LIVE else ""
+
     def drop_ticks(self) -> None:
         """See Ticking."""
         assert self._port.ticks is not None
