@@ -28,7 +28,7 @@ class NotHere(Exception):
     """What a peer needs is not on this machine; the text says what."""
 
 
-def _free_port(kind: int = socket.SOCK_DGRAM) -> int:
+def free_port(kind: int = socket.SOCK_DGRAM) -> int:
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -92,21 +92,21 @@ PEERS: dict[str, Callable[[int], None]] = {"udp_json": udp_json, "udp_struct": u
 
 @contextmanager
 def template_row() -> Iterator[str]:
-    port = _free_port()
+    port = free_port()
     with _process("udp_json", str(port)):
         yield f"template:claim=*,port={port}"
 
 
 @contextmanager
 def udp_json_row() -> Iterator[str]:
-    port = _free_port()
+    port = free_port()
     with _process("udp_json", str(port)):
         yield f"udp:claim=*,port={port},bind_port=0,state_fields=sent,paced=true"
 
 
 @contextmanager
 def udp_struct_row() -> Iterator[str]:
-    port = _free_port()
+    port = free_port()
     with _process("udp_struct", str(port)):
         yield (
             f"udp:claim=*,port={port},bind_port=0,format=struct,paced=true,"
@@ -119,7 +119,7 @@ def mqtt_row() -> Iterator[str]:
     program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
     if program is None:
         raise NotHere("mosquitto")
-    port = _free_port(socket.SOCK_STREAM)
+    port = free_port(socket.SOCK_STREAM)
     with tempfile.TemporaryDirectory(prefix="rtmms-bench-") as folder:
         file = Path(folder) / "broker.conf"
         file.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n")

@@ -27,14 +27,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import setting
-from benchmarks.bridge_peers import ROWS, NotHere
+from benchmarks import bridge_peers, bridge_views, setting
+from benchmarks.bridge_peers import NotHere
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.plant import Channel
 from rtmms.record.log import Start, open_log
 from rtmms.wire.server import Server
 
+ROWS = bridge_peers.ROWS | bridge_views.ROWS
 RATES = (50, 250, 1000)
 _PATIENCE_S = 20.0
 _WARM = 0.2
@@ -50,14 +51,18 @@ class Stamper:
     def __init__(self, dt: float) -> None:
         self.dt = dt
         self.actuators: tuple[Channel, ...] = (Channel("sent", "s"), Channel("received", "s"))
-        self.outputs: tuple[Channel, ...] = (Channel("sent", "s"),)
+        # some bridges want to know where the robot is: x is when
+        self.outputs: tuple[Channel, ...] = (
+            Channel("sent", "s"), Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+        )  # fmt: skip
 
     def reset(self, seed: int = 0) -> None: ...
 
     def step(self, command: Any) -> None: ...
 
     def observe(self) -> dict[str, Any]:
-        return {"sent": np.array(monotonic())}
+        now = monotonic()
+        return {"sent": np.array(now), "position": np.array([now, 0.0, 0.0]), "quaternion": np.array([1.0, 0, 0, 0])}
 
     def snapshot(self) -> bytes:
         return b""

@@ -40,6 +40,11 @@ _LOOPBACK = """<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticas
 <Peers><Peer address="localhost"/></Peers></Discovery></Domain></CycloneDDS>"""
 
 
+def loopback(interface: str) -> str:
+    """Cyclone DDS's configuration for one interface, without multicast, and with localhost as the only peer."""
+    return _LOOPBACK.format(quoteattr(interface))
+
+
 def values_of(message: Any, actuators: tuple[str, ...]) -> dict[str, float]:
     """Actuator values of a JointState (by name; positions, or efforts where it has no positions) or of a
     Float64MultiArray (in the order of the actuators that were claimed). Refusal."""
@@ -151,7 +156,7 @@ class Dds(rtmms.Bridge):
         if self.interface == "auto":
             return None
         try:
-            return Domain(self.domain, _LOOPBACK.format(quoteattr(self.interface)))
+            return Domain(self.domain, loopback(self.interface))
         except DDSException as fault:
             if fault.code == DDSException.DDS_RETCODE_PRECONDITION_NOT_MET:
                 return None

@@ -153,7 +153,10 @@ class Server:
             frame, self._telemetry_frame = self._telemetry_frame, b""
             self._sockets.telemetry.send(self._topic, frame)
         if self._sockets.gate is not None:
-            self._sockets.gate.serve(monotonic_ns())
+            now_ns = monotonic_ns()
+            self._sockets.gate.serve(now_ns)
+            if self._sockets.gate.waiting:
+                self._tending.look_for_broken(now_ns)
         elif self._allowed is not None:
             self._look_at_keys()
         port = self._port
