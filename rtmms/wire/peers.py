@@ -40,8 +40,8 @@ class Peer:
 
     __slots__ = (
         "actuators", "asked_ticks", "born_ns", "claim", "clamped", "commands", "door", "early", "error", "error_ns",
-        "every", "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "queue",
-        "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
+        "every", "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns",
+        "queue", "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
         "told_ns", "warm_step",
     )  # fmt: skip
 
