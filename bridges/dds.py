@@ -17,6 +17,7 @@ from bridges.imu import Imu
 from bridges.inbox import Inbox
 from bridges.joints import Joints
 from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.selected import selected
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
 
@@ -37,6 +38,11 @@ _LOOPBACK = """<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticas
 <Interfaces><NetworkInterface name={}/></Interfaces></General>
 <Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
 <Peers><Peer address="localhost"/></Peers></Discovery></Domain></CycloneDDS>"""
+
+
+def loopback(interface: str) -> str:
+    """Cyclone DDS's configuration for one interface, without multicast, and with localhost as the only peer."""
+    return _LOOPBACK.format(quoteattr(interface))
 
 
 def values_of(message: Any, actuators: tuple[str, ...]) -> dict[str, float]:
@@ -123,6 +129,7 @@ class Dds(rtmms.Bridge):
 
         self._failed: type[Exception] = DDSException
         self.inbox: Inbox[None] = Inbox(1)
+        plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "dds: pose", needs=("position", "quaternion"))
         self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
         self._imu = Imu(self.gravity)
@@ -149,7 +156,7 @@ class Dds(rtmms.Bridge):
         if self.interface == "auto":
             return None
         try:
-            return Domain(self.domain, _LOOPBACK.format(quoteattr(self.interface)))
+            return Domain(self.domain, loopback(self.interface))
         except DDSException as fault:
             if fault.code == DDSException.DDS_RETCODE_PRECONDITION_NOT_MET:
                 return None

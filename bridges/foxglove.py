@@ -17,7 +17,9 @@ from bridges.foxglove_scene import Scene, stamp
 from bridges.frames import xyzw
 from bridges.inbox import Inbox
 from bridges.joints import Joints
+from bridges.nodelay import send_at_once
 from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.selected import selected
 from bridges.shape import shape_of
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
 from rtmms.errors import ModelError
@@ -40,13 +42,15 @@ def fuzzed() -> Fuzzed:
 
 
 class _Listener:
-    """What the server calls, in a thread of its own: only commands are of interest."""
+    """What the server calls, in a thread of its own: of interest are commands, and that somebody is there."""
 
     def __init__(self, inbox: Inbox[bytes]) -> None:
         self._inbox = inbox
+        self.port = 0
         self._topics: dict[tuple[int, int], str] = {}
 
-    def on_subscribe(self, client: Any, channel: Any) -> None: ...
+    def on_subscribe(self, client: Any, channel: Any) -> None:
+        send_at_once(self.port)  # each state is several messages, and the library lets them wait for each other
 
     def on_unsubscribe(self, client: Any, channel: Any) -> None: ...
 
@@ -106,6 +110,7 @@ class Foxglove(rtmms.Bridge):
 
         _quiet()
         self.inbox: Inbox[bytes] = Inbox()
+        plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "foxglove: pose", needs=("position", "quaternion"))
         self._joints = Joints(plant, self.fin_joints)
         self._scene = Scene(shape_of(plant), self.world, self.body)
@@ -117,11 +122,7 @@ class Foxglove(rtmms.Bridge):
         self._odometry = OdometryChannel("/odom", context=context)
         self._drawn = SceneUpdateChannel("/scene", context=context) if self._scene.shape else None
         self._joint_states = JointStatesChannel("/joint_states", context=context) if self._joints.names else None
-        self._plotted = {
-            channel.name: channel
-            for channel in plant.outputs
-            if channel.name in plant.selected and _size(channel.shape) <= LONGEST
-        }
+        self._plotted = {channel.name: channel for channel in plant.outputs if _size(channel.shape) <= LONGEST}
         self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
         self.io.tell(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.server.port}")
 
@@ -132,14 +133,17 @@ class Foxglove(rtmms.Bridge):
         capabilities = [Capability.Time]
         if self.claim:
             capabilities.append(Capability.ClientPublish)
+        listener = _Listener(self.inbox)
         try:
             tls = [Path(name).expanduser().read_bytes() if name else None for name in (self.tls_cert, self.tls_key)]
-            return foxglove.start_server(
+            server = foxglove.start_server(
                 name=f"rtmms {self.plant.robot}", host=self.host, port=self.port, context=context,
                 capabilities=capabilities, supported_encodings=["json"] if self.claim else None,
-                server_listener=_Listener(self.inbox), message_backlog_size=self.backlog, session_id=self._session(),
+                server_listener=listener, message_backlog_size=self.backlog, session_id=self._session(),
                 tls_cert=tls[0], tls_key=tls[1],
             )  # fmt: skip
+            listener.port = server.port
+            return server
         except OSError as fault:
             raise ModelError(f"foxglove: {fault.filename}: {fault.strerror}") from None
         except (RuntimeError, ValueError) as fault:

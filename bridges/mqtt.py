@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_IN = 8192
 _IN_FLIGHT = 16
+_MOST_IN = 256
 _FAREWELL_S = 0.5
 PASSWORD = "RTMMS_MQTT_PASSWORD"
 
@@ -121,7 +122,9 @@ class Mqtt(rtmms.Bridge):
         self._map = ChannelMap(self.channels)
         self._watchdog = Watchdog(self.command_timeout_s)
         self._client: Client | None = None
-        self._events: deque[Event] = deque(maxlen=1024)  # from paho's thread to ours
+        self._events: deque[Event] = deque()  # from paho's thread to ours: of the connection, which are few,
+        self._messages: deque[tuple[str, bytes, bool]] = deque(maxlen=_MOST_IN)  # and messages; the oldest go first
+        self._overrun = 0
         self._in_flight = 0
         self._lock = threading.Lock()
         self._connected, self._greeted, self._status = False, False, ""
@@ -223,18 +226,9 @@ class Mqtt(rtmms.Bridge):
         with contextlib.suppress(OSError):
             while self._ours.recv(4096):
                 pass
-        values: dict[str, float] = {}
         while self._events:
             kind, what = self._events.popleft()
-            if kind == "message":
-                try:
-                    values |= self._read(*what)
-                except Refusal as refusal:
-                    self.counts.refuse(refusal.reason)
-                    continue
-                self.counts.add("received")
-                self._watchdog.fed()
-            elif kind == "connected":
+            if kind == "connected":
                 self._on_connected()
             elif kind == "lost":
                 if self._connected:
@@ -246,9 +240,26 @@ class Mqtt(rtmms.Bridge):
                 self.counts.add("broker_refused")
                 if self.counts["broker_refused"] == 1:
                     self.io.tell(f"the broker refused: {what}; trying again")
+        self._take_commands()
+        self._flush()
+
+    def _take_commands(self) -> None:
+        """What has come by now; of each actuator the newest counts."""
+        values: dict[str, float] = {}
+        for _ in range(len(self._messages)):
+            try:
+                values |= self._read(*self._messages.popleft())
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.counts.add("received")
+            self._watchdog.fed()
+        with self._lock:
+            overrun, self._overrun = self._overrun, 0
+        if overrun:
+            self.counts.add("commands_dropped", overrun)
         if values and self.plant.granted:
             self.command(values)
-        self._flush()
 
     def _on_connected(self) -> None:
         assert self._client is not None
@@ -306,10 +317,13 @@ class Mqtt(rtmms.Bridge):
             except (ssl.SSLError, OSError, ValueError) as fault:
                 raise rtmms.ModelError(f"tls: the certificates cannot be used: {fault}") from None
 
-        def put(kind: str, what: Any) -> None:
-            self._events.append((kind, what))
+        def wake() -> None:
             with contextlib.suppress(OSError):  # full: then it is awake already
                 self._theirs.send(b".")
+
+        def put(kind: str, what: Any) -> None:
+            self._events.append((kind, what))
+            wake()
 
         def on_connect(client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
             put("refused", str(reason)) if reason.is_failure else put("connected", None)
@@ -321,7 +335,14 @@ class Mqtt(rtmms.Bridge):
             put("refused", "no connection")
 
         def on_message(client: Client, data: Any, message: Any) -> None:
-            put("message", (message.topic, message.payload, message.retain))
+            try:
+                topic = message.topic
+            except UnicodeDecodeError:
+                return  # not one of ours
+            with self._lock:
+                self._overrun += len(self._messages) == _MOST_IN
+            self._messages.append((topic, message.payload, message.retain))
+            wake()
 
         def on_publish(client: Client, data: Any, mid: int, reason: Any, properties: Any) -> None:
             with self._lock:

@@ -208,7 +208,7 @@ class Px4(rtmms.Bridge):
     def _came(self) -> None:
         self._reader = Reader(self.counts.refuse)
         self._in_lock, self._next = False, monotonic()
-        if self.counts["connections"] > 1 and self.reset:
+        if self.counts["received"] and self.reset:  # there was one before, and not only somebody who knocked
             self._pacer.reset()
         if not self.waits:
             self._ask()

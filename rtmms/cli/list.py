@@ -32,6 +32,8 @@ def list_(kind: str | None, as_json: bool) -> None:
         for entry in entries:
             about = entry.get("error") or entry.get("about") or entry["module"]
             click.echo(f"  {entry['name']:<12} {about}")
+            if entry.get("missing"):
+                click.echo(f"      {entry['missing']}")
             for parameter in entry.get("parameters", []):
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
                 click.echo(f"      {parameter['name']} ({parameter['kind']}, {default})")
@@ -58,6 +60,8 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     entry["parameters"] = [
         {"name": one.name, "kind": one.kind, "default": one.default, "required": one.required} for one in known.values()
     ]
+    if kind == "bridges":
+        entry["missing"] = _missing(found, point.name)
     return entry
 
 
@@ -73,3 +77,15 @@ def _bridge(name: str) -> tuple[type, Mapping[str, Parameter]]:
 
     found = load_bridge(name)
     return found, parameters(found)
+
+
+def _missing(bridge: type, name: str) -> str | None:
+    """What to install before it can be run, None where all is there."""
+    from rtmms.bridging.bridge import refuse_without
+    from rtmms.errors import ModelError
+
+    try:
+        refuse_without(bridge, name)
+    except ModelError as error:
+        return str(error)
+    return None

@@ -51,6 +51,23 @@ def pacing(
     return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), FIRST_NS), statistics, deadline
 
 
+class Ticking:
+    """Who ticks, as a person should know: without a ticker the run stands still.
+
+    ticker   name of the live peer that ticks, '' for none
+    """
+
+    def __init__(self, ticker: Callable[[], str]) -> None:
+        self._ticker, self._last = ticker, ""
+
+    def news(self) -> list[str]:
+        """A sentence when it changed."""
+        before, self._last = self._last, self._ticker()
+        if self._last == before:
+            return []
+        return [f"'{self._last}' ticks" if self._last else f"'{before}' ticks no more; steps wait for another"]
+
+
 def _tell_raised(plan: Plan, deadline: float, shortest_s: float, note: Callable[[list[str]], None]) -> None:
     if plan.deadline is not None and deadline > plan.deadline:
         asked, shortest, got = plan.deadline * 1e6, shortest_s * 1e6, deadline * 1e6

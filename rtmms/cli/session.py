@@ -18,7 +18,7 @@ from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
 from rtmms.cli.keepers import Keepers
 from rtmms.cli.lateness import policies
-from rtmms.cli.pacing import pacing
+from rtmms.cli.pacing import Ticking, pacing
 from rtmms.cli.placing import keep_off, place_controllers
 from rtmms.cli.recording import begin, conclude
 from rtmms.cli.watching import await_witness, begin_blame
@@ -59,6 +59,7 @@ class Session:
         self.children, self.board = Children(), Board()
         self.display: Child | None = None
         self.holders: Callable[[], set[str]] = set
+        self.ticking: Callable[[], list[str]] = list
         self.recorder: Recorder | None = None
         self.phase, self.token = "starting", ""
         self.farewell = False  # the children were told that the run is over
@@ -215,6 +216,8 @@ class Session:
             seed=plan.seed, token=self.token, telemetry_hz=plan.telemetry_hz,
         )  # fmt: skip
         self.holders = server.holders
+        if plan.mode == "external":
+            self.ticking = Ticking(server.ticker).news
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
@@ -291,6 +294,7 @@ class Session:
     def _watch(self) -> list[str]:
         dead, others = self.children.watch(self.holders)
         self._note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
+        self._note(self.ticking())
         if self.recorder is not None:
             self._note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":

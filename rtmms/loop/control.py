@@ -92,13 +92,13 @@ class Control:
                 return {"step": loop.step, "state": base64.b64encode(loop.plant.snapshot()).decode()}
             case "restore":
                 loop.plant.restore(base64.b64decode(args["state"], validate=True))
-                loop.altered()
+                loop.altered(op="restore")
             case "set":
                 change = getattr(loop.plant, "set", None)
                 if change is None:
                     raise ValueError("set: this plant has no parameters that can be changed while it runs")
                 change(**args)
-                loop.altered()
+                loop.altered(op="set", args=dict(args))
             case _:
                 raise UnknownNameError("request", op, OPERATIONS)
         return {"step": loop.step}

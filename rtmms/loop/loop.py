@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rtmms.plant import Plant
 
 NEVER = 1 << 62
+MOST_CHANGES = 1000
+"""Changes by request that are kept for a replay, which stops at the first that is not."""
 WATCH_EVERY_NS = 50_000_000
 WATCH_COST_NS = 120_000
 JUDGE_NS = 60_000
@@ -80,7 +82,8 @@ class Loop:
         self.observers, self.commands, self.seed = tuple(observers), commands, seed
         self.steps = NEVER if steps is None else steps
         self.step, self.ended, self.message = 0, "", ""
-        self.alterations = self.collections = 0
+        self.alterations = self.collections = self.resets = 0
+        self.changes: list[dict[str, Any]] = []
         self.dead: list[str] = []
         self._watch, self._status, self._watched_ns = watch, status, 0
         self.blame, self._silent = blame, getattr(exchange, "silent", tuple)
@@ -184,6 +187,7 @@ class Loop:
         self.plant.reset(seed)
         self._forget_prepared()
         self.seed, self.step = seed, 0
+        self.resets += 1
         self.statistics.clear()
         if self.blame is not None:
             self.blame.clear()
@@ -194,8 +198,10 @@ class Loop:
             self.commands.clear()
         self._begin()
 
-    def altered(self) -> None:
-        """The state was changed from outside between steps."""
+    def altered(self, **how: Any) -> None:
+        """The state was changed from outside between steps;  how  op and args of the request, for a replay."""
+        if len(self.changes) < MOST_CHANGES:
+            self.changes.append({"run": self.resets, "step": self.step, **how})
         self._observed_step = -1
         self._forget_prepared()
         self.alterations += 1

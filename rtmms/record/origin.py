@@ -26,10 +26,10 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     Adds format, dt, actuators, outputs, every parameter of the plant that it shows, versions, machine, command line.
     """
     return {
-        **{key: _plain(value) for key, value in run.items()},
+        **{key: plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
-        "description": _plain(getattr(plant, "parameters", None)),
+        "description": plain(getattr(plant, "parameters", None)),
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip
@@ -40,7 +40,7 @@ def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
     return [
         {
             "name": c.name, "unit": c.unit, "shape": [int(n) for n in c.shape], "frame": c.frame,
-            "lower": _plain(c.lower), "upper": _plain(c.upper), "neutral": _plain(c.neutral),
+            "lower": plain(c.lower), "upper": plain(c.upper), "neutral": plain(c.neutral),
         }
         for c in found
     ]  # fmt: skip
@@ -56,13 +56,14 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """JSON's own types."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "tolist"):
         return value.tolist()
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

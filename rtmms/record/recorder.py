@@ -19,6 +19,7 @@ import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
+from rtmms.record.origin import plain
 from rtmms.record.ring import Ring
 from rtmms.record.writer import FULL, READY, WRITTEN
 
@@ -171,6 +172,8 @@ class Recorder:
         state   the plant's snapshot at the end, None when it is not sound
         """
         full = dict(end)
+        if self._loop is not None:
+            full["changes"] = plain(self._loop.changes)
         if self._loop is not None and self._loop.step:
             full |= {"timed": self._loop.step - 1, "times": dict(zip(TIMES, self._statistics.last(), strict=True))}
         if state is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,16 +39,19 @@ class Rerun:
 def rerun(log: Log) -> Rerun:
     """Step a new plant through the log. A reset is done where it was done; pauses and skipped periods leave no trace.
 
-    It stops where the log lacks a step, and where the state was changed by a request (set, restore). ModelError when
-    the plant can no longer be built, or has other actuators or outputs.
+    Parameters that were set are set again, as long as the log has its end, which tells of them. It stops where the log
+    lacks a step, and where the state was changed by a request in another way (restore). ModelError when the plant can
+    no longer be built, or has other actuators or outputs.
     """
     origin = log.origin
     plant = rtmms.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
         raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
     result, expected = Rerun(plant), -1
+    changes = Changes(log)
     for row in log.rows():
         if isinstance(row, Start):
+            changes.before_reset(plant)
             if row.seed == NO_SEED:
                 result.unchecked = "the seed of a reset was too large to be kept"
                 break
@@ -58,7 +62,7 @@ def rerun(log: Log) -> Rerun:
         if row.step != expected:
             result.unchecked = f"step {max(expected, 0)} is not in the log, which goes on with step {row.step}"
             break
-        if row.altered:
+        if row.altered and not changes.before_step(plant, row.step):
             result.unchecked = f"the run's state was changed by request at step {row.step}"
             break
         try:
@@ -71,6 +75,37 @@ def rerun(log: Log) -> Rerun:
     if not result.unchecked:
         _compare_end(result, log, expected)
     return result
+
+
+class Changes:
+    """The changes by request that the end of a log tells of, in their order. Parameters that were set are set again."""
+
+    def __init__(self, log: Log) -> None:
+        told = log.end.told if log.end is not None else {}
+        self._left = deque(told.get("changes") or ())
+        self._run = -1
+
+    def before_step(self, plant: Plant, step: int) -> bool:
+        """Do what was done before this step; False if that is not known, or cannot be done again."""
+        done = False
+        while self._left and (self._left[0]["run"], self._left[0]["step"]) == (self._run, step):
+            if not self._do(plant, self._left.popleft()):
+                return False
+            done = True
+        return done
+
+    def before_reset(self, plant: Plant) -> None:
+        """A run ends: what was set after its last step stays over the reset, a state that was restored does not."""
+        while self._left and self._left[0]["run"] <= self._run:
+            self._do(plant, self._left.popleft())
+        self._run += 1
+
+    @staticmethod
+    def _do(plant: Plant, change: Mapping[str, Any]) -> bool:
+        if change.get("op") != "set":
+            return False
+        plant.set(**change["args"])  # type: ignore[attr-defined]
+        return True
 
 
 def _compare(result: Rerun, log: Log, step: int, recorded: Array) -> None:

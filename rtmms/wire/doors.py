@@ -6,6 +6,7 @@ gets beyond ZeroMQ's handshake, and within a program there are no strangers.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable
 from time import monotonic_ns
@@ -50,6 +51,9 @@ class TelemetryLine(Protocol):
 
     def serve(self, until_ns: int) -> None:
         """Newcomers and their subscriptions."""
+
+    def hang_up(self) -> None:
+        """On all subscribers."""
 
     def close(self, linger_ms: int) -> None: ...
 
@@ -117,6 +121,10 @@ class PlainTelemetry:
         elif frame[:1] == b"\x00" and frame[1:] in topics:
             topics.remove(frame[1:])
 
+    def hang_up(self) -> None:
+        for connection in list(self.listener.connections.values()):
+            self.listener.drop(connection)
+
     def close(self, linger_ms: int) -> None:
         self.listener.close()
 
@@ -165,20 +173,35 @@ class ZmqDoor:
 
 
 class ZmqTelemetry:
-    """On a PUB, which drops for those that do not read."""
+    """On a PUB, which drops for those that do not read.
 
-    def __init__(self, publisher: zmq.Socket[bytes]) -> None:
-        self.socket = publisher
+    bound   opens and binds another one at the same address; ZMQError while it is in use
+    """
+
+    def __init__(self, publisher: zmq.Socket[bytes], bound: Callable[[], zmq.Socket[bytes]] | None = None) -> None:
+        self.socket: zmq.Socket[bytes] | None = publisher
+        self._bound = bound
 
     def send(self, topic: bytes, frame: bytes) -> None:
+        if self.socket is None:
+            return
         try:
             self.socket.send(topic, _NOW_MORE)
             self.socket.send(frame, _NOW)
         except zmq.Again:
             pass
 
+    def hang_up(self) -> None:
+        """On all subscribers: who may come in comes again by itself. A PUB cannot do it to one alone."""
+        if self.socket is not None and self._bound is not None:
+            self.socket.close(linger=0)
+            self.socket = None
+
     def serve(self, until_ns: int) -> None:
-        pass
+        if self.socket is None and self._bound is not None:
+            with contextlib.suppress(zmq.ZMQError):  # its I/O thread has yet to let go of the address
+                self.socket = self._bound()
 
     def close(self, linger_ms: int) -> None:
-        self.socket.close(linger=linger_ms)
+        if self.socket is not None:
+            self.socket.close(linger=linger_ms)

@@ -80,7 +80,7 @@ class Server:
         )  # fmt: skip
         self.endpoints = self._sockets.endpoints
         self.notes = self._sockets.notes
-        self._token = "" if self._sockets.inproc else new_token() if token is None else token
+        self._token = "" if self._sockets.inproc else token or new_token()  # '' would let everyone in
         try:
             if self._token:  # within a program nobody needs one
                 write_token(self.endpoints["exchange"], self._token)
@@ -160,7 +160,10 @@ class Server:
         if self._line is not None:
             self._line.serve(monotonic_ns())
         elif self._sockets.gate is not None:
-            self._sockets.gate.serve(monotonic_ns())
+            now_ns = monotonic_ns()
+            self._sockets.gate.serve(now_ns)
+            if self._sockets.gate.waiting:
+                self._tending.look_for_broken(now_ns)
         elif self._allowed is not None:
             self._look_at_keys()
         port = self._port
@@ -172,8 +175,7 @@ class Server:
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
-            if self.mode != "free":  # there, nothing is read in the slack
-                self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
+            self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""
@@ -185,6 +187,11 @@ class Server:
         assert ticks is not None
         self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
         return ticks.waiting
+
+    def ticker(self) -> str:
+        """Name of the live peer that ticks; '' for none."""
+        peer = self._peers.ticker
+        return peer.name if peer is not None and peer.state is LIVE else ""
 
     def drop_ticks(self) -> None:
         """See Ticking."""
@@ -269,6 +276,8 @@ class Server:
         if self._allowed.changes == self._allowed_seen:
             return
         self._allowed_seen = self._allowed.changes
+        if self._allowed.taken_away:
+            self._sockets.telemetry.hang_up()
         for peer in [peer for peer in self._peers.all if peer.key not in self._allowed.names]:
             bye = {"type": "bye", "reason": "your key was taken away"}
             if not peer.observer:
@@ -298,9 +307,8 @@ class Server:
             "actuators": [channel_map(channel) for channel in plant.actuators],
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "telemetry_hz": self._telemetry_hz,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
-            "every": hello.every, "ticks": bool(identity) and hello.ticks,
+            "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:

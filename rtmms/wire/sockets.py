@@ -12,7 +12,7 @@ import zmq
 
 from rtmms.loop.realtime import may_raise
 from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine, ZmqDoor, ZmqTelemetry
-from rtmms.wire.endpoints import DEFAULTS, bind, listen
+from rtmms.wire.endpoints import DEFAULTS, bind, listen, set_family
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
 from rtmms.wire.step_line import StepLine
@@ -116,8 +116,21 @@ class Sockets:
                 bound("step", self._router)
             self.telemetry = PlainTelemetry(listening("telemetry"))
             return
+
+        def reopened() -> zmq.Socket[bytes]:
+            opened = _publisher(self._door_context)
+            try:
+                if keys is not None:
+                    lock(opened, keys)
+                set_family(opened, self.endpoints["telemetry"])
+                opened.bind(self.endpoints["telemetry"])
+            except BaseException:
+                opened.close(linger=0)
+                raise
+            return opened
+
         door, publisher = _router(self._door_context, _DOOR_BACKLOG, 1 << 20), _publisher(self._door_context)
-        self.exchange, self.telemetry = ZmqDoor(door, keys is not None), ZmqTelemetry(publisher)
+        self.exchange, self.telemetry = ZmqDoor(door, keys is not None), ZmqTelemetry(publisher, reopened)
         for role, socket in (("exchange", door), ("step", self._router), ("telemetry", publisher)):
             bound(role, socket)
 

@@ -7,6 +7,8 @@ import socket
 import struct
 from typing import Any
 
+from tests.wire.bench import PATIENCE_S
+
 # section, key, how many numbers, needed
 KEYS = (
     ("", "timestamp", 1, True), ("imu", "gyro", 3, True), ("imu", "accel_body", 3, True), ("", "position", 3, True),
@@ -15,6 +17,7 @@ KEYS = (
     ("", "velocity_wind", 3, False), *(("", f"rc_{i}", 1, False) for i in range(1, 13)),
 )  # fmt: skip
 RESEND_S = 1.0
+"""After which it sends the same again."""
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+|inf|nan)")
 
 
@@ -58,10 +61,11 @@ def read(line: str) -> dict[str, Any]:
 class Autopilot:
     """Sends a packet for each frame and waits for the line that answers it; sends it again when none comes.
 
+    resend_s  after so long; RESEND_S is the real one's, more of it lets a test count on a busy machine
     clock   its own time, s: the sum of the differences of the time stamps that it accepts (0 < d < 0.1)
     """
 
-    def __init__(self, port: int, *, rate: int = 400, channels: int = 16, resend_s: float = RESEND_S) -> None:
+    def __init__(self, port: int, *, rate: int = 400, channels: int = 16, resend_s: float = PATIENCE_S) -> None:
         self.address = ("127.0.0.1", port)
         self.rate, self.channels, self.resend_s = rate, channels, resend_s
         self.pulses = [1500] * channels

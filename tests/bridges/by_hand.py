@@ -38,6 +38,8 @@ B = TypeVar("B", bound=rtmms.Bridge)
 
 def opened(bridge: B, info: PlantInfo) -> B:
     """The bridge, open for that plant; its `io` is a Desk."""
+    if not info.selected:
+        info = replace(info, selected=tuple(channel.name for channel in info.outputs))
     bridge.io, bridge.plant, bridge.counts = Desk(), info, Counters()
     bridge.open(info)
     return bridge

@@ -98,6 +98,10 @@ class Sailing:
         """Of the last step; NaN before the first."""
         return self.plant.commands[-1] if self.plant.commands else (math.nan, math.nan)
 
+    def drove(self, thrust: float) -> bool:
+        """There was a step with it."""
+        return any(abs(value - thrust) < 1e-6 for value, _ in self.plant.commands)
+
     def _run(self) -> None:
         while not self.server.claimed.any() and not self._over.is_set():
             self.server.serve(self.loop.clock.now() + 2_000_000)
@@ -108,7 +112,7 @@ class Sailing:
     def __enter__(self) -> Sailing:
         self._thread.start()
         self.bridged.start()
-        wait(lambda: self.server.claimed.any() or self.bridged.fault)
+        wait(lambda: (self.server.claimed.any() and self.bridged.said) or self.bridged.fault)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

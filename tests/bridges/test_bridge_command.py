@@ -153,8 +153,20 @@ def test_list_tells_of_parameters(tmp_path: Path) -> None:
     assert found["tap"]["distribution"] == "rtmms-test-plugins"
     ports = [one for one in found["template"]["parameters"] if one["name"] == "port"]
     assert ports == [{"name": "port", "kind": "int", "default": 9900, "required": False}]
+    assert found["template"]["missing"] is None
+    assert "pip install no-such-package" in found["bare"]["missing"]
     assert "error" in found["broken"]
-    assert "tap " in rtmms(tmp_path, "list", "bridges").out
+    told = rtmms(tmp_path, "list", "bridges").out
+    assert "tap " in told
+    assert "bridge 'bare' needs no-such-package" in told
+
+
+def test_a_missing_library_is_told_before_anything_starts(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "bridge", "bare")
+    assert (said.status, said.err) == (
+        2,
+        "rtmms bridge: bridge 'bare' needs no-such-package: pip install no-such-package\n",
+    )
 
 
 @pytest.mark.slow

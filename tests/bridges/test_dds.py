@@ -164,10 +164,10 @@ from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
-from bridges.dds import _LOOPBACK
+from bridges.dds import loopback
 from bridges.ros2 import types as ros
 number, namespace = int(sys.argv[1]), sys.argv[2]
-domain = Domain(number, _LOOPBACK.format('"lo"'))
+domain = Domain(number, loopback("lo"))
 participant = DomainParticipant(number)
 qos = Qos(Policy.Reliability.Reliable(100_000_000), Policy.History.KeepLast(10),
           Policy.DataRepresentation(use_cdrv0_representation=True))

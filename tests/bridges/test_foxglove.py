@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
+import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +16,7 @@ pytest.importorskip("foxglove", reason="needs foxglove-sdk: pip install 'rtmms[f
 
 import rtmms
 from bridges.foxglove import Foxglove, parse
+from bridges.nodelay import send_at_once
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from tests.bridges.by_hand import opened, swum
@@ -146,6 +150,27 @@ def test_one_that_does_not_read_costs_nothing(served: Foxglove, manta: Any) -> N
 def _resident_kb() -> int:
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def test_small_messages_leave_at_once(served: Foxglove, manta: Any) -> None:
+    """Else they would wait for acknowledgements, 40 ms at times."""
+    with Viewer(served.server.port) as viewer:
+        assert send_at_once(1) == 0
+        heard(served, viewer, "/tf", manta)
+        assert any(sets_nodelay(served.server.port))
+
+
+def sets_nodelay(port: int) -> Iterator[bool]:
+    """Of each connection of this process whose own port it is."""
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(int(fd)).st_mode):
+                continue
+            found = socket.socket(fileno=os.dup(int(fd)))
+        with contextlib.suppress(OSError), found:
+            found.getpeername()
+            if found.getsockname()[1:2] == (port,):
+                yield bool(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
 
 def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..., Host]) -> None:

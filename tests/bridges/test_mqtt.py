@@ -89,6 +89,20 @@ def test_a_command_kept_from_earlier_does_not_count(
 
 
 @needs_mosquitto
+def test_a_flood_of_commands(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
+        wait(lambda: listener.of("rtmms/toy/state"))
+        for k in range(3000):
+            listener.client.publish("rtmms/toy/command/left.front", str(k * 1e-4))
+        listener.say("rtmms/toy/command/left.front", "0.875")
+        wait(lambda: beside.command[0] == 0.875)
+        counts = beside.bridged.counts
+        wait(lambda: counts["received"] + counts["commands_dropped"] == 3001)
+        seen = len(listener.of("rtmms/toy/state"))
+        wait(lambda: len(listener.of("rtmms/toy/state")) > seen + 2)
+
+
+@needs_mosquitto
 def test_channels(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     channels = (ChannelMapping(channel="servo1", actuator="right.back", scale=0.01, reversed=True),)
     with Beside(Mqtt(port=broker.port, channels=channels), make_host) as beside:

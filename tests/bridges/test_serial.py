@@ -243,8 +243,8 @@ def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_ho
 
 
 def test_no_more_than_the_line_carries_and_the_newest_first(device: Device, make_host: Callable[..., Host]) -> None:
-    """However slow this machine is, what comes out is no more than 960 bytes a second, and a frame in the air."""
-    with Beside(serial(device, baud=9600), make_host) as beside:
+    """However slow this machine is, what comes out is no more than 480 bytes a second, and a frame in the air."""
+    with Beside(serial(device, baud=4800), make_host) as beside:
         wait(lambda: beside.bridged.counts["states"] > 20)
         began, count, steps = time.monotonic(), 0, []
         device.read()
@@ -254,11 +254,12 @@ def test_no_more_than_the_line_carries_and_the_newest_first(device: Device, make
             count += len(device.rest) - before + len(found) * 22
             steps += [step for _, step, _, _ in found]
             lasted = time.monotonic() - began
-            assert count <= 960 * lasted + 2 * longest(OUT.size)
+            assert count <= 480 * lasted + 2 * longest(OUT.size)
             time.sleep(1e-3)
         assert beside.bridged.counts["dropped"] > 0
         assert beside.bridged.counts["dropped"] + beside.bridged.counts["sent"] <= beside.bridged.counts["states"]
-        assert all(b - a > 1 for a, b in pairwise(steps))
+        assert all(b > a for a, b in pairwise(steps))
+        assert max(b - a for a, b in pairwise(steps)) > 1
 
 
 def test_a_device_that_does_not_read(device: Device, make_host: Callable[..., Host]) -> None:
@@ -306,7 +307,7 @@ def test_a_device_that_is_not_there_at_first(device: Device, make_host: Callable
 
 
 def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device, peer_timeout_s=0.1), make_host) as beside:
+    with Beside(serial(device, peer_timeout_s=1.0), make_host) as beside:
         wait(device.hear)
         device.say(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rtmms
 from bridges.packing import Packed, Packer, Unpacker, is_old
@@ -90,6 +92,39 @@ def test_a_number_that_is_none_is_not_sent(peer: socket.socket, make_host: Calla
             beside.running.host.plant.state[4] = float("nan")
             wait(lambda: beside.bridged.counts["unsendable"])
         assert beside.bridged.fault is None
+
+
+TYPES = {"i8": (-128, 127), "u8": (0, 255), "i16": (-32768, 32767), "u16": (0, 65535), "i32": (-(2**31), 2**31 - 1),
+         "u32": (0, 2**32 - 1), "i64": (-(2**53), 2**53), "u64": (0, 2**53)}  # fmt: skip
+
+
+@given(
+    st.data(), st.sampled_from(["little", "big"]), st.lists(st.sampled_from([*TYPES, "f32", "f64", "pad"]), min_size=1)
+)
+def test_what_is_packed_is_unpacked(data: st.DataObject, endian: Any, types: list[str]) -> None:
+    scales = [data.draw(st.sampled_from([1.0, 0.5, -100.0, 3.0])) for _ in types]
+    entries = [Packed(field=f"f{i}", type=t, scale=s) for i, (t, s) in enumerate(zip(types, scales, strict=True))]  # type: ignore[arg-type]
+    if all(t == "pad" for t in types):
+        with pytest.raises(rtmms.ModelError):
+            Unpacker(entries, endian, "x")
+        return
+    values, exact = {}, {}
+    for entry in entries:
+        if entry.type == "pad":
+            continue
+        if entry.bits:
+            low, high = TYPES[entry.type]
+            exact[entry.field] = 0.5 / abs(entry.scale)
+            values[entry.field] = data.draw(st.integers(low, high)) / entry.scale
+        else:
+            values[entry.field] = data.draw(st.floats(-1e6, 1e6))
+            exact[entry.field] = 1e-6 * abs(values[entry.field]) + 1e-36 if entry.type == "f32" else 1e-9
+    info = plant_info(*(Channel(name) for name in values))
+    packed_up = Packer(entries, endian, info, "x")(state(info, **values), 1)
+    back, seq = Unpacker(entries, endian, "x")(packed_up)
+    assert seq is None
+    for name, value in values.items():
+        assert back[name] == pytest.approx(value, abs=exact[name], rel=1e-12)
 
 
 def test_channels_with_scale_trim_and_direction(peer: socket.socket, make_host: Callable[..., Host]) -> None:

@@ -60,3 +60,16 @@ def test_serve_without_ticks_waits_and_can_be_interrupted(tmp_path: Path) -> Non
     said = finish(process)
     assert (said.status, said.report["ended"], said.report["steps"]) == (0, "interrupt", 0)
     assert said.report["schedule"]["deadline_us"] == pytest.approx(9000, rel=0.2)  # as if ticks came at dt: 0.01 s
+
+
+def test_it_is_told_who_ticks_and_that_nobody_does_any_more(tmp_path: Path) -> None:
+    words = ("--mode", "external", "--exchange", "tcp://127.0.0.1:*", "--duration", "1000", "--json")
+    process = start(tmp_path, "serve", "pendulum", *words)
+    assert process.stderr is not None
+    clock = ticker(tmp_path, endpoint(process), 1 << 40)
+    assert any("'clock' ticks" in line for line in process.stderr)
+    clock.kill()
+    clock.wait()
+    assert any("'clock' ticks no more; steps wait for another" in line for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    assert finish(process).report["ended"] == "interrupt"

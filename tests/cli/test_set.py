@@ -10,7 +10,7 @@ from tests.cli.shell import environment, finish, start
 
 SCRIPT = """
 import rtmms, sys
-with rtmms.connect(sys.argv[1], claim='*') as link:
+with rtmms.connect(sys.argv[1], claim='*', timeout_s=60) as link:
     for state in link:
         link.command({})
         if state.step == 20: link.post('set', {'drag_coefficient': 2.0})
@@ -19,18 +19,18 @@ with rtmms.connect(sys.argv[1], claim='*') as link:
 """
 
 
-def test_a_parameter_changes_while_it_runs_and_the_replay_says_where(tmp_path: Path) -> None:
+def test_a_parameter_changes_while_it_runs_and_in_the_replay(tmp_path: Path) -> None:
     words = ("--set", "chains=16", "--set", "links=2", "--mode", "lockstep", "--json", "--log", "run.mcap")
     process = start(tmp_path, "serve", "manta", *words, "--exchange", "tcp://127.0.0.1:*")
     assert process.stderr is not None
     line = next(line for line in process.stderr if line.startswith("exchange "))
     endpoint = line.split()[1].rstrip(";")
-    peer = subprocess.run([sys.executable, "-c", SCRIPT, endpoint], env=environment(tmp_path), timeout=60,
+    peer = subprocess.run([sys.executable, "-c", SCRIPT, endpoint], env=environment(tmp_path), timeout=120,
                           capture_output=True, text=True)  # fmt: skip
     assert peer.returncode == 0, peer.stderr
     said = finish(process)
     assert (said.status, said.report["ended"]) == (0, "stop")
     replayed = finish(start(tmp_path, "replay", "run.mcap", "--check", "--json"))
-    assert replayed.status == 1
-    assert "the run's state was changed by request at step" in replayed.report["unchecked"]
-    assert 20 < replayed.report["steps"] < 60
+    assert (replayed.status, replayed.report["unchecked"]) == (0, None)
+    assert replayed.report["same"]
+    assert replayed.report["steps"] == said.report["steps"]

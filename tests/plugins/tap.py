@@ -40,5 +40,12 @@ class Tap(rtmms.Bridge):
             self.stream.close()
 
 
+@dataclass(kw_only=True)
+class Bare(rtmms.Bridge):
+    """Needs what is not there."""
+
+    requires = {"no_such_module": "no-such-package"}  # noqa: RUF012
+
+
 class NoBridge:
     """Not one."""

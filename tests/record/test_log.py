@@ -250,3 +250,56 @@ def test_recording_keeps_no_object_of_a_step(tmp_path: Path) -> None:
         assert sys.getallocatedblocks() - before < 300
     finally:
         kept.close()
+
+
+class Tuned(Pendulum):
+    """Its length can be set."""
+
+    length = 1.0
+
+    def set(self, length: float) -> None:
+        self.length = length
+
+    def step(self, command: np.ndarray) -> None:
+        super().step(command * self.length)
+
+
+@pytest.mark.parametrize(("resets", "truncated"), [(False, False), (True, False), (False, True)])
+def test_parameters_that_were_set_are_set_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resets: bool, truncated: bool
+) -> None:
+    monkeypatch.setattr("rtmms.load", lambda robot, dt, preset, **more: Tuned())
+    plant = Tuned()
+    kept = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, kept, 40)
+
+    def change(length: float) -> None:
+        plant.set(length=length)
+        loop.altered(op="set", args={"length": length})
+
+    try:
+        loop._begin()
+        for step in range(20):
+            if step in (5, 6):
+                change(2.0 * step)
+                change(float(step))
+            loop.command[:] = 0.1
+            loop.advance(step)
+        if resets:
+            change(3.0)
+            loop.restart(4)
+            for step in range(10):
+                if step == 5:
+                    change(0.5)
+                loop.command[:] = 0.1
+                loop.advance(step)
+        if not truncated:
+            kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        kept.close()
+    result = rerun(open_log(tmp_path / "run.mcap"))
+    if truncated:
+        assert (result.steps, result.first) == (5, None)
+        assert result.unchecked == "the run's state was changed by request at step 5"
+    else:
+        assert (result.steps, result.first, result.unchecked) == (30 if resets else 20, None, "")

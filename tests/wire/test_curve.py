@@ -288,6 +288,33 @@ def test_a_second_peer_has_its_own_key(locked: Host, make_keyed: Any, folder: Pa
     assert locked.server.claimed.tolist() == [True, True, False, False]
 
 
+def test_a_key_that_is_taken_away_gets_no_more_telemetry(running: Looping, folder: Path, tmp_path: Path) -> None:
+    make_keys(folder, "second")
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    for name in ("server.key", "second.key_secret"):
+        shutil.copy(folder / name, tmp_path / "theirs")
+    running.wait(lambda: len(running.host.server._allowed.names) == 2)
+    with zmq.Context() as context, context.socket(zmq.SUB) as stays, context.socket(zmq.SUB) as goes:
+        for socket, keys in ((stays, folder), (goes, tmp_path / "theirs")):
+            socket.linger = 0
+            lock_client(socket, read_client(keys))
+            socket.subscribe(b"")
+            socket.connect(running.host.server.endpoints["telemetry"])
+            assert socket.poll(int(PATIENCE_S * 1e3))
+        (folder / ALLOWED / "second.key").unlink()
+        running.wait(lambda: len(running.host.server._allowed.names) == 1)
+        step = running.host.step
+
+        def newest(socket: zmq.Socket[bytes]) -> int:
+            assert socket.poll(int(PATIENCE_S * 1e3))
+            return int(msgpack.unpackb(socket.recv_multipart()[1])["step"])
+
+        while newest(stays) < step + 20:  # it came back by itself
+            pass
+        while goes.poll(0):
+            assert newest(goes) <= step + 10  # what was under way
+
+
 # -- the loop ---------------------------------------------------------------------------------------------------------
 
 
@@ -318,6 +345,9 @@ def test_a_flood_of_handshakes_is_answered_a_few_at_a_time(folder: Path) -> None
         def recv_multipart(self, flags: int) -> list[bytes]:
             self.waiting -= 1
             return [b"1.0", b"1", b"rtmms", b"", b"", b"CURVE", b"k" * 32]
+
+        def getsockopt(self, option: int) -> int:
+            return int(zmq.POLLIN) if self.waiting else 0
 
         def send_multipart(self, frames: list[bytes], flags: int) -> None:
             self.answered += 1

@@ -1,0 +1,168 @@
+"""States as LCM messages and commands from them: pose_t, outputs_t and command_t of bridges/rtmms.lcm."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import rtmms
+from bridges.pose import Motion, PoseNames, PoseReader
+from bridges.selected import selected
+from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, fuzz
+from rtmms.errors import ModelError
+
+POSE, OUTPUTS, COMMAND = 0x2E16EFB052B0105E, 0xE8A13C08306C69EA, 0xB3E508B7A78DAF3A
+"""Fingerprints, which stand before each message: of the members' names and types, as lcm-gen computes them."""
+
+_POSE = struct.Struct(">Qq16d")
+_HEAD = struct.Struct(">Qqi")
+_MOST = 1024
+_AT_ONCE = 16
+_LONGEST_CHANNEL = 63
+
+
+def encode_pose(motion: Motion) -> bytes:
+    """A pose_t."""
+    acceleration = motion.acceleration or (0.0, 0.0, 0.0)
+    place = (*motion.position, *motion.velocity, *motion.attitude)
+    return _POSE.pack(POSE, _microseconds(motion.time), *place, *motion.rate, *acceleration)
+
+
+def encode_outputs(time: float, step: int, outputs: Mapping[str, Any]) -> bytes:
+    """An outputs_t."""
+    parts = [struct.pack(">Qqqi", OUTPUTS, _microseconds(time), step, len(outputs))]
+    for name, value in outputs.items():
+        values = value if isinstance(value, list) else [value]
+        parts += (_text(name), struct.pack(f">i{len(values)}d", len(values), *values))
+    return b"".join(parts)
+
+
+def encode_command(utime: int, values: Mapping[str, float]) -> bytes:
+    """A command_t, as a peer sends it."""
+    head = _HEAD.pack(COMMAND, utime, len(values))
+    return b"".join((head, *map(_text, values), struct.pack(f">{len(values)}d", *values.values())))
+
+
+def parse(data: bytes) -> dict[str, float]:
+    """The values of a command_t; Refusal for anything else."""
+    if len(data) > LONGEST:
+        raise Refusal("oversize", f"a message may have {LONGEST} bytes, got {len(data)}")
+    try:
+        fingerprint, _, n = _HEAD.unpack_from(data)
+        if fingerprint != COMMAND:
+            raise Refusal("unknown_type", "not a command_t")
+        if not 0 <= n <= _MOST:
+            raise Refusal("wrong_length", f"expected at most {_MOST} actuators, got {n}")
+        names, at = [], _HEAD.size
+        for _ in range(n):
+            (length,) = struct.unpack_from(">I", data, at)
+            text = data[at + 4 : at + 4 + length]
+            if length < 1 or len(text) != length or text[-1] != 0:
+                raise Refusal("garbled", "a name that does not end")
+            names.append(text[:-1].decode())
+            at += 4 + length
+        values = struct.unpack_from(f">{n}d", data, at)
+    except (struct.error, UnicodeDecodeError):
+        raise Refusal("garbled", "not a whole command_t") from None
+    if at + 8 * n != len(data):
+        raise Refusal("garbled", "more than a command_t")
+    if len(set(names)) != n:
+        raise Refusal("wrong_type", "an actuator stands in it twice")
+    if not all(map(isfinite, values)):
+        raise Refusal("not_finite", "expected finite numbers")
+    return dict(zip(names, values, strict=True))
+
+
+def fuzzed() -> Fuzzed:
+    return fuzz(parse), [encode_command(1, {"left.front": 0.25, "left.back": -1.0}), encode_command(0, {})]
+
+
+@dataclass(kw_only=True)
+class Lcm(rtmms.Bridge):
+    """Its parameters:
+
+    url      LCM's provider: udpm://GROUP:PORT?ttl=N (0: this machine; 1: its network), tcpq://HOST:PORT
+    prefix   of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND
+    pose     the plant's outputs of its motion
+
+    Commands are taken only with a `claim`.
+    """
+
+    rate_hz: float = 100.0
+    url: str = "udpm://239.255.76.67:7667?ttl=0"
+    prefix: str = "RTMMS"
+    pose: PoseNames = field(default_factory=PoseNames)
+
+    extra = "lcm"
+    requires = {"lcm": "lcm"}  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        longest = _LONGEST_CHANNEL - len("_OUTPUTS")
+        if not 1 <= len(self.prefix) <= longest or not self.prefix.isascii() or not self.prefix.isprintable():
+            raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got '{self.prefix}'")
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        import lcm
+
+        plant = selected(plant)
+        known = {channel.name for channel in plant.outputs}
+        moves = self.pose != PoseNames() or {self.pose.position, self.pose.quaternion} <= known
+        self._motion = PoseReader(self.pose, plant, "lcm: pose", needs=("position", "quaternion")) if moves else None
+        self._outputs = plant.selected
+        try:
+            self.lcm: Any = lcm.LCM(self.url)
+        except RuntimeError:  # it says no more; a reason, if any, is on standard error
+            raise ModelError(f"url: LCM cannot be reached at '{self.url}'") from None
+        if self.claim:
+            subscription = self.lcm.subscribe(f"{self.prefix}_COMMAND", self.on_command)
+            subscription.set_queue_capacity(_AT_ONCE)
+            self.io.watch(self.lcm.fileno(), self.on_message)
+
+    def on_state(self, state: rtmms.State) -> None:
+        if self._motion is not None:
+            self._publish("POSE", encode_pose(self._motion(state)))
+        outputs = {name: state.outputs[name] for name in self._outputs if name in state.outputs}
+        self._publish("OUTPUTS", encode_outputs(state.time, state.step, outputs))
+
+    def _publish(self, channel: str, data: bytes) -> None:
+        try:
+            self.lcm.publish(f"{self.prefix}_{channel}", data)
+            self.counts.add("sent")
+        except OSError:
+            self.counts.add("dropped")
+
+    def on_message(self) -> None:
+        """What waits, and no more than so many at a time."""
+        for _ in range(_AT_ONCE):
+            if not self.lcm.handle_timeout(0):
+                return
+
+    def on_command(self, channel: str, data: bytes) -> None:
+        try:
+            values = parse(bytes(data))
+            if not set(values) <= set(self.plant.granted):
+                raise Refusal("unknown_actuator", "an actuator that was not claimed")
+        except Refusal as refusal:
+            self.counts.refuse(refusal.reason)
+            return
+        self.counts.add("received")
+        self.command(values)
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "lcm"):
+            if self.claim:
+                self.io.unwatch(self.lcm.fileno())
+            del self.lcm
+
+
+def _microseconds(time: float) -> int:
+    return round(time * 1e6)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">I", len(data) + 1) + data + b"\0"

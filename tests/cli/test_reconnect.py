@@ -1,0 +1,47 @@
+"""rtmms control --reconnect: one controller, one plant after the other."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+import rtmms
+from tests.cli.shell import finish, start
+
+
+def _port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_a_controller_goes_on_with_the_next_plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    exchange = f"tcp://127.0.0.1:{_port()}"
+    any_port = ("--step", "tcp://127.0.0.1:*", "--telemetry", "tcp://127.0.0.1:*")
+    words = ("serve", "pendulum", "--mode", "lockstep", "--exchange", exchange, *any_port, "--json")
+    control = start(tmp_path, "control", "swing", "--exchange", exchange, "--reconnect", "--timeout", "60")
+    try:
+        for _ in range(2):
+            plant = start(tmp_path, *words)
+            with rtmms.connect(exchange, timeout_s=60) as link:
+                until = time.monotonic() + 60
+                for state in link:
+                    assert time.monotonic() < until
+                    if state.step > 20:
+                        break
+                link.request("stop", timeout_s=60)
+            said = finish(plant)
+            assert (said.status, said.report["ended"]) == (0, "stop")
+            names = [peer["name"] for peer in said.report["exchange"]["peers"] if peer["commands"]]
+            assert names == ["swing"]
+            assert control.poll() is None
+        control.send_signal(signal.SIGINT)
+        assert finish(control).status == 0
+    finally:
+        control.kill()
+        control.wait()
