@@ -168,8 +168,7 @@ class Server:
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
-            if self.mode != "free":  # there, nothing is read in the slack
-                self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
+            self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""
