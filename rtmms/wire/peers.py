@@ -31,6 +31,7 @@ class Peer:
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message
     born_ns     when it was welcomed;  granted_ns  when a connection was last let in for it at the step endpoint
+    early       its command for the next step has come (free mode)
     every       it is asked for a command at each every-th step; between them its last one stands
     ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
     queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
@@ -38,9 +39,9 @@ class Peer:
     """
 
     __slots__ = (
-        "actuators", "asked_ticks", "born_ns", "claim", "clamped", "commands", "door", "error", "error_ns", "every",
-        "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "queue",
-        "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
+        "actuators", "asked_ticks", "born_ns", "claim", "clamped", "commands", "door", "early", "error", "error_ns",
+        "every", "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns",
+        "queue", "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
         "told_ns", "warm_step",
     )  # fmt: skip
 
@@ -57,6 +58,7 @@ class Peer:
         self.warm_step = -WARM_STEPS
         self.ready = False
         self.seq = self.tick_seq = -1
+        self.early = False
         self.owed = 0
         self.fresh = False
         self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS

@@ -153,7 +153,10 @@ class Server:
             frame, self._telemetry_frame = self._telemetry_frame, b""
             self._sockets.telemetry.send(self._topic, frame)
         if self._sockets.gate is not None:
-            self._sockets.gate.serve(monotonic_ns())
+            now_ns = monotonic_ns()
+            self._sockets.gate.serve(now_ns)
+            if self._sockets.gate.waiting:
+                self._tending.look_for_broken(now_ns)
         elif self._allowed is not None:
             self._look_at_keys()
         port = self._port
@@ -165,8 +168,7 @@ class Server:
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
-            if self.mode != "free":  # there, nothing is read in the slack
-                self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
+            self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""

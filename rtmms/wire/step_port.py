@@ -21,13 +21,13 @@ from rtmms.wire.codec import decode, packer
 from rtmms.wire.commands import check_step, check_values, read_head
 from rtmms.wire.messages import AHEAD_STEPS, COMMAND_BYTES, CREDITS, Reason, Refused, shown
 from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
+from rtmms.wire.sending import Sender
 from rtmms.wire.ticks import Ticks
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
 
 _NOW = int(zmq.NOBLOCK)
-_NOW_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 _MORE = int(zmq.RCVMORE)
 _EVENTS, _POLLIN = int(zmq.EVENTS), int(zmq.POLLIN)
 
@@ -58,11 +58,12 @@ class StepPort:
         external: bool = False,
     ) -> None:
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
-        self._recv, self._send, self._get = socket.recv, socket.send, socket.getsockopt
+        self._recv, self._get = socket.recv, socket.getsockopt
         self.watch: list[Any] = [socket.getsockopt(zmq.FD)]
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
-        self._pack = packer()
+        sender = Sender(socket, packer())
+        self.transmit, self.say = sender.transmit, sender.say
         self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
         self.claimed: Flags = peers.claimed
         self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
@@ -114,32 +115,6 @@ class StepPort:
                 peer.selection.prepare(step, time, deadline_ns, outputs, applied)
                 peer.selection.round = self._round
 
-    def transmit(self, peer: Peer, payload: bytes) -> bool:
-        """Send without waiting; False if nobody is there. One that has gone is dead within a step of its going."""
-        try:
-            try:
-                self._send(peer.identity, _NOW_MORE)
-            except zmq.Again:
-                # libzmq looks only once a millisecond at what the other side has read; a queue that seems full in a
-                # quick exchange may be empty. Asking for events makes it look.
-                self._get(zmq.EVENTS)
-                self._send(peer.identity, _NOW_MORE)
-            self._send(payload, _NOW)
-        except zmq.Again:
-            peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
-        except zmq.ZMQError as fault:
-            if fault.errno != zmq.EHOSTUNREACH:
-                raise
-            if peer.state is LIVE:
-                peer.state = DEAD
-                peer.forget_queue()
-            return False
-        return True
-
-    def say(self, peer: Peer, message: Mapping[str, Any]) -> None:
-        """An error or a bye, if it can be sent at once."""
-        self.transmit(peer, self._pack(message))
-
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _begin(self, step: int, deadline_ns: int) -> None:
@@ -151,7 +126,7 @@ class StepPort:
         self.fresh[:] = False
         self._missing = 0
         for peer in self._peers.claimants:
-            peer.fresh = self._spared(peer, step)
+            peer.fresh, peer.early = peer.early or self._spared(peer, step), False
             if peer.fresh:
                 for i in peer.actuators:
                     self.fresh[i] = True
@@ -235,8 +210,6 @@ class StepPort:
 
     def read_in_slack(self, until_ns: int) -> None:
         """Answers to warm-up states, byes and late commands, off the critical path: a few messages at most."""
-        if self._free and self._peers.claimants:
-            return  # `collect` reads all there is at each step; what were read here would not count as new there
         for _ in range(_SLACK_READS):
             if monotonic_ns() >= until_ns or not self._readable() or not self._read_one():
                 return
@@ -344,6 +317,9 @@ class StepPort:
     def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int) -> None:
         """This is the command for the present step. Actuators it does not name hold."""
         clamped = self._set(peer, values) or (self.applied.clamped and not self._first)
+        if self._free and self._command is None:  # it came between two steps, and is news for the second
+            peer.early, self._held_note = True, (seq, step, 0, clamped)
+            return
         self._first = False
         self._note(seq, step, came_ns - self._deadline_ns if self._deadline_ns else 0, clamped)
         if not peer.fresh:

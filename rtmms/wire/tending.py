@@ -74,6 +74,12 @@ class Tending:
         """It was just sent a warm-up state: its answer may be waited for."""
         return peer.state is WARMING and not peer.ready and peer.owed > 0 and now_ns - peer.since_ns < _PROMPT_NS
 
+    def look_for_broken(self, now_ns: int) -> None:
+        """Somebody waits to be let in: is it one whose connection broke unnoticed? What cannot be sent, tells."""
+        for peer in list(self._peers.listeners):
+            if peer.state is LIVE and self._may_probe(peer, now_ns):
+                self._port.transmit(peer, self._probe)
+
     def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
         """States as in earnest but for their steps, which make both sides' first exchanges before they count.
 

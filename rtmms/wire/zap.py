@@ -125,6 +125,10 @@ class StepGate:
         while self._waiting and (len(self._waiting) > _MOST_WAITING or now_ns - self._waiting[0][0] > _WAIT_NS):
             self._answer(0, b"400")
 
+    @property
+    def waiting(self) -> bool:
+        return bool(self._waiting)
+
     def _answer(self, index: int, status: bytes) -> None:
         _, envelope, request = self._waiting.pop(index)
         text = b"" if status == b"200" else b"nobody is expected here: say hello first"

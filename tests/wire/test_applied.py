@@ -112,8 +112,13 @@ def test_free_mode_counts_what_came_in_the_slack_as_new(make_host: Callable[...,
     host.serve()
     host.advance()
     host.publish()
+    assert host.server.applied.seq == -1  # state 1 tells of step 0
     assert host.server.collect(host.step, host.command, 0)  # applied, not reused
     assert host.command[0] == 0.1
+    assert host.server.applied.seq == peer.seq
+    host.advance()
+    host.publish()
+    assert not host.server.collect(host.step, host.command, 0)  # once
 
 
 def test_an_unknown_actuator_is_answered_with_its_near_miss(peer: Raw) -> None:

@@ -108,3 +108,11 @@ def test_wrong_words_are_refused(arguments: dict[str, str]) -> None:
 def test_what_is_no_parser_is_named() -> None:
     with pytest.raises(ModelError, match=r"parser 'nothing': expected \(read, samples\)"):
         fuzz.load("nothing")
+
+
+def test_the_kept_result_is_of_ten_million_frames_and_found_nothing() -> None:
+    kept = json.loads((Path(fuzz.__file__).parent / "results" / "fuzz.json").read_text())
+    assert kept["frames"] >= 10_000_000
+    assert kept["findings"] == 0
+    assert set(OURS) <= set(kept["parsers"])
+    assert len(kept["parsers"]["step"]["outcomes"]) > 5

@@ -248,6 +248,20 @@ def test_one_that_comes_back_is_live_again(host: Host, make_raw: Callable[[Host]
     assert host.command[0] == 0.3
 
 
+def test_one_that_comes_back_before_its_going_was_noticed(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+    """No state was sent in between, as in lockstep, which waits: its knocking makes the plant look."""
+    peer = make_raw(host).join(["*"])
+    host.publish()
+    assert peer.data is not None
+    peer.data.close(0)
+    peer.data = peer._dealer(peer.welcome["identity"])
+    peer.data.connect(peer.welcome["step_endpoint"])
+    peer.command({"left.front": 0.3})
+    host.until(lambda: host.server._peers.claimants[0].commands == 1)
+    assert host.collect()
+    assert host.command[0] == 0.3
+
+
 def test_one_that_comes_back_too_late_is_told_so(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     first = make_raw(host).join(["*"], "first")
     first.data.close(0)
