@@ -29,7 +29,7 @@ SILENT_NS = 5_000_000_000
 START_NS = 10_000_000_000
 """How long the commands for step 0 may take: a controller's first answer loads and compiles what the later ones use."""
 FIRST_NS = 1_000_000_000
-"""The same for one that joins later. Until its first command has come, its misses count neither for limits nor `abort`."""
+"""The same for one that joins later: its misses before its first command count neither for limits nor `abort`."""
 
 
 class PeerError(RtmmsError):
