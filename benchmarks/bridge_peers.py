@@ -1,9 +1,9 @@
 """The other ends of the bridges for `rtmms bench bridges`: each sends back what it gets, as quickly as it can.
 
-A row of the benchmark is an entry of ROWS: a function that starts a peer, gives the words of its bridge (what follows
-`rtmms bridge`) and ends the peer. The plant's state has the output `sent` (s, CLOCK_MONOTONIC); the peer must send it
-back as the actuator `sent`, and as `received` its own clock when the state came. A peer is a process of its own: this
-module run as a program, `python -m benchmarks.bridge_peers NAME WORDS...`.
+A row of the benchmark is an entry of ROWS: a function of the rate in Hz that starts a peer, gives the words of its
+bridge (what follows `rtmms bridge`) and ends the peer. The plant's state has the output `sent` (s, CLOCK_MONOTONIC);
+the peer must send it back as the actuator `sent`, and as `received` its own clock when the state came. A peer is a
+process of its own: this module run as a program, `python -m benchmarks.bridge_peers NAME WORDS...`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
 
-Row = Callable[[], AbstractContextManager[str]]
+Row = Callable[[float], AbstractContextManager[str]]
 
 
 class NotHere(Exception):
@@ -91,21 +91,21 @@ PEERS: dict[str, Callable[[int], None]] = {"udp_json": udp_json, "udp_struct": u
 
 
 @contextmanager
-def template_row() -> Iterator[str]:
+def template_row(rate: float) -> Iterator[str]:
     port = free_port()
     with _process("udp_json", str(port)):
         yield f"template:claim=*,port={port}"
 
 
 @contextmanager
-def udp_json_row() -> Iterator[str]:
+def udp_json_row(rate: float) -> Iterator[str]:
     port = free_port()
     with _process("udp_json", str(port)):
         yield f"udp:claim=*,port={port},bind_port=0,state_fields=sent,paced=true"
 
 
 @contextmanager
-def udp_struct_row() -> Iterator[str]:
+def udp_struct_row(rate: float) -> Iterator[str]:
     port = free_port()
     with _process("udp_struct", str(port)):
         yield (
@@ -115,7 +115,7 @@ def udp_struct_row() -> Iterator[str]:
 
 
 @contextmanager
-def mqtt_row() -> Iterator[str]:
+def mqtt_row(rate: float) -> Iterator[str]:
     program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
     if program is None:
         raise NotHere("mosquitto")

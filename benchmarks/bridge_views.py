@@ -78,10 +78,10 @@ def dds(domain: int) -> None:
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
 
-    from bridges.dds import loopback
+    from bridges.dds import configuration
     from bridges.ros2.types import JointState, Odometry
 
-    kept = Domain(domain, loopback("lo"))
+    kept = Domain(domain, configuration("127.0.0.1"))
     participant = DomainParticipant(domain)
     plain = Policy.DataRepresentation(use_cdrv0_representation=True)
     qos = Qos(Policy.Reliability.Reliable(0), Policy.History.KeepLast(10), plain)
@@ -148,28 +148,28 @@ PEERS: dict[str, Callable[[int], None]] = {"foxglove": foxglove, "dds": dds, "ze
 
 
 @contextmanager
-def foxglove_row() -> Iterator[str]:
+def foxglove_row(rate: float) -> Iterator[str]:
     port = free_port(socket.SOCK_STREAM)
     with _process("foxglove", port, "foxglove", "websockets"):
         yield f"foxglove:claim=*,port={port},rate_hz=0"
 
 
 @contextmanager
-def dds_row() -> Iterator[str]:
+def dds_row(rate: float) -> Iterator[str]:
     domain = randrange(1, 100)
     with _process("dds", domain, "cyclonedds"):
         yield f"dds:claim=*,domain={domain},namespace=bench,rate_hz=0,tf=false"
 
 
 @contextmanager
-def zenoh_row() -> Iterator[str]:
+def zenoh_row(rate: float) -> Iterator[str]:
     port = free_port(socket.SOCK_STREAM)
     with _process("zenoh", port, "zenoh"):
         yield f"zenoh:claim=*,prefix=bench,listen=tcp/127.0.0.1:{port},outputs=sent,layout=state,rate_hz=0"
 
 
 @contextmanager
-def lcm_row() -> Iterator[str]:
+def lcm_row(rate: float) -> Iterator[str]:
     port = free_port()
     with _process("lcm", port, "lcm"):
         yield f"lcm:claim=*,prefix=BENCH,url=udpm://239.255.76.67:{port}?ttl=0,outputs=sent,rate_hz=0"

@@ -1,11 +1,11 @@
 """`rtmms bench bridges`: from the wire to a bridge's peer and back, and what a bridge that dies costs the loop.
 
-For each bridge with a peer on loopback (benchmarks/bridge_peers.py) and each rate: the plant's server in this process,
-the bridge and its peer in processes of their own. out: a state sent until the peer has it. back: from there until its
-answer is in the plant's hands. A bridge that is paced by its peer answers the same step; the others answer at once with
-what they have, so that their way back ends in the next step and has up to a period in it. lost: states that never came
-back. Then the manta at 1 kHz with its gait beside a bridge that is killed, or stopped, in the middle of the run, in
-blocks that alternate with undisturbed ones: what is missed is the same, or not.
+For each bridge with a peer on loopback (benchmarks/bridge_peers.py, bridge_views.py, autopilot_peers.py) and each
+rate: the plant's server in this process, the bridge and its peer in processes of their own. out: a state sent until
+the peer has it. back: from there until its answer is in the plant's hands. A bridge that is paced by its peer answers
+the same step; the others answer at once with what they have, so that their way back ends in the next step and has up to
+a period in it. lost: states that never came back. Then the manta at 1 kHz with its gait beside a bridge that is killed,
+or stopped, in the middle of the run, in blocks that alternate with undisturbed ones: is more missed?
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bridge_peers, bridge_views, setting
+from benchmarks import autopilot_peers, bridge_peers, bridge_views, setting
+from benchmarks.autopilot_peers import PLANTS
 from benchmarks.bridge_peers import NotHere
+from benchmarks.bridge_stampers import Stamper
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
-from rtmms.plant import Channel
 from rtmms.record.log import Start, open_log
 from rtmms.wire.server import Server
 
-ROWS = bridge_peers.ROWS | bridge_views.ROWS
+ROWS = bridge_peers.ROWS | bridge_views.ROWS | autopilot_peers.ROWS
 RATES = (50, 250, 1000)
 _PATIENCE_S = 20.0
 _WARM = 0.2
@@ -43,31 +44,6 @@ AFTER_S = 0.1
 """A bridge that goes would cost the loop something right then, if at all."""
 _COUNTED = ("steps", "misses", "overruns", "bad_after", "bad_elsewhere")
 _FATES = ("undisturbed", "killed", "stopped")
-
-
-class Stamper:
-    """A plant that tells when its state was made, and is told that again."""
-
-    def __init__(self, dt: float) -> None:
-        self.dt = dt
-        self.actuators: tuple[Channel, ...] = (Channel("sent", "s"), Channel("received", "s"))
-        # some bridges want to know where the robot is: x is when
-        self.outputs: tuple[Channel, ...] = (
-            Channel("sent", "s"), Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
-        )  # fmt: skip
-
-    def reset(self, seed: int = 0) -> None: ...
-
-    def step(self, command: Any) -> None: ...
-
-    def observe(self) -> dict[str, Any]:
-        now = monotonic()
-        return {"sent": np.array(now), "position": np.array([now, 0.0, 0.0]), "quaternion": np.array([1.0, 0, 0, 0])}
-
-    def snapshot(self) -> bytes:
-        return b""
-
-    def restore(self, blob: bytes) -> None: ...
 
 
 def main(
@@ -105,18 +81,18 @@ def row(name: str, rates: list[float], seconds: float) -> dict[str, Any]:
     for rate in rates:
         print(f"{name} at {rate:g} Hz", file=sys.stderr)
         try:
-            with ROWS[name]() as words:
-                found[f"{rate:g}"] = exchange(words, rate, seconds)
+            with ROWS[name](rate) as words:
+                found[f"{rate:g}"] = exchange(words, PLANTS.get(name, Stamper)(1.0 / rate), seconds)
         except NotHere as missing:
             return {"skipped": {"skipped": f"no {missing} here"}}
     return found
 
 
-def exchange(words: str, rate: float, seconds: float) -> dict[str, Any]:
+def exchange(words: str, plant: Stamper, seconds: float) -> dict[str, Any]:
     """A bridge and the plant's server: quantiles in us."""
-    place = "tcp://127.0.0.1:*"
+    place, rate = "tcp://127.0.0.1:*", 1.0 / plant.dt
     server = Server(
-        Stamper(1.0 / rate), robot="bench", deadline_s=0.9 / rate, exchange=place, step=place, telemetry=place
+        plant, robot="bench", mode=plant.mode, deadline_s=0.9 / rate, exchange=place, step=place, telemetry=place
     )
     with server, tempfile.TemporaryFile("w+") as said:
         bridge = subprocess.Popen(
@@ -127,7 +103,7 @@ def exchange(words: str, rate: float, seconds: float) -> dict[str, Any]:
             if not _admitted(server, bridge):
                 said.seek(0)
                 return {"failed": (said.read().strip().splitlines() or ["it was not admitted"])[-1]}
-            return _measure(server, rate, seconds)
+            return _measure(server, plant, rate, seconds)
         finally:
             bridge.kill()
             bridge.wait()
@@ -143,16 +119,17 @@ def _admitted(server: Server, bridge: subprocess.Popen[Any]) -> bool:
     return False
 
 
-def _measure(server: Server, rate: float, seconds: float) -> dict[str, Any]:
+def _measure(server: Server, plant: Stamper, rate: float, seconds: float) -> dict[str, Any]:
     """States on an absolute schedule. The first ones warm up, and the peer may still be connecting to the bridge."""
-    clock, period, plant = MonotonicClock(), round(1e9 / rate), server._plant
-    command = np.zeros(2)
+    clock, period = MonotonicClock(), round(1e9 / rate)
+    command = np.zeros(len(plant.actuators))
     warm, steps = max(20, round(rate * _WARM)), round(rate * seconds)
     out: list[float] = []
     back: list[float] = []
     seen, first, begun = 0.0, -1, monotonic_ns()
     step = 0
     until_peer = monotonic() + _PATIENCE_S
+    plant.begin()
     while first < 0 or step < first + warm + steps:
         if first < 0 and monotonic() > until_peer:
             return {"failed": "nothing came back"}
@@ -162,12 +139,13 @@ def _measure(server: Server, rate: float, seconds: float) -> dict[str, Any]:
         server.publish(step, step / rate, deadline, max(0, deadline - monotonic_ns()), plant.observe(), server.applied)
         server.collect(step, command, deadline)
         now = monotonic()
-        if command[0] != seen:
-            seen = float(command[0])
+        sent, received = plant.read(command)
+        if sent != seen:
+            seen = sent
             first = step if first < 0 else first
             if step >= first + warm:
-                out.append(1e6 * (command[1] - command[0]))
-                back.append(1e6 * (now - command[1]))
+                out.append(1e6 * (received - sent))
+                back.append(1e6 * (now - received))
         server.serve(due + period - 50_000)
         step += 1
     return {"out_us": _quantiles(out), "back_us": _quantiles(back), "there_and_back_us": _quantiles(

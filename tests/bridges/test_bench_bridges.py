@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
-from benchmarks import bridge_peers, bridges
+from benchmarks import autopilot_peers, bridge_peers, bridge_stampers, bridges
 from rtmms.errors import ModelError, UnknownNameError
 
 
@@ -27,12 +28,12 @@ def test_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @contextmanager
-def broken():  # type: ignore[no-untyped-def]
+def broken(rate: float):  # type: ignore[no-untyped-def]
     yield "template:nonsense=1"
 
 
 @contextmanager
-def absent():  # type: ignore[no-untyped-def]
+def absent(rate: float):  # type: ignore[no-untyped-def]
     raise bridge_peers.NotHere("that program")
     yield ""
 
@@ -43,6 +44,26 @@ def test_one_that_does_not_come_to_work(monkeypatch: pytest.MonkeyPatch, capsys:
     found = json.loads(capsys.readouterr().out)["bridges"]
     assert "unknown parameter of bridge 'template' 'nonsense'" in found["broken"]["50"]["failed"]
     assert found["absent"] == {"skipped": {"skipped": "no that program here"}}
+
+
+def test_rows_whose_protocol_has_no_room_for_a_clock(capsys: pytest.CaptureFixture[str]) -> None:
+    names = list(autopilot_peers.ROWS)
+    assert bridges.main(True, seconds=1.0, what=";".join(names), rates="50", blocks=0) == 0
+    result = json.loads(capsys.readouterr().out)["bridges"]
+    for name in names:
+        found = result[name]["50"]
+        assert found["states"] == 50
+        assert found["lost"] < 50
+        assert 0 < found["out_us"]["p50"] <= found["out_us"]["max"] < 60e6
+
+
+def test_a_clock_in_four_whole_numbers() -> None:
+    plant = bridge_stampers.Swimmer(0.01)
+    assert plant.read(np.zeros(4)) == (0.0, 0.0)
+    made = [plant.observe() and plant._made[-1] for _ in range(40000)]
+    told = bridge_stampers.words(33000, 123456.789012)
+    assert all(0 <= number < bridge_stampers.WORD for number in told)
+    assert plant.read(np.array(told, float)) == (made[33000], pytest.approx(123456.789012, abs=1e-6))
 
 
 def test_wrong_words() -> None:
