@@ -78,10 +78,10 @@ def dds(domain: int) -> None:
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
 
-    from bridges.dds import loopback
+    from bridges.dds import configuration
     from bridges.ros2.types import JointState, Odometry
 
-    kept = Domain(domain, loopback("lo"))
+    kept = Domain(domain, configuration("127.0.0.1"))
     participant = DomainParticipant(domain)
     plain = Policy.DataRepresentation(use_cdrv0_representation=True)
     qos = Qos(Policy.Reliability.Reliable(0), Policy.History.KeepLast(10), plain)

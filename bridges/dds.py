@@ -6,6 +6,7 @@ of its own; that something came reaches the bridge's loop through an inbox.
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from math import floor, isfinite
 from typing import Any, Literal
@@ -34,15 +35,23 @@ HASHES = {
 }
 """What ROS 2 tells of a type beside its name (REP 2011), from Iron on; older ones do not look."""
 
-_LOOPBACK = """<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticast>
-<Interfaces><NetworkInterface name={}/></Interfaces></General>
-<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
-<Peers><Peer address="localhost"/></Peers></Discovery></Domain></CycloneDDS>"""
+_CONFIGURED = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface {}={}/></Interfaces>{}</General>{}
+</Domain></CycloneDDS>"""
+_ALONE = "<AllowMulticast>false</AllowMulticast>"
+_LOCAL = """<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
+<Peers><Peer address="localhost"/></Peers></Discovery>"""
 
 
-def loopback(interface: str) -> str:
-    """Cyclone DDS's configuration for one interface, without multicast, and with localhost as the only peer."""
-    return _LOOPBACK.format(quoteattr(interface))
+def configuration(interface: str) -> str:
+    """Cyclone DDS's for one interface, by name or address. On loopback there is no multicast, and localhost is the only
+    peer; elsewhere others are found as DDS does by default."""
+    try:
+        ipaddress.ip_address(interface)
+        kind = "address"
+    except ValueError:
+        kind = "name"
+    local = interface in ("lo", "lo0", "::1") or interface.startswith("127.")
+    return _CONFIGURED.format(kind, quoteattr(interface), _ALONE if local else "", _LOCAL if local else "")
 
 
 def values_of(message: Any, actuators: tuple[str, ...]) -> dict[str, float]:
@@ -84,8 +93,8 @@ class Dds(rtmms.Bridge):
     """Its parameters:
 
     domain         ROS_DOMAIN_ID
-    interface      network interface, without multicast and with localhost as the only peer; auto: as Cyclone DDS is
-                   configured (CYCLONEDDS_URI), by default all of the first network
+    interface      network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI), by
+                   default the first network
     namespace      before the names of the topics: rt/NAMESPACE/odom
     odom, body     names of the frames
     tf             also publish odom to body as rt/tf
@@ -99,7 +108,7 @@ class Dds(rtmms.Bridge):
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 50.0
     domain: int = 0
-    interface: str = "lo"
+    interface: str = "127.0.0.1"
     namespace: str = ""
     odom: str = "odom"
     body: str = "base_link"
@@ -156,7 +165,7 @@ class Dds(rtmms.Bridge):
         if self.interface == "auto":
             return None
         try:
-            return Domain(self.domain, loopback(self.interface))
+            return Domain(self.domain, configuration(self.interface))
         except DDSException as fault:
             if fault.code == DDSException.DDS_RETCODE_PRECONDITION_NOT_MET:
                 return None

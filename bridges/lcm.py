@@ -116,7 +116,10 @@ class Lcm(rtmms.Bridge):
         try:
             self.lcm: Any = lcm.LCM(self.url)
         except RuntimeError:  # it says no more; a reason, if any, is on standard error
-            raise ModelError(f"url: LCM cannot be reached at '{self.url}'") from None
+            raise ModelError(
+                f"url: LCM cannot be reached at '{self.url}'; multicast needs a route, also on one machine: "
+                "ip link set lo multicast on; ip route add 239.255.76.67 dev lo"
+            ) from None
         if self.claim:
             subscription = self.lcm.subscribe(f"{self.prefix}_COMMAND", self.on_command)
             subscription.set_queue_capacity(_AT_ONCE)

@@ -29,7 +29,7 @@ def pacing(
     """
     from rtmms.loop.external import External
     from rtmms.loop.names import TIMED
-    from rtmms.loop.pace import FIRST_NS, Free, Lockstep, Realtime
+    from rtmms.loop.pace import START_NS, Free, Lockstep, Realtime
     from rtmms.loop.schedule import Schedule, deadline_s
     from rtmms.loop.statistics import Statistics
 
@@ -48,7 +48,7 @@ def pacing(
     _tell_raised(plan, deadline, shortest_s, note)
     report["schedule"].update(period_us=period * 1e6, deadline_us=deadline * 1e6)
     statistics = Statistics(period_us=period * 1e6, deadline_us=deadline * 1e6)
-    return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), FIRST_NS), statistics, deadline
+    return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), START_NS), statistics, deadline
 
 
 class Ticking:

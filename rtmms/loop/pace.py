@@ -26,9 +26,10 @@ SLICE_NS = 50_000_000
 LONG_NS = 200_000_000
 """A wait that is longer is cut into slices, between which requests and newcomers are served."""
 SILENT_NS = 5_000_000_000
+START_NS = 10_000_000_000
+"""How long the commands for step 0 may take: a controller's first answer loads and compiles what the later ones use."""
 FIRST_NS = 1_000_000_000
-"""How long a first command may take: a controller's first answer loads and compiles what the later ones use. Until it
-has come, a new claim's misses count neither for limits nor for `abort`."""
+"""The same for one that joins later: its misses before its first command count neither for limits nor `abort`."""
 
 
 class PeerError(RtmmsError):
@@ -109,6 +110,11 @@ class Realtime:
         complete = False
         while not complete and not loop.ended and self.clock.now() < until:
             complete = loop.collect(step, min(until, self.clock.now() + SLICE_NS))
+            if not complete:
+                loop.serve(self.clock.now() + SERVE_NS)
+                loop.watch_now()
+                if loop.dead:
+                    break
         self.first = loop.ahead = complete
         self.schedule.anchor(self.clock.now(), step)
         loop.start_at(self.schedule.due(step))

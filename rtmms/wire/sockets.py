@@ -1,4 +1,4 @@
-"""The three sockets of a plant and the two contexts they live in, with the options that keep a peer from hurting it."""
+"""The three sockets of a plant and what they live in, with the options that keep a peer from hurting it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Threads:
 
     priority  SCHED_FIFO priority of the step socket's thread; None leaves it as it is
     step_cpu  core of the step socket's thread, best the loop's own; None anywhere
-    door_cpu  core of the thread for strangers and telemetry, best another one; None anywhere
+    door_cpu  core of the thread for the door and telemetry, which there is with keys alone; None anywhere
     """
 
     priority: int | None = None
@@ -38,7 +38,7 @@ class Threads:
 
 
 class Sockets:
-    """Bound sockets. They may be made before there is a plant: what peers send waits in them.
+    """Bound sockets. They may be made before there is a plant: peers wait in them.
 
     endpoints  dict exchange, step, telemetry -> the address really bound
     notes      what could not be set up, for the report

@@ -22,7 +22,7 @@ from cyclonedds.topic import Topic
 from rosbags.typesys import Stores, get_typestore
 
 import rtmms
-from bridges.dds import HASHES, Dds, values_of
+from bridges.dds import HASHES, Dds, configuration, values_of
 from bridges.frames import GRAVITY
 from bridges.ros2 import types as ros
 from rtmms.bridging.untrusted import Refusal
@@ -164,10 +164,10 @@ from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
-from bridges.dds import loopback
+from bridges.dds import configuration
 from bridges.ros2 import types as ros
 number, namespace = int(sys.argv[1]), sys.argv[2]
-domain = Domain(number, loopback("lo"))
+domain = Domain(number, configuration("127.0.0.1"))
 participant = DomainParticipant(number)
 qos = Qos(Policy.Reliability.Reliable(100_000_000), Policy.History.KeepLast(10),
           Policy.DataRepresentation(use_cdrv0_representation=True))
@@ -263,6 +263,17 @@ def test_a_plant_without_velocities_has_no_imu(place: dict[str, Any]) -> None:
         assert tool.next().twist.covariance[0] == -1.0
     finally:
         bridge.close("the test is over")
+
+
+def test_only_on_loopback_others_are_not_looked_for_by_multicast() -> None:
+    here, there = configuration("127.0.0.1"), configuration("eth0")
+    assert '<NetworkInterface address="127.0.0.1"/>' in here
+    assert "<AllowMulticast>false" in here
+    assert '<Peer address="localhost"/>' in here
+    assert '<NetworkInterface name="eth0"/>' in there
+    assert "Multicast" not in there
+    assert "Peer" not in there
+    assert configuration('"/>') == configuration("eth0").replace('"eth0"', "'\"/&gt;'")
 
 
 def test_what_is_wrong_is_told(manta: Any, place: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:

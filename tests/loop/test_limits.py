@@ -219,3 +219,17 @@ def test_a_reset_does_not_wait_again() -> None:
     bench = Bench(steps=2, arrivals=on_time(1, us=0), first_us=50_000, happenings=[Happening(600, op="reset")])
     assert bench.outcome.ended == "duration"
     assert (bench.clock.ns - bench.world.t0) / 1000 < 10_000
+
+
+def test_a_death_ends_the_wait_for_the_first_commands() -> None:
+    bench = Bench(steps=2, first_us=5e6, happenings=[Happening(200_000, dead="peer died")])
+    starts = [event[2] for event in bench.events if event[0] == "publish"]
+    assert starts[0] == -1000.0
+    assert 199_000 <= starts[1] < 300_000
+    assert bench.counts == (0, 2, 0, 0)
+
+
+def test_a_stop_is_heard_in_the_wait_for_the_first_commands() -> None:
+    bench = Bench(steps=2, first_us=5e6, happenings=[Happening(200_000, op="stop")])
+    assert ended(bench) == ("stop", 0)
+    assert (bench.clock.ns - bench.world.t0) / 1000 < 300_000
