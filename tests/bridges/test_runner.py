@@ -74,8 +74,8 @@ def test_a_claimant_answers_each_state_at_once_with_the_newest_values(make_host:
         wait(lambda: len(probe.steps) > 3)
         probe.theirs.send(b"0.25")
         wait(lambda: beside.command[0] == 0.25)
-        applied = beside.running.host.server.report()["peers"][0]["commands"]
-        wait(lambda: beside.running.host.server.report()["peers"][0]["commands"] > applied + 5)
+        applied = beside.running.host.summaries[0]["commands"]
+        wait(lambda: beside.running.host.summaries[0]["commands"] > applied + 5)
         assert beside.running.host.rejected == {}
         assert beside.command == [0.25, 0.0, 0.0, 0.0]
 
@@ -85,11 +85,11 @@ def test_one_that_waits_answers_when_its_peer_does(make_host: Callable[..., Host
     with Beside(probe, make_host) as beside:
         wait(lambda: probe.steps)
         host = beside.running.host
-        before = host.server.report()["peers"][0]["commands"]
+        before = host.summaries[0]["commands"]
         wait(lambda: len(probe.steps) > 3)
-        assert host.server.report()["peers"][0]["commands"] == before
+        assert host.summaries[0]["commands"] == before
         probe.theirs.send(b"0.5")
-        wait(lambda: host.server.report()["peers"][0]["commands"] == before + 1)
+        wait(lambda: host.summaries[0]["commands"] == before + 1)
         assert beside.command[0] == 0.5
 
 
@@ -112,7 +112,7 @@ def test_a_lower_rate_of_one_that_waits_does_not_hold_the_plant_up(make_host: Ca
     probe = Probe(claim=("*",), rate_hz=100.0, answering=True)
     with Beside(probe, make_host) as beside:
         wait(lambda: len(probe.steps) > 2)
-        assert beside.running.host.server.report()["peers"][0]["commands"] > 0
+        assert beside.running.host.summaries[0]["commands"] > 0
 
 
 class Endless:
