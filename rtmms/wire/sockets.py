@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket as plain
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine,
 from rtmms.wire.endpoints import DEFAULTS, bind, listen, set_family
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
+from rtmms.wire.step_line import StepLine
 from rtmms.wire.zap import Allowed, Gatekeeper, StepGate, guard, lock
 
 _STEP_BACKLOG = 16
@@ -73,7 +75,8 @@ class Sockets:
         self.allowed: Allowed | None = None
         self.gatekeepers: list[Gatekeeper] = []
         self.gate: StepGate | None = None
-        self.step = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
+        self.step: zmq.Socket[bytes] | StepLine
+        self.step = self._router = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
         self.exchange: DoorLine = None  # type: ignore[assignment]  # until it is bound
         self.telemetry: TelemetryLine = None  # type: ignore[assignment]
         try:
@@ -103,10 +106,14 @@ class Sockets:
             return opened
 
         if keys is None and not self.inproc:
-            self.gate = StepGate(self._step_context)
-            guard(self.step)
             self.exchange = PlainDoor(listening("exchange"), DOOR_BYTES)
-            bound("step", self.step)
+            if hasattr(select, "epoll"):
+                self._router.close(linger=0)
+                self.step = StepLine(listening("step"), COMMAND_BYTES)
+            else:
+                self.gate = StepGate(self._step_context)
+                guard(self._router)
+                bound("step", self._router)
             self.telemetry = PlainTelemetry(listening("telemetry"))
             return
 
@@ -124,7 +131,7 @@ class Sockets:
 
         door, publisher = _router(self._door_context, _DOOR_BACKLOG, 1 << 20), _publisher(self._door_context)
         self.exchange, self.telemetry = ZmqDoor(door, keys is not None), ZmqTelemetry(publisher, reopened)
-        for role, socket in (("exchange", door), ("step", self.step), ("telemetry", publisher)):
+        for role, socket in (("exchange", door), ("step", self._router), ("telemetry", publisher)):
             bound(role, socket)
 
     def _context(self, cpu: int | None, priority: int | None) -> zmq.Context[zmq.Socket[bytes]]:
