@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -165,6 +166,7 @@ class Endless:
 def test_a_plant_that_never_pauses_does_not_keep_the_peer_waiting() -> None:
     probe, link = Probe(), Endless()
     runner = Runner(probe, None, "probe", None, None)
+    probe.plant = dataclasses.replace(link.plant, granted=("left.front",))
     probe.open(link.plant)
     runner._link, runner._opened = link, True  # type: ignore[assignment]
     probe.theirs.send(b"0.5")
