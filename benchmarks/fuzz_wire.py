@@ -113,7 +113,7 @@ def step() -> Parser:
     """The step socket: commands, ticks and byes of a peer that drives, between the steps of a loop."""
     peers = Peers(ACTUATORS)
     socket = FakeSocket()
-    port = StepPort(socket, peers, ACTUATORS, free=False, behind_steps=500, external=True)  # type: ignore[arg-type]
+    port = StepPort(socket, peers, ACTUATORS, free=False, behind_steps=500, external=True)
     command, outputs = np.zeros(len(ACTUATORS)), {"position": np.zeros(3), "speed": np.zeros(())}
     now, seen = [0, 0], [0]
 

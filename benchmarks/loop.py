@@ -65,7 +65,7 @@ def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Itera
                 with loaded(condition == "loaded"):
                     found.append(block(rate, seconds, sizes))
             out["cases"].append({"rate_hz": rate, "condition": condition, "blocks": found, **summary(rate, found)})
-    out["ring"] = ring_write()
+    out["ring"] = {"back to back": ring_write(period_ns=0), "once a millisecond": ring_write()}
     out["load"].append(setting.load())
     return out
 
@@ -194,6 +194,7 @@ def tell(result: Mapping[str, Any]) -> None:
         blame = ", ".join(f"{cause} {n}" for cause, n in case["blame"].items() if n) or "nothing"
         print(f"  {case['overruns']['all']} overruns, {case['overruns']['unexplained']} not explained; blame: {blame}; "
               f"stalls touch {100 * (case['base_rate'] or 0):.2f} % of all periods")  # fmt: skip
-    ring = result["ring"]
-    print(f"\nring write of {ring['values']} values: p50 {ring['p50']:.2f}, p99.9 {ring['p999']:.2f}, "
-          f"max {ring['max']:.1f} us; {ring['dropped']} rows lost")  # fmt: skip
+    print()
+    for how, ring in result["ring"].items():
+        print(f"ring write of {ring['values']} values, {how}: p50 {ring['p50']:.2f}, p99.9 {ring['p999']:.2f}, "
+              f"max {ring['max']:.1f} us; {ring['dropped']} rows lost")  # fmt: skip

@@ -10,6 +10,8 @@ from array import array
 from typing import Any
 
 from benchmarks.yardsticks import quantiles
+from rtmms.loop.cores import allowed, pin
+from rtmms.loop.realtime import raised
 from rtmms.record.layout import Head
 from rtmms.record.ring import Ring
 
@@ -26,33 +28,32 @@ while rows < int(sys.argv[2]) and not ring.note(2):
 """
 
 
-def ring_write(rows: int = ROWS) -> dict[str, Any]:
-    """us of one write, at 1 kHz and the loop's priority where that is permitted; and rows that were lost."""
-    ring = Ring.create(len(Head._fields), VALUES, 4096)
+def ring_write(rows: int = ROWS, period_ns: int = PERIOD_NS) -> dict[str, Any]:
+    """us of one write at the loop's priority, where that is permitted, and rows that were lost.
+
+    period_ns   0: back to back, with everything in the caches; else once a period, as in a loop with nothing before it
+    """
+    ring = Ring.create(len(Head._fields), VALUES, 1 << (rows - 1).bit_length())
     reader = subprocess.Popen([sys.executable, "-c", READER, str(ring.descriptor), str(rows)],
                               pass_fds=(ring.descriptor,))  # fmt: skip
     while not ring.note(0) and reader.poll() is None:
         time.sleep(0.001)
     head, floats, taken = tuple(range(len(Head._fields))), bytes(8 * VALUES), array("q", [0]) * rows
-    raised = _raise(80)
-    now, due = time.monotonic_ns, time.monotonic_ns()
-    for k in range(rows):
-        due += PERIOD_NS
-        time.sleep(max(0, due - now()) * 1e-9)
-        begun = now()
-        ring.push(head, floats)
-        taken[k] = now() - begun
-    if raised:
-        _raise(0)
+    now, before = time.monotonic_ns, allowed()
+    pin(os.getpid(), before[-1:])
+    try:
+        with raised(80):
+            due = now()
+            for k in range(rows):
+                if period_ns:
+                    due += period_ns
+                    time.sleep(max(0, due - now()) * 1e-9)
+                begun = now()
+                ring.push(head, floats)
+                taken[k] = now() - begun
+    finally:
+        pin(os.getpid(), before)
     reader.wait(30)
     out = {"values": VALUES, "rows": rows, "dropped": rows - ring.note(1), **quantiles(taken)}
     ring.close()
     return out
-
-
-def _raise(priority: int) -> bool:
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
-    except (OSError, AttributeError):
-        return False
-    return True

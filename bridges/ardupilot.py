@@ -165,7 +165,8 @@ class ArduPilot(rtmms.Bridge):
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self._pacer.plant_again()
+        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self._pacer.plant_again(self.waits)
 
     # -- the autopilot -----------------------------------------------------------------------------------------------
 

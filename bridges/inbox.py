@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import socket
 import threading
 from collections import deque
 from typing import Generic, TypeVar
@@ -21,13 +21,13 @@ class Inbox(Generic[T]):
         self._waiting: deque[T] = deque()
         self._limit, self._dropped, self._closed = max(1, limit), 0, False
         self._lock = threading.Lock()
-        self._out, self._in = os.pipe()
-        os.set_blocking(self._in, False)
-        os.set_blocking(self._out, False)
+        self._out, self._in = socket.socketpair()  # a pipe cannot be waited for everywhere
+        self._in.setblocking(False)
+        self._out.setblocking(False)
 
     def fileno(self) -> int:
         """Readable while something waits."""
-        return self._out
+        return self._out.fileno()
 
     def put(self, message: T) -> None:
         with self._lock:
@@ -39,13 +39,13 @@ class Inbox(Generic[T]):
             self._waiting.append(message)
             if len(self._waiting) == 1:
                 with contextlib.suppress(BlockingIOError):  # full: it is readable as it is
-                    os.write(self._in, b"1")
+                    self._in.send(b"1")
 
     def take_all(self) -> tuple[list[T], int]:
         """What waits, oldest first, and how many were dropped since the last time."""
         with self._lock:
             with contextlib.suppress(BlockingIOError):
-                os.read(self._out, 4096)
+                self._out.recv(4096)
             waiting, dropped = list(self._waiting), self._dropped
             self._waiting.clear()
             self._dropped = 0
@@ -55,5 +55,5 @@ class Inbox(Generic[T]):
         with self._lock:
             if not self._closed:
                 self._closed = True
-                os.close(self._in)
-                os.close(self._out)
+                self._in.close()
+                self._out.close()

@@ -127,8 +127,9 @@ class Pacer:
         elif self.held and not self._pausing and now - self._since > HOLD_S:
             self.held = False  # it goes on all the same: somebody else let it
 
-    def plant_again(self) -> None:
+    def plant_again(self, locked: bool) -> None:
         """Another run: its states begin at 0. What the peer asked for is asked of that one."""
+        self.locked = locked
         self.newest, self._here, self.held, self._pausing, self.resetting = None, False, False, False, False
         self._end = 0
 

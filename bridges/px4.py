@@ -136,11 +136,8 @@ class Px4(rtmms.Bridge):
         self._read = PoseReader(self.pose, plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
         self._sensors = Sensors(self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed)
-        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self._pace(plant)
         self._pacer = Pacer(self, self.waits, "PX4")
-        self._steps = substeps(self.sensor_hz, plant.dt * self.every, 0.0)
-        self._frame_s = self._steps * plant.dt * self.every
-        self.tick_s = min(0.05, self._frame_s)
         self._rates = {"mag": self.mag_hz, "baro": self.baro_hz, "gps": self.gps_hz, "state": self.state_hz}
         self._slots = dict.fromkeys(self._rates, -1)
         self._offset_us, self._told_us = _FIRST_US, 0
@@ -164,7 +161,15 @@ class Px4(rtmms.Bridge):
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self._pacer.plant_again()
+        self._pace(plant)
+        self._pacer.plant_again(self.waits)
+
+    def _pace(self, plant: rtmms.PlantInfo) -> None:
+        """How long a frame is, and whether the plant waits for us."""
+        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self._steps = substeps(self.sensor_hz, plant.dt * self.every, 0.0)
+        self._frame_s = self._steps * plant.dt * self.every
+        self.tick_s = min(0.05, self._frame_s)
 
     def _tell_px4(self, state: rtmms.State) -> None:
         us = round(state.time * 1e6) + self._offset_us

@@ -136,7 +136,7 @@ class Serial(rtmms.Bridge):
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self._pacer.plant_again()
+        self._pacer.plant_again(self.paced and plant.mode == "lockstep")
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import monotonic_ns, sleep
 from typing import Protocol
 
 
@@ -12,8 +12,9 @@ class Clock(Protocol):
     def now(self) -> int:
         """The present instant in ns."""
 
-    def sleep_until(self, instant_ns: int) -> None:
-        """Return at or after instant_ns; at once when it is past."""
+    def sleep_until(self, instant_ns: int) -> int:
+        """Return at or after instant_ns, at once when it is past; gives the instant of the return, read first of all:
+        what comes next is cold and costs more than the reading."""
 
 
 class MonotonicClock:
@@ -24,14 +25,15 @@ class MonotonicClock:
     median 14.8 against 14.7 us, p99 19 against 24 us. So the portable one is kept.
     """
 
-    now = staticmethod(time.monotonic_ns)
+    now = staticmethod(monotonic_ns)
 
-    def sleep_until(self, instant_ns: int) -> None:
-        left = instant_ns - time.monotonic_ns()
-        # time.sleep rounds to the nearest ns, and may so return one early: the loop measures lateness from the instant
-        while left > 0:
-            time.sleep(left * 1e-9)
-            left = instant_ns - time.monotonic_ns()
+    def sleep_until(self, instant_ns: int) -> int:
+        now_ns = monotonic_ns()
+        # sleep rounds to the nearest ns, and may so return one early: the loop measures lateness from the instant
+        while now_ns < instant_ns:
+            sleep((instant_ns - now_ns) * 1e-9)
+            now_ns = monotonic_ns()
+        return now_ns
 
 
 class FakeClock:
@@ -44,9 +46,10 @@ class FakeClock:
     def now(self) -> int:
         return self.ns
 
-    def sleep_until(self, instant_ns: int) -> None:
+    def sleep_until(self, instant_ns: int) -> int:
         if instant_ns > self.ns:
             self.ns = instant_ns + self.wake_late_ns
+        return self.ns
 
     def advance(self, ns: int) -> None:
         """Let ns pass, as a plant's step or a peer's answer would."""

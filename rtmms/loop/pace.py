@@ -99,8 +99,7 @@ class Realtime:
         if self.first_ns:
             self._ask_first(step)
         due = self.schedule.due(step)
-        self.clock.sleep_until(due)
-        return self.clock.now() - due
+        return self.clock.sleep_until(due) - due
 
     def _ask_first(self, step: int) -> None:
         """State 0 goes out before there is a schedule, which begins when its commands are in hand."""

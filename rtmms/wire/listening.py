@@ -18,7 +18,7 @@ from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 _CHUNK = 65536
 _ACCEPTS = 2
 _HANDSHAKE_NS = 5_000_000_000
-_BACKLOG = 64
+_BACKLOG = 512
 
 
 class Connection:

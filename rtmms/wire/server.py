@@ -21,6 +21,7 @@ from rtmms.wire.messages import DOOR_BYTES, PROTOCOL, Hello, Reason, Refused, Re
 from rtmms.wire.peers import DEAD, LIVE, Missing, Peers
 from rtmms.wire.selection import Selection, select
 from rtmms.wire.sockets import Sockets, Threads
+from rtmms.wire.step_line import StepLine
 from rtmms.wire.step_port import StepPort
 from rtmms.wire.tending import Tending
 from rtmms.wire.tokens import new_token, remove_token, write_token
@@ -100,6 +101,10 @@ class Server:
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
         )
+        self._line = self._sockets.step if isinstance(self._sockets.step, StepLine) else None
+        if self._line is not None:
+            self._line.known = self._peers.by_identity.__contains__
+            self._line.strange = self._port.count_stranger
         if self._sockets.gate is not None:
             self._sockets.gate.comes = self._peers.comes
             self._sockets.gate.strange = self._port.count_stranger
@@ -152,7 +157,9 @@ class Server:
         if self._telemetry_frame:
             frame, self._telemetry_frame = self._telemetry_frame, b""
             self._sockets.telemetry.send(self._topic, frame)
-        if self._sockets.gate is not None:
+        if self._line is not None:
+            self._line.serve(monotonic_ns())
+        elif self._sockets.gate is not None:
             now_ns = monotonic_ns()
             self._sockets.gate.serve(now_ns)
             if self._sockets.gate.waiting:

@@ -1,9 +1,10 @@
-"""The three sockets of a plant and the two contexts they live in, with the options that keep a peer from hurting it."""
+"""The three sockets of a plant and what they live in, with the options that keep a peer from hurting it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket as plain
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine,
 from rtmms.wire.endpoints import DEFAULTS, bind, listen, set_family
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
+from rtmms.wire.step_line import StepLine
 from rtmms.wire.zap import Allowed, Gatekeeper, StepGate, guard, lock
 
 _STEP_BACKLOG = 16
@@ -27,7 +29,7 @@ class Threads:
 
     priority  SCHED_FIFO priority of the step socket's thread; None leaves it as it is
     step_cpu  core of the step socket's thread, best the loop's own; None anywhere
-    door_cpu  core of the thread for strangers and telemetry, best another one; None anywhere
+    door_cpu  core of the thread for the door and telemetry, which there is with keys alone; None anywhere
     """
 
     priority: int | None = None
@@ -36,7 +38,7 @@ class Threads:
 
 
 class Sockets:
-    """Bound sockets. They may be made before there is a plant: what peers send waits in them.
+    """Bound sockets. They may be made before there is a plant: peers wait in them.
 
     endpoints  dict exchange, step, telemetry -> the address really bound
     notes      what could not be set up, for the report
@@ -73,7 +75,8 @@ class Sockets:
         self.allowed: Allowed | None = None
         self.gatekeepers: list[Gatekeeper] = []
         self.gate: StepGate | None = None
-        self.step = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
+        self.step: zmq.Socket[bytes] | StepLine
+        self.step = self._router = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
         self.exchange: DoorLine = None  # type: ignore[assignment]  # until it is bound
         self.telemetry: TelemetryLine = None  # type: ignore[assignment]
         try:
@@ -103,10 +106,14 @@ class Sockets:
             return opened
 
         if keys is None and not self.inproc:
-            self.gate = StepGate(self._step_context)
-            guard(self.step)
             self.exchange = PlainDoor(listening("exchange"), DOOR_BYTES)
-            bound("step", self.step)
+            if hasattr(select, "epoll"):
+                self._router.close(linger=0)
+                self.step = StepLine(listening("step"), COMMAND_BYTES)
+            else:
+                self.gate = StepGate(self._step_context)
+                guard(self._router)
+                bound("step", self._router)
             self.telemetry = PlainTelemetry(listening("telemetry"))
             return
 
@@ -124,7 +131,7 @@ class Sockets:
 
         door, publisher = _router(self._door_context, _DOOR_BACKLOG, 1 << 20), _publisher(self._door_context)
         self.exchange, self.telemetry = ZmqDoor(door, keys is not None), ZmqTelemetry(publisher, reopened)
-        for role, socket in (("exchange", door), ("step", self.step), ("telemetry", publisher)):
+        for role, socket in (("exchange", door), ("step", self._router), ("telemetry", publisher)):
             bound(role, socket)
 
     def _context(self, cpu: int | None, priority: int | None) -> zmq.Context[zmq.Socket[bytes]]:

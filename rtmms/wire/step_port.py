@@ -39,7 +39,7 @@ _TICK_READS = 64
 
 
 class StepPort:
-    """Commands in, state out, on one ROUTER.
+    """Commands in, state out, on one ROUTER (or a StepLine, which looks like one).
 
     claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
     behind_steps              a command older than this is refused, a younger one counts as late
@@ -49,7 +49,7 @@ class StepPort:
 
     def __init__(
         self,
-        socket: zmq.Socket[bytes],
+        socket: Any,
         peers: Peers,
         actuators: tuple[Channel, ...],
         *,

@@ -54,6 +54,7 @@ class Reader:
         self._welcome, self.cap = welcome, cap
         self._bytes = bytearray()
         self._greeted = self.ready = False
+        self.identity = b""
         self._skip = 0  # bytes of a frame that is passed over
         self._fault = ""  # of the message under way: '', 'garbled' (frames), 'oversize'
         self._within = False  # a message of several frames has begun
@@ -148,7 +149,9 @@ class Reader:
     def _shake(self, body: bytes) -> None:
         if body[:6] != b"\x05READY":
             raise ZmtpError("expected READY")
-        kind = _properties(body[6:]).get(b"socket-type", b"")
+        said = _properties(body[6:])
+        self.identity = said.get(b"identity", b"")
+        kind = said.get(b"socket-type", b"")
         if kind not in self._welcome:
             raise ZmtpError(f"a socket of kind {kind[:16]!r} has no business here")
         self.ready = True

@@ -41,7 +41,11 @@ def opened(bridge: B, info: PlantInfo) -> B:
     if not info.selected:
         info = replace(info, selected=tuple(channel.name for channel in info.outputs))
     bridge.io, bridge.plant, bridge.counts = Desk(), info, Counters()
-    bridge.open(info)
+    try:
+        bridge.open(info)
+    except Exception:
+        bridge.close("a fault in open")  # as the loop does
+        raise
     return bridge
 
 

@@ -15,6 +15,7 @@ from pymavlink.dialects.v20 import common
 import rtmms
 from bridges.frames import Home
 from bridges.hil import Sensors, earth_field, pressure_hpa
+from bridges.mavframes import Reader
 from bridges.pose import Motion
 from bridges.px4 import Px4
 from rtmms.bridging.channels import ChannelMapping
@@ -285,6 +286,26 @@ def test_in_real_time_sensors_come_by_themselves(port: int) -> None:
         wait(lambda: sailing.drove(1.0))
         wait(lambda: sailing.command[0] == 0.0)
         assert any("its actuators go to neutral" in line for line in sailing.bridged.said)
+
+
+def test_one_that_does_not_read_loses_whole_messages_and_the_oldest(port: int) -> None:
+    with Sailing(bridge(port, sensor_hz=1000.0, state_hz=1000.0), mode="realtime") as sailing:
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            slow.connect(("127.0.0.1", port))
+            wait(lambda: sailing.bridged.bridge._peer.connected)  # type: ignore[attr-defined]
+            sailing.bridged.bridge._peer._client.setsockopt(  # type: ignore[attr-defined]
+                socket.SOL_SOCKET, socket.SO_SNDBUF, 2048
+            )
+            wait(lambda: sailing.bridged.counts["dropped"] > 50)
+            reasons: list[str] = []
+            reader, stamps = Reader(reasons.append), []
+            slow.settimeout(PATIENCE_S)
+            while len(stamps) < 400:
+                stamps += [m.time_usec for m in reader.feed(slow.recv(4096)) if m.get_type() == "HIL_SENSOR"]
+        assert reasons == []
+        assert all(b > a for a, b in pairwise(stamps))
+        assert max(b - a for a, b in pairwise(stamps)) > 10_000  # what was dropped
 
 
 def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:

@@ -23,7 +23,7 @@ permitted = pytest.mark.skipif(not may_raise(80), reason="SCHED_FIFO is not perm
 @pytest.mark.slow
 def test_bench_loop_compares_blocks_and_draws(capsys, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(ringwrite, "ROWS", 50)
+    monkeypatch.setattr(loop, "ring_write", lambda period_ns=0: ringwrite.ring_write(50, period_ns))
     picture = tmp_path / "loop.png"
     assert loop.main(True, blocks=1, seconds=1.0, rates="1000", load="idle", figure=str(picture)) == 0
     result = json.loads(capsys.readouterr().out)

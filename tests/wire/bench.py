@@ -103,7 +103,13 @@ class Host:
 
     @property
     def rejected(self) -> dict[str, int]:
-        return dict(self.server.report()["rejected"])
+        """Not by `report`, which sends: a test may look while the plant steps in another thread."""
+        return dict(self.server._port.rejected)
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        """What the report says of the peers that are here; likewise."""
+        return [peer.summary() for peer in list(self.server._peers.all)]
 
 
 class Raw:

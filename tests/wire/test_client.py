@@ -184,6 +184,19 @@ def test_requests_get_their_result_or_an_error(tcp: Looping) -> None:
         assert link.request("snapshot") == {"op": "snapshot"}
 
 
+def test_requests_that_nobody_waits_for_tell_when_they_are_done(tcp: Looping) -> None:
+    told: list[tuple[bool, Any]] = []
+    with rtmms.connect(tcp.host.exchange) as link:
+        link.post("pause", {"why": "tea"}, lambda ok, result: told.append((ok, result)))
+        link.post("snapshot")
+        link.post("set", {"x": 1}, lambda ok, text: told.append((ok, text)))
+        tcp.wait(lambda: link.look_around() or len(told) == 2)
+        assert told == [(True, {"op": "pause", "why": "tea"}), (False, "not this one")]
+        for _ in range(200):  # a plant that never answers is not waited for without end
+            link.post("explode", None, lambda ok, text: None)
+        assert len(link._asked_of) <= 64
+
+
 def test_what_the_plant_refuses_is_told_and_nothing_is_raised(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         next(link)

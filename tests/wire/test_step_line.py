@@ -1,0 +1,190 @@
+"""The step socket of our own: what it does that a ROUTER does, and what it does with those who play foul."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+import zmq
+
+from rtmms.wire.zmtp import GREETING, encoded
+
+pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll the socket is ZeroMQ's")
+
+CAP, PEER = 1000, b"\x01peer"
+PATIENCE_S = 10.0
+READY = b"\x04\x2c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity" + len(PEER).to_bytes(4, "big") + PEER
+
+
+@pytest.fixture
+def line() -> Iterator:
+    from rtmms.wire.step_line import StepLine
+
+    made = StepLine(socket.create_server(("127.0.0.1", 0)), CAP)
+    made.known = lambda identity: identity == PEER
+    made.strangers = []
+    made.strange = lambda: made.strangers.append(1)
+    yield made
+    made.close()
+    made.close()
+
+
+def plain(line, *said: bytes) -> socket.socket:
+    """A connection that says these bytes."""
+    made = socket.create_connection(line._bound.getsockname(), PATIENCE_S)
+    for part in said:
+        made.sendall(part)
+    return made
+
+
+def until(line, done) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < end, "waited in vain"
+        line.serve(time.monotonic_ns())
+        time.sleep(0.001)
+
+
+def hear(line) -> tuple[bytes, bytes, int]:
+    assert line.poll(int(PATIENCE_S * 1000))
+    identity, frame = line.recv(), line.recv()
+    return identity, frame, line.getsockopt(zmq.RCVMORE)
+
+
+def joined(line) -> socket.socket:
+    made = plain(line, GREETING, _ready())
+    until(line, lambda: PEER in line._by_identity)
+    return made
+
+
+def _ready() -> bytes:
+    body = READY[2:]
+    return bytes((4, len(body))) + body
+
+
+def test_a_dealer_of_zeromq_talks_with_it_both_ways(line) -> None:
+    with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
+        dealer.linger = 0
+        dealer.setsockopt(zmq.ROUTING_ID, PEER)
+        dealer.connect(f"tcp://127.0.0.1:{line._bound.getsockname()[1]}")
+        dealer.send(b"hello")
+        until(line, lambda: PEER in line._by_identity)
+        assert hear(line) == (PEER, b"hello", 0)
+        for frame in (b"short", b"x" * 255, b"y" * 256, b"z" * 70_000):
+            line.send(PEER, zmq.SNDMORE)
+            line.send(frame)
+            assert dealer.poll(int(PATIENCE_S * 1000))
+            assert dealer.recv_multipart() == [frame]
+        with pytest.raises(zmq.Again):
+            line.recv()
+
+
+def test_frames_in_one_piece_and_in_many_come_out_one_by_one(line) -> None:
+    peer = joined(line)
+    whole = encoded([b"one"]) + encoded([b"two"]) + encoded([b"3" * 300])
+    peer.sendall(whole)
+    assert [hear(line)[1] for _ in range(3)] == [b"one", b"two", b"3" * 300]
+    for byte in encoded([b"bit by bit"]):
+        peer.sendall(bytes((byte,)))
+        time.sleep(0.001)
+    assert hear(line)[1] == b"bit by bit"
+    with pytest.raises(zmq.Again):
+        line.recv()
+    peer.close()
+
+
+def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(line) -> None:
+    peer = joined(line)
+    peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
+    identity, _, more = hear(line)
+    assert (identity, more) == (PEER, 1)
+    assert (line.recv(), line.getsockopt(zmq.RCVMORE)) == (b"", 0)
+    assert hear(line) == (PEER, b"sound", 0)
+    peer.close()
+
+
+def test_a_message_that_is_too_long_is_told_as_such_and_not_kept(line) -> None:
+    peer = joined(line)
+    peer.sendall(encoded([b"l" * (CAP + 500)]) + encoded([b"sound"]))
+    assert len(hear(line)[1]) == CAP + 1
+    assert hear(line)[1] == b"sound"
+    peer.sendall(b"\x02" + (1 << 40).to_bytes(8, "big"))
+    end = time.monotonic() + PATIENCE_S
+    while PEER in line._by_identity and time.monotonic() < end:
+        with pytest.raises(zmq.Again):
+            line.recv()
+    assert line._all == {}
+    peer.close()
+
+
+def test_one_that_is_no_peer_is_cut_off_and_counted(line) -> None:
+    body = _ready()[2:].replace(PEER, b"\x01else")
+    stranger = plain(line, GREETING, bytes((4, len(body))) + body)
+    until(line, lambda: line.strangers)
+    assert line._all == {}
+    assert not line.poll(0)
+    stranger.close()
+
+
+def test_a_second_connection_under_the_same_name_does_not_take_its_place(line) -> None:
+    first, second = joined(line), plain(line, GREETING, _ready())
+    until(line, lambda: line.strangers)
+    first.sendall(encoded([b"still here"]))
+    assert hear(line)[1] == b"still here"
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n" * 5, bytes(64), b"\xff" * 64])
+def test_what_is_no_zmtp_is_cut_off(line, said: bytes) -> None:
+    other = plain(line, said)
+    other.settimeout(PATIENCE_S)
+    until(line, lambda: line._all)
+    until(line, lambda: not line._all)
+    other.close()
+
+
+def test_one_that_says_nothing_is_cut_off_after_a_while(line, monkeypatch) -> None:
+    monkeypatch.setattr("rtmms.wire.step_line._HANDSHAKE_NS", 20_000_000)
+    silent = plain(line)
+    until(line, lambda: line._all)
+    until(line, lambda: not line._all)
+    silent.close()
+
+
+def test_one_that_is_gone_cannot_be_reached(line) -> None:
+    joined(line).close()
+    end = time.monotonic() + PATIENCE_S
+    while PEER in line._by_identity and time.monotonic() < end:
+        line.poll(10)
+    with pytest.raises(zmq.ZMQError) as fault:
+        line.send(PEER, zmq.SNDMORE)
+    assert fault.value.errno == zmq.EHOSTUNREACH
+
+
+def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(line) -> None:
+    peer = joined(line)
+
+    def flood() -> None:
+        for _ in range(10_000):
+            line.send(PEER, zmq.SNDMORE)
+            line.send(b"s" * 60_000)
+
+    with pytest.raises(zmq.Again):
+        flood()
+    assert len(line._by_identity[PEER].unsent) <= 60_009
+    peer.close()
+
+
+def test_one_that_is_no_peer_any_more_is_not_heard_within_the_step(line) -> None:
+    peer = joined(line)
+    line.known = lambda identity: False
+    until(line, lambda: not line._by_identity[PEER].near)
+    peer.sendall(encoded([b"anything"]) * 100)
+    assert not line.poll(20)
+    line.send(PEER, zmq.SNDMORE)  # but it can be told why
+    line.send(b"bye")
+    peer.close()
