@@ -65,7 +65,10 @@ class Bench:
         """A peer at SCHED_FIFO below the plant, where that is permitted: one that has its core when it needs it."""
         process = self.peer(kind, *words)
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(process.pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PEER_PRIORITY))
+            for thread in Path(f"/proc/{process.pid}/task").iterdir():  # ZeroMQ's own, too
+                os.sched_setscheduler(
+                    int(thread.name), os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PEER_PRIORITY)
+                )
         return process
 
     def peer(self, kind: str, *words: str) -> subprocess.Popen[str]:

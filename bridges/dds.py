@@ -90,7 +90,7 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Dds(rtmms.Bridge):
-    """Its parameters:
+    """The robot over DDS as ROS 2 tools see one: odometry, IMU, joints, clock, transforms.
 
     domain         ROS_DOMAIN_ID
     interface      network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI), by

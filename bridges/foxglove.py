@@ -68,7 +68,7 @@ class _Listener:
 
 @dataclass(kw_only=True)
 class Foxglove(rtmms.Bridge):
-    """Its parameters:
+    """A live server for Foxglove and Lichtblick: transforms, shape, joints, odometry, plots.
 
     host, port   where it listens
     backlog      messages kept for a client that reads too slowly; beyond that its oldest are dropped

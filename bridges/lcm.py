@@ -82,7 +82,7 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Lcm(rtmms.Bridge):
-    """Its parameters:
+    """States as LCM messages, and commands from them.
 
     url      LCM's provider: udpm://GROUP:PORT?ttl=N (0: this machine; 1: its network), tcpq://HOST:PORT
     prefix   of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND

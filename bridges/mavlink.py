@@ -127,6 +127,11 @@ class Mavlink(rtmms.Bridge):
         self._describe(plant)
         self._reader = Reader(self.counts.refuse, self._signing)
         self._writer = Writer(self.system, self.component, self._signing)
+        for host, port in self._stations:
+            try:
+                socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+            except OSError as fault:
+                raise rtmms.ModelError(f"stations: '{host}' has no address: {fault.strerror}") from None
         self._socket = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:

@@ -234,14 +234,28 @@ class Mqtt(rtmms.Bridge):
                 if self._connected:
                     self.io.tell(f"the broker is gone ({what}); connecting again")
                     self._let_go("no broker")
+                else:
+                    self._events.append(("unreached", None))
                 self._connected, self._status = False, ""
                 self._outbox.clear()
+            elif kind == "unreached":
+                self.counts.add("unreached")
+                if self.counts["unreached"] == 1:
+                    self.io.tell(f"no connection to a broker at {self.host}:{self.port}{self._hint()}; trying again")
             elif kind == "refused":
                 self.counts.add("broker_refused")
                 if self.counts["broker_refused"] == 1:
                     self.io.tell(f"the broker refused: {what}; trying again")
         self._take_commands()
         self._flush()
+
+    def _hint(self) -> str:
+        """What a first look at the address says of why."""
+        try:
+            with socket.create_connection((self.host, self.port), 1.0):
+                return ": something listens there; is it TLS, and are the certificates right?"
+        except OSError as fault:
+            return f" ({fault.strerror or fault})"
 
     def _take_commands(self) -> None:
         """What has come by now; of each actuator the newest counts."""
@@ -332,7 +346,7 @@ class Mqtt(rtmms.Bridge):
             put("lost", str(reason))
 
         def on_connect_fail(client: Client, data: Any) -> None:
-            put("refused", "no connection")
+            put("unreached", None)
 
         def on_message(client: Client, data: Any, message: Any) -> None:
             try:

@@ -55,7 +55,7 @@ def fuzzed_msgpack() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Zenoh(rtmms.Bridge):
-    """Its parameters:
+    """States as Zenoh keys, and commands from them.
 
     prefix         what all keys begin with; {robot} is the plant's name
     layout         outputs: one key each; state: one with all; both
@@ -103,7 +103,7 @@ class Zenoh(rtmms.Bridge):
             self._pack, kind = msgpack.packb, zenoh.Encoding("application/msgpack")
         self._publishers = {
             name: self.session.declare_publisher(
-                f"{self.root}/{name}", encoding=kind, congestion_control=zenoh.CongestionControl.DROP, express=True
+                f"{self.root}/{name}", encoding=kind, congestion_control=zenoh.CongestionControl.DROP
             )
             for name in self._names(plant)
         }
@@ -133,7 +133,6 @@ class Zenoh(rtmms.Bridge):
             ("connect/exit_on_failure", False),
             ("scouting/multicast/enabled", self.scouting),
             ("scouting/gossip/enabled", self.scouting),
-            ("transport/link/tx/queue/congestion_control/drop/wait_before_drop", 0),
         ):
             try:
                 config.insert_json5(key, json.dumps(value))

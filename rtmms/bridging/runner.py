@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import selectors
 from collections.abc import Callable, Mapping
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -22,6 +22,8 @@ from rtmms.wire.state import PlantInfo, State
 
 LOOK_S = 0.1
 STATES = 4
+MOST_TOLD = 20
+"""Refusals of the plant's that are told; all are counted."""
 """So many states in a row, then the peer: a plant that never pauses must not keep it waiting."""
 UNPACED_S = 0.1
 
@@ -96,10 +98,24 @@ class Runner:
             self._selector.unregister(file)
 
     def command(self, values: Mapping[str, float]) -> None:
+        fault = self._fault(values)
+        if fault:
+            # it would be refused again with every state, and all that is right with it
+            self.counts.refuse(fault)
+            return
         self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:
             step, self._pending = self._pending, None
             self._link.command(self._values, step)
+
+    def _fault(self, values: Mapping[str, float]) -> str:
+        """Why the plant would not take them: not ours to drive, or no finite numbers; '' when it would."""
+        granted = self._bridge.plant.granted
+        if any(name not in granted for name in values):
+            return "not_claimed"
+        if not all(type(value) in (int, float) and isfinite(value) for value in values.values()):
+            return "not_finite"
+        return ""
 
     def post(self, op: str, **args: Any) -> None:
         if self._link is not None and not self._link.ended:
@@ -176,7 +192,9 @@ class Runner:
                     link.look_around()
                 while link.errors:
                     self.counts.add("refused_by_plant")
-                    self.tell(f"refused: {link.errors.popleft()[1]}")
+                    text = link.errors.popleft()[1]
+                    if self.counts["refused_by_plant"] <= MOST_TOLD:  # a peer must not be able to fill a disk
+                        self.tell(f"refused: {text}")
         finally:
             self._selector.unregister(states)
             self._selector.unregister(door)

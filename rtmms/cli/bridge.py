@@ -21,11 +21,12 @@ from rtmms.cli.control import CHILD
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.client import GONE
 from rtmms.wire.endpoints import EXCHANGE
-from rtmms.wire.errors import EndpointError
+from rtmms.wire.errors import WRONG_WORDS, EndpointError, NotConnectedError
 from rtmms.wire.plugins import split_spec
 
 _WAIT_S = 5.0
-_CHILD_WAIT_S = 120.0
+_CHILD_WAIT_S = 3600.0
+"""The run ends its children itself; until then the plant may be compiling, however long that takes."""
 _STAY_S = 10.0
 
 
@@ -62,6 +63,8 @@ def bridge(
         status = 1 if reason == GONE else 0
     except (EndpointError, ModelError) as fault:
         status, reason = 2, str(fault)
+    except NotConnectedError as fault:
+        status, reason = (2 if fault.code in WRONG_WORDS else 1), str(fault)
     except RtmmsError as fault:
         status, reason = 1, str(fault)
     except KeyboardInterrupt:

@@ -15,14 +15,15 @@ from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.client import GONE
 from rtmms.wire.controller import run_controller
 from rtmms.wire.endpoints import EXCHANGE
-from rtmms.wire.errors import EndpointError
+from rtmms.wire.errors import WRONG_WORDS, EndpointError, NotConnectedError
 from rtmms.wire.plugins import build, loaded_elsewhere, split_spec
 
 CHILD = "RTMMS_CHILD"
 """Set to 1 by `rtmms run` in the processes it starts: Ctrl-C is its affair, and it may compile before it answers."""
 
 _WAIT_S = 5.0
-_CHILD_WAIT_S = 120.0
+_CHILD_WAIT_S = 3600.0
+"""The run ends its children itself; until then the plant may be compiling, however long that takes."""
 
 
 @click.command("control")
@@ -50,6 +51,9 @@ def control(
     except (EndpointError, ModelError) as fault:
         _say(str(fault))
         raise SystemExit(2) from None
+    except NotConnectedError as fault:
+        _say(f"controller '{spec}': {fault}")
+        raise SystemExit(2 if fault.code in WRONG_WORDS else 1) from None
     except RtmmsError as fault:
         _say(f"controller '{spec}': {fault}")
         raise SystemExit(1) from None

@@ -13,6 +13,10 @@ class AddressError(EndpointError, ModelError):
     """An endpoint whose words are wrong, or that may not be bound as asked: nothing is in its way but the asking."""
 
 
+WRONG_WORDS = frozenset(("unknown_actuator", "unknown_output"))
+"""Codes of a refusal that is due to what was asked for: exit status 2."""
+
+
 class NotConnectedError(RtmmsError, ConnectionError):
     """No plant answered, or it turned the peer away; `code` is the plant's reason ('' where nobody answered)."""
 

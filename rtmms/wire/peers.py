@@ -29,7 +29,7 @@ class Peer:
     state       warming until it has answered the warm-up states, then live; dead when its connection is gone, or
                 when it has long said nothing; live again with its next message
     warm_step   the warm-up state it owes an answer to
-    owed        states sent since its last message
+    owed        states sent since its last message;  probes  likewise, and on this connection
     born_ns     when it was welcomed;  granted_ns  when a connection was last let in for it at the step endpoint
     early       its command for the next step has come (free mode)
     every       it is asked for a command at each every-th step; between them its last one stands
@@ -41,7 +41,7 @@ class Peer:
     __slots__ = (
         "actuators", "asked_ticks", "born_ns", "claim", "clamped", "commands", "door", "early", "error", "error_ns",
         "every", "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns",
-        "queue", "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
+        "probes", "queue", "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
         "told_ns", "warm_step",
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ class Peer:
         self.ready = False
         self.seq = self.tick_seq = -1
         self.early = False
-        self.owed = 0
+        self.owed = self.probes = 0
         self.fresh = False
         self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS
         self.queued = 0
@@ -143,6 +143,12 @@ class Peers:
             peer.granted_ns = now_ns
             return True
         return False
+
+    def came(self, identity: bytes) -> None:
+        """This one has a new connection: nothing was sent on it yet."""
+        peer = self.by_identity.get(identity)
+        if peer is not None:
+            peer.probes = 0
 
     def known(self, name: str) -> bool:
         return name in self._names

@@ -93,7 +93,8 @@ class Server:
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
         )  # fmt: skip
-        self._tending = Tending(self._port, self._peers)
+        line = self._line = self._sockets.step if isinstance(self._sockets.step, StepLine) else None
+        self._tending = Tending(self._port, self._peers, None if line is None else line.connected)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
         room = DOOR_BYTES + 2 * _snapshot_size(plant)
@@ -101,10 +102,9 @@ class Server:
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
         )
-        self._line = self._sockets.step if isinstance(self._sockets.step, StepLine) else None
-        if self._line is not None:
-            self._line.known = self._peers.by_identity.__contains__
-            self._line.strange = self._port.count_stranger
+        if line is not None:
+            line.known, line.entered = self._peers.by_identity.__contains__, self._peers.came
+            line.strange = self._port.count_stranger
         if self._sockets.gate is not None:
             self._sockets.gate.comes = self._peers.comes
             self._sockets.gate.strange = self._port.count_stranger

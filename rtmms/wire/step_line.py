@@ -45,6 +45,7 @@ class StepLine:
     cap      bytes of a message; one up to four times that is passed over and told as oversize, beyond it is cut off
     known    whether an identity is one of a peer
     strange  is told of each connection that says another one
+    entered  is told the identity of each peer that connects
     """
 
     def __init__(self, bound: socket.socket, cap: int) -> None:
@@ -53,6 +54,7 @@ class StepLine:
         self._bound, self._cap, self._too_long = bound, cap, bytes(cap + 1)
         self.known: Callable[[bytes], bool] = lambda identity: False
         self.strange: Callable[[], None] = lambda: None
+        self.entered: Callable[[bytes], None] = lambda identity: None
         self._near, self._far = select.epoll(), select.epoll()
         self._far.register(bound.fileno(), select.EPOLLIN)
         self._all: dict[int, _Connection] = {}
@@ -134,6 +136,10 @@ class StepLine:
         size = len(data)
         to.unsent = (bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")) + data
         self._flush(to)
+
+    def connected(self, identity: bytes) -> bool:
+        """As far as is known without sending it something."""
+        return identity in self._by_identity
 
     def close(self, linger: int = 0) -> None:
         """What was sent still leaves; what has come is read first, or the kernel would break the connection off."""
@@ -221,6 +227,7 @@ class StepLine:
             return
         connection.identity = identity
         self._by_identity[identity] = connection
+        self.entered(identity)
         connection.unsent += ready(b"ROUTER")
         self._flush(connection)
         self._set_near(connection, True)

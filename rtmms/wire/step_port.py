@@ -238,7 +238,7 @@ class StepPort:
         if peer is None:
             self._count(Reason.STRANGER)
             return True
-        peer.owed = 0
+        peer.owed = peer.probes = 0
         try:
             if self._skip_frames:
                 raise Refused(Reason.GARBLED, "a message is one frame here")

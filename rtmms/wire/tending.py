@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import Any
 
@@ -13,7 +13,8 @@ from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
 from rtmms.wire.step_port import StepPort
 
 _ERROR_GAP_NS = 200_000_000
-_PROBE_GAP_NS = 100_000_000
+_PROBE_GAP_NS, _PROBE_SLOW_GAP_NS = 100_000_000, 2_000_000_000
+_PROBES = 2
 _WARM_LIMIT_NS = 5_000_000_000
 _PROMPT_NS = 5_000_000
 SILENT_NS = 1_500_000_000
@@ -21,10 +22,13 @@ SILENT_NS = 1_500_000_000
 
 
 class Tending:
-    """What peers on the step socket are sent outside the steps."""
+    """What peers on the step socket are sent outside the steps.
 
-    def __init__(self, port: StepPort, peers: Peers) -> None:
-        self._port, self._peers = port, peers
+    connected  whether an identity has a connection; None where only sending tells
+    """
+
+    def __init__(self, port: StepPort, peers: Peers, connected: Callable[[bytes], bool] | None = None) -> None:
+        self._port, self._peers, self._connected = port, peers, connected
         self._probe = packer()({
             "type": "state", "step": -1, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
             "outputs": {}, "applied": {},
@@ -47,15 +51,14 @@ class Tending:
                 self._warm_up(peer, now_ns, outputs)
             elif peer.state is LIVE and peer.owed <= self._port.credits:
                 peer.since_ns = now_ns
-                if peer.ticks and self._may_probe(peer, now_ns):
+                if peer.ticks and now_ns - peer.probe_ns > _PROBE_GAP_NS:
                     # no state goes out while its tick is waited for: this tells whether it is still there
-                    peer.owed += self._port.transmit(peer, self._probe)
+                    peer.owed += self._send_probe(peer, now_ns)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
                     peer.state = DEAD  # until its next message; meanwhile another one may take its place
                     peer.forget_queue()
-                if self._may_probe(peer, now_ns):
-                    self._port.transmit(peer, self._probe)
+                self._look_for(peer, now_ns)
 
     def ask(self, peer: Peer) -> None:
         """Find out whether its connection stands."""
@@ -77,8 +80,8 @@ class Tending:
     def look_for_broken(self, now_ns: int) -> None:
         """Somebody waits to be let in: is it one whose connection broke unnoticed? What cannot be sent, tells."""
         for peer in list(self._peers.listeners):
-            if peer.state is LIVE and self._may_probe(peer, now_ns):
-                self._port.transmit(peer, self._probe)
+            if peer.state is LIVE and now_ns - peer.probe_ns > _PROBE_GAP_NS:
+                self._send_probe(peer, now_ns)
 
     def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
         """States as in earnest but for their steps, which make both sides' first exchanges before they count.
@@ -92,15 +95,27 @@ class Tending:
             peer.selection.round = 0
             if self._port.transmit(peer, payload):
                 peer.owed, peer.since_ns = 1, now_ns
-        elif self._may_probe(peer, now_ns) and self._port.transmit(peer, self._probe):
+        elif self._look_for(peer, now_ns):
             peer.since_ns = now_ns
         if now_ns - peer.since_ns > _WARM_LIMIT_NS:
             self._peers.release(peer)
 
-    @staticmethod
-    def _may_probe(peer: Peer, now_ns: int) -> bool:
-        """Is it still, or again, there? An empty state of step -1 tells: a peer answers it like a warm-up state."""
-        if now_ns - peer.probe_ns <= _PROBE_GAP_NS:
-            return False
+    def _look_for(self, peer: Peer, now_ns: int) -> bool:
+        """Is it still, or again, there? An empty state of step -1 tells: a peer answers it like a warm-up state.
+
+        Few of them lie unanswered on a connection: one that sleeps must not wake to a heap of them. Where only sending
+        tells whether the connection stands, more follow, slowly.
+        """
+        gap_ns = _PROBE_GAP_NS
+        if peer.probes >= _PROBES:
+            if self._connected is None:
+                gap_ns = _PROBE_SLOW_GAP_NS
+            elif self._connected(peer.identity):
+                return True
+        return now_ns - peer.probe_ns > gap_ns and self._send_probe(peer, now_ns)
+
+    def _send_probe(self, peer: Peer, now_ns: int) -> bool:
         peer.probe_ns = now_ns
-        return True
+        there = self._port.transmit(peer, self._probe)
+        peer.probes = peer.probes + 1 if there else 0
+        return there

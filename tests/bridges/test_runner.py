@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ class Probe(rtmms.Bridge):
             self.io.unwatch(self.ours)
             self.io.unwatch(self.ours)  # twice is nothing
             self.log.append("unwatched")
+        elif text.startswith("other "):
+            self.command({"left.front": -1.0, text.partition(" ")[2]: 0.9})
         else:
             self.command({"left.front": float(text)})
 
@@ -78,6 +81,26 @@ def test_a_claimant_answers_each_state_at_once_with_the_newest_values(make_host:
         wait(lambda: beside.running.host.summaries[0]["commands"] > applied + 5)
         assert beside.running.host.rejected == {}
         assert beside.command == [0.25, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [(b"other right.back", "not_claimed"), (b"other nosuch", "not_claimed"), (b"nan", "not_finite")],
+)
+def test_what_the_plant_would_refuse_leaves_the_last_good_command(
+    bad: bytes, reason: str, make_host: Callable[..., Host]
+) -> None:
+    probe = Probe(claim=("left.*",))
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 3)
+        probe.theirs.send(b"0.25")
+        wait(lambda: beside.command[0] == 0.25)
+        probe.theirs.send(bad)
+        wait(lambda: beside.bridged.counts.reasons() == {reason: 1})
+        assert beside.command[0] == 0.25
+        probe.theirs.send(b"0.5")
+        wait(lambda: beside.command[0] == 0.5)
+        assert beside.running.host.rejected == {}
 
 
 def test_one_that_waits_answers_when_its_peer_does(make_host: Callable[..., Host]) -> None:
@@ -143,6 +166,7 @@ class Endless:
 def test_a_plant_that_never_pauses_does_not_keep_the_peer_waiting() -> None:
     probe, link = Probe(), Endless()
     runner = Runner(probe, None, "probe", None, None)
+    probe.plant = dataclasses.replace(link.plant, granted=("left.front",))
     probe.open(link.plant)
     runner._link, runner._opened = link, True  # type: ignore[assignment]
     probe.theirs.send(b"0.5")

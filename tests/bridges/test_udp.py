@@ -200,6 +200,16 @@ def test_a_silent_plant_and_the_safe_output(peer: socket.socket, make_host: Call
         assert last["position[0]"] == -9.0, "the end of the plant is a silence, too"
 
 
+def test_the_safe_output_of_a_constant() -> None:
+    """A flag that says all is well must be able to say that it is not."""
+    info = plant_info(Channel("speed", "m/s"))
+    entries = (Packed(field="speed", type="f32"), Packed(field="ok", type="u8", value=1.0))
+    pack = Packer(entries, "little", info, "x")
+    now = state(info, speed=2.0)
+    assert struct.unpack("<fB", pack(now, 0)) == (2.0, 1)
+    assert struct.unpack("<fB", pack(now, 0, {"speed": 0.0, "ok": 0.0})) == (0.0, 0)
+
+
 @pytest.mark.parametrize(("how", "left"), [("hold", 0.75), ("neutral", 0.0)])
 def test_a_silent_peer(peer: socket.socket, make_host: Callable[..., Host], how: Any, left: float) -> None:
     bridge = udp(peer, claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)

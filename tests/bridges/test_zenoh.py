@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,12 @@ class Peer:
             config.insert_json5(key, json.dumps(value))
         self.session = zenoh.open(config)
         self.samples: dict[str, Any] = {}
+        self.heard: Counter[str] = Counter()
         self._subscriber = self.session.declare_subscriber(keys, self._hear)
 
     def _hear(self, sample: Any) -> None:
         self.samples[str(sample.key_expr)] = sample
+        self.heard[str(sample.key_expr)] += 1
 
     def text(self, key: str) -> str:
         return str(wait(lambda: self.samples.get(key)).payload.to_string())
@@ -84,6 +87,18 @@ def test_states_as_keys(make_host: Callable[..., Host], endpoint: str, connected
     assert beside.bridged.fault is None
     assert beside.command == [0.0, 0.0, 0.0, 0.0]
     assert beside.bridged.counts["received"] == 0
+
+
+def test_no_key_starves(make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
+    """All outputs of a state go out together; the last of them must come as often as the first."""
+    bridge = Zenoh(listen=(endpoint,), rate_hz=50.0)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        peer = connected()
+        wait(lambda: peer.heard["rtmms/toy/position"] >= 60)
+        counted = dict(peer.heard)
+    assert len(counted) == 5
+    assert min(counted.values()) >= 0.8 * max(counted.values()), counted
 
 
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])

@@ -149,3 +149,55 @@ def test_the_other_one_is_served_all_the_while(host: Host, make_raw: Callable[[H
     host.until(lambda: host.server.claimed.tolist() == [False, False, False, True])
     restarted.start()
     host.until(lambda: step(host, 0.02) or "again" in host.server.admitted())
+
+
+def _asleep(host: Host, raw: Raw) -> None:
+    """It has every state that it gets unanswered, and has long said nothing."""
+    for _ in range(8):
+        host.publish()
+        host.advance()
+    host.until(host.server.dead)  # after 1.5 s, time for 15 probes
+
+
+def _heap(raw: Raw) -> list[int]:
+    """Steps of what waits for it."""
+    assert raw.data is not None
+    heap: list[int] = []
+    while raw.data.poll(200):
+        heap.append(raw.hear()["step"])
+    return heap
+
+
+def test_one_that_slept_wakes_to_a_few_states_and_2_probes(host: Host, raw: Raw) -> None:
+    raw.join(["*"])
+    _asleep(host, raw)
+    heap = _heap(raw)
+    assert heap == [0, 1, 2, 3, 4, -1, -1]
+    raw.command({}, -1)
+    host.until(lambda: not host.server.dead())
+
+
+def test_one_that_slept_and_comes_on_another_connection_is_asked_there(host: Host, raw: Raw) -> None:
+    raw.join(["*"])
+    _asleep(host, raw)
+    assert raw.data is not None
+    raw.data.close(0)
+    raw.data = raw._dealer(raw.welcome["identity"])
+    raw.data.connect(raw.welcome["step_endpoint"])
+    host.until(lambda: raw.data.poll(0))
+    assert raw.hear()["step"] == -1
+    raw.command({}, -1)
+    host.until(lambda: not host.server.dead())
+
+
+def test_a_newcomer_that_compiles_keeps_its_place_without_a_heap(host: Host, raw: Raw, monkeypatch: Any) -> None:
+    monkeypatch.setattr("rtmms.wire.tending._WARM_LIMIT_NS", 500_000_000)
+    raw.welcome = raw.hello(["*"])
+    raw.data = raw._dealer(raw.welcome["identity"])
+    raw.data.connect(raw.welcome["step_endpoint"])
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        host.serve()
+        time.sleep(0.01)
+    assert _heap(raw) == [-10, -1, -1]
+    assert [peer["state"] for peer in host.summaries] == ["warming"]
