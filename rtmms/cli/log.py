@@ -12,6 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from rtmms.cli.damage import tell_damage
+
 if TYPE_CHECKING:
     from rtmms.record.log import Log
 
@@ -32,13 +34,15 @@ def info(file: Path, as_json: bool) -> int:
     from rtmms.cli.final import plain
     from rtmms.record.log import open_log
 
-    found = _survey(open_log(file))
+    log = open_log(file)
+    found = _survey(log)
     if as_json:
         click.echo(json.dumps(plain(found), allow_nan=False))
         return 0
     width = max(len(name) for name in found)
     for name, value in found.items():
         click.echo(f"{name:<{width}}  {_told(value)}")
+    tell_damage(log)
     return 0
 
 
@@ -54,6 +58,7 @@ def csv_(file: Path, output: Path | None) -> int:
     log = open_log(file)
     with _opened(output) as out:
         write_csv(log, out)
+    tell_damage(log)
     return 0
 
 
@@ -73,6 +78,7 @@ def parquet(file: Path, output: Path | None) -> int:
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from None
     click.echo(f"{path}: {steps} steps", err=True)
+    tell_damage(log)
     return 0
 
 
@@ -96,7 +102,7 @@ def _survey(log: Log) -> dict[str, Any]:
     from rtmms.record.log import Step
 
     outcomes: Counter[str] = Counter()
-    runs, missing, expected, altered, steps, simulated = 0, 0, -1, 0, 0, 0
+    runs, missing, expected, altered, steps, simulated = 0, 0, 0, 0, 0, 0
     for row in log.rows():
         if not isinstance(row, Step):
             runs, expected = runs + 1, row.step
@@ -106,7 +112,8 @@ def _survey(log: Log) -> dict[str, Any]:
         altered += row.altered
         expected, steps = row.step + 1, steps + 1
         simulated = max(simulated, expected)
-    origin, end = log.origin, log.end
+    origin, end, damage = log.origin, log.end, list(log.damage)
+    missing += max(0, (0 if end is None else end.steps or 0) - expected)
     return {
         "file": str(log.path), "bytes": log.path.stat().st_size, "format": origin["format"],
         **{key: origin[key] for key in ("robot", "preset", "parameters", "mode", "rate", "dt", "seed")},
@@ -115,7 +122,8 @@ def _survey(log: Log) -> dict[str, Any]:
         "steps": steps, "simulated_s": simulated * origin["dt"], "outcomes": dict(outcomes), "runs": runs,
         "missing": missing, "altered": altered,
         "ended": None if end is None else end.ended, "message": "" if end is None else end.message,
-        "dropped": None if end is None else end.dropped, "whole": end is not None and end.whole,
+        "dropped": None if end is None else end.dropped, "damage": damage,
+        "whole": end is not None and end.whole and not damage and missing <= end.dropped,
         "actuators": [channel["name"] for channel in origin["actuators"]],
         "outputs": [channel["name"] for channel in origin["outputs"]],
     }  # fmt: skip
@@ -125,7 +133,7 @@ def _told(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {item}" for key, item in value.items()) or "-"
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(map(str, value)) or "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None or value == "" else str(value)

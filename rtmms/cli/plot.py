@@ -14,6 +14,7 @@ import click
 def plot(file: Path, output: Path) -> int:
     """Draw the run that LOG (from run --log) holds."""
     import rtmms
+    from rtmms.cli.damage import tell_damage
     from rtmms.errors import ModelError
     from rtmms.record.figure import gather
     from rtmms.record.log import open_log
@@ -28,5 +29,6 @@ def plot(file: Path, output: Path) -> int:
     if draw is None:
         raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
     gathered = gather(log, plant)
+    tell_damage(log)
     draw(output, gathered.trace, gathered.recent, gathered.statistics)
     return 0

@@ -23,7 +23,8 @@ def replay(file: Path, check: bool, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(plain(result), allow_nan=False))
     elif first is None:
-        click.echo(f"{result['robot']}: {result['steps']} steps, the same bits")
+        checked = f"the first {result['steps']} steps" if unchecked else f"{result['steps']} steps"
+        click.echo(f"{result['robot']}: {checked}, the same bits")
     if first is not None:
         told = f"recorded {first['recorded']!r}, replayed {first['replayed']!r}"
         click.echo(f"rtmms: {file}: not the same: step {first['step']}: {first['quantity']}: {told}", err=True)
@@ -41,13 +42,15 @@ def _is_mcap(file: Path) -> bool:
 
 
 def _log(file: Path) -> Mapping[str, Any]:
+    from rtmms.cli.damage import tell_damage
     from rtmms.record.log import open_log
     from rtmms.record.rerun import rerun, summary
 
     log = open_log(file)
     _warn(file, log.origin["versions"]["rtmms"])
     result = summary(log, rerun(log))
-    if log.end is None:
+    tell_damage(log)
+    if log.end is None and not log.damage:
         click.echo(f"rtmms: {file}: was cut off; it holds {result['steps']} steps", err=True)
     return result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,9 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
 def load(path: Path) -> Recorded:
     """Read a file that `save` wrote; ModelError for anything else."""
     try:
+        with path.open("rb") as opened:
+            if opened.read(4) != b"PK\x03\x04":
+                raise ModelError(f"{path}: is neither a log (run --log) nor a trace of commands (run --trace)")
         with np.load(path, allow_pickle=False) as file:
             origin = json.loads(str(file["origin"]))
             if origin.get("format") != FORMAT:
@@ -89,7 +93,9 @@ def load(path: Path) -> Recorded:
             return Recorded(origin=origin, state=file["state"].tobytes(), **arrays)
     except FileNotFoundError:
         raise ModelError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except ModelError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(f"{path}: is not a command trace: {error}") from None
 
 

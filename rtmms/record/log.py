@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,15 +14,12 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.record.layout import FORMAT, TIMES, UNDEFINED, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
+from rtmms.record.records import MAGIC, records
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
-
-
-MAGIC = b"\x89MCAP0\r\n"
-"""What such a file begins with, and ends with when it is whole."""
 
 
 @dataclass(slots=True)
@@ -90,15 +85,16 @@ class Log:
         return found
 
     def rows(self) -> Iterator[Start | Step]:
-        """Starts and steps in the order in which they happened, to the end of the file or to where it was cut off."""
+        """Starts and steps in the order in which they happened, to the end of the file or to where it was cut off.
+        What is damaged is left out (see `damage`)."""
         reading = _Reading(Values(self.actuators), Values(self.outputs))
         topics: dict[int, str] = {}
-        for record in _records(self.path):
+        for record in records(self.path):
             kind = type(record).__name__
             if kind == "Channel":
                 topics[record.id] = record.topic
             elif kind == "Message":
-                yield from reading.take(topics[record.channel_id], decode(record.data))
+                yield from reading.take(topics.get(record.channel_id, ""), decode(record.data))
         yield from reading.rest()
 
     def count_steps(self) -> tuple[int, int]:
@@ -106,21 +102,29 @@ class Log:
         a tenth of the time of `rows`."""
         topics: dict[int, str] = {}
         steps, wrong, before = 0, 0, -1
-        for record in _records(self.path):
+        for record in records(self.path):
             kind = type(record).__name__
             if kind == "Channel":
                 topics[record.id] = record.topic
-            elif kind == "Message" and topics[record.channel_id] == "/outcome":
+            elif kind == "Message" and topics.get(record.channel_id) == "/outcome":
                 steps += 1
                 wrong += record.sequence != before + 1 & 0xFFFFFFFF
                 before = record.sequence
         return steps, wrong
 
     @cached_property
+    def damage(self) -> tuple[str, ...]:
+        """A sentence for each place that cannot be read, () for a file that is sound. Being cut off is no damage."""
+        found: list[str] = []
+        for _ in records(self.path, "check", found):
+            pass
+        return tuple(found)
+
+    @cached_property
     def end(self) -> End | None:
         """How the run ended; None when the file was cut off before it said so."""
         told, state = None, None
-        for record in _records(self.path, messages=False):
+        for record in records(self.path, "skip"):
             kind = type(record).__name__
             if kind == "Attachment" and record.name == "end.json":
                 told = json.loads(record.data)
@@ -151,6 +155,12 @@ class End:
     whole: bool
     told: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def steps(self) -> int | None:
+        """Of the last run, as the run itself told; None when it did not come to that."""
+        steps = self.told.get("steps")
+        return steps if isinstance(steps, int) else None
+
 
 def open_log(path: Path) -> Log:
     """The log at `path`; ModelError when there is none, or it is something else."""
@@ -162,34 +172,24 @@ def open_log(path: Path) -> Log:
     except OSError as error:
         text = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
         raise ModelError(f"{path}: {text}") from None
-    for record in _records(path, messages=False):
+    damage: list[str] = []
+    for record in records(path, "skip", damage):
         if type(record).__name__ == "Attachment" and record.name == "origin.json":
-            origin = json.loads(record.data)
-            if origin.get("format") != FORMAT:
-                raise ModelError(f"{path}: expected a log of '{FORMAT}', got {origin.get('format')!r}")
-            return Log(path, origin)
+            return Log(path, _origin(path, record.data))
+    if damage:
+        raise ModelError(f"{path}: is no log that can be read: its origin.json: {damage[0]}")
     raise ModelError(f"{path}: is an MCAP file, but not a log of rtmms")
 
 
-def _records(path: Path, messages: bool = True) -> Iterator[Any]:
-    """The file's records up to its end, or to the first that is not whole."""
-    from mcap.exceptions import McapError
-    from mcap.stream_reader import CRCValidationError, StreamReader
-
-    with path.open("rb") as file:
-        # a checksum of every byte would find no more than the chunks' own
-        reader = StreamReader(file, validate_crcs=messages, emit_chunks=not messages)
-        records = iter(reader.records)
-        while True:
-            try:
-                record = next(records)
-            except (StopIteration, McapError, CRCValidationError, struct.error, zlib.error, EOFError, ValueError):
-                return
-            except Exception as error:
-                if type(error).__name__ not in ("ZstdError", "EndOfFile"):
-                    raise
-                return
-            yield record
+def _origin(path: Path, text: bytes) -> Mapping[str, Any]:
+    try:
+        origin = json.loads(text)
+    except ValueError as error:
+        raise ModelError(f"{path}: is no log that can be read: its origin.json: {error}") from None
+    found = origin.get("format") if isinstance(origin, dict) else origin
+    if found != FORMAT:
+        raise ModelError(f"{path}: expected a log of '{FORMAT}', got {found!r}")
+    return dict(origin)
 
 
 class _Reading:

@@ -73,8 +73,18 @@ def rerun(log: Log) -> Rerun:
         _compare(result, log, row.step, row.outputs)
         expected, result.steps = row.step + 1, result.steps + 1
     if not result.unchecked:
+        result.unchecked = _lacking(log, expected)
+    if not result.unchecked:
         _compare_end(result, log, expected)
     return result
+
+
+def _lacking(log: Log, steps: int) -> str:
+    """Why a log whose last run has so many steps is not all of it; '' when it is, or ends without saying how many."""
+    if log.damage:
+        return log.damage[0]
+    told = None if log.end is None else log.end.steps
+    return f"the log says it has {told} steps, but {max(steps, 0)} are in it" if told and told > steps else ""
 
 
 class Changes:

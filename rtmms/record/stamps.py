@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtmms.record.log import _records
+from rtmms.record.records import records
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class Kept:
 def kept(path: Path) -> Iterator[Kept]:
     """The steps of a log in their order."""
     topics: dict[int, str] = {}
-    for record in _records(path):
+    for record in records(path):
         kind = type(record).__name__
         if kind == "Channel":
             topics[record.id] = record.topic
-        elif kind == "Message" and topics[record.channel_id] == "/outcome":
+        elif kind == "Message" and topics.get(record.channel_id) == "/outcome":
             said = json.loads(record.data)
             yield Kept(int(said["step"]), said["outcome"], said["policy"], record.publish_time * 1e-9)

@@ -82,7 +82,7 @@ def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) ->
     assert rtmms(tmp_path, "replay", "other.npz").status == 0
 
 
-@pytest.mark.parametrize(("content", "text"), [(None, "there is no such file"), (b"junk", "is not a command trace")])
+@pytest.mark.parametrize(("content", "text"), [(None, "there is no such file"), (b"junk", "is neither a log")])
 def test_replay_of_something_else_is_refused(tmp_path: Path, content: bytes | None, text: str) -> None:
     if content is not None:
         (tmp_path / "x.npz").write_bytes(content)

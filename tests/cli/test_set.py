@@ -27,6 +27,8 @@ def test_a_parameter_changes_while_it_runs_and_in_the_replay(tmp_path: Path) -> 
     endpoint = line.split()[1].rstrip(";")
     peer = subprocess.run([sys.executable, "-c", SCRIPT, endpoint], env=environment(tmp_path), timeout=120,
                           capture_output=True, text=True)  # fmt: skip
+    if peer.returncode:
+        process.kill()  # nobody else would tell it to stop
     assert peer.returncode == 0, peer.stderr
     said = finish(process)
     assert (said.status, said.report["ended"]) == (0, "stop")

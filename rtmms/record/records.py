@@ -1,0 +1,197 @@
+"""The records of an MCAP file one after the other, past those that are damaged.
+
+mcap's own reader ends at the first fault. Here a chunk whose checksum is wrong is left out and the next one is read;
+where a length is wrong, so that nobody knows where the next record begins, the file's index tells.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, Literal
+
+MAGIC = b"\x89MCAP0\r\n"
+"""What such a file begins with, and ends with when it is whole."""
+
+Chunks = Literal["read", "check", "skip"]
+"""read: give out what is in them; check: their checksums alone; skip: leave them unread."""
+
+_HEAD = struct.Struct("<BQ")
+_CHUNK = struct.Struct("<3QII")  # times, size, checksum, length of the compression's name
+_INDEX = struct.Struct("<HI")
+_LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
+_FOOTER_BYTES = 20
+_CHUNK_CODE, _INDEX_CODE, _FOOTER_CODE, _ATTACHMENT_CODE = 6, 7, 2, 9
+_FOREIGN = 0x80
+"""Codes from here on are free for others' records."""
+
+
+def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None) -> Iterator[Any]:
+    """What the file holds, as mcap's records, up to its end or to where it was cut off.
+
+    damage   gets a sentence for each place that cannot be read; a file that was cut off is not damaged
+    """
+    with path.open("rb") as file:
+        yield from _Scan(file, path.stat().st_size, chunks, [] if damage is None else damage).records()
+
+
+class _Damaged(Exception):
+    """A record is not what it should be; framed: where it ends is known all the same."""
+
+    def __init__(self, why: str, framed: bool = False) -> None:
+        super().__init__(why)
+        self.framed = framed
+
+
+class _Scan:
+    """One pass over a file."""
+
+    def __init__(self, file: IO[bytes], size: int, chunks: Chunks, damage: list[str]) -> None:
+        self._file, self._size, self._chunks, self._damage = file, size, chunks, damage
+        self._complete = self._at(size - len(MAGIC), len(MAGIC)) == MAGIC and size >= 2 * len(MAGIC)
+        self._places, self._channels = self._index()
+
+    def records(self) -> Iterator[Any]:
+        at: int | None = len(MAGIC)
+        while at is not None and at + _HEAD.size <= self._size:
+            code, length = _HEAD.unpack(self._at(at, _HEAD.size))
+            end: int = at + _HEAD.size + length
+            if end > self._size and not self._complete:
+                return  # cut off here
+            try:
+                yield from self._record(code, at, end)
+            except _Damaged as fault:
+                self._damage.append(f"damaged at byte {at}: {fault}")
+                yield from self._channels  # they may have stood there
+                at = end if fault.framed else self._next(at, end)
+                continue
+            if code == _FOOTER_CODE:
+                return
+            at = end
+
+    def _record(self, code: int, at: int, end: int) -> Iterator[Any]:
+        if end > self._size:
+            raise _Damaged("a length that is beyond the end of the file")
+        match code:
+            case _ if code == _CHUNK_CODE:
+                yield from self._chunk(at, end)
+            case _ if code == _INDEX_CODE:
+                self._check_length(at, end, _INDEX, 0)
+            case _ if code == _FOOTER_CODE:
+                if end - at != _HEAD.size + _FOOTER_BYTES or (self._complete and end != self._size - len(MAGIC)):
+                    raise _Damaged("an end that is none")
+                self._check_summary(end)
+            case _:
+                found = self._parsed(code, at, end)
+                if found is not None:
+                    yield found
+
+    def _chunk(self, at: int, end: int) -> Iterator[Any]:
+        from mcap.records import Chunk
+        from mcap.stream_reader import breakup_chunk, get_chunk_data_stream
+
+        self._check_length(at, end, _CHUNK, _LENGTH.size)
+        if self._chunks == "skip":
+            return
+        body = self._body(at, end)
+        try:
+            chunk = Chunk.read(_stream(body))
+            if self._chunks == "check":
+                get_chunk_data_stream(chunk, validate_crc=True)
+                return
+            found = breakup_chunk(chunk, validate_crc=True)
+        except Exception as fault:  # whatever a library makes of such bytes
+            raise _Damaged(f"a chunk of {len(body)} bytes ({_first_line(fault)})", framed=True) from None
+        yield from found
+
+    def _check_length(self, at: int, end: int, head: struct.Struct, after: int) -> None:
+        """A head that ends with a length, so many bytes, and for a chunk one length more with its bytes."""
+        begin = at + _HEAD.size
+        if end - begin < head.size:
+            raise _Damaged("a record that is too short")
+        reach = begin + head.size + head.unpack(self._at(begin, head.size))[-1]
+        if after and reach + after <= end:
+            reach += after + _LENGTH.unpack(self._at(reach, after))[0]
+        if reach != end:
+            raise _Damaged("lengths that contradict each other")
+
+    def _parsed(self, code: int, at: int, end: int) -> Any:
+        """A record of the kinds that are small; None for somebody else's."""
+        from mcap.stream_reader import StreamReader
+
+        if code >= _FOREIGN and at not in self._places:
+            return None
+        body = self._body(at, end)
+        if code == _ATTACHMENT_CODE:
+            told = _CRC.unpack(body[-4:])[0] if len(body) >= _CRC.size else 0
+            if told not in (0, zlib.crc32(body[:-4])):
+                raise _Damaged("an attachment (its checksum is wrong)")
+        stream = _stream(body)
+        reader = StreamReader(BytesIO(), skip_magic=True)
+        reader._stream = stream
+        try:
+            found = reader._read_record(code, len(body))
+        except Exception as fault:  # whatever a library makes of such bytes
+            raise _Damaged(f"a record of kind {code} ({_first_line(fault)})") from None
+        if found is None or stream.count != len(body):
+            raise _Damaged(f"a record of kind {code}")
+        return found
+
+    def _check_summary(self, end: int) -> None:
+        start, _, told = struct.unpack("<2QI", self._at(end - _FOOTER_BYTES, _FOOTER_BYTES))
+        if told and 0 < start < end and zlib.crc32(self._at(start, end - _CRC.size - start)) != told:
+            raise _Damaged("the file's index (its checksum is wrong)", framed=True)
+
+    def _index(self) -> tuple[list[int], list[Any]]:
+        """Where records begin, and the channels, as the file's end tells; nothing of a file without."""
+        places: list[int] = []
+        channels: list[Any] = []
+        if not self._complete:
+            return places, channels
+        footer = self._at(self._size - len(MAGIC) - _FOOTER_BYTES, _FOOTER_BYTES)
+        at = struct.unpack("<2QI", footer)[0] if len(footer) == _FOOTER_BYTES else 0
+        end = self._size - len(MAGIC) - _FOOTER_BYTES - _HEAD.size
+        if not 0 < at < end:
+            return places, channels
+        places.append(at)
+        while at + _HEAD.size <= end:
+            code, length = _HEAD.unpack(self._at(at, _HEAD.size))
+            if at + _HEAD.size + length > end:
+                break
+            try:
+                found = self._parsed(code, at, at + _HEAD.size + length)
+            except _Damaged:
+                break
+            kind = type(found).__name__
+            if kind in ("ChunkIndex", "AttachmentIndex", "MetadataIndex"):
+                places.append(found.chunk_start_offset if kind == "ChunkIndex" else found.offset)
+            elif kind == "Channel":
+                channels.append(found)
+            at += _HEAD.size + length
+        return sorted(places), channels
+
+    def _next(self, at: int, end: int) -> int | None:
+        """Where the next record begins after one whose length is not to be trusted."""
+        if self._places:
+            return next((place for place in self._places if place > at), None)
+        return end if end < self._size else None
+
+    def _at(self, at: int, count: int) -> bytes:
+        self._file.seek(max(0, at))
+        return self._file.read(count)
+
+    def _body(self, at: int, end: int) -> bytes:
+        return self._at(at + _HEAD.size, end - at - _HEAD.size)
+
+
+def _stream(body: bytes) -> Any:
+    from mcap.data_stream import ReadDataStream
+
+    return ReadDataStream(BytesIO(body))
+
+
+def _first_line(fault: Exception) -> str:
+    return (str(fault).strip().splitlines() or [type(fault).__name__])[0]
