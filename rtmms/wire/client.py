@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import select
 from collections import deque
@@ -17,6 +15,7 @@ from typing import Any
 import zmq
 
 from rtmms.errors import ModelError
+from rtmms.wire.asking import Asking
 from rtmms.wire.codec import packer
 from rtmms.wire.controller import Controller, run_controller
 from rtmms.wire.endpoints import EXCHANGE, checked
@@ -31,7 +30,6 @@ __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connec
 
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
-_MOST_ASKED = 64
 _AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
 GONE = "the plant is gone: its connection closed without a bye"
 
@@ -98,13 +96,13 @@ class Link:
         self._waiting: State | None = None
         self._warm = False
         self._step = -1
-        self._ids = itertools.count(1)
-        self._asked_of: dict[int, Callable[[bool, Any], None]] = {}
+        self._asking = Asking()
         self._pack = packer()
         self._closed = False
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
         self._line = Connection(asked, self._note)
         self.plant = self._line.join(timeout_s, reconnect)
+        self._asking.most = self.plant.request_bytes
         self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     # -- states and commands -----------------------------------------------------------------------------------------
@@ -168,15 +166,9 @@ class Link:
         self, op: str, args: Mapping[str, Any] | None = None, done: Callable[[bool, Any], None] | None = None
     ) -> None:
         """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
-        between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come."""
-        ident = next(self._ids)
-        if done is not None:
-            while len(self._asked_of) >= _MOST_ASKED:
-                del self._asked_of[next(iter(self._asked_of))]
-            self._asked_of[ident] = done
-        message = {"type": "request", "id": ident, "op": op, "args": dict(args or {})}
-        with contextlib.suppress(zmq.Again):
-            self._line.door.send(self._pack(message), _NOW)
+        between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come.
+        RequestError for one that is larger than the plant takes."""
+        self._asking.post(self._line, op, args, done)
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Actuator values for `step` (None: that of the last state). Never blocks.
@@ -248,27 +240,11 @@ class Link:
     def request(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
         """Ask the plant for something (reset, pause, resume, step, set, snapshot, restore, stop), done between steps.
 
-        Returns its result; RequestError if it refuses or does not answer in time.
+        Returns its result; RequestError if it refuses, does not answer in time, or takes none of that size.
         """
-        ident, door = next(self._ids), self._line.door
         if self._closed or self.lost:
             raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
-        door.send(self._pack({"type": "request", "id": ident, "op": op, "args": dict(args or {})}))
-        refused = len(self.errors)
-        end = monotonic() + timeout_s
-        while (left := end - monotonic()) > 0:
-            if not door.poll(max(1, int(left * 1e3))):
-                continue
-            message = self._line.hear_door()
-            if message is None:
-                continue
-            if message["type"] == "reply" and message.get("id") == ident:
-                if message.get("ok"):
-                    return message.get("result")
-                raise RequestError(f"request '{op}': {message.get('error')}")
-            if message["type"] == "error" and len(self.errors) > refused:
-                raise RequestError(f"request '{op}': {self.errors[-1][1]}")
-        raise RequestError(f"request '{op}': no answer within {timeout_s:g} s")
+        return self._asking.request(self._line, op, args, timeout_s)
 
     def close(self, reason: str = "done", *, bye: bool = True) -> None:
         """Say bye, which frees the claim, and close. Twice does nothing.
@@ -310,6 +286,7 @@ class Link:
         try:
             self._line = Connection(self._asked, self._note)
             self.plant = self._line.join(_AGAIN_LIMIT_S, True)
+            self._asking.most = self.plant.request_bytes
         except NotConnectedError as fault:
             self.lost = lost
             self.errors.append((fault.code, str(fault)))
@@ -363,7 +340,8 @@ class Link:
             self._lose(f"the plant said bye: {message.get('reason', '')}")
         elif message["type"] == "error":
             self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
-        elif message["type"] == "reply" and isinstance(message.get("id"), int):
-            done, ok = self._asked_of.pop(message["id"], None), message.get("ok") is True
-            if done is not None:
-                done(ok, message.get("result") if ok else str(message.get("error", "")))
+            self._asking.note(message, self._line)
+        elif message["type"] == "reply":
+            if "code" in message:  # refused at the door
+                self.errors.append((str(message["code"]), str(message.get("error", ""))))
+            self._asking.note(message, self._line)

@@ -12,14 +12,14 @@ from typing import Any
 
 from rtmms.wire.codec import decode, packer
 from rtmms.wire.doors import DoorLine
-from rtmms.wire.messages import Hello, Reason, Refused, Request, read_hello, read_request, shown
+from rtmms.wire.measure import Measure
+from rtmms.wire.messages import Hello, Reason, Refused, Request, read_hello, read_id, read_request, shown
 from rtmms.wire.peers import Peer, Peers
 from rtmms.wire.zap import Allowed
 
 _READS = 4
 _WAITING_REQUESTS = 16
-_ERRORS_A_SECOND = 50
-_PEER_ERROR_GAP_NS = 20_000_000
+_STRANGERS_BURST = 50
 
 
 class Door:
@@ -45,8 +45,7 @@ class Door:
         self._token = token.encode()
         self._pack = packer()
         self._requests: list[Request] = []
-        self._errors_left = _ERRORS_A_SECOND
-        self._errors_since = 0
+        self._strangers_told = Measure(_STRANGERS_BURST)
 
     def serve(self, until_ns: int) -> None:
         for _ in range(_READS):
@@ -111,32 +110,37 @@ class Door:
                 self._peers.by_door[door].key = key
             self._line.send(door, self._pack(welcome))
         elif kind == "request":
-            if peer is None:
-                raise Refused(Reason.TOKEN, "request: say hello with the session's token first")
-            request = read_request(message, peer.name, door)
-            if len(self._requests) >= _WAITING_REQUESTS:
-                raise Refused(Reason.BUSY, f"request: {_WAITING_REQUESTS} are waiting already")
-            self._requests.append(request)
+            try:
+                self._take(door, peer, message)
+            except Refused as refusal:
+                refusal.id = read_id(message)
+                raise
         elif kind == "bye":
             if peer is not None:
                 self._peers.release(peer)
         else:
             raise Refused(Reason.TYPE, f"the exchange socket takes hello, request and bye, got type {shown(kind)}")
 
+    def _take(self, door: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
+        if peer is None:
+            raise Refused(Reason.TOKEN, "request: say hello with the session's token first")
+        request = read_request(message, peer.name, door)
+        if len(self._requests) >= _WAITING_REQUESTS:
+            raise Refused(Reason.BUSY, f"request: {_WAITING_REQUESTS} are waiting already")
+        self._requests.append(request)
+
     def _tell(self, door: bytes, peer: Peer | None, refusal: Refused) -> None:
         """Answer with the reason, at most so many a second: a flood must not make us busy answering it.
 
         Peers have a measure of their own, so that strangers cannot use up theirs.
         """
-        now_ns = monotonic_ns()
-        if peer is not None:
-            if now_ns - peer.told_ns < _PEER_ERROR_GAP_NS:
-                return
-            peer.told_ns = now_ns
-        elif now_ns - self._errors_since > 1_000_000_000:
-            self._errors_since, self._errors_left = now_ns, _ERRORS_A_SECOND
-        if peer is None:
-            if self._errors_left == 0:
-                return
-            self._errors_left -= 1
-        self.say(door, {"type": "error", "code": refusal.code, "text": refusal.text})
+        told = self._strangers_told if peer is None else peer.told
+        if not told.take(monotonic_ns()):
+            return
+        code, text = refusal.code, refusal.text
+        if refusal.id is None:
+            self.say(door, {"type": "error", "code": code, "text": text})
+        elif peer is None:
+            self.say(door, {"type": "error", "code": code, "text": text, "id": refusal.id})
+        else:
+            self.say(door, {"type": "reply", "id": refusal.id, "ok": False, "error": text, "code": code})

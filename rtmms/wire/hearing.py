@@ -70,6 +70,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             seed=int(message.get("seed", 0)),
             ticks=bool(message.get("ticks", False)),
             telemetry_hz=float(message.get("telemetry_hz") or 100.0),
+            request_bytes=int(message.get("request_bytes") or 0),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None

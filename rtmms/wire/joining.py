@@ -65,6 +65,7 @@ class Connection:
         self.watch = (-1, -1)
         self._presence: Presence | None = None
         self._door_presence: Presence | None = None
+        self._identity = b""
         self._closed = False
         self.door = self._socket(zmq.DEALER, asked.exchange)
         self._handshake = Handshake(self.door, asked.keys is not None)
@@ -104,6 +105,12 @@ class Connection:
             return None
         self._note(message)
         return message
+
+    def hello_again(self) -> None:
+        """On a door whose connection broke and came again: who this is. The answer is not waited for."""
+        token = read_token(self.asked.exchange) if self.asked.token is None else self.asked.token
+        with contextlib.suppress(zmq.Again):
+            self.door.send(self._hello(token), _NOW)
 
     def heard(self) -> None:
         """A message has come on the data socket."""
@@ -198,11 +205,15 @@ class Connection:
         asked = self.asked
         hello = {"type": "hello", "protocol": PROTOCOL, "name": asked.name, "claim": list(asked.claim),
                  "outputs": list(asked.outputs), "token": token, "every": asked.every}  # fmt: skip
-        return self._pack(hello | ({"ticks": True} if asked.ticks else {}))
+        more: dict[str, Any] = {"ticks": True} if asked.ticks else {}
+        if self._identity:
+            more["identity"] = self._identity
+        return self._pack(hello | more)
 
     def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
         steps = bool(plant.granted) or plant.ticks
         identity, step_endpoint, telemetry_endpoint = read_places(welcome)
+        self._identity = identity
         endpoint = seen_from(self.asked.exchange, step_endpoint if steps else telemetry_endpoint)
         if steps:
             self.data = self._socket(zmq.DEALER, endpoint)

@@ -67,11 +67,13 @@ class Refused(Exception):
     """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire.
 
     unknown   a name that there is none of, for which near misses may be told when the error is sent
+    id        of the request that is refused; None where it is none, or its id cannot be read
     """
 
     def __init__(self, code: str, text: str, unknown: str = "") -> None:
         super().__init__(text)
         self.code, self.text, self.unknown = code, text, unknown
+        self.id: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Hello:
     token: str
     every: int = 1
     ticks: bool = False
+    identity: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,10 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
     ticks = message.get("ticks", False)
     if type(ticks) is not bool:
         raise Refused(Reason.WRONG_TYPE, f"hello: ticks must be true or false, got {shown(ticks)}")
-    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks)
+    identity = message.get("identity", b"")
+    if type(identity) is not bytes or len(identity) not in (0, 16):
+        raise Refused(Reason.WRONG_TYPE, f"hello: identity must be the 16 bytes of a welcome, got {shown(identity)}")
+    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks, identity)
 
 
 def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:
@@ -152,15 +158,24 @@ def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:
 
 def read_request(message: Mapping[str, Any], peer: str, door: bytes) -> Request:
     """The fields of a request; Refused if one is not what it should be."""
-    ident, op, args = message.get("id"), message.get("op"), message.get("args")
-    if type(ident) not in (int, str) or (isinstance(ident, str) and len(ident) > NAME_LENGTH):
+    ident, op, args = read_id(message), message.get("op"), message.get("args")
+    if ident is None:
+        ident = message.get("id")
         raise Refused(Reason.WRONG_TYPE, f"request: id must be a whole number or short text, got {shown(ident)}")
     if type(op) is not str or op not in OPERATIONS:
         raise Refused(Reason.TYPE, f"request: op must be one of {', '.join(OPERATIONS)}; got {shown(op)}")
     args = {} if args is None else args
     if type(args) is not dict or not all(type(key) is str for key in args):
         raise Refused(Reason.WRONG_TYPE, f"request: args must be a map with text keys, got {shown(args)}")
-    return Request(ident, op, args, peer, door)  # type: ignore[arg-type]
+    return Request(ident, op, args, peer, door)
+
+
+def read_id(message: Mapping[str, Any]) -> int | str | None:
+    """That of a request; None if it is not what it should be."""
+    ident = message.get("id")
+    if type(ident) is int or (isinstance(ident, str) and len(ident) <= NAME_LENGTH):
+        return ident
+    return None
 
 
 def channel_map(channel: Channel) -> dict[str, Any]:

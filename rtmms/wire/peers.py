@@ -11,12 +11,14 @@ import numpy as np
 
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
+from rtmms.wire.measure import Measure
 from rtmms.wire.messages import AHEAD_STEPS, WARM_STEPS, Hello, Reason, Refused
 from rtmms.wire.selection import Selection
 
 WARMING, LIVE, DEAD = "warming", "live", "dead"
 MOST_PEERS = 64
 _GRANT_GAP_NS = 1_000_000_000
+_ERROR_BURST = 10
 
 
 class Peer:
@@ -35,14 +37,14 @@ class Peer:
     every       it is asked for a command at each every-th step; between them its last one stands
     ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
     queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
-    error       the next one to be told: (code, text, unknown name)
+    error       the next one to be told: (code, text, unknown name);  told  how many it may be told at the door
     """
 
     __slots__ = (
         "actuators", "asked_ticks", "born_ns", "claim", "clamped", "commands", "door", "early", "error", "error_ns",
         "every", "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns",
-        "probes", "queue", "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state", "tick_seq", "ticks",
-        "told_ns", "warm_step",
+        "probes", "queue", "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state",
+        "tick_seq", "ticks", "told", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
@@ -66,7 +68,8 @@ class Peer:
         self.since_ns = self.probe_ns = self.born_ns = now_ns
         self.granted_ns = now_ns - _GRANT_GAP_NS
         self.error: tuple[str, str, str] | None = None
-        self.error_ns = self.told_ns = 0
+        self.error_ns = 0
+        self.told = Measure(_ERROR_BURST)
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
 
     def forget_queue(self) -> None:
@@ -179,6 +182,16 @@ class Peers:
         if not peer.observer:
             self.by_identity[peer.identity] = peer
         return peer
+
+    def known_again(self, identity: bytes, door: bytes) -> None:
+        """The peer's connection to the exchange socket broke, and this is its new one; Refused if there is none."""
+        peer = self.by_identity.get(identity)
+        if peer is None:
+            raise Refused(Reason.TOKEN, "hello: no peer of this identity is here (any more)")
+        if self.by_door.get(peer.door) is peer:
+            del self.by_door[peer.door]
+        peer.door = door
+        self.by_door[door] = peer
 
     def admit(self, peer: Peer) -> None:
         """The peer is warm: it owns its actuators from the next step; what a dead one held passes to it."""

@@ -97,7 +97,7 @@ class Server:
         self._tending = Tending(self._port, self._peers, None if line is None else line.connected)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
-        room = DOOR_BYTES + 2 * _snapshot_size(plant)
+        self._request_bytes = room = DOOR_BYTES + 2 * _snapshot_size(plant)
         self._sockets.exchange.limit(DOOR_BYTES, room, self._peers.by_door.__contains__)
         self._door = Door(
             self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
@@ -293,6 +293,8 @@ class Server:
         identity, granted = b"", []
         if trusted:
             names = tuple(channel.name for channel in channels)
+            if hello.identity:
+                self._peers.known_again(hello.identity, door)
             peer = self._peers.by_door.get(door)
             same = (hello.name, hello.claim, hello.every, hello.ticks, names)
             if peer is None or (peer.name, peer.claim, peer.every, peer.asked_ticks, peer.selection.names) != same:
@@ -309,6 +311,7 @@ class Server:
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
             "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
+            "request_bytes": self._request_bytes,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:

@@ -23,6 +23,7 @@ class PlantInfo:
     deadline_s   s         time for an answer; None where nobody waits on a clock
     actuators, outputs     all of the plant's channels; `granted` and `selected` are the names of yours
     telemetry_hz   states for those who only watch, per second of wall time, at most
+    request_bytes  of a request, at most; 0 where the plant does not say
     ticks        your ticks start the steps (mode external)
     parameters   what the plant tells of itself by name, SI units; may be empty
     """
@@ -41,6 +42,7 @@ class PlantInfo:
     seed: int = 0
     ticks: bool = False
     telemetry_hz: float = 100.0
+    request_bytes: int = 0
 
     @property
     def budget_s(self) -> float | None:
