@@ -61,6 +61,8 @@ def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = 
 
     steps   of a block;  core   of all of it, -1 for the last one that may be used
     """
+    setting.refuse_less("exchange: --steps", steps, 100)
+    setting.refuse_less("exchange: --blocks", blocks, 1)
     cases = [Case(transport, count) for transport in ("ipc", "tcp", "curve") for count in (1, 4)]
     found: dict[Case, list[dict[str, Any]]] = {case: [] for case in cases}
     out: dict[str, Any] = {"commit": setting.commit(), "machine": setting.machine(), "at": setting.now(),

@@ -31,6 +31,7 @@ def main(as_json: bool = False, duration: float = 4.0, only: str = "") -> int:
     """
     if sys.platform != "linux":
         raise ModelError(f"bench faults: reads /proc, so it runs on Linux only; this is {sys.platform}")
+    setting.refuse_less("faults: --duration", duration, 0.5)
     known = {case.name: case for case in CASES}
     names = only.split(",") if only else list(known)
     for name in names:

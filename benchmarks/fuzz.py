@@ -18,6 +18,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -26,6 +28,7 @@ from benchmarks import setting
 from rtmms.errors import ModelError, UnknownNameError
 
 GROUP = "rtmms.parsers"
+_OURS = ("rtmms", "bridges", "benchmarks", "controllers")
 _HANG_S = 60.0
 _TELL_EVERY = 50_000
 _SLOWEST = 8
@@ -68,6 +71,29 @@ def load(name: str) -> tuple[Callable[[bytes], object], list[bytes]]:
     if not callable(read) or not samples or not all(isinstance(sample, bytes) for sample in samples):
         raise ModelError(f"parser '{name}': expected (read, samples), a callable and a list of valid frames as bytes")
     return read, samples
+
+
+def lacking(name: str) -> str:
+    """The foreign module that a parser needs and that is not installed, '' when it has all. What is wrong in another
+    way shows when it is tried."""
+    try:
+        load(name)
+    except Exception as fault:  # also an error of our own that says which extra is wanted
+        cause = fault if isinstance(fault, ModuleNotFoundError) else fault.__cause__ or fault.__context__
+        module = (cause.name or "") if isinstance(cause, ModuleNotFoundError) else ""
+        return "" if module.partition(".")[0] in _OURS else module
+    return ""
+
+
+def installed(names: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The parsers that can be tried, and the module that each of the others lacks. Found out in a process of its own,
+    as what a parser imports is no affair of this one."""
+    try:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            missing = dict(zip(names, pool.map(lacking, names), strict=True))
+    except BrokenProcessPool:  # one of them ends its process: that is a finding, and will be made
+        return names, {}
+    return [name for name in names if not missing[name]], {name: what for name, what in missing.items() if what}
 
 
 def fuzz(task: Task, tell: Callable[[int, bytes], None] = lambda done, frame: None) -> Result:
@@ -236,7 +262,12 @@ def main(as_json: bool = False, frames: int = 1_000_000, what: str = "all", seed
             raise UnknownNameError("parser", name, known)
     if frames < 1:
         raise ModelError(f"bench fuzz: --frames: expected at least 1, got {frames}")
-    result = measure(names, frames, seed, processes or os.cpu_count() or 1)
+    names, skipped = installed(names)
+    for name, module in skipped.items():
+        print(f"{name}: skipped, it needs the module {module}, which is not installed", file=sys.stderr)
+    if not names:
+        raise ModelError("bench fuzz: none of these parsers can be tried: what they need is not installed")
+    result = measure(names, frames, seed, processes or os.cpu_count() or 1) | {"skipped": skipped}
     if as_json:
         print(json.dumps(result))
     else:

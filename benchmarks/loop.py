@@ -37,9 +37,11 @@ def main(
     rates  Hz, with commas;  load   idle, loaded or both;  figure   FILE.png to draw
     """
     wanted = [int(word) for word in rates.split(",") if word.isdigit()]
-    if not wanted or load not in ("idle", "loaded", "both"):
+    if not wanted or min(wanted) < 1 or load not in ("idle", "loaded", "both"):
         raise ModelError(f"bench loop: expected --rates as 1000,2000 and --load idle, loaded or both, "
                          f"got '{rates}' and '{load}'")  # fmt: skip
+    setting.refuse_less("loop: --blocks", blocks, 1)
+    setting.refuse_less("loop: --seconds", seconds, 0.1)
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
     result = measure(blocks, seconds, wanted, conditions)
     if figure:

@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from rtmms.errors import ModelError
+
 
 def _cpu() -> tuple[str, list[str]]:
     """Name of the processor, and which vector extensions it has."""
@@ -28,6 +30,12 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def refuse_less(name: str, value: float, least: float) -> None:
+    """ModelError for an option, such as 'loop: --blocks', that is below what makes sense."""
+    if value < least:
+        raise ModelError(f"bench {name}: expected at least {least:g}, got {value:g}")
 
 
 def machine() -> dict[str, Any]:

@@ -36,6 +36,10 @@ def main(
     """
     if sys.platform != "linux":
         raise ModelError(f"bench soak: reads /proc, so it runs on Linux only; this is {sys.platform}")
+    setting.refuse_less("soak: --duration", duration, 1.0)
+    setting.refuse_less("soak: --rate", rate, 0.01)
+    if log and not Path(log).parent.is_dir():
+        raise ModelError(f"bench soak: --log {log}: there is no folder '{Path(log).parent}'")
     with tempfile.TemporaryDirectory(prefix="rtmms-soak-") as folder:
         path = Path(log) if log else Path(folder) / "soak.mcap"
         words = ["run", "manta", "--duration", f"{duration:g}", "--rate", f"{rate:g}", "--priority", priority,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from rtmms.cli.words import Number
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.client import GONE
 from rtmms.wire.controller import run_controller
@@ -32,7 +33,9 @@ _CHILD_WAIT_S = 3600.0
 @click.option(
     "--name", "peer", default=None, help="Name under which the plant lists it; the controller's own if not given."
 )
-@click.option("--timeout", "timeout_s", type=float, default=None, help="Seconds to wait for the plant (5).")
+@click.option(
+    "--timeout", "timeout_s", type=Number("s", zero=True), default=None, help="Seconds to wait for the plant (5)."
+)
 @click.option(
     "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."
 )

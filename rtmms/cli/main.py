@@ -12,6 +12,7 @@ from importlib import import_module
 
 import click
 
+from rtmms.cli.interrupts import heeding_interrupts
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 
 COMMANDS = {
@@ -72,7 +73,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _status(arguments: list[str] | None) -> int:
     try:
-        result = rtmms.main(args=arguments, prog_name="rtmms", standalone_mode=False)
+        with heeding_interrupts():
+            result = rtmms.main(args=arguments, prog_name="rtmms", standalone_mode=False)
     except click.ClickException as fault:
         fault.show()
         return fault.exit_code

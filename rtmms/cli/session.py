@@ -16,6 +16,7 @@ import click
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.interrupts import heeding_interrupts
 from rtmms.cli.keepers import Keepers
 from rtmms.cli.lateness import policies
 from rtmms.cli.pacing import Ticking, pacing
@@ -105,11 +106,12 @@ class Session:
         started = [child.process for child in self.children.all]
         keep_off([*started, self.display.process if self.display is not None else None], ready)
         self._tell("loading the plant")
-        plant = self._load()
-        self._start_log(plant, stack)
-        keep_off([self.recorder.process] if self.recorder is not None else [], ready)
-        server, loop, keep = self._assemble(plant, sockets, ready, stack)
-        stack.callback(server.close)
+        with heeding_interrupts(to_the_end=True):  # a compiler may swallow it
+            plant = self._load()
+            self._start_log(plant, stack)
+            keep_off([self.recorder.process] if self.recorder is not None else [], ready)
+            server, loop, keep = self._assemble(plant, sockets, ready, stack)
+            stack.callback(server.close)
         self._await_peers(server)
         await_witness(loop.blame, ready)
         if self.recorder is not None:

@@ -7,6 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from rtmms.errors import RtmmsError, UnknownNameError
+from rtmms.loop import asked
 
 if TYPE_CHECKING:
     from rtmms.loop.loop import Loop
@@ -73,25 +74,21 @@ class Control:
 
     def _do(self, op: str, args: dict[str, Any]) -> Any:
         loop = self.loop
+        asked.refuse_others(op, args)
         match op:
             case "pause":
                 self.paused = True
             case "resume":
                 self.paused = False
             case "step":
-                count = args.get("count", 1)
-                if not isinstance(count, int) or count < 1:
-                    raise ValueError(f"step: count must be a whole number >= 1, got {count!r}")
+                count = asked.whole(op, "count", args.get("count", 1), 1)
                 self.paused, self._single = True, self._single + count
             case "reset":
-                seed = args.get("seed", loop.seed)
-                if not isinstance(seed, int):
-                    raise ValueError(f"reset: seed must be a whole number, got {seed!r}")
-                loop.restart(seed)
+                loop.restart(asked.whole(op, "seed", args.get("seed", loop.seed), 0))
             case "snapshot":
                 return {"step": loop.step, "state": base64.b64encode(loop.plant.snapshot()).decode()}
             case "restore":
-                loop.plant.restore(base64.b64decode(args["state"], validate=True))
+                loop.plant.restore(asked.state(args))
                 loop.altered(op="restore")
             case "set":
                 change = getattr(loop.plant, "set", None)

@@ -215,9 +215,11 @@ class Link:
             "type": "command",
             "seq": self._seq,
             "step": step,
-            "values": values if type(values) is dict else dict(values),
+            "values": values,
         }
         try:
+            if type(values) is not dict:
+                message["values"] = dict(values)
             frame = self._pack(message)
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None

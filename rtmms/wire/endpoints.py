@@ -32,7 +32,7 @@ def checked(endpoint: str, role: str, *, inproc: bool = False) -> str:
     inproc  inproc://NAME is one, too: within a program (rtmms.embed)
     """
     if endpoint.startswith("ipc://") and len(endpoint) > len("ipc://"):
-        return ipc.resolved(endpoint)
+        return ipc.short_enough(ipc.resolved(endpoint), role)
     if inproc and endpoint.startswith(INPROC) and len(endpoint) > len(INPROC):
         return endpoint
     found = _TCP.match(endpoint)

@@ -10,6 +10,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import zmq
+
 from rtmms.wire.errors import AddressError, EndpointError
 from rtmms.wire.runtime import make_runtime_directory, runtime_directory
 
@@ -22,6 +24,15 @@ def resolved(endpoint: str) -> str:
     if path.startswith("@"):
         return endpoint
     return SCHEME + (os.path.abspath(path) if "/" in path else str(runtime_directory() / path))
+
+
+def short_enough(endpoint: str, role: str) -> str:
+    """The endpoint itself; AddressError if its path is longer than the operating system lets a socket's be."""
+    length = len(os.fsencode(endpoint.removeprefix(SCHEME)))
+    if length > zmq.IPC_PATH_MAX_LEN:
+        raise AddressError(f"{role} endpoint '{endpoint}': its path has {length} bytes, a socket's may have at most "
+                           f"{zmq.IPC_PATH_MAX_LEN}: use a shorter one, or ipc://NAME")  # fmt: skip
+    return endpoint
 
 
 def prepare(endpoint: str, role: str, keyed: bool) -> None:
@@ -41,6 +52,10 @@ def prepare(endpoint: str, role: str, keyed: bool) -> None:
     try:
         if path.parent == runtime_directory():
             make_runtime_directory()
+        if not path.parent.parent.is_dir():
+            raise AddressError(
+                f"{role} endpoint '{endpoint}' cannot be bound: there is no folder '{path.parent.parent}'"
+            )
         with contextlib.suppress(FileExistsError):
             path.parent.mkdir(mode=0o700)
         if not keyed:

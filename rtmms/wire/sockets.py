@@ -12,7 +12,8 @@ import zmq
 
 from rtmms.loop.realtime import may_raise
 from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine, ZmqDoor, ZmqTelemetry
-from rtmms.wire.endpoints import DEFAULTS, bind, listen, set_family
+from rtmms.wire.endpoints import DEFAULTS, bind, checked, listen, set_family
+from rtmms.wire.errors import AddressError
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
 from rtmms.wire.step_line import StepLine
@@ -35,6 +36,19 @@ class Threads:
     priority: int | None = None
     step_cpu: int | None = None
     door_cpu: int | None = None
+
+
+def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None:
+    """AddressError for two endpoints at one address, unless the later one is a default that may move."""
+    roles: dict[str, str] = {}
+    for role, given in asked.items():
+        endpoint = checked(given or DEFAULTS[role], role, inproc=inproc)
+        if endpoint.endswith((":*", ":0")) or (given is None and free_ports):
+            continue
+        if endpoint in roles:
+            raise AddressError(f"{role} endpoint '{endpoint}': the {roles[endpoint]} endpoint is there, too; "
+                               "each needs an address of its own")  # fmt: skip
+        roles[endpoint] = role
 
 
 class Sockets:
@@ -80,6 +94,7 @@ class Sockets:
         self.exchange: DoorLine = None  # type: ignore[assignment]  # until it is bound
         self.telemetry: TelemetryLine = None  # type: ignore[assignment]
         try:
+            _apart(asked, free_ports, inproc)
             self._bind(asked, free_ports, keys)
         except BaseException:
             self.close(0)

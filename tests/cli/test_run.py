@@ -305,6 +305,19 @@ def test_ctrl_c_while_the_plant_loads_ends_with_0_and_a_report(tmp_path: Path) -
     assert not any(_alive(child) for child in children)
 
 
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_ctrl_c_that_a_compiler_swallows_ends_the_run_all_the_same(tmp_path: Path, fails: str) -> None:
+    said = rtmms(tmp_path, "run", "smothered", "--controller", "none", "--set", f"fails={fails}", "--json")
+    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "interrupt", 0)
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fails: str) -> None:
+    said = rtmms(tmp_path, "trim", "smothered", "--set", f"fails={fails}")
+    assert (said.status, said.err) == (0, "")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
 def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) -> None:
     process = start(tmp_path, "serve", "pendulum", "--json")

@@ -44,3 +44,10 @@ def endless() -> Parser:
 def nothing() -> tuple[None, list[bytes]]:
     """No parser at all."""
     return None, []
+
+
+def unequipped() -> Parser:
+    """Of an extra that is not installed."""
+    import a_module_that_nobody_has  # type: ignore[import-not-found]
+
+    return a_module_that_nobody_has.read, SAMPLES

@@ -105,6 +105,17 @@ def test_wrong_words_are_refused(arguments: dict[str, str]) -> None:
         fuzz.main(what="codex")
 
 
+def test_parsers_of_extras_that_are_not_installed_are_skipped_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    status = fuzz.main(as_json=True, frames=200, what="codec,unequipped", processes=1)
+    said = capsys.readouterr()
+    result = json.loads(said.out)
+    assert (status, list(result["parsers"])) == (0, ["codec"])
+    assert result["skipped"] == {"unequipped": "a_module_that_nobody_has"}
+    assert "unequipped: skipped, it needs the module a_module_that_nobody_has" in said.err
+    with pytest.raises(ModelError, match="none of these parsers"):
+        fuzz.main(what="unequipped")
+
+
 def test_what_is_no_parser_is_named() -> None:
     with pytest.raises(ModelError, match=r"parser 'nothing': expected \(read, samples\)"):
         fuzz.load("nothing")

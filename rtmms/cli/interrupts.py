@@ -1,0 +1,48 @@
+"""Ctrl-C that nobody swallows: a compiler's callbacks drop the exception, and what they then make of it fails."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def heeding_interrupts(*, to_the_end: bool = False) -> Iterator[None]:
+    """Within, once Ctrl-C was pressed, any other error counts as KeyboardInterrupt: it is what came of it.
+
+    to_the_end   KeyboardInterrupt at the end of the block, too, when the press was swallowed without an error
+    Does nothing in a thread, or where somebody else handles the signal (SIG_IGN in the children of a run).
+    """
+    before = signal.getsignal(signal.SIGINT)
+    ours = before is signal.default_int_handler or getattr(before, "__name__", "") == "_note_interrupt"
+    if not ours or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[bool] = []
+    hook = sys.unraisablehook
+
+    def _note_interrupt(*_: Any) -> None:
+        pressed.append(True)
+        raise KeyboardInterrupt
+
+    def silent(unraisable: Any) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            hook(unraisable)
+
+    signal.signal(signal.SIGINT, _note_interrupt)
+    sys.unraisablehook = silent
+    try:
+        yield
+        if pressed and to_the_end:
+            raise KeyboardInterrupt
+    except Exception:
+        if pressed:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGINT, before)
