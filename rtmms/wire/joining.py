@@ -13,7 +13,7 @@ import zmq
 from rtmms.wire.codec import decode_from_plant, packer
 from rtmms.wire.endpoints import INPROC, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
-from rtmms.wire.handshake import Handshake
+from rtmms.wire.handshake import MUTE, Handshake
 from rtmms.wire.hearing import read_places, read_welcome
 from rtmms.wire.inbox import Inbox
 from rtmms.wire.keys import ClientKeys
@@ -197,9 +197,8 @@ class Connection:
         hint = self._handshake.hint()
         if hint:
             raise NotConnectedError(f"no plant let us in at '{place}' within {timeout_s:g} s: {hint}", "key")
-        raise NotConnectedError(
-            f"no plant answered at '{place}' within {timeout_s:g} s; is one running (rtmms serve ROBOT)?"
-        )
+        why = MUTE if self._handshake.mute else "is one running (rtmms serve ROBOT)?"
+        raise NotConnectedError(f"no plant answered at '{place}' within {timeout_s:g} s; {why}")
 
     def _hello(self, token: str) -> bytes:
         asked = self.asked

@@ -1,0 +1,98 @@
+"""What a peer says of somebody who listens and is, or seems to be, no plant."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+import zmq
+
+import rtmms
+from rtmms.wire.errors import NotConnectedError
+
+MUTE = r"no plant answered .*something listens there and does not answer: it may still be loading or compiling"
+Listen = Callable[[Callable[[socket.socket], None] | None], str]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    """A port where each connection is given to a function; None: nobody accepts."""
+    bound = socket.create_server(("127.0.0.1", 0))
+    threads: list[threading.Thread] = []
+
+    def begin(deal: Callable[[socket.socket], None] | None) -> str:
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    deal(bound.accept()[0])  # type: ignore[misc]
+
+        if deal is not None:
+            threads.append(threading.Thread(target=accept))
+            threads[0].start()
+        return f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+
+    yield begin
+    with contextlib.suppress(OSError):
+        bound.shutdown(socket.SHUT_RDWR)  # wakes the one that accepts
+    bound.close()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handshakes time out after 0.1 s, not 30."""
+    from rtmms.wire.joining import Connection
+
+    made = Connection._socket
+
+    def quick(self: Connection, kind: int, endpoint: str) -> zmq.Socket[bytes]:
+        found = made(self, kind, endpoint)
+        found.setsockopt(zmq.HANDSHAKE_IVL, 100)
+        return found
+
+    monkeypatch.setattr(Connection, "_socket", quick)
+
+
+def why(exchange: str) -> NotConnectedError:
+    with pytest.raises(NotConnectedError) as refused:
+        rtmms.connect(exchange, timeout_s=1.5)
+    return refused.value
+
+
+def test_a_plant_that_loads_has_nothing_to_do_with_keys(listen: Listen) -> None:
+    said = why(listen(None))
+    assert re.search(MUTE, str(said))
+    assert ("keys" in str(said), said.code) == (False, "")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_nor_has_one_that_loads_for_longer_than_a_handshake_may_take(listen: Listen) -> None:
+    kept: list[socket.socket] = []
+    said = why(listen(kept.append))
+    assert len(kept) > 1  # it was tried again
+    for one in kept:
+        one.close()
+    assert "loading or compiling" in str(said)
+    assert ("keys" in str(said), said.code) == (False, "")
+
+
+def test_one_that_has_gone_has_not_asked_for_keys() -> None:
+    assert "is one running" in str(why("tcp://127.0.0.1:9"))
+
+
+def test_one_that_breaks_off_every_time_may_ask_for_keys(listen: Listen) -> None:
+    said = why(listen(socket.socket.close))
+    assert ("asks for keys and none were given" in str(said), said.code) == (True, "key")
+    assert "or what answers there is no plant" in str(said)
+
+
+def test_one_that_shakes_hands_and_says_nothing() -> None:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
+        router.linger = 0
+        port = router.bind_to_random_port("tcp://127.0.0.1")
+        assert "loading or compiling" in str(why(f"tcp://127.0.0.1:{port}"))
