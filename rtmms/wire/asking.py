@@ -10,6 +10,7 @@ from typing import Any
 
 import zmq
 
+from rtmms.errors import ModelError
 from rtmms.wire.codec import packer
 from rtmms.wire.errors import RequestError
 from rtmms.wire.joining import Connection
@@ -98,7 +99,10 @@ class Asking:
 
     def _request(self, op: str, args: Mapping[str, Any] | None) -> tuple[int, bytes]:
         ident = next(self._ids)
-        frame = self._pack({"type": "request", "id": ident, "op": op, "args": dict(args or {})})
+        try:
+            frame = self._pack({"type": "request", "id": ident, "op": op, "args": dict(args or {})})
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise ModelError(f"request '{op}': expected arguments by name, got {args!r}: {fault}") from None
         if 0 < self.most < len(frame):
             raise RequestError(f"request '{op}': this plant takes {self.most} bytes at most, got {len(frame)}")
         return ident, frame

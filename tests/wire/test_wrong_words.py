@@ -31,6 +31,13 @@ def test_a_command_that_is_no_map_of_numbers_is_refused(make_host: Callable[...,
         assert next(s for s in link if s.applied.seq > 0)["position"][0] == 0.25
 
 
+@pytest.mark.parametrize("args", [[1, 2], 3, {"seed": object()}])
+def test_arguments_that_are_no_map_are_refused(make_host: Callable[..., Host], args: Any) -> None:
+    with Looping(make_host(token=None)) as running, rtmms.connect(running.host.exchange, claim="left.*") as link:
+        with pytest.raises(ModelError, match="request 'reset': expected arguments by name, got"):
+            link.request("reset", args)
+
+
 def test_two_endpoints_at_one_address_are_refused() -> None:
     with pytest.raises(AddressError, match=r"step endpoint 'ipc://@x': the exchange endpoint is there, too"):
         Sockets("ipc://@x", "ipc://@x", FREE)
