@@ -33,9 +33,12 @@ def test_a_command_that_is_no_map_of_numbers_is_refused(make_host: Callable[...,
 
 @pytest.mark.parametrize("args", [[1, 2], 3, {"seed": object()}])
 def test_arguments_that_are_no_map_are_refused(make_host: Callable[..., Host], args: Any) -> None:
-    with Looping(make_host(token=None)) as running, rtmms.connect(running.host.exchange, claim="left.*") as link:
-        with pytest.raises(ModelError, match="request 'reset': expected arguments by name, got"):
-            link.request("reset", args)
+    with (
+        Looping(make_host(token=None)) as running,
+        rtmms.connect(running.host.exchange, claim="left.*") as link,
+        pytest.raises(ModelError, match="request 'reset': expected arguments by name, got"),
+    ):
+        link.request("reset", args)
 
 
 def test_two_endpoints_at_one_address_are_refused() -> None:
