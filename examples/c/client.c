@@ -3,9 +3,10 @@
  *   gcc -std=c11 -Wall -Wextra -Werror -O2 client.c -o client -lzmq -lmsgpackc -lm     (libzmq3-dev, libmsgpack-dev)
  *   ./client [ENDPOINT [STEPS]]                                                        tcp://127.0.0.1:9870, no end
  *
- * Exit status: 0 done, or the plant said bye; 1 the plant refused us, is gone, or is none; 2 wrong words.
+ * Exit status: 0 done, stopped (Ctrl-C, SIGTERM: it says bye), or the plant said bye; 1 the plant refused us, is gone, or is none; 2 wrong words.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@
 #include <msgpack.h>
 #include <zmq.h>
 
-enum { MOST_ACTUATORS = 64, NAME = 128, PATIENCE_MS = 10000, HELLO_AGAIN_MS = 2000 };
+enum { MOST_ACTUATORS = 64, NAME = 128, PATIENCE_MS = 10000, HELLO_AGAIN_MS = 2000, LOOK_MS = 500 };
 
 typedef struct {
     char name[NAME];
@@ -30,6 +31,15 @@ typedef struct {
     int actuators;
     Actuator actuator[MOST_ACTUATORS];
 } Welcome;
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int number) {
+    (void)number;
+    stopped = 1; /* whatever waits is interrupted; a second one ends us at once */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+}
 
 static void die(int status, const char *format, ...) {
     va_list more;
@@ -199,7 +209,7 @@ static void greet(void *door, const char *endpoint, Welcome *welcome) {
     msgpack_unpacked kept;
     zmq_msg_init(&into);
     msgpack_unpacked_init(&kept);
-    for (int waited = 0; waited < PATIENCE_MS; waited += HELLO_AGAIN_MS) {
+    for (int waited = 0; waited < PATIENCE_MS && !stopped; waited += HELLO_AGAIN_MS) {
         say_hello(door, endpoint);
         if (!hear(door, NULL, HELLO_AGAIN_MS, &into, &kept)) continue;
         if (is(&kept.data, "welcome")) {
@@ -212,7 +222,7 @@ static void greet(void *door, const char *endpoint, Welcome *welcome) {
         text(field(&kept.data, "text"), why, sizeof why);
         die(1, "refused: %s", why);
     }
-    die(1, "no plant answered at '%s'", endpoint);
+    die(1, stopped ? "stopped before a plant answered at '%s'" : "no plant answered at '%s'", endpoint);
 }
 
 static void send_command(void *data, int64_t seq, int64_t step, double time_s, const Welcome *welcome) {
@@ -238,7 +248,7 @@ static void send_command(void *data, int64_t seq, int64_t step, double time_s, c
     msgpack_sbuffer_destroy(&frame);
 }
 
-/* Until the plant says bye, or so many steps are answered; returns how many were. */
+/* Until the plant says bye, we are stopped, or so many steps are answered; returns how many were. */
 static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t steps) {
     zmq_msg_t into;
     msgpack_unpacked kept;
@@ -246,10 +256,10 @@ static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t ste
     msgpack_unpacked_init(&kept);
     int64_t seq = 0, answered = 0, missed = 0;
     bool over = false;
-    while (!over && (steps < 0 || answered < steps)) {
+    while (!over && !stopped && (steps < 0 || answered < steps)) {
         int64_t newest = INT64_MIN;
         double time_s = 0.0;
-        int wait_ms = -1; /* a plant that is paused says nothing for as long as it likes */
+        int wait_ms = LOOK_MS; /* and again: a plant that is paused says nothing for as long as it likes */
         while (hear(data, ends, wait_ms, &into, &kept)) { /* all that is there: the newest state is the one to answer */
             const msgpack_object *message = &kept.data;
             char said[512];
@@ -312,6 +322,8 @@ int main(int count, char **words) {
     int64_t steps = count > 2 ? strtoll(words[2], &rest, 10) : -1;
     if (count > 3 || (rest && (*rest || steps < 1))) die(2, "expected: client [ENDPOINT [STEPS]]");
     setvbuf(stdout, NULL, _IOLBF, 0);
+    signal(SIGINT, stop);
+    signal(SIGTERM, stop);
     Welcome welcome = {0};
     void *context = zmq_ctx_new(), *door = dealer(context, endpoint, NULL);
     greet(door, endpoint, &welcome);

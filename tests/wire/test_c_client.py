@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -152,6 +153,34 @@ def test_a_plant_that_is_killed_is_noticed(client: Path, serve: Serve, tmp_path:
     plant.communicate()
     _, err = process.communicate(timeout=3 * PATIENCE_S)
     assert (process.returncode, "the plant is gone" in err) == (1, True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_that_is_stopped_says_bye(client: Path, serve: Serve, tmp_path: Path, number: int) -> None:
+    plant, exchange = serve("--mode", "realtime", "--duration", "600")
+    process = subprocess.Popen([str(client), exchange], env=environment(tmp_path), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert process.stdout is not None
+    assert "driving" in process.stdout.readline()
+    assert "step" in process.stdout.readline()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=3 * PATIENCE_S)
+    assert (process.returncode, err) == (0, "")
+    assert out.splitlines()[-1].endswith("states answered")
+    said = run(client, tmp_path, exchange, "5")  # a bye frees the actuators at once; a death would keep them a while
+    assert said.status == 0, said.err
+    plant.terminate()
+    assert [peer["state"] for peer in finish(plant).report["exchange"]["peers"]] == ["gone", "gone"]
+
+
+def test_one_that_is_stopped_before_there_is_a_plant_ends(client: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen([str(client), "tcp://127.0.0.1:9"], env=environment(tmp_path), stderr=subprocess.PIPE,
+                               text=True)  # fmt: skip
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=3 * PATIENCE_S)
+    assert (process.returncode, "stopped before a plant answered" in err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -201,3 +201,15 @@ def test_a_newcomer_that_compiles_keeps_its_place_without_a_heap(host: Host, raw
         time.sleep(0.01)
     assert _heap(raw) == [-10, -1, -1]
     assert [peer["state"] for peer in host.summaries] == ["warming"]
+
+
+def test_where_only_sending_tells_more_probes_follow_slowly(host: Host, raw: Raw, monkeypatch: Any) -> None:
+    monkeypatch.setattr(host.server._tending, "_connected", None)  # as with keys
+    monkeypatch.setattr("rtmms.wire.tending._PROBE_SLOW_GAP_NS", 10**15)
+    raw.join(["*"])
+    _asleep(host, raw)
+    assert _heap(raw) == [0, 1, 2, 3, 4, -1, -1]
+    monkeypatch.setattr("rtmms.wire.tending._PROBE_SLOW_GAP_NS", 0)
+    host.until(lambda: raw.data is not None and raw.data.poll(0))  # it is not forgotten
+    raw.command({}, raw.hear()["step"])
+    host.until(lambda: not host.server.dead())
