@@ -130,7 +130,7 @@ simulation = options(
     click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
                  help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
-                 help="Record every step, for rtmms replay, log and plot."),
+                 help="Record every step, for rtmms replay, log and plot; a file of that name is overwritten."),
     click.option("--telemetry-hz", type=Number("Hz"), default=100.0,
                  help="States for those who only watch, per second of wall time, at most (default 100)."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
