@@ -98,24 +98,27 @@ class Runner:
             self._selector.unregister(file)
 
     def command(self, values: Mapping[str, float]) -> None:
-        fault = self._fault(values)
-        if fault:
+        reason, text = self._fault(values)
+        if reason:
             # it would be refused again with every state, and all that is right with it
-            self.counts.refuse(fault)
+            self.counts.refuse(reason)
+            if self.counts.reasons()[reason] == 1:
+                self.tell(f"refused: {text}; the last good values stand (told once)")
             return
         self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:
             step, self._pending = self._pending, None
             self._link.command(self._values, step)
 
-    def _fault(self, values: Mapping[str, float]) -> str:
-        """Why the plant would not take them: not ours to drive, or no finite numbers; '' when it would."""
+    def _fault(self, values: Mapping[str, float]) -> tuple[str, str]:
+        """Why the plant would not take them: not ours to drive, or no finite numbers; ('', '') when it would."""
         granted = self._bridge.plant.granted
-        if any(name not in granted for name in values):
-            return "not_claimed"
-        if not all(type(value) in (int, float) and isfinite(value) for value in values.values()):
-            return "not_finite"
-        return ""
+        for name, value in values.items():
+            if name not in granted:
+                return "not_claimed", f"'{name[:40]}' is not among the actuators that are claimed here"
+            if type(value) not in (int, float) or not isfinite(value):
+                return "not_finite", f"'{name}': expected a finite number"
+        return "", ""
 
     def post(self, op: str, **args: Any) -> None:
         if self._link is not None and not self._link.ended:

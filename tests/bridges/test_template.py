@@ -39,13 +39,13 @@ def test_states_out_and_commands_in(peer: socket.socket, make_host: Callable[...
         assert beside.running.host.rejected == {}
 
 
-def test_what_is_not_ours_is_refused_by_the_plant_and_told(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+def test_what_is_not_ours_is_refused_and_told(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     template = Template(port=peer.getsockname()[1], claim=("left.*",))
     with Beside(template, make_host) as beside:
         _, bridge = peer.recvfrom(65536)
         peer.sendto(b'{"values": {"right.front": 0.75}}', bridge)
-        wait(lambda: beside.bridged.counts["refused_by_plant"])
-        assert any("'right.front' is not among those you claimed" in line for line in beside.bridged.said)
+        wait(lambda: beside.bridged.counts.reasons() == {"not_claimed": 1})
+        assert any("'right.front' is not among the actuators" in line for line in beside.bridged.said)
 
 
 def test_nobody_listens(make_host: Callable[..., Host]) -> None:

@@ -124,7 +124,7 @@ def test_the_command_draws_it(tmp_path: Path) -> None:
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("name", "status"), [("run.xyz", 1), ("nowhere/run.png", 2)])
+@pytest.mark.parametrize(("name", "status"), [("run.xyz", 2), ("nowhere/run.png", 2)])
 def test_the_command_says_why_it_cannot(tmp_path: Path, name: str, status: int) -> None:
     said = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.1",
                  "--figure", name, "--quiet")  # fmt: skip
