@@ -209,8 +209,13 @@ def _told(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
         "all_misses": exchange.get("misses"), "late": exchange.get("late"), "rejected": exchange.get("rejected"),
         "overruns": (report.get("schedule") or {}).get("overruns"), "peers": peers,
         "blame": {cause: n for cause, n in (witness.get("misses") or {}).items() if n},
-        "log": report.get("log"), "finite": None not in (report.get("final") or {"": None}).values(),
+        "log": _without_folder(report.get("log")), "finite": None not in (report.get("final") or {"": None}).values(),
     }  # fmt: skip
+
+
+def _without_folder(log: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What became of the log; where it lay is nobody's affair."""
+    return log if log is None else {**log, "file": Path(str(log["file"])).name}
 
 
 def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, Any]:
