@@ -6,16 +6,21 @@ import contextlib
 import os
 from collections import deque
 
+CHUNK = 0x06
+"""The opcode of MCAP's chunk record."""
+
 
 class WholeWrites:
     """The stream that MCAP records are written to: whole records in each call. They gather in memory until `commit`.
 
     A commit puts as many of them on the disk as it takes. What does not fit leaves no trace in the file and stays for
-    the next commit. `size` is what stands there, `waiting` what does not yet, in bytes.
+    the next commit. `size` is what stands there, `waiting` what does not yet, in bytes; `chunk_end` is where the last
+    chunk ends, whose messages can be read once it stands, with or without the index records after it.
     """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor, self.size, self.waiting, self.fault = descriptor, 0, 0, ""
+        self.chunk_end = 0
         self._records: deque[bytes] = deque()
 
     def write(self, data: bytes) -> int:
@@ -23,6 +28,8 @@ class WholeWrites:
         if data:
             self._records.append(bytes(data))
             self.waiting += len(data)
+            if data[0] == CHUNK:
+                self.chunk_end = self.tell()
         return len(data)
 
     def tell(self) -> int:

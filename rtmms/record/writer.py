@@ -84,12 +84,17 @@ class Log:
     def _simulated_ns(self, step: int) -> int:
         return round(step * self.dt * 1e9)
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether anything is not on the disk yet: rows, or the index records of a chunk that stands."""
+        return self.rows > self.committed or self.stream.waiting > 0
+
     def commit(self) -> bool:
         """The rows so far onto the disk, as a chunk of their own."""
         if self.gathered:
             self.mcap.flush()
             self.gathered = 0
-            self._marks.append((self.stream.tell(), self.rows))
+            self._marks.append((self.stream.chunk_end, self.rows))
         whole = self.stream.commit()
         while self._marks and self._marks[0][0] <= self.stream.size:
             self.committed = self._marks.popleft()[1]
@@ -151,14 +156,14 @@ def drain(ring: Ring, log: Log, ear: Ear) -> dict[str, Any]:
                 log.add(Head(*row.ints), row.floats)
         seen, now = ring.head, time.monotonic()
         due = now - committed_s >= COMMIT_S or log.gathered >= CHUNK_BYTES or over
-        if due and log.rows > log.committed:
+        if due and log.unwritten:
             committed_s = now
             full_since = 0.0 if log.commit() else full_since or now
             ring.note(WRITTEN, log.committed)
             ring.note(FULL, int(full_since > 0.0))
         if over and full_since and now - full_since > GIVE_UP_S:
             break
-        if over and ring.tail == ring.head and log.committed == log.rows:
+        if over and ring.tail == ring.head and not log.unwritten:
             break
     return end or {}
 
