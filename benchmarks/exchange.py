@@ -41,6 +41,7 @@ from rtmms.wire import step_port
 from rtmms.wire.keys import make_keys, read_server
 from rtmms.wire.server import Server
 from rtmms.wire.sockets import Threads
+from rtmms.wire.step_line import StepLine
 
 PRIORITY, PERIOD_NS, DEADLINE_NS, PATIENCE_S = 80, 1_000_000, 900_000, 30.0
 PARTS = ("pack", "send", "to peer", "peer", "to plant", "receive", "validate")
@@ -121,23 +122,29 @@ class Clock:
         self.server, self.steps = server, steps
         self._raw = array("q", [0]) * (6 * steps)
         self._at = 0
-        self._own = {name: vars(step_port)[name] for name in ("decode", "select")}
-        its_decode, its_select = self._own["decode"], self._own["select"].select
-        now, raw = time.monotonic_ns, self._raw
+        now, raw, its_decode = time.monotonic_ns, self._raw, vars(step_port)["decode"]
+        self._own: dict[str, Any] = {"decode": its_decode}
 
         def decode(frame: bytes, cap: int) -> dict[str, Any]:
             raw[self._at + READ] = now()
             found: dict[str, Any] = its_decode(frame, cap)
             return found
 
-        class Select:
-            @staticmethod
-            def select(*words: Any) -> Any:
-                found = its_select(*words)
-                raw[self._at + WOKEN] = now()
-                return found
+        def woken() -> None:
+            raw[self._at + WOKEN] = now()
 
-        vars(step_port).update(decode=decode, select=Select)
+        vars(step_port).update(decode=decode)
+        step: Any = server._sockets.step
+        if isinstance(step, StepLine):
+            step._near = _Woken(step._near, woken)  # type: ignore[assignment]
+        else:
+            its_wait = step.wait
+
+            def wait(until_ns: int) -> None:
+                its_wait(until_ns)
+                woken()
+
+            step.wait = wait
 
     @property
     def stamps(self) -> Stamps:
@@ -171,6 +178,22 @@ class Clock:
 
     def close(self) -> None:
         vars(step_port).update(self._own)
+
+
+class _Woken:
+    """An epoll object that notes when a wait on it has ended."""
+
+    def __init__(self, epoll: Any, woken: Any) -> None:
+        self._epoll, self._woken = epoll, woken
+
+    def poll(self, *words: Any) -> Any:
+        found = self._epoll.poll(*words)
+        if not words:
+            self._woken()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._epoll, name)
 
 
 def parts(stamps: Stamps, answers: list[Stamps]) -> dict[str, Any]:

@@ -75,10 +75,7 @@ def _bad(link: rtmms.Link, frames: Callable[[rtmms.State, Iterator[int]], bytes]
             link._seq = next(seqs)
             link.command(wave(state, link))
         else:
-            try:
-                data.send(frames(state, seqs), zmq.NOBLOCK)
-            except zmq.Again:
-                link.dropped += 1
+            link.dropped += not data.send(frames(state, seqs))
 
 
 def _command(seq: int, step: int, values: Any, **more: Any) -> bytes:

@@ -26,6 +26,7 @@ from rtmms.wire.peers import Peer, Peers
 from rtmms.wire.selection import Selection, select
 from rtmms.wire.state import State
 from rtmms.wire.step_port import StepPort
+from rtmms.wire.step_socket import SENT
 from rtmms.wire.zap import read_question
 from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 
@@ -96,6 +97,26 @@ class FakeSocket:
         pass
 
 
+class FakeStep:
+    """A StepSocket that does the same."""
+
+    def __init__(self) -> None:
+        self._messages: deque[tuple[bytes, bytes, bool]] = deque()
+
+    def put(self, identity: bytes, frame: bytes, *more: bytes) -> None:
+        self._messages.append((identity, frame, not more))
+
+    def next(self) -> tuple[bytes, bytes, bool] | None:
+        return self._messages.popleft() if self._messages else None
+
+    def send(self, identity: bytes, message: bytes) -> int:
+        return SENT
+
+    def arm(self, instant_ns: int) -> None: ...
+
+    def wait(self, until_ns: int) -> None: ...
+
+
 def codec() -> Parser:
     """The decoder alone."""
 
@@ -112,7 +133,7 @@ def codec() -> Parser:
 def step() -> Parser:
     """The step socket: commands, ticks and byes of a peer that drives, between the steps of a loop."""
     peers = Peers(ACTUATORS)
-    socket = FakeSocket()
+    socket = FakeStep()
     port = StepPort(socket, peers, ACTUATORS, free=False, behind_steps=500, external=True)
     command, outputs = np.zeros(len(ACTUATORS)), {"position": np.zeros(3), "speed": np.zeros(())}
     now, seen = [0, 0], [0]

@@ -8,11 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
 from typing import Any
-
-import zmq
 
 from rtmms.errors import ModelError
 from rtmms.wire.asking import Asking
@@ -28,7 +26,6 @@ from rtmms.wire.state import AppliedCommand, PlantInfo, State
 
 __all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connect", "run_controller"]
 
-_NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
 _AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
 GONE = "the plant is gone: its connection closed without a bye"
@@ -136,12 +133,12 @@ class Link:
     def filenos(self) -> tuple[int, int]:
         """Two descriptors to select on beside others: of states, and of what is said at the door.
 
-        ZeroMQ tells on them that something may have come, once: call `poll` until it gives None before each wait, also
-        after a command; and `look_around` when the second one is readable, and every 0.1 s. After `lost` they are
-        others."""
-        if self._line.inbox is None or self._closed:
+        They may tell that something has come only once: call `poll` until it gives None before each wait, also after a
+        command; and `look_around` when the second one is readable, and every 0.1 s. After a connection broke they are
+        others: ask for them before each wait."""
+        if self._line.data is None or self._closed:
             raise ModelError("this link is closed")
-        return self._line.watch
+        return self._line.watch()
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
@@ -227,16 +224,7 @@ class Link:
 
     def _send(self, frame: bytes) -> None:
         data = self._line.data
-        if data is None or self.lost:
-            self.dropped += 1
-            return
-        try:
-            try:
-                data.send(frame, _NOW)
-            except zmq.Again:
-                data.getsockopt(zmq.EVENTS)  # makes libzmq look at what the plant has read since
-                data.send(frame, _NOW)
-        except zmq.Again:
+        if data is None or self.lost or not data.send(frame):
             self.dropped += 1
 
     def request(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
@@ -300,10 +288,10 @@ class Link:
 
     def _newest(self, told: bool) -> dict[str, Any] | None:
         """Read all that is there and keep the newest state: one that slept must not answer a backlog."""
-        inbox, newest = self._line.inbox, None
-        if inbox is None or self.lost:
+        data, newest = self._line.data, None
+        if data is None or self.lost:
             return None
-        while (frame := inbox.next(told=told)) is not None:
+        while (frame := data.next(told=told)) is not None:
             told = False
             try:
                 message = hear(frame)
@@ -311,9 +299,9 @@ class Link:
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
-                        if inbox.current(message):
-                            self._line.heard()
-                            return newest
+                        if data.near and message.get("deadline_ns", 0) > monotonic_ns():
+                            data.heard()
+                            return newest  # it can still be answered in time: so the plant has not sent another one
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
                         self._warm = self._warm or message["step"] == -1
@@ -321,7 +309,7 @@ class Link:
                     self._note(message)
             except Refused as fault:
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
-            self._line.heard()
+            data.heard()
         return newest
 
     def _over(self) -> bool:

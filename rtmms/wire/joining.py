@@ -11,16 +11,17 @@ from typing import Any
 import zmq
 
 from rtmms.wire.codec import decode_from_plant, packer
+from rtmms.wire.data_line import Data, DataLine
 from rtmms.wire.endpoints import INPROC, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.handshake import MUTE, Handshake
 from rtmms.wire.hearing import read_places, read_welcome
-from rtmms.wire.inbox import Inbox
 from rtmms.wire.keys import ClientKeys
 from rtmms.wire.messages import PROTOCOL, Refused
 from rtmms.wire.presence import Presence
 from rtmms.wire.state import PlantInfo
 from rtmms.wire.tokens import read_token
+from rtmms.wire.zmq_data import ZmqData
 
 _NOW = zmq.NOBLOCK
 _LOOK_S = 0.1
@@ -60,14 +61,12 @@ class Connection:
         self._shared = asked.exchange.startswith(INPROC)  # a plant in this program: in the program's own context
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance() if self._shared else zmq.Context()
         self._pack = packer()
-        self.data: zmq.Socket[bytes] | None = None
-        self.inbox: Inbox | None = None
-        self.watch = (-1, -1)
-        self._presence: Presence | None = None
+        self.data: Data | None = None
         self._door_presence: Presence | None = None
         self._identity = b""
         self._closed = False
         self.door = self._socket(zmq.DEALER, asked.exchange)
+        self._door_descriptor = int(self.door.getsockopt(zmq.FD))
         self._handshake = Handshake(self.door, asked.keys is not None)
         try:
             self.door.connect(asked.exchange)
@@ -112,14 +111,14 @@ class Connection:
         with contextlib.suppress(zmq.Again):
             self.door.send(self._hello(token), _NOW)
 
-    def heard(self) -> None:
-        """A message has come on the data socket."""
-        if self._presence is not None:
-            self._presence.heard()
+    def watch(self) -> tuple[int, int]:
+        """Descriptors to wait on: of the data, of the door."""
+        assert self.data is not None
+        return self.data.descriptor, self._door_descriptor
 
     def gone(self) -> bool:
         """The plant's end is closed, and stays so."""
-        return any(presence is not None and presence.gone() for presence in (self._presence, self._door_presence))
+        return any(end is not None and end.gone() for end in (self.data, self._door_presence))
 
     def close(self, last: bytes | None = None) -> None:
         """Send a last message, if any, and close. Twice does nothing."""
@@ -127,16 +126,14 @@ class Connection:
             return
         self._closed = True
         self._handshake.close()
-        for presence in (self._presence, self._door_presence):
-            if presence is not None:
-                presence.close()
-        for socket in (self.data, self.door):
-            if socket is None:
-                continue
-            if last is not None:
-                with contextlib.suppress(zmq.ZMQError):  # it may be gone; and a subscriber's socket cannot send
-                    socket.send(last, _NOW)
-            socket.close(linger=200)
+        if self._door_presence is not None:
+            self._door_presence.close()
+        if last is not None:
+            with contextlib.suppress(zmq.ZMQError):  # it may be gone
+                self.door.send(last, _NOW)
+        if self.data is not None:
+            self.data.close(last)
+        self.door.close(linger=200)
         if not self._shared:
             self._context.term()
 
@@ -214,13 +211,15 @@ class Connection:
         identity, step_endpoint, telemetry_endpoint = read_places(welcome)
         self._identity = identity
         endpoint = seen_from(self.asked.exchange, step_endpoint if steps else telemetry_endpoint)
-        if steps:
-            self.data = self._socket(zmq.DEALER, endpoint)
-            self.data.setsockopt(zmq.ROUTING_ID, identity)
+        if steps and self.asked.keys is None and not self._shared:
+            try:
+                self.data = DataLine(endpoint, identity)
+            except OSError as fault:
+                raise NotConnectedError(f"cannot connect to '{endpoint}': {fault.strerror or fault}") from None
         else:
-            self.data = self._socket(zmq.SUB, endpoint)
-            self.data.setsockopt(zmq.SUBSCRIBE, plant.robot.encode())
-        self._presence = Presence(self.data)
-        self.inbox = Inbox(self.data, endpoint)
-        self.watch = (self.inbox.descriptor, int(self.door.getsockopt(zmq.FD)))
-        self.data.connect(endpoint)
+            socket = self._socket(zmq.DEALER if steps else zmq.SUB, endpoint)
+            if steps:
+                socket.setsockopt(zmq.ROUTING_ID, identity)
+            else:
+                socket.setsockopt(zmq.SUBSCRIBE, plant.robot.encode())
+            self.data = ZmqData(socket, endpoint)

@@ -17,6 +17,7 @@ from rtmms.wire.errors import AddressError
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
 from rtmms.wire.step_line import StepLine
+from rtmms.wire.step_socket import ZmqStep
 from rtmms.wire.zap import Allowed, Gatekeeper, StepGate, guard, lock
 
 _STEP_BACKLOG = 16
@@ -89,8 +90,8 @@ class Sockets:
         self.allowed: Allowed | None = None
         self.gatekeepers: list[Gatekeeper] = []
         self.gate: StepGate | None = None
-        self.step: zmq.Socket[bytes] | StepLine
-        self.step = self._router = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
+        self._router = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
+        self.step: ZmqStep | StepLine = ZmqStep(self._router)
         self.exchange: DoorLine = None  # type: ignore[assignment]  # until it is bound
         self.telemetry: TelemetryLine = None  # type: ignore[assignment]
         try:

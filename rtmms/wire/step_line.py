@@ -1,4 +1,4 @@
-"""The step socket on a listener of our own: what StepPort needs of a ROUTER, without a thread between it and the peer.
+"""The step socket on a listener of our own: a StepSocket without a thread between it and the peer.
 
 ZeroMQ's hands each message to an I/O thread: two more switches and a dozen more system calls each way, and with them
 a fifth of an exchange. Here the loop's own thread sends and receives, and zmtp.py speaks. Peers notice no difference.
@@ -9,19 +9,16 @@ is no epoll the step socket is ZeroMQ's.
 from __future__ import annotations
 
 import contextlib
-import errno
 import select
 import socket
 from collections import deque
 from collections.abc import Callable
 from time import monotonic_ns
 
-import zmq
-
+from rtmms.wire.alarm import Alarm
+from rtmms.wire.step_socket import FULL, GONE, SENT
 from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, ready
 
-_SNDMORE, _EVENTS, _FD, _RCVMORE = int(zmq.SNDMORE), int(zmq.EVENTS), int(zmq.FD), int(zmq.RCVMORE)
-_POLLIN = int(zmq.POLLIN)
 _CHUNK = 65536
 _MOST, _ACCEPTS, _STRANGERS_READ = 128, 2, 4
 _HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
@@ -29,18 +26,23 @@ _PEERS = frozenset((b"DEALER", b"REQ", b"ROUTER"))
 
 
 class _Connection:
-    """One of them. identity: '' until it has said READY;  near: it is a peer, and read within the step."""
+    """One of them.
 
-    __slots__ = ("born_ns", "descriptor", "identity", "near", "queued", "reader", "socket", "unsent")
+    identity  '' until it has said READY;  near   it is a peer, and read within the step
+    frame     a message that came in one piece with nothing beside it
+    """
+
+    __slots__ = ("born_ns", "descriptor", "frame", "identity", "near", "queued", "reader", "socket", "unsent")
 
     def __init__(self, plain: socket.socket, cap: int) -> None:
         self.socket, self.descriptor, self.reader = plain, plain.fileno(), Reader(_PEERS, cap)
         self.identity, self.unsent, self.near, self.queued = b"", b"", False, False
+        self.frame: bytes | None = None
         self.born_ns = monotonic_ns()
 
 
 class StepLine:
-    """As much of a zmq.Socket of kind ROUTER (mandatory, no handover) as StepPort uses.
+    """A StepSocket that does what a ROUTER does (mandatory, no handover).
 
     cap      bytes of a message; one up to four times that is passed over and told as oversize, beyond it is cut off
     known    whether an identity is one of a peer
@@ -60,82 +62,74 @@ class StepLine:
         self._all: dict[int, _Connection] = {}
         self._by_identity: dict[bytes, _Connection] = {}
         self._queue: deque[_Connection] = deque()  # those with bytes that were read and not looked at
-        self._frame: bytes | None = None
-        self._more, self._taken = 0, b""
-        self._to: _Connection | None = None
+        try:
+            self._alarm: Alarm | None = Alarm()
+            self._near.register(self._alarm.descriptor, select.EPOLLIN)
+        except OSError:
+            self._alarm = None
         self._sorted_ns = 0
 
-    # --- what StepPort calls ----------------------------------------------------------------------------------------
+    # --- what StepPort calls: see StepSocket ------------------------------------------------------------------------
 
-    def getsockopt(self, option: int) -> int:
-        if option == _RCVMORE:
-            return self._more
-        if option == _EVENTS:
-            if not self._queue:
-                self._read_near()
-            return _POLLIN if self._queue else 0
-        if option == _FD:
-            return self._near.fileno()
-        raise zmq.ZMQError(errno.EINVAL)
-
-    def poll(self, timeout_ms: int = 0) -> int:
-        """Wait until a peer says something, or for that long."""
-        if not self._queue and self._near.poll(timeout_ms * 1e-3):
-            self._read_near()
-        return _POLLIN if self._queue else 0
-
-    def recv(self, flags: int = 0) -> bytes:
-        """The identity, then the frame; zmq.Again when there is no whole message. What was of several frames gives an
-        empty one with RCVMORE, and another."""
-        if self._frame is not None:
-            frame, self._frame = self._frame, None
-            return frame
-        if self._more:
-            self._more = 0
-            return b""
-        if self._queue and self._take():
-            return self._taken
-        self._read_near()  # what lay here was no whole message
-        if self._take():
-            return self._taken
-        raise zmq.Again
-
-    def _take(self) -> bool:
-        """The next whole message of those whose bytes are here, each connection in its turn."""
+    def next(self) -> tuple[bytes, bytes, bool] | None:
+        """Each connection in its turn. One that was too long comes as a frame that is."""
+        if not self._queue:
+            self._read(self._near.poll(0))
         while self._queue:
             connection = self._queue.popleft()
-            found = self._next(connection)
             connection.queued = False
+            frame = connection.frame
+            if frame is not None:
+                connection.frame = None
+                return connection.identity, frame, True
+            found = self._next(connection)
             if found is None:
                 continue
             if connection.reader.held:
                 self._enqueue(connection)
             fault, frame = found
-            self._frame = self._too_long if fault == "oversize" else frame
-            self._more = int(fault == "garbled")
-            self._taken = connection.identity
-            return True
-        return False
+            return connection.identity, self._too_long if fault == "oversize" else frame, fault != "garbled"
+        return None
 
-    def send(self, data: bytes, flags: int = 0) -> None:
-        """The identity (SNDMORE), then the frame; EHOSTUNREACH when it is not here, Again when it does not read."""
-        if flags & _SNDMORE:
-            to = self._by_identity.get(data)
-            if to is not None and to.unsent:
-                self._flush(to)
-                to = self._by_identity.get(data)
-            if to is None:
-                raise zmq.ZMQError(errno.EHOSTUNREACH)
-            if to.unsent:
-                raise zmq.Again
-            self._to = to
-            return
-        to, self._to = self._to, None
+    def send(self, identity: bytes, message: bytes) -> int:
+        to = self._by_identity.get(identity)
         if to is None:
-            raise zmq.ZMQError(errno.EINVAL)
-        size = len(data)
-        to.unsent = (bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")) + data
-        self._flush(to)
+            return GONE
+        if to.unsent:
+            self._flush(to)
+            if to.unsent:
+                return FULL
+        size = len(message)
+        data = (bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")) + message
+        try:
+            sent = to.socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._drop(to)
+            return GONE
+        if sent < len(data):
+            to.unsent = data[sent:]
+        return SENT
+
+    def arm(self, instant_ns: int) -> None:
+        if self._alarm is not None:
+            self._alarm.set(instant_ns)
+
+    def wait(self, until_ns: int) -> None:
+        """What has come is read at once."""
+        if self._queue:
+            return
+        alarm = self._alarm
+        if alarm is None:
+            left_ns = until_ns - monotonic_ns()
+            if left_ns > 0:
+                select.select([self._near], (), (), left_ns * 1e-9)
+            self._read(self._near.poll(0))
+            return
+        if alarm.at_ns != until_ns:
+            alarm.set(until_ns)
+        self._read(self._near.poll())
 
     def connected(self, identity: bytes) -> bool:
         """As far as is known without sending it something."""
@@ -154,6 +148,8 @@ class StepLine:
         self._near.close()
         self._far.close()
         self._bound.close()
+        if self._alarm is not None:
+            self._alarm.close()
 
     # --- in the slack -----------------------------------------------------------------------------------------------
 
@@ -243,13 +239,16 @@ class StepLine:
 
     # --- of peers ---------------------------------------------------------------------------------------------------
 
-    def _read_near(self) -> None:
-        for descriptor, _ in self._near.poll(0):
+    def _read(self, events: list[tuple[int, int]]) -> None:
+        """What peers said; the alarm, which may be among them, says nothing."""
+        for descriptor, _ in events:
             connection = self._all.get(descriptor)
             if connection is not None and not connection.queued:
                 data = self._received(connection)
                 if data:
-                    connection.reader.feed(data)
+                    connection.frame = connection.reader.at_once(data)
+                    if connection.frame is None:
+                        connection.reader.feed(data)
                     self._enqueue(connection)
 
     def _enqueue(self, connection: _Connection) -> None:

@@ -5,15 +5,12 @@ Only peers that were welcomed at the door have an identity here; what anyone els
 
 from __future__ import annotations
 
-import errno
-import select
 from collections.abc import Mapping
 from math import inf
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zmq
 
 from rtmms.loop.ports import Applied
 from rtmms.plant import Channel
@@ -21,15 +18,11 @@ from rtmms.wire.codec import decode, packer
 from rtmms.wire.commands import check_step, check_values, read_head
 from rtmms.wire.messages import AHEAD_STEPS, COMMAND_BYTES, CREDITS, Reason, Refused, shown
 from rtmms.wire.peers import DEAD, LIVE, WARMING, Peer, Peers
-from rtmms.wire.sending import Sender
+from rtmms.wire.step_socket import FULL, GONE, StepSocket
 from rtmms.wire.ticks import Ticks
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
-
-_NOW = int(zmq.NOBLOCK)
-_MORE = int(zmq.RCVMORE)
-_EVENTS, _POLLIN = int(zmq.EVENTS), int(zmq.POLLIN)
 
 _AFTER_DEADLINE = 4
 _FREE_READS = 64
@@ -39,17 +32,17 @@ _TICK_READS = 64
 
 
 class StepPort:
-    """Commands in, state out, on one ROUTER (or a StepLine, which looks like one).
+    """Commands in, state out, on one socket.
 
     claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
-    ticks                     of the mode external; None in all others;  watch  descriptors, to wait for a message
+    ticks                     of the mode external; None in all others
     """
 
     def __init__(
         self,
-        socket: Any,
+        socket: StepSocket,
         peers: Peers,
         actuators: tuple[Channel, ...],
         *,
@@ -58,12 +51,9 @@ class StepPort:
         external: bool = False,
     ) -> None:
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
-        self._recv, self._get = socket.recv, socket.getsockopt
-        self.watch: list[Any] = [socket.getsockopt(zmq.FD)]
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
-        sender = Sender(socket, packer())
-        self.transmit, self.say = sender.transmit, sender.say
+        self._pack = packer()
         self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
         self.claimed: Flags = peers.claimed
         self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
@@ -81,7 +71,6 @@ class StepPort:
         self._held: dict[int, float] = {}
         self._held_note: tuple[int, int, int, bool] | None = None
         self._done = False
-        self._skip_frames = False
         self._ready = False
 
     # -- out ---------------------------------------------------------------------------------------------------------
@@ -114,6 +103,24 @@ class StepPort:
             if peer.selection.round != self._round:
                 peer.selection.prepare(step, time, deadline_ns, outputs, applied)
                 peer.selection.round = self._round
+        if deadline_ns:
+            self._socket.arm(deadline_ns)
+
+    def transmit(self, peer: Peer, payload: bytes) -> bool:
+        """Send without waiting; False if nobody is there. One that has gone is dead within a step of its going."""
+        became = self._socket.send(peer.identity, payload)
+        if became == FULL:
+            peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
+        elif became == GONE:
+            if peer.state is LIVE:
+                peer.state = DEAD
+                peer.forget_queue()
+            return False
+        return True
+
+    def say(self, peer: Peer, message: Mapping[str, Any]) -> None:
+        """An error or a bye, if it can be sent at once."""
+        self.transmit(peer, self._pack(message))
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
@@ -165,31 +172,21 @@ class StepPort:
         self._missing = sum(not peer.fresh for peer in self._peers.claimants)
 
     def _gather(self, until_ns: int) -> bool:
-        """Read, then wait on the socket's descriptor, until all is in hand: ZeroMQ's own time-outs are whole ms.
+        """Wait and read until all is in hand, or the clock reads until_ns.
 
-        What already lies in the socket at the deadline is still looked at, a few messages and no more.
+        What already lies in the socket then is still looked at, a few messages and no more.
         """
-        reads = past = 0
-        readable = self._readable()
+        wait, past = self._socket.wait, 0
         while self._missing or self._free:
-            if readable and self._read_one():
-                reads += 1
-                if until_ns == 0:
-                    if reads >= _FREE_READS:
-                        break
-                elif monotonic_ns() >= until_ns:
-                    past += 1
-                    if past >= _AFTER_DEADLINE:
-                        break
-                readable = bool(self._missing or self._free) and self._readable()
-                continue
-            if until_ns == 0:
+            in_time = monotonic_ns() < until_ns
+            if in_time:
+                wait(until_ns)
+            if self._read_one():
+                past += not in_time
+                if past >= (_AFTER_DEADLINE if until_ns else _FREE_READS):
+                    break
+            elif not in_time:
                 break
-            left = until_ns - monotonic_ns()
-            if left <= 0:
-                break
-            select.select(self.watch, (), (), left * 1e-9)
-            readable = True
         return self._missing == 0
 
     def next_tick(self, until_ns: int) -> int:
@@ -202,45 +199,35 @@ class StepPort:
                 if reads >= _TICK_READS and monotonic_ns() >= until_ns:
                     break
                 continue
-            left = until_ns - monotonic_ns()
-            if left <= 0:
+            if monotonic_ns() >= until_ns:
                 break
-            select.select(self.watch, (), (), left * 1e-9)
+            self._socket.wait(until_ns)
         return self.ticks.take()
+
+    def await_answer(self, until_ns: int) -> None:
+        """In the slack: until a message may have come, or then."""
+        self._socket.wait(until_ns)
 
     def read_in_slack(self, until_ns: int) -> None:
         """Answers to warm-up states, byes and late commands, off the critical path: a few messages at most."""
         for _ in range(_SLACK_READS):
-            if monotonic_ns() >= until_ns or not self._readable() or not self._read_one():
+            if monotonic_ns() >= until_ns or not self._read_one():
                 return
 
-    def _readable(self) -> bool:
-        """Whether a message waits. To ask costs half of a recv that finds none, and a tenth when caches are cold."""
-        return bool(int(self._get(_EVENTS)) & _POLLIN)
-
     def _read_one(self) -> bool:
-        """Read and deal with one message; False when there is none. Frames beyond the first are thrown away."""
-        try:
-            if self._skip_frames:
-                self._recv(_NOW)
-                self._skip_frames = bool(self._get(_MORE))
-                return True
-            identity = self._recv(_NOW)
-        except zmq.Again:
+        """Read and deal with one message; False when there is none."""
+        found = self._socket.next()
+        if found is None:
             return False
-        except zmq.ZMQError as fault:
-            if fault.errno == errno.EINTR:
-                return True
-            raise
-        frame = self._recv(_NOW)  # a ROUTER gives no identity without a frame behind it
-        self._skip_frames = bool(self._get(_MORE))
+        identity, frame, whole = found
         peer = self._peers.by_identity.get(identity)
         if peer is None:
-            self._count(Reason.STRANGER)
+            if identity:
+                self._count(Reason.STRANGER)
             return True
         peer.owed = peer.probes = 0
         try:
-            if self._skip_frames:
+            if not whole:
                 raise Refused(Reason.GARBLED, "a message is one frame here")
             self._hear(peer, decode(frame, COMMAND_BYTES))
         except Refused as refusal:

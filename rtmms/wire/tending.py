@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import Any
@@ -67,7 +66,7 @@ class Tending:
     def hasten(self, until_ns: int, outputs: Mapping[str, Any]) -> None:
         """Further rounds of warm-up while there is time: one who comes back is admitted within a few steps."""
         while (now_ns := monotonic_ns()) < until_ns and any(self._answers(peer, now_ns) for peer in self._peers.all):
-            select.select(self._port.watch, (), (), min(until_ns - now_ns, _PROMPT_NS) * 1e-9)
+            self._port.await_answer(min(until_ns, now_ns + _PROMPT_NS))
             self._port.read_in_slack(until_ns)
             self._port.admit_ready()
             self.serve(monotonic_ns(), outputs)

@@ -24,9 +24,11 @@ class ZmtpError(Exception):
     """The other side speaks something else; the connection is to be closed."""
 
 
-def ready(kind: bytes) -> bytes:
-    """The command READY of a socket of this kind (ROUTER, PUB)."""
+def ready(kind: bytes, identity: bytes = b"") -> bytes:
+    """The command READY of a socket of this kind (ROUTER, PUB, DEALER), which may say who it is."""
     body = b"\x05READY\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
+    if identity:
+        body += b"\x08Identity" + len(identity).to_bytes(4, "big") + identity
     return bytes([_COMMAND, len(body)]) + body
 
 
@@ -65,6 +67,17 @@ class Reader:
             self._skip -= passed
             data = data[passed:]
         self._bytes += data
+
+    def at_once(self, data: bytes) -> bytes | None:
+        """The frame, where `data` is one message of one frame and nothing else is under way; None: `feed` it."""
+        if self._bytes or self._skip or self._within or not self.ready:
+            return None
+        size = len(data)
+        if data[0] == 0 and size > 1 and size - 2 == data[1] <= self.cap:
+            return data[2:]
+        if data[0] == _LONG and size - 9 == int.from_bytes(data[1:9], "big") <= self.cap and size >= 9:
+            return data[9:]
+        return None
 
     @property
     def held(self) -> int:

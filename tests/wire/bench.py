@@ -13,6 +13,7 @@ import zmq
 
 from rtmms.plant import Channel
 from rtmms.wire.server import Server
+from rtmms.wire.step_line import StepLine
 
 PATIENCE_S = 10.0
 """A test fails after this long without what it waits for; none passes or fails by how long something took."""
@@ -99,7 +100,16 @@ class Host:
 
     def arrived(self) -> None:
         """Wait until a message lies in the step socket."""
-        assert self.server._sockets.step.poll(int(PATIENCE_S * 1e3)), "nothing arrived"
+        assert self.something_comes(PATIENCE_S), "nothing arrived"
+
+    def something_comes(self, wait_s: float) -> bool:
+        """Whether a message lies in the step socket, or does so within that time."""
+        step = self.server._sockets.step
+        until = time.monotonic_ns() + int(wait_s * 1e9)
+        if isinstance(step, StepLine):
+            step.wait(until)
+            return bool(step._queue)
+        return bool(step.socket.poll(int(wait_s * 1e3)))
 
     @property
     def rejected(self) -> dict[str, int]:

@@ -319,7 +319,7 @@ def test_a_stranger_does_not_get_in_at_the_step_endpoint(host: Host, make_raw: A
     host.publish()
     request.getfixturevalue("stranger")
     host.until(lambda: host.rejected.get("stranger") == 1)
-    assert not host.server._sockets.step.poll(50)
+    assert not host.something_comes(0.05)
     assert not host.collect(0.05)
     peer.command({"left.front": 0.25})
     assert host.collect()
@@ -330,7 +330,7 @@ def test_a_stranger_does_not_get_in_at_the_step_endpoint(host: Host, make_raw: A
 def test_a_stranger_that_waits_is_not_let_in_with_a_claimant(host: Host, make_raw: Any, stranger: Any) -> None:
     host.until(lambda: host.rejected.get("stranger") == 1)
     make_raw(host).join(["*"])
-    assert not host.server._sockets.step.poll(50)
+    assert not host.something_comes(0.05)
     assert host.rejected == {"stranger": 1}
 
 

@@ -26,7 +26,7 @@ class Broken:
         until = time.monotonic() + PATIENCE_S
         while len(self.line._all) >= self.before:
             assert time.monotonic() < until, "the connection stands"
-            self.line.poll(10)
+            self.line.wait(time.monotonic_ns() + 10_000_000)
 
 
 def step(host: Host, wait_s: float = 0.0) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
+from rtmms.wire.step_socket import FULL, GONE, SENT
 from rtmms.wire.zmtp import GREETING, encoded
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll the socket is ZeroMQ's")
@@ -48,10 +49,12 @@ def until(line, done) -> None:
         time.sleep(0.001)
 
 
-def hear(line) -> tuple[bytes, bytes, int]:
-    assert line.poll(int(PATIENCE_S * 1000))
-    identity, frame = line.recv(), line.recv()
-    return identity, frame, line.getsockopt(zmq.RCVMORE)
+def hear(line) -> tuple[bytes, bytes, bool]:
+    end = time.monotonic_ns() + int(PATIENCE_S * 1e9)
+    while (found := line.next()) is None:
+        assert time.monotonic_ns() < end, "nothing arrived"
+        line.wait(end)
+    return found
 
 
 def joined(line) -> socket.socket:
@@ -72,14 +75,12 @@ def test_a_dealer_of_zeromq_talks_with_it_both_ways(line) -> None:
         dealer.connect(f"tcp://127.0.0.1:{line._bound.getsockname()[1]}")
         dealer.send(b"hello")
         until(line, lambda: PEER in line._by_identity)
-        assert hear(line) == (PEER, b"hello", 0)
+        assert hear(line) == (PEER, b"hello", True)
         for frame in (b"short", b"x" * 255, b"y" * 256, b"z" * 70_000):
-            line.send(PEER, zmq.SNDMORE)
-            line.send(frame)
+            assert line.send(PEER, frame) == SENT
             assert dealer.poll(int(PATIENCE_S * 1000))
             assert dealer.recv_multipart() == [frame]
-        with pytest.raises(zmq.Again):
-            line.recv()
+        assert line.next() is None
 
 
 def test_frames_in_one_piece_and_in_many_come_out_one_by_one(line) -> None:
@@ -91,18 +92,16 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(line) -> None:
         peer.sendall(bytes((byte,)))
         time.sleep(0.001)
     assert hear(line)[1] == b"bit by bit"
-    with pytest.raises(zmq.Again):
-        line.recv()
+    assert line.next() is None
     peer.close()
 
 
 def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(line) -> None:
     peer = joined(line)
     peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
-    identity, _, more = hear(line)
-    assert (identity, more) == (PEER, 1)
-    assert (line.recv(), line.getsockopt(zmq.RCVMORE)) == (b"", 0)
-    assert hear(line) == (PEER, b"sound", 0)
+    identity, _, whole = hear(line)
+    assert (identity, whole) == (PEER, False)
+    assert hear(line) == (PEER, b"sound", True)
     peer.close()
 
 
@@ -114,8 +113,7 @@ def test_a_message_that_is_too_long_is_told_as_such_and_not_kept(line) -> None:
     peer.sendall(b"\x02" + (1 << 40).to_bytes(8, "big"))
     end = time.monotonic() + PATIENCE_S
     while PEER in line._by_identity and time.monotonic() < end:
-        with pytest.raises(zmq.Again):
-            line.recv()
+        assert line.next() is None
     assert line._all == {}
     peer.close()
 
@@ -125,7 +123,7 @@ def test_one_that_is_no_peer_is_cut_off_and_counted(line) -> None:
     stranger = plain(line, GREETING, bytes((4, len(body))) + body)
     until(line, lambda: line.strangers)
     assert line._all == {}
-    assert not line.poll(0)
+    assert line.next() is None
     stranger.close()
 
 
@@ -159,22 +157,14 @@ def test_one_that_is_gone_cannot_be_reached(line) -> None:
     joined(line).close()
     end = time.monotonic() + PATIENCE_S
     while PEER in line._by_identity and time.monotonic() < end:
-        line.poll(10)
-    with pytest.raises(zmq.ZMQError) as fault:
-        line.send(PEER, zmq.SNDMORE)
-    assert fault.value.errno == zmq.EHOSTUNREACH
+        assert line.next() is None
+    assert line.send(PEER, b"anybody?") == GONE
 
 
 def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(line) -> None:
     peer = joined(line)
 
-    def flood() -> None:
-        for _ in range(10_000):
-            line.send(PEER, zmq.SNDMORE)
-            line.send(b"s" * 60_000)
-
-    with pytest.raises(zmq.Again):
-        flood()
+    assert FULL in (line.send(PEER, b"s" * 60_000) for _ in range(10_000))
     assert len(line._by_identity[PEER].unsent) <= 60_009
     peer.close()
 
@@ -184,7 +174,40 @@ def test_one_that_is_no_peer_any_more_is_not_heard_within_the_step(line) -> None
     line.known = lambda identity: False
     until(line, lambda: not line._by_identity[PEER].near)
     peer.sendall(encoded([b"anything"]) * 100)
-    assert not line.poll(20)
-    line.send(PEER, zmq.SNDMORE)  # but it can be told why
-    line.send(b"bye")
+    line.wait(time.monotonic_ns() + 20_000_000)
+    assert line.next() is None
+    assert line.send(PEER, b"bye") == SENT  # but it can be told why
+    peer.close()
+
+
+def test_a_wait_ends_when_its_time_is_up_armed_or_not_and_an_alarm_that_rang_disturbs_no_other(line) -> None:
+    peer, waited = joined(line), []
+    for armed in (True, False, True):
+        until_ns = time.monotonic_ns() + 5_000_000
+        if armed:
+            line.arm(until_ns)
+        line.wait(until_ns)
+        waited.append(time.monotonic_ns() >= until_ns)
+        line.wait(until_ns)  # once more: it is over
+        assert line.next() is None
+    assert waited == [True] * 3
+    later = time.monotonic_ns() + int(PATIENCE_S * 1e9)
+    peer.sendall(encoded([b"in time"]))
+    line.wait(later)
+    assert time.monotonic_ns() < later
+    assert line.next() == (PEER, b"in time", True)
+    peer.close()
+
+
+def test_without_an_alarm_of_the_kernel_the_wait_has_a_time_out(line) -> None:
+    line._near.unregister(line._alarm.descriptor)
+    line._alarm.close()
+    line._alarm = None
+    peer = joined(line)
+    until_ns = time.monotonic_ns() + 5_000_000
+    line.arm(until_ns)
+    line.wait(until_ns)
+    assert time.monotonic_ns() >= until_ns
+    peer.sendall(encoded([b"in time"]))
+    assert hear(line) == (PEER, b"in time", True)
     peer.close()
