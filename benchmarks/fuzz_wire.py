@@ -17,6 +17,7 @@ import zmq
 from rtmms.errors import ModelError
 from rtmms.plant import Channel
 from rtmms.wire.codec import decode, decode_from_plant, packer
+from rtmms.wire.data_line import nearest
 from rtmms.wire.door import Door
 from rtmms.wire.doors import ZmqDoor
 from rtmms.wire.endpoints import seen_from
@@ -236,9 +237,10 @@ def welcome() -> Parser:
     def read(frame: bytes) -> str:
         try:
             message = decode_from_plant(frame)
-            info, (_, step_endpoint, telemetry_endpoint) = read_welcome(message), read_places(message)
+            info, (_, step_endpoint, near, telemetry_endpoint) = read_welcome(message), read_places(message)
         except Refused as refusal:
             return refusal.code
+        nearest("tcp://127.0.0.1:9870", near)
         for endpoint in (step_endpoint, telemetry_endpoint):
             seen_from("tcp://127.0.0.1:9870", endpoint)
         return "all that was granted" if set(info.granted) <= {c.name for c in info.actuators} else "welcome"

@@ -39,15 +39,15 @@ def begin_blame(ready: Readiness, statistics: Statistics, stack: ExitStack, *, a
     if statistics.deadline_us is None:
         return None
     period_ns, deadline_ns = (statistics.period_us or 0.0) * 1e3, round(statistics.deadline_us * 1e3)
-    saw = None
+    blame = Blame(period_ns, deadline_ns)
     if ready.asked is not None:
         try:
             pinned = alone and ready.cores.loop is not None
             cores = {ready.cores.loop or 0, *ready.cores.controllers} if pinned else ready.allowed
-            witness = Witness(ready.asked, deadline_ns, sorted(cores))
+            witness = Witness(ready.asked, deadline_ns, sorted(cores), round(period_ns))
         except RtmmsError as error:
             ready.failed.append(str(error))
         else:
             stack.callback(witness.close)
-            saw = witness.stalls
-    return Blame(period_ns, deadline_ns, saw)
+            blame.saw, blame.look_after_ns = witness.stalls, witness.from_step_ns
+    return blame

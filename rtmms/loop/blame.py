@@ -48,6 +48,8 @@ class Saw(Protocol):
     def looked_ns(self) -> int: ...
     def await_looked(self, until_ns: int) -> None: ...
 
+    look_ns: int
+
 
 def _no_counters() -> tuple[int, int]:
     return 0, 0
@@ -74,6 +76,7 @@ class Blame:
     counters   (page faults, involuntary switches) of the loop's thread so far
     busy_ns    (read by the loop) a step that ends so long after its instant is looked at for an overrun
     usual_ns   (written by the loop) a usual exchange, p50
+    look_after_ns  (written by who starts the witnesses) how long after the instant of a step they look; 0: anywhere
     misses, overruns   count for each of CAUSES
     """
 
@@ -90,7 +93,7 @@ class Blame:
         self._list = array("q", [0]) * ((LISTED + LISTED_MACHINE) * (_WIDTH + 2))
         self._untold = array("q", [0]) * (UNTOLD * 3)
         self._stalls: list[Stall] = []
-        self.usual_ns = self._due = 0
+        self.usual_ns = self.look_after_ns = self._due = 0
         self.clear()
 
     def clear(self) -> None:
@@ -148,6 +151,8 @@ class Blame:
         limit = limit_ns(self.deadline_ns, self.usual_ns)
         told_ns = now_ns
         if self.saw is not None:
+            if self.look_after_ns:  # each look costs what it interrupts some 20 us: not the exchanges
+                self.saw.look_ns = self._due + self.look_after_ns
             told_ns = self.saw.looked_ns()  # before the stalls: what was told by then is read by now
             for stall in self.saw.take():
                 self._touch(stall, limit)

@@ -1,4 +1,5 @@
 """Shared memory in which witnesses write when their core did not run them: a ring of (instant, length) for each core.
+The other way goes one word, an instant at which they may look.
 
 One writer for each core, one reader, no locks. A row is written before the count of rows, so that a reader which sees
 the count sees the row (where stores are seen in order; elsewhere it may miss the newest for a moment). What is not read
@@ -30,7 +31,7 @@ class Stalls:
 
     def __init__(self, cores: Sequence[int], descriptor: int | None = None) -> None:
         self.cores = tuple(cores)
-        size = 8 * len(self.cores) * (_LINE + 2 * ROWS)
+        size = 8 * (_LINE + len(self.cores) * (_LINE + 2 * ROWS))
         self.descriptor = _memory(size) if descriptor is None else descriptor
         self._page = mmap.mmap(self.descriptor, size)
         for at in range(0, size, mmap.PAGESIZE):
@@ -39,17 +40,26 @@ class Stalls:
         self._read = [0] * len(self.cores)
         self.lost = 0
 
+    @property
+    def look_ns(self) -> int:
+        """An instant of the grid on which the witnesses look; 0 for none in particular."""
+        return self._words[0]
+
+    @look_ns.setter
+    def look_ns(self, instant_ns: int) -> None:
+        self._words[0] = instant_ns
+
     # --- witness ----------------------------------------------------------------------------------------------------
 
     def beat(self, place: int, now_ns: int) -> None:
         """The witness of this core has looked."""
-        at = place * _LINE
+        at = _line(place)
         self._words[at + _BEATS] += 1
         self._words[at + _LOOKED] = now_ns
 
     def add(self, place: int, due_ns: int, late_ns: int) -> None:
         """It should have run at due_ns, and ran late_ns after."""
-        at = place * _LINE + _WRITTEN
+        at = _line(place) + _WRITTEN
         count = self._words[at]
         row = self._row(place, count)
         self._words[row], self._words[row + 1] = due_ns, late_ns
@@ -59,7 +69,7 @@ class Stalls:
 
     def looked_ns(self) -> int:
         """Up to this instant every core's witness has told what it saw; 0 while one has not begun."""
-        return min((self._words[place * _LINE + _LOOKED] for place in range(len(self.cores))), default=0)
+        return min((self._words[_line(place) + _LOOKED] for place in range(len(self.cores))), default=0)
 
     def await_looked(self, until_ns: int, patience_s: float = 0.1) -> None:
         """Until all have told what they saw up to the instant; not for long, for they may have died."""
@@ -78,13 +88,13 @@ class Stalls:
 
     def beats(self) -> int:
         """Looks taken, all cores together."""
-        return sum(self._words[place * _LINE + _BEATS] for place in range(len(self.cores)))
+        return sum(self._words[_line(place) + _BEATS] for place in range(len(self.cores)))
 
     def take(self) -> list[tuple[int, int, int]]:
         """(begin ns, end ns, core) of the stalls written since the last call, oldest first."""
         found = []
         for place, core in enumerate(self.cores):
-            written = self._words[place * _LINE + _WRITTEN]
+            written = self._words[_line(place) + _WRITTEN]
             first = max(self._read[place], written - ROWS + 1)
             self.lost += first - self._read[place]
             for count in range(first, written):
@@ -103,7 +113,12 @@ class Stalls:
             self.descriptor = -1
 
     def _row(self, place: int, count: int) -> int:
-        return len(self.cores) * _LINE + 2 * (place * ROWS + (count & (ROWS - 1)))
+        return _line(len(self.cores)) + 2 * (place * ROWS + (count & (ROWS - 1)))
+
+
+def _line(place: int) -> int:
+    """Where a core's counters begin; the first line is for all."""
+    return _LINE * (1 + place)
 
 
 def _memory(size: int) -> int:

@@ -25,8 +25,12 @@ _MCL_BOTH = 3
 def watch(stalls: Stalls, place: int, period_ns: int) -> None:
     """Look for ever. Allocates nothing that stays."""
     now, sleep, beat = time.monotonic_ns, time.sleep, stalls.beat
-    due = now() + period_ns
+    due, grid = now() + period_ns, 0
     while True:
+        asked = stalls.look_ns
+        if asked != grid:
+            grid, ahead = asked, now() + LEAST_NS
+            due = ahead + (grid - ahead) % period_ns
         left = due - now()
         if left > 0:
             sleep(left * 1e-9)

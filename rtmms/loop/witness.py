@@ -15,22 +15,31 @@ PRIORITY, HIGHEST = 90, 99
 SHORTEST_NS, LONGEST_NS = 250_000, 1_000_000
 
 
-def period_ns(deadline_ns: int) -> int:
+def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
     """How often a witness looks: twice in a deadline, so that it cannot overlook a stall that costs a step, but no
-    oftener than every 250 us, because each look costs the core 2 to 20 us."""
-    return min(max(deadline_ns // 2, SHORTEST_NS), LONGEST_NS)
+    oftener than every 250 us, because each look costs the core 2 to 20 us.
+
+    step_ns  the period of the loop, to which this is then a whole multiple or part, so that looks can be kept out of
+             the exchanges; 0: no loop, and a period that does not fall into step with one of a round number of us
+    """
+    wanted = min(max(deadline_ns // 2, SHORTEST_NS), LONGEST_NS)
+    if not step_ns:
+        return wanted + wanted // 21
+    return step_ns * -(-wanted // step_ns) if wanted > step_ns else step_ns // -(-step_ns // wanted)
 
 
 class Witness:
     """Processes that look after the cores, and what they saw.
 
     stalls      their memory;  process the first of them, parent of the others
+    from_step_ns   how long after the instant of a step they are best to look
     RtmmsError when SCHED_FIFO above `loop_priority` is not permitted: it says what to do.
     """
 
-    def __init__(self, loop_priority: int, deadline_ns: int, cores: Sequence[int] = ()) -> None:
+    def __init__(self, loop_priority: int, deadline_ns: int, cores: Sequence[int] = (), step_ns: int = 0) -> None:
         self.priority = min(max(PRIORITY, loop_priority + 1), HIGHEST)
-        self.period_ns = period_ns(deadline_ns)
+        self.period_ns = period_ns(deadline_ns, step_ns)
+        self.from_step_ns = min(self.period_ns, step_ns) // 2
         if sys.platform != "linux" or not may_raise(self.priority):
             raise RtmmsError(
                 f"witness: SCHED_FIFO {self.priority} is not permitted, so stalls of the machine are blamed on nobody; "

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
+import stat
 from time import monotonic
 from typing import Protocol
 
@@ -52,8 +54,21 @@ class Data(Protocol):
         """Send a last message, if any, and close."""
 
 
+def nearest(exchange: str, near: str) -> bool:
+    """Whether a plant's shorter way is there for us: a socket of our own user, on the machine where we found it."""
+    if not exchange.startswith(NEAR) or not near.startswith("ipc:///") or not hasattr(os, "getuid"):
+        return False
+    try:
+        found = os.stat(near.removeprefix("ipc://"))
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
+
+
 class DataLine:
     """A Data over a stream of the operating system, to a plant's step endpoint.
+
+    broken   there is no connection, nor is one being made
 
     A connection that breaks is tried again while nobody closes it: `gone` says when that has been in vain for long.
     """
@@ -68,7 +83,7 @@ class DataLine:
         self._again_at = 0.0
         self._socket: socket.socket
         self._reader: Reader
-        self._unsent, self._more, self._broken = b"", False, False
+        self._unsent, self._more, self.broken = b"", False, False
         self._connect()
 
     @property
@@ -129,7 +144,7 @@ class DataLine:
         now = monotonic()
         if self._unsent:
             self._flush()
-        if self._broken and now >= self._again_at:
+        if self.broken and now >= self._again_at:
             self._socket.close()
             self._connect()
         return self._lost_at is not None and now - self._lost_at > _GRACE_S
@@ -147,7 +162,7 @@ class DataLine:
     def _connect(self) -> None:
         """Begin to. What we have to say leaves as soon as it can; nothing of the plant's is waited for."""
         self._reader = Reader(_ROUTERS, _LONGEST)
-        self._unsent, self._more, self._broken = self._hello, False, False
+        self._unsent, self._more, self.broken = self._hello, False, False
         self._socket = socket.socket(self._family, socket.SOCK_STREAM)
         self._socket.setblocking(False)
         if self._family != getattr(socket, "AF_UNIX", None):
@@ -159,10 +174,10 @@ class DataLine:
 
     def _break(self) -> None:
         """There is no connection. What stands for it is never readable: who waits on it must not turn in circles."""
-        if self._broken:
+        if self.broken:
             return
         now = monotonic()
-        self._broken, self._again_at = True, now + _AGAIN_S
+        self.broken, self._again_at = True, now + _AGAIN_S
         self._lost_at = now if self._lost_at is None else self._lost_at
         self._socket.close()
         if self._nobody is None:

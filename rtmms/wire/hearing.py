@@ -79,17 +79,20 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
     return info
 
 
-def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str]:
-    """Identity at the step endpoint (16 bytes, or none for an observer), the step and the telemetry endpoint."""
+def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:
+    """Identity at the step endpoint (16 bytes, or none for an observer), the step endpoint, its shorter way for
+    processes of the plant's user ('' for none), and the telemetry endpoint."""
     identity, step, telemetry = (message.get(f) for f in ("identity", "step_endpoint", "telemetry_endpoint"))
+    near = message.get("near_step_endpoint", "")
     if (
         type(identity) is not bytes
         or len(identity) not in (0, 16)
         or type(step) is not str
         or type(telemetry) is not str
+        or type(near) is not str
     ):
         raise Refused(Reason.WRONG_TYPE, "welcome: identity or endpoints are not what they should be")
-    return identity, step, telemetry
+    return identity, step, near, telemetry
 
 
 def _seconds(value: Any) -> float | None:

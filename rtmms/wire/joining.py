@@ -11,7 +11,7 @@ from typing import Any
 import zmq
 
 from rtmms.wire.codec import decode_from_plant, packer
-from rtmms.wire.data_line import Data, DataLine
+from rtmms.wire.data_line import Data, DataLine, nearest
 from rtmms.wire.endpoints import INPROC, seen_from, set_family
 from rtmms.wire.errors import NotConnectedError
 from rtmms.wire.handshake import MUTE, Handshake
@@ -208,11 +208,16 @@ class Connection:
 
     def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
         steps = bool(plant.granted) or plant.ticks
-        identity, step_endpoint, telemetry_endpoint = read_places(welcome)
+        identity, step_endpoint, near, telemetry_endpoint = read_places(welcome)
         self._identity = identity
         endpoint = seen_from(self.asked.exchange, step_endpoint if steps else telemetry_endpoint)
         if steps and self.asked.keys is None and not self._shared:
             try:
+                if nearest(self.asked.exchange, near):
+                    self.data = line = DataLine(near, identity)
+                    if not line.broken:
+                        return
+                    line.close(None)
                 self.data = DataLine(endpoint, identity)
             except OSError as fault:
                 raise NotConnectedError(f"cannot connect to '{endpoint}': {fault.strerror or fault}") from None

@@ -311,7 +311,7 @@ class Server:
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
             "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
-            "request_bytes": self._request_bytes,
+            "request_bytes": self._request_bytes, "near_step_endpoint": self._sockets.near_step,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:

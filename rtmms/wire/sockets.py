@@ -12,7 +12,7 @@ import zmq
 
 from rtmms.loop.realtime import may_raise
 from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine, ZmqDoor, ZmqTelemetry
-from rtmms.wire.endpoints import DEFAULTS, bind, checked, listen, set_family
+from rtmms.wire.endpoints import DEFAULTS, bind, checked, listen, listen_near, set_family
 from rtmms.wire.errors import AddressError
 from rtmms.wire.keys import ServerKeys
 from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES
@@ -56,6 +56,7 @@ class Sockets:
     """Bound sockets. They may be made before there is a plant: peers wait in them.
 
     endpoints  dict exchange, step, telemetry -> the address really bound
+    near_step  another address of the step socket, for this user's processes; '' where there is none
     notes      what could not be set up, for the report
     allowed    the keys that may come in; None where no keys are asked for
     gatekeepers  who answers for them, one a context; empty where no keys are asked for
@@ -83,6 +84,7 @@ class Sockets:
         asked = {"exchange": exchange, "step": step, "telemetry": telemetry}
         self.notes: list[str] = []
         self.endpoints: dict[str, str] = {}
+        self.near_step = ""
         self.inproc = inproc
         shared: zmq.Context[zmq.Socket[bytes]] | None = zmq.Context.instance() if inproc else None
         self._step_context = shared or self._context(threads.step_cpu, threads.priority)
@@ -125,7 +127,12 @@ class Sockets:
             self.exchange = PlainDoor(listening("exchange"), DOOR_BYTES)
             if hasattr(select, "epoll"):
                 self._router.close(linger=0)
-                self.step = StepLine(listening("step"), COMMAND_BYTES)
+                ways = [listening("step")]
+                near = listen_near(self.endpoints["step"])
+                if near is not None:
+                    ways.append(near[0])
+                    self.near_step = near[1]
+                self.step = StepLine(ways, COMMAND_BYTES)
             else:
                 self.gate = StepGate(self._step_context)
                 guard(self._router)
@@ -164,7 +171,7 @@ class Sockets:
 
     def close(self, linger_ms: int = 100) -> None:
         """Close all, giving a last bye linger_ms to leave."""
-        for endpoint in self.endpoints.values():
+        for endpoint in (*self.endpoints.values(), self.near_step):
             if endpoint.startswith("ipc://"):  # while it is ours: afterwards it may be the next plant's
                 with contextlib.suppress(OSError):
                     os.unlink(endpoint[len("ipc://") :])

@@ -12,7 +12,7 @@ import contextlib
 import select
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
 from rtmms.wire.alarm import Alarm
@@ -44,21 +44,24 @@ class _Connection:
 class StepLine:
     """A StepSocket that does what a ROUTER does (mandatory, no handover).
 
+    bound    sockets to listen on
     cap      bytes of a message; one up to four times that is passed over and told as oversize, beyond it is cut off
     known    whether an identity is one of a peer
     strange  is told of each connection that says another one
     entered  is told the identity of each peer that connects
     """
 
-    def __init__(self, bound: socket.socket, cap: int) -> None:
-        bound.listen(64)
-        bound.setblocking(False)
-        self._bound, self._cap, self._too_long = bound, cap, bytes(cap + 1)
+    def __init__(self, bound: Sequence[socket.socket], cap: int) -> None:
+        self._bound = {one.fileno(): one for one in bound}
+        self._cap, self._too_long = cap, bytes(cap + 1)
         self.known: Callable[[bytes], bool] = lambda identity: False
         self.strange: Callable[[], None] = lambda: None
         self.entered: Callable[[bytes], None] = lambda identity: None
         self._near, self._far = select.epoll(), select.epoll()
-        self._far.register(bound.fileno(), select.EPOLLIN)
+        for descriptor, one in self._bound.items():
+            one.listen(64)
+            one.setblocking(False)
+            self._far.register(descriptor, select.EPOLLIN)
         self._all: dict[int, _Connection] = {}
         self._by_identity: dict[bytes, _Connection] = {}
         self._queue: deque[_Connection] = deque()  # those with bytes that were read and not looked at
@@ -106,8 +109,7 @@ class StepLine:
         except BlockingIOError:
             sent = 0
         except OSError:
-            self._drop(to)
-            return GONE
+            return GONE  # it may have said bye before it went: reading tells, and drops it
         if sent < len(data):
             to.unsent = data[sent:]
         return SENT
@@ -137,7 +139,7 @@ class StepLine:
 
     def close(self, linger: int = 0) -> None:
         """What was sent still leaves; what has come is read first, or the kernel would break the connection off."""
-        if self._bound.fileno() < 0:
+        if self._near.closed:
             return
         for connection in list(self._all.values()):
             with contextlib.suppress(OSError):
@@ -147,7 +149,8 @@ class StepLine:
             self._drop(connection)
         self._near.close()
         self._far.close()
-        self._bound.close()
+        for one in self._bound.values():
+            one.close()
         if self._alarm is not None:
             self._alarm.close()
 
@@ -159,7 +162,7 @@ class StepLine:
         for descriptor, _ in self._far.poll(0, _STRANGERS_READ + 1):
             connection = self._all.get(descriptor)
             if connection is None:
-                self._accept()
+                self._accept(self._bound[descriptor])
             elif read < _STRANGERS_READ:
                 read += 1
                 self._read_far(connection)
@@ -174,10 +177,10 @@ class StepLine:
             elif connection.unsent:
                 self._flush(connection)
 
-    def _accept(self) -> None:
+    def _accept(self, bound: socket.socket) -> None:
         for _ in range(_ACCEPTS):
             try:
-                plain, _ = self._bound.accept()
+                plain, _ = bound.accept()
             except OSError:  # nobody more; or no descriptor for one more
                 return
             if len(self._all) >= _MOST and not self._make_room():
@@ -283,7 +286,10 @@ class StepLine:
         except BlockingIOError:
             return
         except OSError:
-            self._drop(connection)
+            if connection.near:  # likewise
+                connection.unsent = b""
+            else:
+                self._drop(connection)
             return
         connection.unsent = connection.unsent[sent:]
 

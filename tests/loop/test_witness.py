@@ -52,9 +52,43 @@ def test_all_have_looked_when_the_last_has() -> None:
     stalls.close()
 
 
-@pytest.mark.parametrize(("deadline_us", "expected_us"), [(160, 250), (500, 250), (900, 450), (20_000, 1000)])
-def test_it_looks_twice_in_a_deadline_within_bounds(deadline_us: int, expected_us: int) -> None:
-    assert period_ns(deadline_us * 1000) == expected_us * 1000
+@pytest.mark.parametrize(
+    ("deadline_us", "step_us", "expected_us"),
+    [(500, 1000, 250), (750, 999, 333), (160, 200, 400), (250, 500, 250), (450, 500, 250), (20_000, 100_000, 1000),
+     (9_000, 10_000, 1000), (90, 100, 300)],
+)  # fmt: skip
+def test_it_looks_about_twice_in_a_deadline_in_step_with_the_loop(
+    deadline_us: int, step_us: int, expected_us: int
+) -> None:
+    assert period_ns(deadline_us * 1000, step_us * 1000) == expected_us * 1000
+
+
+def test_without_a_loop_its_period_fits_no_round_one() -> None:
+    for deadline_us in (160, 500, 900):
+        assert period_ns(deadline_us * 1000) % 1000 != 0
+
+
+@permitted
+def test_it_looks_where_it_is_told_to_from_the_instant_of_a_step() -> None:
+    """Steps of 100 ms from some instant on: looks fall 0.5 ms after each whole ms of theirs, as soon as it knows."""
+    witness = Witness(80, 50_000_000, [min(os.sched_getaffinity(0))], step_ns=100_000_000)
+    assert (witness.period_ns, witness.from_step_ns) == (1_000_000, 500_000)
+    stalls = witness.stalls
+    try:
+        assert stalls.await_first(30.0)
+        for origin in (time.monotonic_ns() - 12_345_678, time.monotonic_ns() - 98_100_001):
+            stalls.look_ns = origin + witness.from_step_ns
+            stalls.await_looked(time.monotonic_ns() + 3_000_000, 5.0)
+            found = []
+            while len(found) < 50:
+                looked = stalls.looked_ns()
+                if not found or looked != found[-1]:
+                    found.append(looked)
+                time.sleep(0.0005)
+            after = sorted((looked - origin) % 1_000_000 for looked in found)
+            assert 500_000 <= after[len(after) // 4] < 900_000, "a quarter of them is hardly late"
+    finally:
+        witness.close()
 
 
 def test_without_permission_it_says_what_to_do(monkeypatch) -> None:

@@ -24,7 +24,7 @@ READY = b"\x04\x2c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity" + 
 def line() -> Iterator:
     from rtmms.wire.step_line import StepLine
 
-    made = StepLine(socket.create_server(("127.0.0.1", 0)), CAP)
+    made = StepLine([socket.create_server(("127.0.0.1", 0))], CAP)
     made.known = lambda identity: identity == PEER
     made.strangers = []
     made.strange = lambda: made.strangers.append(1)
@@ -35,7 +35,7 @@ def line() -> Iterator:
 
 def plain(line, *said: bytes) -> socket.socket:
     """A connection that says these bytes."""
-    made = socket.create_connection(line._bound.getsockname(), PATIENCE_S)
+    made = socket.create_connection(next(iter(line._bound.values())).getsockname(), PATIENCE_S)
     for part in said:
         made.sendall(part)
     return made
@@ -72,7 +72,7 @@ def test_a_dealer_of_zeromq_talks_with_it_both_ways(line) -> None:
     with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
         dealer.linger = 0
         dealer.setsockopt(zmq.ROUTING_ID, PEER)
-        dealer.connect(f"tcp://127.0.0.1:{line._bound.getsockname()[1]}")
+        dealer.connect(f"tcp://127.0.0.1:{next(iter(line._bound.values())).getsockname()[1]}")
         dealer.send(b"hello")
         until(line, lambda: PEER in line._by_identity)
         assert hear(line) == (PEER, b"hello", True)
@@ -211,3 +211,14 @@ def test_without_an_alarm_of_the_kernel_the_wait_has_a_time_out(line) -> None:
     peer.sendall(encoded([b"in time"]))
     assert hear(line) == (PEER, b"in time", True)
     peer.close()
+
+
+def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to_it(line) -> None:
+    peer = joined(line)
+    peer.sendall(encoded([b"bye"]))
+    peer.close()
+    end = time.monotonic() + PATIENCE_S
+    while line.send(PEER, b"a state") != GONE:
+        assert time.monotonic() < end, "it stays"
+    assert hear(line) == (PEER, b"bye", True)
+    until(line, lambda: line.next() is None and line.send(PEER, b"anybody?") == GONE and not line._all)
