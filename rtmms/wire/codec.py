@@ -14,6 +14,8 @@ _unpack: Callable[..., Any] = unpackb
 
 _LONGEST_LIST = 65536
 _LONGEST_MAP = 4096
+_SHORT = 1024
+"""A frame of so many bytes can claim no more of anything than is allowed: unpackb's own limits are its length."""
 
 
 def packer() -> Callable[[Any], bytes]:
@@ -28,18 +30,21 @@ def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
     longest_list  entries a list may claim; each claim costs memory before its entries are read, so it is small
     Refused (oversize, garbled, unknown_type) for anything that is not one whole msgpack map with a text `type`.
     """
-    if len(frame) > cap:
-        raise Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got {len(frame)}")
+    size = len(frame)
+    if size > cap:
+        raise Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got {size}")
     try:
-        message = _unpack(
-            frame,
-            raw=False,
-            strict_map_key=True,
-            max_array_len=min(longest_list, len(frame)),  # memory is taken at the promise: keep it to what may come
-            max_map_len=min(_LONGEST_MAP, len(frame)),
-            max_str_len=cap,
-            max_bin_len=cap,
-            max_ext_len=16,
+        message = (
+            _unpack(frame)
+            if size <= _SHORT
+            else _unpack(
+                frame,
+                max_array_len=min(longest_list, size),  # memory is taken at the promise: keep it to what may come
+                max_map_len=min(_LONGEST_MAP, size),
+                max_str_len=cap,
+                max_bin_len=cap,
+                max_ext_len=16,
+            )
         )
     except Exception as fault:  # whatever a decoder makes of a stranger's bytes, it is the stranger's fault
         raise Refused(Reason.GARBLED, f"not a msgpack message: {type(fault).__name__}") from None

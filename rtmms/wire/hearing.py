@@ -12,44 +12,38 @@ from rtmms.wire.state import PlantInfo
 
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
 _APPLIED_TYPES, _TEXT = tuple(_APPLIED.values()), frozenset((str,))
+_STATES, _NUMBERS = frozenset(("state", "telemetry")), frozenset((float, int))
 
 
 def hear(frame: bytes) -> dict[str, Any]:
-    """The message of a plant in a frame; Refused where it cannot be read, or is a state that is none."""
+    """The message of a plant in a frame; Refused where it cannot be read, or is a state that is none: where a field
+    that every state has is of another type. Values of outputs are looked at when used."""
     message = decode_from_plant(frame)
-    if message["type"] in ("state", "telemetry"):
-        _check_state(message)
-    return message
-
-
-def _check_state(message: dict[str, Any]) -> None:
-    """The fields that every state has, of their types; Refused otherwise. Values of outputs are looked at when used."""
-    applied, said = message.get("applied"), message.get
+    if message["type"] not in _STATES:
+        return message
+    said = message.get
+    outputs, applied, deadline, budget = said("outputs"), said("applied"), said("deadline_ns", 0), said("budget_ns", 0)
     if (
-        type(message.get("step")) is int
-        and type(message.get("timestamp")) in (float, int)
-        and type(message.get("outputs")) is dict
+        type(said("step")) is int
+        and type(said("timestamp")) in _NUMBERS
+        and type(outputs) is dict
+        and type(deadline) is int
+        and type(budget) is int
+        and deadline >= 0
+        and budget >= 0
+        and _TEXT.issuperset(map(type, outputs))
+        and (not applied or (type(applied) is dict and _few(applied)))
         and (applied is None or type(applied) is dict)
-        and _natural(said("deadline_ns", 0))
-        and _natural(said("budget_ns", 0))
-        and _TEXT.issuperset(map(type, message["outputs"]))
-        and (not applied or _types(applied) == _APPLIED_TYPES or _few(applied))
     ):
-        return
+        return message
     raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field of another type than it should have")
 
 
-def _types(applied: dict[str, Any]) -> tuple[type, ...]:
-    return tuple(map(type, map(applied.get, _APPLIED)))
-
-
 def _few(applied: dict[str, Any]) -> bool:
-    """Fields may be missing."""
-    return all(type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items())
-
-
-def _natural(value: Any) -> bool:
-    return type(value) is int and value >= 0
+    """All fields of their types; some may be missing."""
+    return tuple(map(type, map(applied.get, _APPLIED))) == _APPLIED_TYPES or all(
+        type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items()
+    )
 
 
 def read_welcome(message: Mapping[str, Any]) -> PlantInfo:

@@ -246,13 +246,15 @@ class StepLine:
         """What peers said; the alarm, which may be among them, says nothing."""
         for descriptor, _ in events:
             connection = self._all.get(descriptor)
-            if connection is not None and not connection.queued:
-                data = self._received(connection)
-                if data:
-                    connection.frame = connection.reader.at_once(data)
-                    if connection.frame is None:
-                        connection.reader.feed(data)
-                    self._enqueue(connection)
+            if connection is None or connection.queued:
+                continue
+            data = self._received(connection)
+            if data:
+                connection.frame = connection.reader.at_once(data)
+                if connection.frame is None:
+                    connection.reader.feed(data)
+                connection.queued = True
+                self._queue.append(connection)
 
     def _enqueue(self, connection: _Connection) -> None:
         if not connection.queued:

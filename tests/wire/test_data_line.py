@@ -1,0 +1,245 @@
+"""A link's data socket of our own, against ZeroMQ's ROUTER and against those who play foul."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rtmms
+from rtmms.wire import data_line
+from rtmms.wire.data_line import DataLine, nearest
+from rtmms.wire.zmtp import GREETING, Reader, encoded, ready
+from tests.wire.bench import Host
+from tests.wire.looping import Looping
+
+NAME = b"\x01me"
+PATIENCE_S = 10.0
+
+
+@pytest.fixture
+def router() -> Iterator[Any]:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as made:
+        made.linger = 0
+        made.bind("tcp://127.0.0.1:*")
+        yield made
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        made.settimeout(PATIENCE_S)
+        yield made
+
+
+def until(done: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE_S
+    while not (found := done()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.001)
+    return found
+
+
+def endpoint(listener: socket.socket) -> str:
+    return f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def taken(listener: socket.socket, line: DataLine) -> socket.socket:
+    """The plant's end of its connection, shaken hands on."""
+    there, _ = listener.accept()
+    there.settimeout(PATIENCE_S)
+    there.sendall(GREETING + ready(b"ROUTER"))
+    until(lambda: line.next(told=False) is None and line._reader.ready)
+    said = b""
+    while len(said) < len(GREETING + ready(b"DEALER", NAME)):
+        said += there.recv(4096)
+    assert said == GREETING + ready(b"DEALER", NAME)
+    return there
+
+
+def readable(line: DataLine, wait_s: float) -> bool:
+    return bool(select.select([line.descriptor], [], [], wait_s)[0])
+
+
+def test_it_talks_with_a_router_of_zeromq_both_ways(router: Any) -> None:
+    line = DataLine(router.getsockopt_string(zmq.LAST_ENDPOINT), NAME)
+    until(lambda: line.next(told=False) is None and line.send(b"hello"))
+    assert router.poll(int(PATIENCE_S * 1e3))
+    assert router.recv_multipart() == [NAME, b"hello"]
+    for frame in (b"", b"short", b"x" * 255, b"y" * 256, b"z" * 70_000, b"w" * 3_000_000):
+        router.send_multipart([NAME, frame])
+        assert until(lambda: (got := line.next(told=False)) is not None and [got]) == [frame]
+    for frame in (b"x" * 255, b"y" * 256, b"z" * 70_000):
+        assert line.send(frame)
+        assert router.poll(int(PATIENCE_S * 1e3))
+        assert router.recv_multipart() == [NAME, frame]
+    line.close(b"bye")
+    assert router.poll(int(PATIENCE_S * 1e3))
+    assert router.recv_multipart() == [NAME, b"bye"]
+
+
+def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.socket) -> None:
+    line = DataLine(endpoint(listener), NAME)
+    there = taken(listener, line)
+    there.sendall(encoded([b"one"]) + encoded([b"2" * 300]) + encoded([b"of", b"several"]) + encoded([b"three"])[:3])
+    assert readable(line, PATIENCE_S)
+    assert line.next(told=True) == b"one"
+    assert line.next(told=False) == b"2" * 300
+    assert line.next(told=False) is None
+    there.sendall(encoded([b"three"])[3:])
+    assert until(lambda: line.next(told=False)) == b"three"
+    line.close(None)
+    there.close()
+
+
+def test_nothing_is_said_before_the_other_side_is_known(listener: socket.socket) -> None:
+    line = DataLine(endpoint(listener), NAME)
+    assert not line.send(b"too early")
+    taken(listener, line).close()
+    line.close(None)
+
+
+def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_line, "_GRACE_S", 1e6)
+    line = DataLine(endpoint(listener), NAME)
+    there = taken(listener, line)
+    there.sendall(encoded([b"the last"]))
+    there.close()
+    assert until(lambda: line.next(told=False)) == b"the last"
+    until(lambda: line.next(told=False) is None and line.broken)
+    assert not line.send(b"nobody hears")
+    assert not readable(line, 0.05), "who waits on it would turn in circles"
+    until(lambda: not line.gone() and not line.broken)
+    there = taken(listener, line)
+    there.sendall(encoded([b"back again"]))
+    assert until(lambda: line.next(told=False)) == b"back again"
+    line.heard()
+    monkeypatch.setattr(data_line, "_GRACE_S", 0.0)
+    assert not line.gone()
+    there.close()
+    line.close(None)
+
+
+def test_it_is_gone_when_nobody_is_there_for_long(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_line, "_GRACE_S", 0.2)
+    line = DataLine(endpoint(listener), NAME)
+    there = taken(listener, line)
+    there.close()
+    listener.close()
+    until(lambda: line.next(told=False) is None and line.gone())
+    assert not readable(line, 0.0)
+    line.close(b"nobody hears")
+
+
+@pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(70), GREETING + b"\xf0" * 20,
+                                  GREETING + ready(b"PUB")])  # fmt: skip
+def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, said: bytes) -> None:
+    line = DataLine(endpoint(listener), NAME)
+    there, _ = listener.accept()
+    there.sendall(said)
+    until(lambda: line.next(told=False) is None and line.broken)
+    line.close(None)
+    there.close()
+
+
+def test_one_that_does_not_read_costs_commands_and_no_time(listener: socket.socket) -> None:
+    line = DataLine(endpoint(listener), NAME)
+    there = taken(listener, line)
+    until(lambda: not line.send(b"c" * 60_000))
+    assert len(line._unsent) <= 60_009
+    got = 0
+    while line._unsent:  # it reads again: what was begun is whole
+        got += len(there.recv(1 << 20))
+        line.gone()
+    assert line.send(b"d")
+    line.close(None)
+    while data := there.recv(1 << 20):
+        got += len(data)
+        last = data
+    assert last.endswith(b"\x00\x01d")
+    assert (got - 3) % 60_009 == 0
+    there.close()
+
+
+def test_a_host_that_there_is_none_of_is_told() -> None:
+    with pytest.raises(OSError, match=r"\S"):
+        DataLine("tcp://no.such.host.invalid:9", NAME)
+
+
+# --- the shorter way --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets in files here")
+def test_the_shorter_way_is_taken_where_it_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, here = tmp_path / "s", "tcp://127.0.0.1:9870"
+    assert not nearest(here, f"ipc://{path}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
+        bound.bind(str(path))
+        assert nearest(here, f"ipc://{path}")
+        assert not nearest("tcp://192.0.2.1:9870", f"ipc://{path}")
+        assert not nearest(here, "")
+        assert not nearest(here, f"tcp://{path}")
+        monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+        assert not nearest(here, f"ipc://{path}")
+    path.unlink()
+    path.write_text("no socket")
+    monkeypatch.undo()
+    assert not nearest(here, f"ipc://{path}")
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll there is one way only")
+@pytest.mark.parametrize("there", [True, False])
+def test_a_claimant_takes_the_shorter_way_and_the_other_one_where_it_is_barred(
+    make_host: Callable[..., Host], there: bool
+) -> None:
+    with Looping(make_host(token=None)) as running:
+        near = running.host.server._sockets.near_step
+        assert near.startswith("ipc:///")
+        path = Path(near.removeprefix("ipc://"))
+        assert path.stat().st_mode & 0o077 == 0
+        if not there:  # a file that a session which was killed left
+            path.unlink()
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
+                dead.bind(str(path))
+        with rtmms.connect(running.host.exchange, claim="*", name="one") as link:
+            family: Any = link._line.data._socket.family  # type: ignore[union-attr]
+            assert family == (socket.AF_UNIX if there else socket.AF_INET)
+            running.wait(lambda: "one" in running.host.server.admitted() or link.poll())
+            next(link)
+            link.command({"left.front": 0.25})
+            running.wait(lambda: link.poll() or running.host.command[0] == 0.25)
+    assert not path.exists()
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.binary(max_size=600), min_size=1, max_size=8), st.lists(st.integers(1, 900), max_size=12))
+def test_however_a_stream_is_cut_the_same_messages_come_out(messages: list[bytes], cuts: list[int]) -> None:
+    reader = Reader(frozenset((b"ROUTER",)), 500)
+    reader.feed(GREETING + ready(b"ROUTER"))
+    assert reader.next() == ("ready", b"")
+    stream, got = b"".join(encoded([message]) for message in messages), []
+    for size in [*cuts, len(stream)]:
+        piece, stream = stream[:size], stream[size:]
+        if not piece:
+            continue
+        whole = reader.at_once(piece)
+        if whole is not None:
+            got.append(whole)
+            continue
+        reader.feed(piece)
+        while (found := reader.next()) is not None:
+            got.append(found[1])
+    assert got == [message if len(message) <= 500 else b"" for message in messages]
