@@ -1,8 +1,11 @@
 """`rtmms bench loop`: the loop beside cyclictest and raw exchanges of the same bytes, on one core at one priority.
 
+The loop runs twice a block: as anybody's, with the gait, and with a controller that answers the same at once, as the
+other side of the raw exchanges does. Ratios of exchanges are those of the second.
+
 Blocks of each alternate, because a shared machine stalls whoever is running; each has a witness beside it. Reported
 are medians over the blocks and ratios within each block. Idle means that this command starts nothing beside them;
-what else the machine does is in `load`. The default takes twelve minutes.
+what else the machine does is in `load`. The default takes fifteen minutes.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 
 from benchmarks import setting
 from benchmarks.ringwrite import ring_write
+from benchmarks.steady import registered
 from benchmarks.yardsticks import QUANTILES, cyclictest, loaded, pingpong
 from rtmms.errors import ModelError
 from rtmms.loop.cores import allowed
@@ -49,7 +53,11 @@ def main(
 
         draw(result, figure)
     print(json.dumps(result)) if as_json else tell(result)
-    return int(any("failed" in block["loop"] for case in result["cases"] for block in case["blocks"]))
+    return int(
+        any(
+            "failed" in block[who] for who in ("loop", "steady") for case in result["cases"] for block in case["blocks"]
+        )
+    )
 
 
 def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Iterable[str]) -> dict[str, Any]:
@@ -78,20 +86,22 @@ def block(rate: int, seconds: float, sizes: tuple[int, int]) -> dict[str, Any]:
     deadline_us = period_us * SHARE.get(rate, 0.5)
     return {
         "loop": manta(rate, seconds, deadline_us),
+        "steady": manta(rate, seconds, deadline_us, "steady"),
         "cyclictest": cyclictest(seconds, period_us, PRIORITY, core),
         "datagram": pingpong("datagram", seconds, period_us, PRIORITY, core, sizes, deadline_us),
         "zeromq": pingpong("zeromq", seconds, period_us, PRIORITY, core, sizes, deadline_us),
     }
 
 
-def manta(rate: int, seconds: float, deadline_us: float) -> dict[str, Any]:
-    """`rtmms run manta` with its gait at `rate`, its report cut to what is compared."""
+def manta(rate: int, seconds: float, deadline_us: float, controller: str = "gait") -> dict[str, Any]:
+    """`rtmms run manta` with a controller at `rate`, its report cut to what is compared."""
     words = ["run", "manta", "--dt", f"{1 / rate:g}", "--duration", f"{seconds:g}", "--deadline", f"{deadline_us}e-6",
-             "--priority", str(PRIORITY), "--json", "--quiet"]  # fmt: skip
-    child = subprocess.run(
-        [sys.executable, "-c", "from rtmms.cli.main import main; main()", *words],
-        capture_output=True, text=True, timeout=3 * seconds + 120, check=False,
-    )  # fmt: skip
+             "--priority", str(PRIORITY), "--json", "--quiet", "--controller", controller]  # fmt: skip
+    with registered() as environment:
+        child = subprocess.run(
+            [sys.executable, "-c", "from rtmms.cli.main import main; main()", *words],
+            capture_output=True, text=True, timeout=3 * seconds + 120, check=False, env=environment,
+        )  # fmt: skip
     if not child.stdout.strip():
         lines = child.stderr.strip().splitlines()
         return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
@@ -128,17 +138,19 @@ def message_sizes() -> tuple[int, int]:
 
 def summary(rate: int, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     """Medians over the blocks, ratios within them, and misses of all of them together."""
-    good = [block for block in blocks if "failed" not in block["loop"]]
+    good = [block for block in blocks if "failed" not in block["loop"] and "failed" not in block["steady"]]
     out: dict[str, Any] = {"medians_us": {}, "ratios": {}}
     for name, path in ROWS.items():
         rows = [row for block in good if (row := _dig(block, path)) is not None]
         out["medians_us"][name] = {q: statistics.median(row[q] for row in rows) for q, _ in QUANTILES} if rows else None
-    for part, yardstick in (("wake", ("cyclictest",)), ("exchange", ("datagram", "exchange"))):
+    for part, who, yardstick in (
+        ("wake", "loop", ("cyclictest",)), ("exchange", "steady", ("datagram", "exchange"))
+    ):  # fmt: skip
         for q in ("p50", "p99"):
-            pairs = [(block["loop"][part][q], row[q]) for block in good if (row := _dig(block, yardstick)) is not None]
+            pairs = [(block[who][part][q], row[q]) for block in good if (row := _dig(block, yardstick)) is not None]
             out["ratios"][f"{part}_{q}"] = statistics.median(a / b for a, b in pairs if b) if pairs else None
     steps = sum(block["loop"]["steps"] for block in good)
-    for who in ("loop", "datagram", "zeromq"):
+    for who in RUNS:
         rows = [block[who] for block in good if "failed" not in block[who]]
         total, unexplained = sum(row["steps"] for row in rows), sum(row["unexplained"] for row in rows)
         out[f"{who}_misses"] = {
@@ -158,10 +170,12 @@ def summary(rate: int, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return out
 
 
+RUNS = ("loop", "steady", "datagram", "zeromq")
 ROWS = {
     "loop, wake-up": ("loop", "wake"), "cyclictest, wake-up": ("cyclictest",),
     "datagram, wake-up": ("datagram", "wake"),
-    "loop, exchange": ("loop", "exchange"), "datagram, exchange": ("datagram", "exchange"),
+    "loop, exchange": ("loop", "exchange"), "steady, exchange": ("steady", "exchange"),
+    "datagram, exchange": ("datagram", "exchange"),
     "zeromq, exchange": ("zeromq", "exchange"), "loop, plant": ("loop", "plant"),
 }  # fmt: skip
 
@@ -188,7 +202,7 @@ def tell(result: Mapping[str, Any]) -> None:
         ratios = ", ".join(f"{name.replace('_', ' ')} {ratio:.2f} (target {TARGETS[name]:g})"
                            for name, ratio in case["ratios"].items() if ratio is not None)  # fmt: skip
         print(f"  ratios to the yardstick: {ratios}")
-        for who in ("loop", "datagram", "zeromq"):
+        for who in RUNS:
             row = case[f"{who}_misses"]
             if row["steps"]:
                 print(f"  {who}: {row['all']} of {row['steps']} missed, {row['unexplained']} not explained by a stall "

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-COLOURS = {"loop": "#1b6ca8", "zeromq": "#d1812c", "datagram": "#5a5a5a"}
-NAMES = {"loop": "the loop", "zeromq": "raw ZeroMQ", "datagram": "raw Unix datagrams"}
+COLOURS = {"loop": "#1b6ca8", "steady": "#3aa06a", "zeromq": "#d1812c", "datagram": "#5a5a5a"}
+NAMES = {
+    "loop": "the loop, gait",
+    "steady": "the loop, steady",
+    "zeromq": "raw ZeroMQ",
+    "datagram": "raw Unix datagrams",
+}
 QUANTILES = (("p50", "o"), ("p99", "^"), ("p999", "s"))
 
 
@@ -23,7 +28,7 @@ def draw(result: Mapping[str, Any], path: str) -> None:
             for w, (who, colour) in enumerate(COLOURS.items()):
                 rows = [block[who]["exchange"] for block in case["blocks"] if "failed" not in block[who]]
                 for q, mark in QUANTILES:
-                    places = [c + 0.25 * (w - 1) + 0.02 * (k - len(rows) / 2) for k in range(len(rows))]
+                    places = [c + 0.2 * (w - 1.5) + 0.02 * (k - len(rows) / 2) for k in range(len(rows))]
                     axes.plot(places, [row[q] for row in rows], mark, color=colour, ms=3.5, alpha=0.8)
         axes.axhline(1e6 / rate, color="#b03030", lw=0.8)
         axes.set_yscale("log")
@@ -35,7 +40,7 @@ def draw(result: Mapping[str, Any], path: str) -> None:
     handles = [Line2D([], [], color=colour, marker="o", ls="", label=NAMES[who]) for who, colour in COLOURS.items()]
     handles += [Line2D([], [], color="k", marker=mark, ls="", label=q.replace("p999", "p99.9"))
                 for q, mark in QUANTILES]  # fmt: skip
-    drawing.legend(handles=handles, ncol=6, fontsize=7, loc="lower center", frameon=False)
+    drawing.legend(handles=handles, ncol=7, fontsize=7, loc="lower center", frameon=False)
     drawing.tight_layout(rect=(0, 0.07, 1, 1))
     drawing.savefig(path, dpi=130)
     plt.close(drawing)

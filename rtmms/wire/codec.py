@@ -12,7 +12,7 @@ from rtmms.wire.messages import Reason, Refused
 _new_packer: Callable[..., Any] = Packer
 _unpack: Callable[..., Any] = unpackb
 
-_LONGEST_LIST = 65536
+LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT = 16 * 1024 * 1024, 65536
 _LONGEST_MAP = 4096
 _SHORT = 1024
 """A frame of so many bytes can claim no more of anything than is allowed: unpackb's own limits are its length."""
@@ -57,4 +57,4 @@ def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
 
 def decode_from_plant(frame: bytes) -> dict[str, Any]:
     """A message from a plant that the peer has chosen to trust: states may carry long lists."""
-    return decode(frame, cap=16 * 1024 * 1024, longest_list=_LONGEST_LIST)
+    return decode(frame, LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT)

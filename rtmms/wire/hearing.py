@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from rtmms.wire.codec import decode_from_plant
+from rtmms.wire.codec import LONGEST_LIST_OF_PLANT, LONGEST_OF_PLANT, decode
 from rtmms.wire.messages import Reason, Refused, read_channel, shown
 from rtmms.wire.state import PlantInfo
 
@@ -18,7 +18,7 @@ _STATES, _NUMBERS = frozenset(("state", "telemetry")), frozenset((float, int))
 def hear(frame: bytes) -> dict[str, Any]:
     """The message of a plant in a frame; Refused where it cannot be read, or is a state that is none: where a field
     that every state has is of another type. Values of outputs are looked at when used."""
-    message = decode_from_plant(frame)
+    message = decode(frame, LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT)
     if message["type"] not in _STATES:
         return message
     said = message.get

@@ -78,7 +78,8 @@ class StepPort:
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        self.admit_ready()
+        if self._ready:
+            self.admit_ready()
         self._begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
@@ -229,7 +230,11 @@ class StepPort:
         try:
             if not whole:
                 raise Refused(Reason.GARBLED, "a message is one frame here")
-            self._hear(peer, decode(frame, COMMAND_BYTES))
+            message = decode(frame, COMMAND_BYTES)
+            if message["type"] == "command":
+                self._hear_command(peer, message)
+            else:
+                self._hear(peer, message)
         except Refused as refusal:
             self._count(refusal.code)
             peer.rejected += 1
@@ -246,9 +251,7 @@ class StepPort:
 
     def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
         kind = message["type"]
-        if kind == "command":
-            self._hear_command(peer, message)
-        elif kind == "bye":
+        if kind == "bye":
             self._peers.release(peer)
             self._recount()
         elif kind == "tick":
@@ -269,11 +272,12 @@ class StepPort:
             peer.seq = seq
             self._hear_warm_answer(peer, step)
             return
-        ahead = 0 if self._free and step <= self._step else check_step(step, self._step, self._behind)
+        now = self._step
+        ahead = 0 if step == now or (self._free and step < now) else check_step(step, now, self._behind)
         check_values(peer, values, self._peers.known)
         peer.seq = seq
         peer.commands += 1
-        if self._free or (ahead == 0 and not self._closed()):
+        if self._free or (ahead == 0 and (self._command is not None or not self._closed())):
             self._use(peer, seq, step, values, monotonic_ns())
         elif ahead > 0:
             slot = step % AHEAD_STEPS
@@ -298,8 +302,9 @@ class StepPort:
             self._note(seq, step, lateness_ns, clamped)
 
     def _closed(self) -> bool:
-        """The present step has gone on: all was in hand, or it is read in the slack, past the deadline."""
-        return self._command is None and (self._done or 0 < self._deadline_ns < monotonic_ns())
+        """The present step has gone on, when no commands are being collected: all was in hand, or it is past the
+        deadline."""
+        return self._done or 0 < self._deadline_ns < monotonic_ns()
 
     def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int) -> None:
         """This is the command for the present step. Actuators it does not name hold."""

@@ -30,7 +30,7 @@ def test_bench_loop_compares_blocks_and_draws(capsys, monkeypatch, tmp_path: Pat
     (case,) = result["cases"]
     assert (case["rate_hz"], case["condition"], len(case["blocks"])) == (1000, "idle", 1)
     block = case["blocks"][0]
-    assert block["loop"]["steps"] == 1000
+    assert block["loop"]["steps"] == block["steady"]["steps"] == 1000
     assert sum(block["loop"]["blame"].values()) == block["loop"]["misses"] + block["loop"]["overruns"]
     assert block["datagram"]["steps"] == block["zeromq"]["steps"] == 1000
     assert 0 < case["medians_us"]["datagram, exchange"]["p50"] < case["medians_us"]["loop, exchange"]["max"]
@@ -56,7 +56,7 @@ def test_the_summary_takes_ratios_within_blocks_and_misses_of_all() -> None:
                "unexplained": misses // 2, "unexplained_overruns": 1, "overruns": 2, "base_rate": 0.01,
                "blame": {"machine": misses, "unknown": 1}}  # fmt: skip
         raw = {"wake": row(10.0), "exchange": row(20.0), "steps": 1000, "misses": 1, "unexplained": 1}
-        return {"loop": run, "cyclictest": row(10.0), "datagram": raw, "zeromq": raw}
+        return {"loop": run, "steady": run, "cyclictest": row(10.0), "datagram": raw, "zeromq": raw}
 
     found = loop.summary(1000, [block(10.0, 40.0, 0), block(12.0, 60.0, 4), block(30.0, 50.0, 2)])  # type: ignore[list-item]
     assert found["ratios"]["wake_p50"] == pytest.approx(1.2)
