@@ -240,7 +240,7 @@ def welcome() -> Parser:
             info, (_, step_endpoint, near, telemetry_endpoint) = read_welcome(message), read_places(message)
         except Refused as refusal:
             return refusal.code
-        nearest("tcp://127.0.0.1:9870", near)
+        nearest("tcp://127.0.0.1:9870", step_endpoint, near)
         for endpoint in (step_endpoint, telemetry_endpoint):
             seen_from("tcp://127.0.0.1:9870", endpoint)
         return "all that was granted" if set(info.granted) <= {c.name for c in info.actuators} else "welcome"

@@ -54,9 +54,12 @@ class Data(Protocol):
         """Send a last message, if any, and close."""
 
 
-def nearest(exchange: str, near: str) -> bool:
-    """Whether a plant's shorter way is there for us: a socket of our own user, on the machine where we found it."""
+def nearest(exchange: str, step: str, near: str) -> bool:
+    """Whether a plant's shorter way is there for us: a socket of our own user, on the machine where we found it, and
+    named by the port of the step endpoint, which somebody between us and the plant may have put in place of its own."""
     if not exchange.startswith(NEAR) or not near.startswith("ipc:///") or not hasattr(os, "getuid"):
+        return False
+    if not near.endswith(f"/step-{step.rpartition(':')[2]}"):
         return False
     try:
         found = os.stat(near.removeprefix("ipc://"))

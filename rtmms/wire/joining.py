@@ -213,7 +213,7 @@ class Connection:
         endpoint = seen_from(self.asked.exchange, step_endpoint if steps else telemetry_endpoint)
         if steps and self.asked.keys is None and not self._shared:
             try:
-                if nearest(self.asked.exchange, near):
+                if nearest(self.asked.exchange, step_endpoint, near):
                     self.data = line = DataLine(near, identity)
                     if not line.broken:
                         return

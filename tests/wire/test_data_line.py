@@ -182,20 +182,21 @@ def test_a_host_that_there_is_none_of_is_told() -> None:
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets in files here")
 def test_the_shorter_way_is_taken_where_it_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, here = tmp_path / "s", "tcp://127.0.0.1:9870"
-    assert not nearest(here, f"ipc://{path}")
+    path, here, step = tmp_path / "step-9871", "tcp://127.0.0.1:9870", "tcp://127.0.0.1:9871"
+    assert not nearest(here, step, f"ipc://{path}")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         bound.bind(str(path))
-        assert nearest(here, f"ipc://{path}")
-        assert not nearest("tcp://192.0.2.1:9870", f"ipc://{path}")
-        assert not nearest(here, "")
-        assert not nearest(here, f"tcp://{path}")
+        assert nearest(here, step, f"ipc://{path}")
+        assert not nearest("tcp://192.0.2.1:9870", step, f"ipc://{path}")
+        assert not nearest(here, "tcp://127.0.0.1:40000", f"ipc://{path}"), "a proxy is passed by"
+        assert not nearest(here, step, "")
+        assert not nearest(here, step, f"tcp://{path}")
         monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-        assert not nearest(here, f"ipc://{path}")
+        assert not nearest(here, step, f"ipc://{path}")
     path.unlink()
     path.write_text("no socket")
     monkeypatch.undo()
-    assert not nearest(here, f"ipc://{path}")
+    assert not nearest(here, step, f"ipc://{path}")
 
 
 @pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll there is one way only")
