@@ -188,11 +188,13 @@ class Runner:
                     taken += 1
                 if link.ended:
                     break
+                states = self._watch_states(link, states)
                 self._attend_peer(0.0 if taken == STATES else LOOK_S)
                 now = monotonic()
                 if now >= self._next_look:
                     self._next_look = now + LOOK_S
                     link.look_around()
+                    states = self._watch_states(link, states)
                 while link.errors:
                     self.counts.add("refused_by_plant")
                     text = link.errors.popleft()[1]
@@ -203,6 +205,14 @@ class Runner:
             self._selector.unregister(door)
         link.close("the plant ended")
         return link.ended
+
+    def _watch_states(self, link: Link, watched: int) -> int:
+        """The descriptor of the states, which is another one after each break of the connection."""
+        states = link.filenos()[0]
+        if states != watched:
+            self._selector.unregister(watched)
+            self._selector.register(states, selectors.EVENT_READ, None)
+        return states
 
     def _attend_peer(self, wait_s: float) -> None:
         """The peer's files, the timer and the watchdog; back after wait_s at most, or when something came."""

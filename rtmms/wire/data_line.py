@@ -81,7 +81,7 @@ class DataLine:
         self.near = endpoint.startswith(NEAR)
         self._family, self._address = _address(endpoint)
         self._hello = GREETING + ready(b"DEALER", identity)
-        self._nobody: tuple[socket.socket, socket.socket] | None = None
+        self._other_end: socket.socket | None = None
         self._lost_at: float | None = None
         self._again_at = 0.0
         self._socket: socket.socket
@@ -148,8 +148,9 @@ class DataLine:
         if self._unsent:
             self._flush()
         if self.broken and now >= self._again_at:
-            self._socket.close()
+            before = self._socket
             self._connect()
+            before.close()
         return self._lost_at is not None and now - self._lost_at > _GRACE_S
 
     def close(self, last: bytes | None) -> None:
@@ -157,8 +158,7 @@ class DataLine:
             self.send(last)
         self._drain()
         self._socket.close()
-        for end in self._nobody or ():
-            end.close()
+        self._close_other_end()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -171,6 +171,7 @@ class DataLine:
         if self._family != getattr(socket, "AF_UNIX", None):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._socket.connect_ex(self._address) in _UNDER_WAY:
+            self._close_other_end()
             self._flush()
         else:
             self._break()
@@ -182,13 +183,18 @@ class DataLine:
         now = monotonic()
         self.broken, self._again_at = True, now + _AGAIN_S
         self._lost_at = now if self._lost_at is None else self._lost_at
-        self._socket.close()
-        if self._nobody is None:
-            self._nobody = socket.socketpair()
-            self._nobody[0].setblocking(False)
-        self._socket = self._nobody[0].dup()
+        before = self._socket
+        self._close_other_end()
+        self._socket, self._other_end = socket.socketpair()
+        self._socket.setblocking(False)
+        before.close()  # only now: the descriptor must be another one, or nobody would notice
         self._unsent, self._more = b"", False
         self._reader = Reader(_ROUTERS, _LONGEST)
+
+    def _close_other_end(self) -> None:
+        if self._other_end is not None:
+            self._other_end.close()
+            self._other_end = None
 
     def _flush(self) -> None:
         """While a connection is still being made nothing leaves; that it cannot be made is told by reading."""

@@ -6,6 +6,7 @@ import dataclasses
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -217,6 +218,23 @@ def test_the_watchdog_tells_of_a_silent_plant_and_states_end_the_silence(make_ho
         seen = len(probe.steps)
         wait(lambda: len(probe.steps) > seen + 2)
         assert beside.bridged.counts["silences"] >= 1
+
+
+def test_states_wake_it_as_before_after_its_connection_broke(
+    make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks around by itself so seldom that states would come too slowly if they did not wake it."""
+    monkeypatch.setattr("rtmms.bridging.runner.LOOK_S", 1.0)
+    probe = Probe(claim=("*",))
+    with Beside(probe, make_host) as beside:
+        line: Any = beside.running.host.server._sockets.step
+        for _ in range(2):
+            wait(lambda: len(probe.steps) > 3)
+            beside.running.errands.append(lambda: [line._drop(one) for one in list(line._all.values())])
+            wait(lambda: not line._all)
+            wait(lambda: line._all)
+            probe.steps.clear()
+            wait(lambda: len(probe.steps) > 30)
 
 
 def test_a_plant_that_comes_back_is_found_again(make_host: Callable[..., Host], free_endpoint: str) -> None:
