@@ -19,6 +19,7 @@ from typing import Protocol
 from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, ready
 
 _CHUNK = 65536
+_PIECES = 512
 _LONGEST = 16 * 1024 * 1024
 _GRACE_S = 1.0
 _AGAIN_S = 0.05
@@ -63,7 +64,7 @@ def nearest(exchange: str, step: str, near: str) -> bool:
         return False
     try:
         found = os.stat(near.removeprefix("ipc://"))
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         return False
     return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
 
@@ -77,7 +78,7 @@ class DataLine:
     """
 
     def __init__(self, endpoint: str, identity: bytes) -> None:
-        """Begin to connect. OSError for a host that cannot be found."""
+        """Begin to connect. OSError for a host that cannot be found; ValueError, OverflowError for no endpoint."""
         self.near = endpoint.startswith(NEAR)
         self._family, self._address = _address(endpoint)
         self._hello = GREETING + ready(b"DEALER", identity)
@@ -94,21 +95,30 @@ class DataLine:
         return self._socket.fileno()
 
     def next(self, *, told: bool) -> bytes | None:
-        if not self._more:
+        """All that the kernel holds is looked at before there is none: who asks for the newest state gets it."""
+        if self._more:
+            frame = self._parsed()
+            if frame is not None:
+                return frame
+        for _ in range(_PIECES):
             try:
                 data = self._socket.recv(_CHUNK)
             except BlockingIOError:
-                return None
+                break
             except OSError:
                 data = b""
             if not data:
                 self._break()
-                return None
+                break
             frame = self._reader.at_once(data)
+            if frame is None:
+                self._reader.feed(data)
+                frame = self._parsed()
             if frame is not None:
                 return frame
-            self._reader.feed(data)
-        return self._parsed()
+        if self._unsent:
+            self._flush()
+        return None
 
     def _parsed(self) -> bytes | None:
         try:
@@ -119,8 +129,6 @@ class DataLine:
         except ZmtpError:
             self._break()
         self._more = False
-        if self._unsent:
-            self._flush()
         return None
 
     def send(self, frame: bytes) -> bool:
@@ -149,8 +157,11 @@ class DataLine:
             self._flush()
         if self.broken and now >= self._again_at:
             before = self._socket
-            self._connect()
-            before.close()
+            try:
+                self._connect()
+                before.close()
+            except OSError:  # no descriptor for one more
+                self._again_at = now + _AGAIN_S
         return self._lost_at is not None and now - self._lost_at > _GRACE_S
 
     def close(self, last: bytes | None) -> None:
@@ -164,13 +175,18 @@ class DataLine:
 
     def _connect(self) -> None:
         """Begin to. What we have to say leaves as soon as it can; nothing of the plant's is waited for."""
+        self._socket = socket.socket(self._family, socket.SOCK_STREAM)
         self._reader = Reader(_ROUTERS, _LONGEST)
         self._unsent, self._more, self.broken = self._hello, False, False
-        self._socket = socket.socket(self._family, socket.SOCK_STREAM)
         self._socket.setblocking(False)
         if self._family != getattr(socket, "AF_UNIX", None):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._socket.connect_ex(self._address) in _UNDER_WAY:
+        try:
+            became = self._socket.connect_ex(self._address)
+        except BaseException:
+            self._socket.close()  # it is no address
+            raise
+        if became in _UNDER_WAY:
             self._close_other_end()
             self._flush()
         else:
@@ -183,13 +199,17 @@ class DataLine:
         now = monotonic()
         self.broken, self._again_at = True, now + _AGAIN_S
         self._lost_at = now if self._lost_at is None else self._lost_at
-        before = self._socket
-        self._close_other_end()
-        self._socket, self._other_end = socket.socketpair()
-        self._socket.setblocking(False)
-        before.close()  # only now: the descriptor must be another one, or nobody would notice
         self._unsent, self._more = b"", False
         self._reader = Reader(_ROUTERS, _LONGEST)
+        try:
+            here, there = socket.socketpair()
+        except OSError:  # no descriptor left: better to turn in circles than to end
+            return
+        here.setblocking(False)
+        before = self._socket
+        self._close_other_end()
+        self._socket, self._other_end = here, there
+        before.close()  # only now: the descriptor must be another one, or nobody would notice
 
     def _close_other_end(self) -> None:
         if self._other_end is not None:
@@ -216,6 +236,8 @@ def _address(endpoint: str) -> tuple[int, str | tuple[str, int]]:
         path = endpoint.removeprefix("ipc://")
         return socket.AF_UNIX, "\0" + path[1:] if path.startswith("@") else path
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    if not 0 < int(port) < 65536:
+        raise ValueError(f"port {port}")
     found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     family, _, _, _, address = found[0]
     return family, (str(address[0]), int(address[1]))

@@ -101,6 +101,7 @@ def listen_near(endpoint: str) -> tuple[plain.socket, str] | None:
     if not endpoint.startswith("tcp://") or not hasattr(plain, "AF_UNIX"):
         return None
     try:
+        ipc.sweep("step-")
         return listen(f"ipc://step-{endpoint.rpartition(':')[2]}", "step", may_move=False)
     except EndpointError:
         return None

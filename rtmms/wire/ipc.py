@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from rtmms.wire.errors import AddressError, EndpointError
 from rtmms.wire.runtime import make_runtime_directory, runtime_directory
 
 SCHEME = "ipc://"
+_YOUNG_S = 10.0
 
 
 def resolved(endpoint: str) -> str:
@@ -99,6 +101,15 @@ def _clear(path: Path, endpoint: str, role: str) -> None:
                 return
             # somebody listens, and is busy
     raise EndpointError(f"{role} endpoint '{endpoint}' is in use by another process")
+
+
+def sweep(prefix: str) -> None:
+    """Take away the sockets of that beginning which killed sessions left in the user's runtime directory."""
+    with contextlib.suppress(OSError):
+        for path in runtime_directory().glob(f"{prefix}*"):
+            if time.time() - path.lstat().st_mtime > _YOUNG_S:  # a younger one may be about to listen
+                with contextlib.suppress(EndpointError):
+                    _clear(path, str(path), "")
 
 
 @contextlib.contextmanager

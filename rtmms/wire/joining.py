@@ -219,12 +219,17 @@ class Connection:
                         return
                     line.close(None)
                 self.data = DataLine(endpoint, identity)
-            except OSError as fault:
-                raise NotConnectedError(f"cannot connect to '{endpoint}': {fault.strerror or fault}") from None
-        else:
-            socket = self._socket(zmq.DEALER if steps else zmq.SUB, endpoint)
+            except (OSError, ValueError, OverflowError) as fault:
+                why = getattr(fault, "strerror", None) or fault
+                raise NotConnectedError(f"cannot connect to '{endpoint}': {why}") from None
+            return
+        socket = self._socket(zmq.DEALER if steps else zmq.SUB, endpoint)
+        try:
             if steps:
                 socket.setsockopt(zmq.ROUTING_ID, identity)
             else:
                 socket.setsockopt(zmq.SUBSCRIBE, plant.robot.encode())
             self.data = ZmqData(socket, endpoint)
+        except BaseException:
+            socket.close(linger=0)  # or its context would wait for it for ever
+            raise

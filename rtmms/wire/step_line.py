@@ -19,6 +19,7 @@ from rtmms.wire.alarm import Alarm
 from rtmms.wire.step_socket import FULL, GONE, SENT
 from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, ready
 
+_IN, _OUT = 1, 4  # EPOLLIN, EPOLLOUT, which there are not everywhere that this file is read
 _CHUNK = 65536
 _MOST, _ACCEPTS, _STRANGERS_READ = 128, 2, 4
 _HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
@@ -61,13 +62,13 @@ class StepLine:
         for descriptor, one in self._bound.items():
             one.listen(64)
             one.setblocking(False)
-            self._far.register(descriptor, select.EPOLLIN)
+            self._far.register(descriptor, _IN)
         self._all: dict[int, _Connection] = {}
         self._by_identity: dict[bytes, _Connection] = {}
         self._queue: deque[_Connection] = deque()  # those with bytes that were read and not looked at
         try:
             self._alarm: Alarm | None = Alarm()
-            self._near.register(self._alarm.descriptor, select.EPOLLIN)
+            self._near.register(self._alarm.descriptor, _IN)
         except OSError:
             self._alarm = None
         self._sorted_ns = 0
@@ -112,6 +113,8 @@ class StepLine:
             return GONE  # it may have said bye before it went: reading tells, and drops it
         if sent < len(data):
             to.unsent = data[sent:]
+            if to.near:  # the rest leaves within the waits, as the peer reads
+                self._near.modify(to.descriptor, _IN | _OUT)
         return SENT
 
     def arm(self, instant_ns: int) -> None:
@@ -142,6 +145,8 @@ class StepLine:
         if self._near.closed:
             return
         for connection in list(self._all.values()):
+            if connection.unsent:
+                self._flush(connection)
             with contextlib.suppress(OSError):
                 for _ in range(16):
                     if not connection.socket.recv(_CHUNK):
@@ -191,7 +196,7 @@ class StepLine:
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = _Connection(plain, self._cap)
             self._all[connection.descriptor] = connection
-            self._far.register(connection.descriptor, select.EPOLLIN)
+            self._far.register(connection.descriptor, _IN)
             connection.unsent = GREETING
             self._flush(connection)
 
@@ -234,19 +239,27 @@ class StepLine:
             self._enqueue(connection)
 
     def _set_near(self, connection: _Connection, near: bool) -> None:
-        if connection.descriptor not in self._all:
+        if self._all.get(connection.descriptor) is not connection:
             return
         (self._far if near else self._near).unregister(connection.descriptor)
-        (self._near if near else self._far).register(connection.descriptor, select.EPOLLIN)
+        (self._near if near else self._far).register(
+            connection.descriptor, _IN | _OUT if near and connection.unsent else _IN
+        )
         connection.near = near
 
     # --- of peers ---------------------------------------------------------------------------------------------------
 
     def _read(self, events: list[tuple[int, int]]) -> None:
         """What peers said; the alarm, which may be among them, says nothing."""
-        for descriptor, _ in events:
+        for descriptor, flags in events:
             connection = self._all.get(descriptor)
-            if connection is None or connection.queued:
+            if connection is None:
+                continue
+            if flags & _OUT:
+                self._flush(connection)
+                if not connection.unsent:
+                    self._near.modify(descriptor, _IN)
+            if connection.queued or flags == _OUT:
                 continue
             data = self._received(connection)
             if data:
@@ -262,7 +275,7 @@ class StepLine:
             self._queue.append(connection)
 
     def _next(self, connection: _Connection) -> tuple[str, bytes] | None:
-        if connection.descriptor not in self._all:
+        if self._all.get(connection.descriptor) is not connection:
             return None
         try:
             return connection.reader.next()
@@ -296,8 +309,9 @@ class StepLine:
         connection.unsent = connection.unsent[sent:]
 
     def _drop(self, connection: _Connection) -> None:
-        if self._all.pop(connection.descriptor, None) is None:
+        if self._all.get(connection.descriptor) is not connection:  # its number may be another one's by now
             return
+        del self._all[connection.descriptor]
         with contextlib.suppress(OSError):
             (self._near if connection.near else self._far).unregister(connection.descriptor)
         if self._by_identity.get(connection.identity) is connection:

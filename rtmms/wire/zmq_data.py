@@ -29,7 +29,11 @@ class ZmqData:
         self.descriptor = int(socket.getsockopt(zmq.FD))
         self.near = endpoint.startswith(NEAR)
         self._presence = Presence(socket)
-        socket.connect(endpoint)
+        try:
+            socket.connect(endpoint)
+        except BaseException:
+            self._presence.close()
+            raise
 
     def next(self, *, told: bool) -> bytes | None:
         if not told and not int(self._get(_EVENTS)) & _POLLIN:

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 import rtmms
 from rtmms.wire import data_line
 from rtmms.wire.data_line import DataLine, nearest
+from rtmms.wire.ipc import sweep
+from rtmms.wire.runtime import make_runtime_directory
 from rtmms.wire.zmtp import GREETING, Reader, encoded, ready
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
@@ -101,6 +103,37 @@ def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.
     there.close()
 
 
+class Heap:
+    """Stands for a socket in which all that the plant said lies ready."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def recv(self, size: int) -> bytes:
+        if not self.data:
+            raise BlockingIOError
+        piece, self.data = self.data[:size], self.data[size:]
+        return piece
+
+
+@pytest.mark.parametrize("size", [1_000, 20_000, 66_000, 400_000])
+def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket, size: int) -> None:
+    """One that slept asks until there is none, and takes the last."""
+    line = DataLine(endpoint(listener), NAME)
+    there, connection = taken(listener, line), line._socket
+    said = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
+    line._socket = Heap(said + encoded([b"begun"])[:3])  # type: ignore[assignment]
+    got = []
+    while (frame := line.next(told=False)) is not None:
+        got.append(frame[0])
+    assert got == [1, 2, 3, 4, 5]
+    line._socket = Heap(encoded([b"begun"])[3:])  # type: ignore[assignment]
+    assert line.next(told=False) == b"begun"
+    line._socket = connection
+    line.close(None)
+    there.close()
+
+
 def test_nothing_is_said_before_the_other_side_is_known(listener: socket.socket) -> None:
     line = DataLine(endpoint(listener), NAME)
     assert not line.send(b"too early")
@@ -177,6 +210,29 @@ def test_a_host_that_there_is_none_of_is_told() -> None:
         DataLine("tcp://no.such.host.invalid:9", NAME)
 
 
+def test_without_a_descriptor_to_spare_it_tries_again_later(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object) -> Any:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(data_line, "_GRACE_S", 1e6)
+    line = DataLine(endpoint(listener), NAME)
+    there = taken(listener, line)
+    with monkeypatch.context() as within:
+        within.setattr(socket, "socketpair", none_left)
+        within.setattr(socket, "socket", none_left)
+        there.close()
+        until(lambda: line.next(told=False) is None and line.broken)
+        time.sleep(2 * data_line._AGAIN_S)
+        assert not line.gone()
+        assert line.broken
+    until(lambda: not line.gone() and not line.broken)
+    there = taken(listener, line)
+    there.close()
+    line.close(None)
+
+
 # --- the shorter way --------------------------------------------------------------------------------------------------
 
 
@@ -197,6 +253,27 @@ def test_the_shorter_way_is_taken_where_it_is_ours(tmp_path: Path, monkeypatch: 
     path.write_text("no socket")
     monkeypatch.undo()
     assert not nearest(here, step, f"ipc://{path}")
+    assert not nearest(here, step, "ipc:///a\0b/step-9871")
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets in files here")
+def test_what_killed_plants_left_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder = make_runtime_directory()
+    old, young, alive, other = (folder / name for name in ("step-1", "step-2", "step-3", "mine"))
+    for path in (old, young, other):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
+            dead.bind(str(path))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as living:
+        living.bind(str(alive))
+        living.listen()
+        for path in (old, alive, other):
+            os.utime(path, (1e9, 1e9))
+        sweep("step-")
+    assert not old.exists()
+    assert young.exists()
+    assert alive.exists()
+    assert other.exists()
 
 
 @pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll there is one way only")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -11,7 +12,7 @@ import pytest
 import zmq
 
 from rtmms.wire.step_socket import FULL, GONE, SENT
-from rtmms.wire.zmtp import GREETING, encoded
+from rtmms.wire.zmtp import GREETING, encoded, ready
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll the socket is ZeroMQ's")
 
@@ -222,3 +223,37 @@ def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to
         assert time.monotonic() < end, "it stays"
     assert hear(line) == (PEER, b"bye", True)
     until(line, lambda: line.next() is None and line.send(PEER, b"anybody?") == GONE and not line._all)
+
+
+def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp_path) -> None:
+    from rtmms.wire.step_line import StepLine
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
+        bound.bind(str(tmp_path / "s"))
+        line = StepLine([bound], CAP)
+        line.known = lambda identity: identity == PEER
+        peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        peer.settimeout(PATIENCE_S)
+        peer.connect(str(tmp_path / "s"))
+        peer.sendall(GREETING + _ready())
+        until(line, lambda: PEER in line._by_identity)
+        state, got = b"s" * 3_000_000, bytearray()
+        head = len(GREETING + ready(b"ROUTER"))
+        assert line.send(PEER, state) == SENT
+
+        def read() -> None:
+            while len(got) < head + 9 + len(state):
+                got.extend(peer.recv(1 << 16))
+            peer.sendall(encoded([b"answer"]))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        assert hear(line) == (PEER, b"answer", True)  # nobody called `serve` meanwhile
+        reader.join()
+        assert got[head:] == encoded([state])
+        assert line._by_identity[PEER].unsent == b""
+        assert line.send(PEER, b"t" * 3_000_000) == SENT
+        line.wait(time.monotonic_ns() + 1_000_000)
+        line.close()  # with what the kernel takes of the rest
+        assert peer.recv(10)[0] == 2
+        peer.close()

@@ -1,0 +1,75 @@
+"""What a peer makes of endpoints that a welcome should not have: an error that says so, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from rtmms.wire.errors import NotConnectedError
+from rtmms.wire.joining import Asked, Connection
+
+CHANNEL = {"name": "torque", "unit": "N m", "shape": [], "frame": "", "lower": None, "upper": None, "neutral": 0.0}
+WELCOME = {
+    "type": "welcome", "protocol": 1, "session": "s", "identity": b"\x01" * 16, "robot": "toy", "dt": 1e-3,
+    "mode": "free", "period_s": None, "deadline_s": None, "actuators": [CHANNEL], "outputs": [CHANNEL],
+    "granted": ["torque"], "selected": ["torque"], "step_endpoint": "tcp://127.0.0.1:9",
+    "telemetry_endpoint": "tcp://127.0.0.1:9", "near_step_endpoint": "",
+}  # fmt: skip
+OBSERVER = {"granted": [], "identity": b""}
+
+
+def joined(said: dict[str, Any]) -> BaseException | None:
+    """What `join` raised when the plant said this; None when it raised nothing. It must not wait for ever."""
+    connection = Connection(Asked("tcp://127.0.0.1:9", "one"), print)
+    connection._greet = lambda timeout_s: WELCOME | said  # type: ignore[method-assign]
+    raised: list[BaseException | None] = []
+
+    def join() -> None:
+        try:
+            connection.join(1.0)
+            raised.append(None)
+        except BaseException as fault:
+            raised.append(fault)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=join, daemon=True)
+    thread.start()
+    thread.join(20.0)
+    assert not thread.is_alive(), "it hangs"
+    return raised[0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"step_endpoint": "tcp://127.0.0.1"},
+        {"step_endpoint": "tcp://127.0.0.1:99999"},
+        {"step_endpoint": "tcp://a..b:9"},
+        {"step_endpoint": "inproc://x"},
+        {"step_endpoint": "ipc://" + "a" * 200},
+        {"step_endpoint": ""},
+        OBSERVER | {"telemetry_endpoint": "bogus"},
+        OBSERVER | {"telemetry_endpoint": ""},
+    ],
+    ids=str,
+)
+def test_endpoints_that_are_none_are_told(said: dict[str, Any]) -> None:
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    fault = joined(said)
+    assert isinstance(fault, NotConnectedError)
+    assert str(fault).startswith(("cannot connect to '", "what answers at '"))
+    end = time.monotonic() + 10.0
+    while before and len(os.listdir("/proc/self/fd")) > before:
+        assert time.monotonic() < end, "a descriptor stays open"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("said", [{}, OBSERVER, {"near_step_endpoint": "ipc:///a\0b/step-9"},
+                                  {"near_step_endpoint": "ipc:///nowhere/step-9"}], ids=str)  # fmt: skip
+def test_others_are_joined_though_nobody_is_there_yet(said: dict[str, Any]) -> None:
+    assert joined(said) is None
