@@ -22,11 +22,13 @@ def running(make_host: Callable[..., Host]) -> Iterator[Looping]:
 
 
 def _break(running: Looping) -> None:
-    """All connections at the door break off."""
+    """All connections at the door break off, and the peers have noticed: what is said into one that has just broken
+    is lost, as with any socket."""
     listener: Any = running.host.server._sockets.exchange
     before = set(listener.listener.connections)
     running.errands.append(lambda: [listener.listener.drop(c) for c in list(listener.listener.connections.values())])
     running.wait(lambda: not before & set(listener.listener.connections))
+    running.wait(lambda: len(listener.listener.connections) >= len(before))
 
 
 @pytest.mark.parametrize("claim", [(), "*"])
