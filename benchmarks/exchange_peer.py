@@ -15,7 +15,7 @@ from rtmms.loop.realtime import raise_child
 
 
 def main() -> int:
-    """Answer every state until the plant says bye; the instants go to FILE as pairs (state in hand, command sent)."""
+    """Answer every state until the plant says bye; the instants at which each was in hand go to FILE."""
     words = argparse.ArgumentParser()
     words.add_argument("endpoint")
     words.add_argument("claim")
@@ -25,7 +25,7 @@ def main() -> int:
     words.add_argument("--priority", type=int, default=0)
     words.add_argument("--steps", type=int, required=True)
     asked = words.parse_args()
-    stamps = array("q", [0]) * (2 * asked.steps)
+    stamps = array("q", [0]) * asked.steps
     with rtmms.connect(asked.endpoint, name=f"peer {asked.claim}", claim=asked.claim, outputs="velocity",
                        keys=asked.keys, timeout_s=20.0) as link:  # fmt: skip
         values = dict.fromkeys(link.plant.granted, 0.1)
@@ -39,7 +39,7 @@ def main() -> int:
             got = monotonic_ns()
             link.command(values)
             if state.step < asked.steps:
-                stamps[2 * state.step], stamps[2 * state.step + 1] = got, monotonic_ns()
+                stamps[state.step] = got
     with open(asked.file, "wb") as file:
         stamps.tofile(file)
     return 0

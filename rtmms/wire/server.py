@@ -78,7 +78,7 @@ class Server:
             exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority),
             keys=keys,
         )  # fmt: skip
-        self.endpoints = self._sockets.endpoints
+        self.endpoints, self.near_step = self._sockets.endpoints, self._sockets.near_step
         self.notes = self._sockets.notes
         self._token = "" if self._sockets.inproc else token or new_token()  # '' would let everyone in
         try:
@@ -311,7 +311,7 @@ class Server:
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
             "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
-            "request_bytes": self._request_bytes, "near_step_endpoint": self._sockets.near_step,
+            "request_bytes": self._request_bytes, "near_step_endpoint": self.near_step,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...]) -> Selection:
