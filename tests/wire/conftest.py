@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rtmms.wire.keys import make_keys
 from tests.wire.bench import Host, Raw
 
 
@@ -16,6 +17,13 @@ def runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "run").mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
     return tmp_path / "run"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Keys of a plant and of one peer."""
+    make_keys(tmp_path / "keys")
+    return tmp_path / "keys"
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""rtmms list, doctor, bench and --help, and what is loaded to read the words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.shell import environment, rtmms
+
+
+def test_list_names_the_plug_ins(tmp_path: Path) -> None:
+    report = rtmms(tmp_path, "list", "--json").report
+    assert set(report) == {"robots", "controllers", "bridges"}
+    assert "pendulum" in [entry["name"] for entry in report["robots"]]
+    swing = next(entry for entry in report["controllers"] if entry["name"] == "swing")
+    assert swing["parameters"] == [{"name": "amplitude", "kind": "float", "default": 1.0, "required": False}]
+    said = rtmms(tmp_path, "list", "controllers")
+    assert "amplitude (float, default 1.0)" in said.out
+    assert "robots" not in said.out
+
+
+def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "doctor", "--json")
+    assert said.status == 0
+    topics = {finding["topic"] for finding in said.report["findings"]}
+    assert {"python", "numba", "robots", "port 9870", "compiler cache", "cores"} <= topics
+    assert rtmms(tmp_path, "doctor").out.count("\n") >= len(topics)
+
+
+def test_bench_without_a_name_lists(tmp_path: Path) -> None:
+    assert json.loads(rtmms(tmp_path, "bench", "--json").out)["benchmarks"] == sorted(
+        json.loads(rtmms(tmp_path, "bench", "--json").out)["benchmarks"]
+    )
+
+
+def test_help_and_version(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "--help")
+    assert said.status == 0
+    for command in ("run", "serve", "control", "list", "replay", "reproduce", "bench", "doctor"):
+        assert command in said.out
+
+
+def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_nor_numba(tmp_path: Path) -> None:
+    code = (
+        "import sys, rtmms.cli.main, rtmms.cli.run, rtmms.cli.serve, rtmms.cli.session, rtmms.cli.display\n"
+        "from rtmms.cli.plan import plan\n"
+        "plan('pendulum', {}, ('swing',))\n"
+        "print([name for name in ('numpy', 'numba', 'scipy', 'hdrh', 'zmq') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True,
+                          check=True, timeout=30)  # fmt: skip
+    assert said.stdout.strip() == "[]"
