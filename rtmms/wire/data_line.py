@@ -2,8 +2,8 @@
 thread.
 
 ZeroMQ's hands each message to an I/O thread: two more switches and a dozen more system calls each way. Here the
-caller's own thread reads and writes, and zmtp.py speaks. With keys, within a program, and for telemetry the socket is
-ZeroMQ's: see zmq_data.py.
+caller's own thread reads and writes, and zmtp.py speaks. With keys, within a program, for telemetry, and where the system
+is not Linux the socket is ZeroMQ's: see zmq_data.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PIECES = 512
 _LONGEST = 16 * 1024 * 1024
 _GRACE_S = 1.0
 _AGAIN_S = 0.05
-_UNDER_WAY = frozenset((0, errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", 0)))
+_UNDER_WAY = frozenset((0, errno.EINPROGRESS))
 _ROUTERS = frozenset((b"ROUTER",))
 NEAR = ("ipc://", "inproc://", "tcp://127.", "tcp://[::1]", "tcp://localhost")
 """How endpoints on this machine begin."""

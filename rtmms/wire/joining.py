@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -28,6 +29,8 @@ _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
 _HELLO_GAP_S = 8.0
 _MEANWHILE_MS = 20
+_OWN_LINE = sys.platform == "linux"
+"""Where the plant's step socket is its own, too; elsewhere connecting sockets behave differently, and ZeroMQ knows how."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,7 @@ class Connection:
         identity, step_endpoint, near, telemetry_endpoint = read_places(welcome)
         self._identity = identity
         endpoint = seen_from(self.asked.exchange, step_endpoint if steps else telemetry_endpoint)
-        if steps and self.asked.keys is None and not self._shared:
+        if steps and _OWN_LINE and self.asked.keys is None and not self._shared:
             try:
                 if nearest(self.asked.exchange, step_endpoint, near):
                     self.data = line = DataLine(near, identity)

@@ -20,6 +20,7 @@ from rtmms.wire import data_line
 from rtmms.wire.data_line import DataLine, nearest
 from rtmms.wire.ipc import sweep
 from rtmms.wire.runtime import make_runtime_directory
+from rtmms.wire.zmq_data import ZmqData
 from rtmms.wire.zmtp import GREETING, Reader, encoded, ready
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
@@ -298,6 +299,18 @@ def test_a_claimant_takes_the_shorter_way_and_the_other_one_where_it_is_barred(
             link.command({"left.front": 0.25})
             running.wait(lambda: link.poll() or running.host.command[0] == 0.25)
     assert not path.exists()
+
+
+def test_where_it_is_not_to_be_had_the_socket_is_zeromqs(
+    make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtmms.wire.joining._OWN_LINE", False)
+    with Looping(make_host(token=None)) as running, rtmms.connect(running.host.exchange, claim="*", name="one") as link:
+        assert isinstance(link._line.data, ZmqData)
+        running.wait(lambda: "one" in running.host.server.admitted() or link.poll())
+        next(link)
+        link.command({"left.front": 0.25})
+        running.wait(lambda: link.poll() or running.host.command[0] == 0.25)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
