@@ -2,8 +2,8 @@
 thread.
 
 ZeroMQ's hands each message to an I/O thread: two more switches and a dozen more system calls each way. Here the
-caller's own thread reads and writes, and zmtp.py speaks. With keys, within a program, for telemetry, and where the system
-is not Linux the socket is ZeroMQ's: see zmq_data.py.
+caller's own thread reads and writes, and zmtp.py speaks. With keys, within a program, for telemetry, and where the
+system is not Linux the socket is ZeroMQ's: see zmq_data.py.
 """
 
 from __future__ import annotations

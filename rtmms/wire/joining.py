@@ -30,7 +30,7 @@ _HELLO_AGAIN_S = 2.0
 _HELLO_GAP_S = 8.0
 _MEANWHILE_MS = 20
 _OWN_LINE = sys.platform == "linux"
-"""Where the plant's step socket is its own, too; elsewhere connecting sockets behave differently, and ZeroMQ knows how."""
+"""Where the plant's step socket is its own, too; elsewhere sockets connect in other ways, and ZeroMQ knows them."""
 
 
 @dataclass(frozen=True)
