@@ -248,6 +248,10 @@ def welcome() -> Parser:
     return read, _packed(_WELCOME)
 
 
+def _length(size: int) -> bytes:
+    return size.to_bytes(8, "big")
+
+
 def zmtp() -> Parser:
     """The bytes of a connection, as the plant's own listeners read them, in two pieces."""
     welcome = frozenset((b"DEALER",))
@@ -259,8 +263,15 @@ def zmtp() -> Parser:
         reader, last, cut = Reader(welcome, 512), "", seen[0] % (len(frame) + 1)
         if seen[0] % 2:
             reader.feed(shaken)
+            reader.next()
         try:
-            for piece in (frame[:cut], frame[cut:]):
+            for piece in filter(None, (frame[:cut], frame[cut:])):
+                whole = reader.at_once(piece)
+                if whole is not None:
+                    last = "message"
+                    if len(whole) > 512 or piece not in (encoded((whole,)), b"\x02" + _length(len(whole)) + whole):
+                        raise AssertionError("a message that is not what came")
+                    continue
                 reader.feed(piece)
                 while (found := reader.next()) is not None:
                     last = found[0]
