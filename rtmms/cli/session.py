@@ -145,10 +145,13 @@ class Session:
         ready = prepare(priority if plan.mode in TIMED else None, plan.affinity)
         stack.callback(ready.close)
         granted = priority if ready.asked is not None and may_raise(priority) else None
-        ready.done.extend([] if granted is None else [f"I/O thread SCHED_FIFO {granted}"])
         threads = Threads(granted, ready.cores.loop, next(iter(ready.cores.others), None))
         sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=threads, keys=keys)
         stack.callback(sockets.close)
+        if granted is not None:
+            ready.done.append(
+                f"I/O thread SCHED_FIFO {granted}" if sockets.io_thread else "exchange without I/O thread"
+            )
         # before the children look for it: the first hello is then granted, and not only the second
         self.token = new_token()
         write_token(sockets.endpoints["exchange"], self.token)

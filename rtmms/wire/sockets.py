@@ -92,9 +92,8 @@ class Sockets:
         self.allowed: Allowed | None = None
         self.gatekeepers: list[Gatekeeper] = []
         self.gate: StepGate | None = None
-        self._router = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
-        self.step: ZmqStep | StepLine = ZmqStep(self._router)
-        self.exchange: DoorLine = None  # type: ignore[assignment]  # until it is bound
+        self.step: ZmqStep | StepLine = None  # type: ignore[assignment]  # until it is bound
+        self.exchange: DoorLine = None  # type: ignore[assignment]
         self.telemetry: TelemetryLine = None  # type: ignore[assignment]
         try:
             _apart(asked, free_ports, inproc)
@@ -126,7 +125,6 @@ class Sockets:
         if keys is None and not self.inproc:
             self.exchange = PlainDoor(listening("exchange"), DOOR_BYTES)
             if hasattr(select, "epoll"):
-                self._router.close(linger=0)
                 ways = [listening("step")]
                 near = listen_near(self.endpoints["step"])
                 if near is not None:
@@ -135,8 +133,9 @@ class Sockets:
                 self.step = StepLine(ways, COMMAND_BYTES)
             else:
                 self.gate = StepGate(self._step_context)
-                guard(self._router)
-                bound("step", self._router)
+                router = self._router()
+                guard(router)
+                bound("step", router)
             self.telemetry = PlainTelemetry(listening("telemetry"))
             return
 
@@ -152,10 +151,22 @@ class Sockets:
                 raise
             return opened
 
+        router = self._router()
         door, publisher = _router(self._door_context, _DOOR_BACKLOG, 1 << 20), _publisher(self._door_context)
         self.exchange, self.telemetry = ZmqDoor(door, keys is not None), ZmqTelemetry(publisher, reopened)
-        for role, socket in (("exchange", door), ("step", self._router), ("telemetry", publisher)):
+        for role, socket in (("exchange", door), ("step", router), ("telemetry", publisher)):
             bound(role, socket)
+
+    @property
+    def io_thread(self) -> bool:
+        """Whether a thread of ZeroMQ's stands between the loop and its peers."""
+        return isinstance(self.step, ZmqStep)
+
+    def _router(self) -> zmq.Socket[bytes]:
+        """The step socket where it is ZeroMQ's; its context's thread begins with it."""
+        router = _router(self._step_context, _STEP_BACKLOG, 4 * COMMAND_BYTES)
+        self.step = ZmqStep(router)
+        return router
 
     def _context(self, cpu: int | None, priority: int | None) -> zmq.Context[zmq.Socket[bytes]]:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -178,8 +189,7 @@ class Sockets:
         for gatekeeper in (*self.gatekeepers, self.gate):
             if gatekeeper is not None:
                 gatekeeper.close()
-        self.step.close(linger=linger_ms)
-        for line in (self.exchange, self.telemetry):
+        for line in (self.step, self.exchange, self.telemetry):
             if line is not None:
                 line.close(linger_ms)
         if not self.inproc:
