@@ -1,8 +1,8 @@
 """An alarm that a wait on descriptors hears: Linux's timerfd, set ahead of the wait.
 
 A wait with a time-out sets a timer as it begins and takes it back as it ends. In a virtual machine each of these leaves
-for the host: together 14 us of an exchange that takes 12 without (`python -m benchmarks.pingpong --timeout`). An alarm
-that is set in the slack costs them there, and the wait none.
+for the host where no other timer is due before, and together they take longer than the exchange itself (`rtmms bench
+limit`). An alarm that is set in the slack costs them there, and the wait none.
 """
 
 from __future__ import annotations

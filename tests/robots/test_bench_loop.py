@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import exchange, loop, pingpong, ringwrite, yardsticks
+from benchmarks import exchange, limit, loop, pingpong, ringwrite, yardsticks
 from rtmms.errors import ModelError
 from rtmms.loop.realtime import may_raise
 
@@ -81,6 +81,17 @@ def test_quantiles_are_in_microseconds() -> None:
     assert yardsticks.quantiles([1000] * 99 + [5000]) == pytest.approx(
         {"p50": 1.0, "p99": 1.04, "p999": 4.604, "max": 5.0}, rel=0.02
     )
+
+
+@linux
+@permitted
+def test_bench_limit_tells_of_every_kind(capsys) -> None:
+    assert limit.main(True, blocks=1, seconds=0.2) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result["us"]) == set(limit.KINDS) == set(pingpong.KINDS)
+    assert all(0 < row["p50"] <= row["p99"] for row in result["us"].values())
+    limit.tell(result)
+    assert "packed" in capsys.readouterr().out
 
 
 def test_the_parts_of_an_exchange_add_up_and_belong_to_the_last_one_that_was_told() -> None:
