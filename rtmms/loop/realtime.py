@@ -186,7 +186,10 @@ def _dma_latency(ready: Readiness) -> None:
         ready.dma_latency_us = 0
         ready.done.append("no deep sleep of cores")
     except OSError as error:
-        ready.failed.append(f"power states: {path}: {error.strerror}; allow writing to it, for example by a udev rule")
+        ready.failed.append(
+            f"power states: {path}: {error.strerror}; "
+            "allow writing to it, for example by a udev rule; or try a spinner, see docs/realtime.md"
+        )
 
 
 def _scheduler(ready: Readiness, priority: int) -> None:
