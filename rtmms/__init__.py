@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from rtmms.model import Mechanism, compile
     from rtmms.wire.client import Controller, Link, PlantInfo, State, connect
     from rtmms.wire.embed import embed
+    from rtmms.wire.errors import NotConnectedError, RequestError
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "Plant", "PlantInfo",
-    "RtmmsError", "State", "UnknownNameError", "__version__", "compile", "connect", "dynamics", "embed", "load",
-    "model",
+    "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
+    "PlantInfo", "RequestError", "RtmmsError", "State", "UnknownNameError", "__version__", "compile", "connect",
+    "dynamics", "embed", "load", "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.client")
 _LATE["Bridge"] = "rtmms.bridging.bridge"
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
 _LATE["embed"] = "rtmms.wire.embed"
+_LATE |= dict.fromkeys(("NotConnectedError", "RequestError"), "rtmms.wire.errors")
 
 
 _PARTS = ("dynamics", "model")

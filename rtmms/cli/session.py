@@ -67,19 +67,21 @@ class Session:
         self.messages: list[str] = []
         self.plant_at_end: Plant | None = None
         self.begun = time.monotonic()
+        self._to_the_end = ExitStack()
 
     def execute(self) -> int:
         """Run and print the report. RtmmsError of the words' kind (exit 2) passes through, with nothing printed."""
         status, text = 1, ""
         try:
-            with ExitStack() as stack:
+            with self._to_the_end, ExitStack() as stack:
                 stack.callback(self._close)
                 try:
                     status, text = self._run(stack)
                 finally:
                     self._end_log(text)
         except KeyboardInterrupt:
-            self.report["ended"], status = "interrupt", 0
+            if self.plant_at_end is None:  # else it had ended before, and only what follows was broken off
+                self.report["ended"], status = "interrupt", 0
         except StartError as error:
             if error.status == 2:
                 raise ModelError(str(error)) from None
@@ -120,8 +122,8 @@ class Session:
             self._tell("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
         self._raise(ready)
         self.phase = "running"
-        with _interrupts_end(loop):
-            outcome = loop.run()
+        self._to_the_end.enter_context(_interrupts_end(loop))  # a late Ctrl-C must not cost report or log
+        outcome = loop.run()
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         server.close()
@@ -364,7 +366,7 @@ def _moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _interrupts_end(loop: Loop) -> Iterator[None]:
-    """Within: Ctrl-C and SIGTERM end the run after its step; one more, when that did not help, breaks off."""
+    """Within: Ctrl-C and SIGTERM end the run after its step, and let what follows be; one more breaks off."""
     first_s: list[float] = []
 
     def end(*_: Any) -> None:

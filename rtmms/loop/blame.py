@@ -39,6 +39,7 @@ UNTOLD = 1024
 LISTED, LISTED_MACHINE = 1000, 200
 """Bad steps that are listed: those the machine does not explain, and of the others."""
 _WIDTH = len(BadStep._fields)
+_LITTLE_NS = 250
 
 
 class Saw(Protocol):
@@ -75,7 +76,7 @@ class Blame:
     saw        the witnesses' memory, None without them
     counters   (page faults, involuntary switches) of the loop's thread so far
     busy_ns    (read by the loop) a step that ends so long after its instant is looked at for an overrun
-    usual_ns   (written by the loop) a usual exchange, p50
+    usual_ns   a usual exchange, p50 of those that were answered in time, within 2 %; 0 before the first
     look_after_ns  (written by who starts the witnesses) how long after the instant of a step they look; 0: anywhere
     misses, overruns   count for each of CAUSES
     """
@@ -137,6 +138,12 @@ class Blame:
         self._bad_counts[1] += self._new_switches
         self._silent[place] = self._silent_now
         self.waiting += 1
+
+    def answered(self, exchange_ns: int) -> None:
+        """All commands of a step were there so long after its state: one more for the median."""
+        usual = self.usual_ns
+        little = max(_LITTLE_NS, usual >> 6)
+        self.usual_ns = exchange_ns if not usual else usual + little if exchange_ns > usual else usual - little
 
     def rest(self, now_ns: int, due_ns: int) -> None:
         """The slack's work of the step that was due then is done: counters from here on are the next step's."""

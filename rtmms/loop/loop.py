@@ -172,7 +172,6 @@ class Loop:
         if self._status is not None:
             self._status(self)
         if self.blame is not None:
-            self.blame.usual_ns = int(1e3 * (self.statistics.recent("exchange", 0.5) or 0.0))
             self.blame.judge(self._watched_ns, 8)
 
     def outputs(self, step: int) -> Mapping[str, Array]:
@@ -298,6 +297,8 @@ class Loop:
         if self._limited and not self.ended and ended >= self._grace_until:
             self._hold_to_limits(missed and not self._excused, statistics.overruns != overruns)
         if blame is not None:
+            if complete and asked:
+                blame.answered(gathered - begun)
             overran = statistics.overruns != overruns
             if missed or overran:
                 blame.keep(step, missed, overran, due, begun, self._published_ns, gathered, called, stepped, ended,

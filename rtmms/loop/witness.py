@@ -12,12 +12,12 @@ from rtmms.loop.realtime import may_raise
 from rtmms.loop.stalls import Stalls
 
 PRIORITY, HIGHEST = 90, 99
-SHORTEST_NS, LONGEST_NS = 250_000, 1_000_000
+LEAST_NS, SHORTEST_NS, LONGEST_NS = 160_000, 250_000, 1_000_000
 
 
 def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
-    """How often a witness looks: twice in a deadline, so that it cannot overlook a stall that costs a step, but no
-    oftener than every 250 us, because each look costs the core 2 to 20 us.
+    """How often a witness looks: twice in a deadline, so that it cannot overlook a stall that costs a step; but each
+    look costs the core up to 20 us, so no oftener than every 250 us, or 160 us where the steps ask for it.
 
     step_ns  the period of the loop, to which this is then a whole multiple or part, so that looks can be kept out of
              the exchanges; 0: no loop, and a period that does not fall into step with one of a round number of us
@@ -25,7 +25,9 @@ def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
     wanted = min(max(deadline_ns // 2, SHORTEST_NS), LONGEST_NS)
     if not step_ns:
         return wanted + wanted // 21
-    return step_ns * -(-wanted // step_ns) if wanted > step_ns else step_ns // -(-step_ns // wanted)
+    if wanted >= step_ns:
+        return step_ns * (wanted // step_ns)
+    return step_ns // min(-(-step_ns // wanted), max(1, step_ns // LEAST_NS))
 
 
 class Witness:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import select
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
@@ -14,6 +13,7 @@ from typing import Any
 
 from rtmms.errors import ModelError
 from rtmms.wire.asking import Asking
+from rtmms.wire.awaiting import Awaiting
 from rtmms.wire.codec import packer
 from rtmms.wire.controller import Controller, run_controller
 from rtmms.wire.endpoints import EXCHANGE, checked
@@ -62,8 +62,8 @@ def connect(
     asked = Asked(
         checked(exchange, "exchange", inproc=True),
         name,
-        (claim,) if isinstance(claim, str) else tuple(claim),
-        (outputs,) if isinstance(outputs, str) else tuple(outputs),
+        _patterns("claim", claim),
+        _patterns("outputs", outputs),
         token,
         every,
         ticks,
@@ -71,6 +71,13 @@ def connect(
         meanwhile,
     )
     return Link(asked, timeout_s, reconnect)
+
+
+def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    found = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else None
+    if found is None or not all(isinstance(pattern, str) for pattern in found):
+        raise ModelError(f"connect: {word}: expected names or patterns, got {given!r}")
+    return found
 
 
 class Link:
@@ -93,7 +100,7 @@ class Link:
         self._waiting: State | None = None
         self._warm = False
         self._step = -1
-        self._asking = Asking()
+        self._asking, self._awaiting = Asking(), Awaiting()
         self._pack = packer()
         self._closed = False
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
@@ -123,7 +130,7 @@ class Link:
                 self._rejoin()
                 continue
             watch = self.filenos()
-            readable, _, _ = select.select(watch, (), (), _LOOK_S)
+            readable = self._awaiting.readable(watch, _LOOK_S)
             told = watch[0] in readable
             if not readable or watch[1] in readable:
                 self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
@@ -190,7 +197,7 @@ class Link:
             if self.lost:
                 sleep(0.01)
             else:
-                select.select(self.filenos(), (), (), _LOOK_S)
+                self._awaiting.readable(self.filenos(), _LOOK_S)
             self.look_around()
             self._waiting = self._take() or self._waiting
         if self.ended or not self._warm:
@@ -304,7 +311,9 @@ class Link:
                             return newest  # it can still be answered in time: so the plant has not sent another one
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
-                        self._warm = self._warm or message["step"] == -1
+                        # a plant that asks whether we are there says -1, too, but nothing of itself
+                        last = message["step"] == -1 and bool(message["outputs"] or message.get("applied"))
+                        self._warm = self._warm or last
                 else:
                     self._note(message)
             except Refused as fault:

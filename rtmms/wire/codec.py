@@ -32,7 +32,7 @@ def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
     """
     size = len(frame)
     if size > cap:
-        raise Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got {size}")
+        raise Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
     try:
         message = (
             _unpack(frame)

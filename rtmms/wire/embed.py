@@ -43,6 +43,8 @@ class Embedded:
             raise ModelError(f"embed: mode: expected lockstep or free, got '{mode}'")
         if steps is not None and steps < 1:
             raise ModelError(f"embed: steps: expected at least 1, got {steps}")
+        if seed < 0:
+            raise ModelError(f"embed: seed: expected at least 0, got {seed}")
         self.exchange = f"inproc://rtmms-{os.getpid()}-{next(_numbers)}"
         self.outcome: Outcome | None = None
         self._fault: BaseException | None = None

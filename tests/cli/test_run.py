@@ -350,6 +350,22 @@ def _alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="signals")
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_after_the_end_costs_neither_the_report_nor_the_log(tmp_path: Path, presses: int) -> None:
+    process = start(tmp_path, "serve", "pendulum", "--exchange", "tcp://127.0.0.1:*", "--json", "--log", "run.mcap")
+    assert process.stderr is not None
+    endpoint = next(line for line in process.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
+    stop = "import rtmms, sys; rtmms.connect(sys.argv[1], timeout_s=30).request('stop')"
+    subprocess.run([sys.executable, "-c", stop, endpoint], env=environment(tmp_path), timeout=60, check=True)
+    for _ in range(presses):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    said = finish(process)
+    assert (said.status, said.report["ended"]) == (0, "stop")
+    assert said.report["log"]["whole"] is True
+
+
 def test_serve_takes_controllers_from_elsewhere_and_stops_on_request(tmp_path: Path) -> None:
     process = start(tmp_path, "serve", "pendulum", "--mode", "lockstep", "--exchange", "tcp://127.0.0.1:*", "--json")
     assert process.stderr is not None

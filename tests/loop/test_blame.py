@@ -219,3 +219,19 @@ def test_every_cause_has_a_name_and_a_rule() -> None:
     assert len(set(CAUSES)) == 8
     fine = BadStep(1, 1, 0, 0, -1, 0, 10, 500_000, 500_000, 510_000, 510_000, 500_000, 0, 0)
     assert causes.miss_cause(fine, Setting(200_000, 500_000), gone=False, machine=False) == causes.PEER_LATE
+
+
+def test_a_usual_exchange_is_the_median_of_those_that_were_answered() -> None:
+    blame = Blame(1e6, 500_000)
+    blame.answered(300_000)  # the first is slow
+    for k in range(2000):
+        blame.answered(100_000 + 1000 * (k * 7919 % 21 - 10) + (400_000 if k % 10 == 0 else 0))
+    assert blame.usual_ns == pytest.approx(101_000, abs=8_000)
+
+
+def test_steps_that_were_missed_do_not_count_as_usual() -> None:
+    """Ten answers in 100 us, then silence for 300 steps: a stall of 150 us still costs none of them."""
+    stalls = [(1000.0 * k + 100, 150) for k in range(10, 310)]
+    _, blame, found = judged(Saw(*stalls), steps=310, arrivals=on_time(10))
+    assert blame.usual_ns < 110_000
+    assert found == {"peer_late": 300}

@@ -236,6 +236,16 @@ def test_a_refusal_says_why(tcp: Looping, arguments: dict[str, Any], code: str, 
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize("wrong", [{"claim": 5}, {"claim": [5]}, {"outputs": {"x": 1}.values()}])
+def test_a_claim_that_is_no_name_is_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(rtmms.ModelError, match=r"connect: (claim|outputs): expected names or patterns, got"):
+        rtmms.connect("tcp://127.0.0.1:9", **wrong)
+
+
+def test_errors_that_a_user_meets_are_named_by_the_package() -> None:
+    assert (rtmms.NotConnectedError, rtmms.RequestError) == (NotConnectedError, RequestError)
+
+
 def test_a_held_claim_is_refused_and_an_observer_is_still_welcome(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, name="first", claim="*") as link:
         next(link)

@@ -207,6 +207,15 @@ def test_a_claimant_ticks_itself_step_by_step(ticked: Ticked) -> None:
     assert ticked.host.server.report()["late"] == 0
 
 
+def test_one_that_is_slow_to_begin_is_asked_whether_it_is_there_and_loses_no_tick(ticked: Ticked) -> None:
+    with rtmms.connect(ticked.host.exchange, ticks=True, token="secret") as link:
+        time.sleep(0.5)  # meanwhile the plant asks, with states that look like the last of the warm-up
+        for k in range(1, 11):
+            link.tick()
+            ticked.wait(lambda k=k: ticked.host.step == k)
+    assert ticked.host.rejected == {}
+
+
 def test_a_link_without_either_cannot_tick(ticked: Ticked) -> None:
     with (
         rtmms.connect(ticked.host.exchange, token="secret") as link,
