@@ -92,7 +92,10 @@ def test_a_fault_of_the_plant_is_raised_where_it_is_waited_for() -> None:
         drive()
 
 
-@pytest.mark.parametrize(("words", "told"), [({"mode": "realtime"}, "lockstep or free"), ({"steps": 0}, "at least 1")])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [({"mode": "realtime"}, "lockstep or free"), ({"steps": 0}, "at least 1"), ({"seed": -1}, "at least 0")],
+)
 def test_wrong_words(words: dict[str, object], told: str) -> None:
     with pytest.raises(rtmms.ModelError, match=told):
         rtmms.embed(Toy(), **words)  # type: ignore[arg-type]
