@@ -68,7 +68,8 @@ def timeout(state: bytes, command: bytes, settle: Callable[[], None], endpoint: 
 
     def exchange() -> None:
         here.send(state)
-        select.select([here], (), (), max(1, until[0] - time.monotonic_ns()) * 1e-9)
+        while not select.select([here], (), (), max(1, until[0] - time.monotonic_ns()) * 1e-9)[0]:
+            until[0] = time.monotonic_ns() + 1_000_000_000  # these exchanges are waited for to their end
         here.recv(65536)
 
     return Pair(exchange, pid, lambda deadline_ns: until.__setitem__(0, deadline_ns))
@@ -141,7 +142,7 @@ def _alarmed(here: socket.socket) -> tuple[Alarm, Callable[[], None]]:
 
     def wait() -> None:
         while all(found != descriptor for found, _ in both.poll(LONGEST_S)):
-            until.set(time.monotonic_ns() + 1_000_000_000)  # it rang: these exchanges are waited for to their end
+            until.set(time.monotonic_ns() + 1_000_000_000)  # it rang: likewise
 
     return until, wait
 
