@@ -28,7 +28,7 @@ def gait(dt: float, steps: int) -> Array:
     return np.stack([front, back, front, back], axis=1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")  # no cache: numba cannot write a second one for other kernels beside the first
 def _run(step: Any, arguments: Any, command: Array, commands: Array) -> int:
     """One step for each row; stops at the first that fails."""
     for i in range(commands.shape[0]):
