@@ -16,7 +16,7 @@ import stat
 from time import monotonic
 from typing import Protocol
 
-from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, ready
+from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, framed, ready
 
 _CHUNK = 65536
 _PIECES = 512
@@ -136,8 +136,7 @@ class DataLine:
             self._flush()
         if self._unsent or not self._reader.ready:
             return False
-        size = len(frame)
-        data = (bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")) + frame
+        data = framed(frame)
         try:
             sent = self._socket.send(data)
         except BlockingIOError:

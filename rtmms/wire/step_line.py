@@ -17,7 +17,7 @@ from time import monotonic_ns
 
 from rtmms.wire.alarm import Alarm
 from rtmms.wire.step_socket import FULL, GONE, SENT
-from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, ready
+from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, framed, ready
 
 _IN, _OUT = 1, 4  # EPOLLIN, EPOLLOUT, which there are not everywhere that this file is read
 _CHUNK = 65536
@@ -103,8 +103,7 @@ class StepLine:
             self._flush(to)
             if to.unsent:
                 return FULL
-        size = len(message)
-        data = (bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")) + message
+        data = framed(message)
         try:
             sent = to.socket.send(data)
         except BlockingIOError:

@@ -32,6 +32,12 @@ def ready(kind: bytes, identity: bytes = b"") -> bytes:
     return bytes([_COMMAND, len(body)]) + body
 
 
+def framed(frame: bytes) -> bytes:
+    """A message of one frame: what is sent in each step, so it is made in one piece."""
+    size = len(frame)
+    return (bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")) + frame
+
+
 def encoded(frames: Sequence[bytes]) -> bytes:
     """A message of these frames."""
     parts = []
