@@ -21,20 +21,13 @@ from bridges.imu import Imu
 from bridges.pacing import LONGEST_S, Pacer, at_rest, substeps
 from bridges.pose import Motion, PoseNames, PoseReader
 from bridges.pulses import map_channels
+from bridges.sitl_keys import Further, check
 from rtmms.bridging.channels import ChannelMapping
-from rtmms.bridging.fields import Field
-from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _ALONE_S = 1.5
 """For so long after its last packet an autopilot is the only one that is heard."""
-
-MORE = (
-    *(f"rng_{i}" for i in range(1, 7)), "airspeed", "velocity_wind",
-    *(f"rc_{i}" for i in range(1, 13)),
-)  # fmt: skip
-"""Further keys that it knows, in an order in which none is found within the name of one before it."""
 
 
 class Servo(NamedTuple):
@@ -86,7 +79,8 @@ class ArduPilot(rtmms.Bridge):
     frame_rate   frames per second of simulated time; 0: as its packets say. A frame is a whole number of plant steps
     home         how the world's x axis lies (x_bearing_deg); the place itself is told to the autopilot (--home)
     pose         the plant's outputs to read the motion from
-    more         further keys of its JSON (rng_1 ... rng_6, airspeed, rc_1 ... rc_12): output, or output[index]
+    more         further keys of its JSON (rng_1 ... rng_6, airspeed, velocity_wind, windvane_direction, windvane_speed,
+                 rc_1 ... rc_12, battery_voltage, battery_current): output, or output[index]
     time_sync    false: it does not hold its own clock to the plant's pace (no_time_sync)
     home_after_s not in lockstep: actuators go to neutral when no packet has come for so long (wall time); 0: never
     reset        reset the plant when the autopilot was restarted
@@ -115,9 +109,7 @@ class ArduPilot(rtmms.Bridge):
         for name in ("frame_rate", "home_after_s"):
             if not getattr(self, name) >= 0:
                 raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
-        unknown = [key for key in self.more if key not in MORE]
-        if unknown:
-            raise rtmms.ModelError(f"more: {rtmms.UnknownNameError('key', unknown[0], MORE)}")
+        check(self.more)
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
 
@@ -130,9 +122,7 @@ class ArduPilot(rtmms.Bridge):
         self._map = map_channels(self.channels, plant, 1000.0, 2000.0, 32)
         self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
-        self._more: dict[str, Field] = {
-            key: find_field(self.more[key], plant, f"more.{key}") for key in MORE if key in self.more
-        }
+        self._more = Further(self.more, plant, self.home.x_bearing)
         self._imu = Imu()
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
         self.tick_s = 0.05
@@ -227,7 +217,7 @@ class ArduPilot(rtmms.Bridge):
         return values
 
     def _answer(self, state: rtmms.State, motion: Motion) -> None:
-        more: dict[str, Any] = {key: one(state) for key, one in self._more.items()}
+        more = self._more(state, motion)
         if not self.time_sync:
             more["no_time_sync"] = 1
         try:

@@ -13,8 +13,10 @@ from tests.wire.bench import PATIENCE_S
 KEYS = (
     ("", "timestamp", 1, True), ("imu", "gyro", 3, True), ("imu", "accel_body", 3, True), ("", "position", 3, True),
     ("", "attitude", 3, False), ("", "quaternion", 4, False), ("", "velocity", 3, True),
-    *(("", f"rng_{i}", 1, False) for i in range(1, 7)), ("", "airspeed", 1, False), ("", "no_time_sync", 1, False),
-    ("", "velocity_wind", 3, False), *(("", f"rc_{i}", 1, False) for i in range(1, 13)),
+    *(("", f"rng_{i}", 1, False) for i in range(1, 7)), ("", "velocity_wind", 3, False),
+    ("windvane", "direction", 1, False), ("windvane", "speed", 1, False), ("", "airspeed", 1, False),
+    ("", "no_time_sync", 1, False), *(("rc", f"rc_{i}", 1, False) for i in range(1, 13)),
+    ("battery", "voltage", 1, False), ("battery", "current", 1, False),
 )  # fmt: skip
 RESEND_S = 1.0
 """After which it sends the same again."""

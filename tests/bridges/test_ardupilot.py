@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 import rtmms
-from bridges.ardupilot import MORE, ArduPilot, Servo, parse, write
+from bridges.ardupilot import ArduPilot, Servo, parse, write
 from bridges.imu import Imu
 from bridges.pose import Motion
+from bridges.sitl_keys import KEYS, nested
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from tests.bridges.autopilot import RESEND_S, Autopilot, Lost, read
@@ -79,9 +80,9 @@ MOTION = Motion(
 
 
 def test_every_key_is_found_by_its_searching_reader() -> None:
-    more: dict[str, Any] = {key: 100.0 + i for i, key in enumerate(MORE)}
+    more: dict[str, Any] = {key: 100.0 + i for i, key in enumerate(KEYS)}
     more["velocity_wind"] = [7.0, 8.0, 9.0]
-    line = write(2.5, MOTION, Imu(), math.pi / 2, more | {"no_time_sync": 1}).decode()
+    line = write(2.5, MOTION, Imu(), math.pi / 2, nested(more) | {"no_time_sync": 1}).decode()
     assert line[0] == line[-1] == "\n"
     assert line.count("\n") == 2
     told = read(line[1:-1])
@@ -91,7 +92,7 @@ def test_every_key_is_found_by_its_searching_reader() -> None:
     assert told["gyro"] == pytest.approx([0.1, -0.2, -0.3])
     assert told["accel_body"] == pytest.approx([0.5, -0.25, 0.125 - 9.80665])
     assert told["no_time_sync"] == 1
-    assert {key: told[key] for key in MORE} == more
+    assert {name: told[key] for name, (_, key) in KEYS.items()} == more
     # a turn of 0.2 rad to the left from east is a heading of 90 - 11.46 deg
     yaw = math.pi / 2 - 0.2
     assert told["quaternion"] == pytest.approx([math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)])
@@ -315,6 +316,7 @@ def test_a_silent_plant(port: int, silent: str) -> None:
         ({"rate_hz": 50.0}, "the autopilot's frames set the rate"),
         ({"frame_rate": -1.0}, "frame_rate"),
         ({"more": {"rng_9": "depth"}}, "rng_"),
+        ({"more": {"rc_2": "depth", "rc_11": "depth"}}, "rc_10 to rc_12 need rc_1"),
         ({"plant_silent": "still"}, "watchdog_periods"),
     ],
 )

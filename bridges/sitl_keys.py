@@ -1,0 +1,82 @@
+"""What else ArduPilot's JSON backend reads beside the motion: rangefinders, airspeed, wind, RC input, the battery.
+
+It searches the line for a section's letters, and from there for the key's: the first place where they stand counts. So
+the sections come last, and none of their keys may stand within one that is found before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bridges.frames import Vector, rotate, world_to_ned
+from bridges.pose import Motion
+from rtmms.bridging.fields import field as find_field
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.wire.state import PlantInfo, State
+
+WIND = "velocity_wind"
+KEYS: dict[str, tuple[str, str]] = {
+    **{f"rng_{i}": ("", f"rng_{i}") for i in range(1, 7)}, "airspeed": ("", "airspeed"), WIND: ("", WIND),
+    "windvane_direction": ("windvane", "direction"), "windvane_speed": ("windvane", "speed"),
+    **{f"rc_{i}": ("rc", f"rc_{i}") for i in range(1, 13)},
+    "battery_voltage": ("battery", "voltage"), "battery_current": ("battery", "current"),
+}  # fmt: skip
+"""Ours to its section and key, in the order in which they are written."""
+
+
+def check(names: Mapping[str, str]) -> None:
+    """ModelError for keys that it does not know, or that it would take for another one."""
+    unknown = [name for name in names if name not in KEYS]
+    if unknown:
+        raise ModelError(f"more: {UnknownNameError('key', unknown[0], tuple(KEYS))}")
+    if "rc_1" not in names and any(f"rc_{i}" in names for i in (10, 11, 12)):
+        raise ModelError("more: rc_10 to rc_12 need rc_1, for which ArduPilot's search takes them where it is missing")
+
+
+class Further:
+    """Reads them of each state. Made once the plant is known; ModelError says which output it lacks.
+
+    names   our key to OUTPUT or OUTPUT[INDEX]; velocity_wind to an output of 3 numbers, m/s, world or body
+    """
+
+    def __init__(self, names: Mapping[str, str], plant: PlantInfo, x_bearing: float) -> None:
+        self._read: dict[str, Callable[[State, Motion], Any]] = {}
+        for name in KEYS:
+            if name in names and name == WIND:
+                self._read[name] = _wind(names[name], plant, x_bearing)
+            elif name in names:
+                self._read[name] = _number(names[name], plant, f"more.{name}")
+
+    def __call__(self, state: State, motion: Motion) -> dict[str, Any]:
+        """As it is written: keys of the top level, then the sections."""
+        return nested({name: read(state, motion) for name, read in self._read.items()})
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for name, value in values.items():
+        section, key = KEYS[name]
+        (told.setdefault(section, {}) if section else told)[key] = value
+    return told
+
+
+def _number(name: str, plant: PlantInfo, place: str) -> Callable[[State, Motion], Any]:
+    found = find_field(name, plant, place)
+    return lambda state, _: found(state)
+
+
+def _wind(name: str, plant: PlantInfo, x_bearing: float) -> Callable[[State, Motion], Any]:
+    known = {channel.name: channel for channel in plant.outputs}
+    channel = known.get(name)
+    if channel is None:
+        raise ModelError(f"more.{WIND}: {UnknownNameError('output', name, tuple(known))}")
+    if channel.shape != (3,):
+        raise ModelError(f"more.{WIND}: expected an output of the shape (3,), got '{name}' of {channel.shape}")
+    in_body = channel.frame == "body"
+
+    def read(state: State, motion: Motion) -> Vector:
+        x, y, z = (float(v) for v in state.outputs[name])
+        return world_to_ned(rotate(motion.attitude, (x, y, z)) if in_body else (x, y, z), x_bearing)
+
+    return read
