@@ -10,44 +10,32 @@ or stopped, in the middle of the run, in blocks that alternate with undisturbed 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import socket
-import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import Any
 
 import numpy as np
 
-from benchmarks import autopilot_peers, bridge_peers, bridge_views, setting
+from benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_views, setting
 from benchmarks.autopilot_peers import PLANTS
 from benchmarks.bridge_peers import NotHere
 from benchmarks.bridge_stampers import Stamper
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
-from rtmms.record.log import Start, open_log
 from rtmms.wire.server import Server
 
 ROWS = bridge_peers.ROWS | bridge_views.ROWS | autopilot_peers.ROWS
 RATES = (50, 250, 1000)
 _PATIENCE_S = 20.0
 _WARM = 0.2
-AFTER_S = 0.1
-"""A bridge that goes would cost the loop something right then, if at all."""
-_COUNTED = ("steps", "misses", "overruns", "bad_after", "bad_elsewhere")
-_FATES = ("undisturbed", "killed", "stopped")
 
 
 def main(
-    as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str = "50,250,1000", blocks: int = 3,
+    as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str = "50,250,1000", blocks: int = 6,
     block_s: float = 5.0,
 ) -> int:  # fmt: skip
     """The command. 1 if a bridge did not come to work.
@@ -65,7 +53,7 @@ def main(
         raise ModelError(f"bench bridges: --rates: expected numbers parted by commas, got '{rates}'") from None
     result: dict[str, Any] = {
         "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
-        "bridges": {name: row(name, wanted, seconds) for name in names}, "fates": fates(blocks, block_s),
+        "bridges": {name: row(name, wanted, seconds) for name in names}, "fates": bridge_fates.measure(blocks, block_s),
     }  # fmt: skip
     result["load"].append(setting.load())
     print(json.dumps(result)) if as_json else tell(result)
@@ -159,95 +147,6 @@ def _quantiles(values: list[float]) -> dict[str, float | None]:
     return {name: round(float(np.quantile(values, q)), 1) for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))}
 
 
-# -- what a bridge that goes costs the loop -------------------------------------------------------------------------
-
-
-def fates(blocks: int, block_s: float) -> dict[str, Any] | None:
-    """The manta beside a bridge: left alone, killed, stopped; misses and overruns of each block."""
-    if blocks <= 0:
-        return None
-    found: dict[str, list[dict[str, Any]]] = {fate: [] for fate in _FATES}
-    for k in range(blocks):
-        for fate in _FATES:
-            print(f"the manta beside a bridge, {fate}: block {k + 1} of {blocks}", file=sys.stderr)
-            found[fate].append(_beside(fate, block_s))
-    totals = {fate: {key: sum(one.get(key, 0) for one in runs) for key in _COUNTED} for fate, runs in found.items()}
-    return {"block_s": block_s, "blocks": found, "total": totals}
-
-
-def _beside(fate: str, seconds: float) -> dict[str, Any]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer, tempfile.TemporaryDirectory() as folder:
-        peer.bind(("127.0.0.1", 0))
-        peer.settimeout(_PATIENCE_S + seconds)
-        bridge = f"udp:port={peer.getsockname()[1]},bind_port=0,outputs=velocity"
-        run = subprocess.Popen(
-            [sys.executable, "-m", "rtmms.cli.main", "run", "manta", "--duration", f"{seconds:g}", "--json", "--quiet",
-             "--log", "run.mcap", "--bridge", bridge], cwd=folder, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        when: list[float] = []
-        disturber = threading.Thread(target=_disturb, args=(run.pid, peer, fate, seconds, when), daemon=True)
-        disturber.start()
-        out, err = run.communicate(timeout=10 * seconds + 120)
-        disturber.join(1.0)
-        after, rest = _around(Path(folder) / "run.mcap", when[0]) if when else (0, 0)
-    try:
-        report = json.loads(out)
-    except ValueError:
-        return {"failed": (err.strip().splitlines() or [f"exit status {run.returncode}"])[-1]}
-    return {
-        "ended": report["ended"], "steps": report["steps"], "misses": report["exchange"]["misses"],
-        "overruns": report["schedule"]["overruns"], "blame": report["schedule"]["blame"],
-        "signal_s": when[0] if when else None, "bad_after": after, "bad_elsewhere": rest,
-        "exchange_us": report["timing_us"]["exchange"], "bridge": report["bridges"]["udp"],
-    }  # fmt: skip
-
-
-def _disturb(run: int, peer: socket.socket, fate: str, seconds: float, when: list[float]) -> None:
-    """Reads what the bridge tells; a third into the run it sends the signal. A stopped one goes on a third later.
-
-    when   gets the simulated time of it
-    """
-    with contextlib.suppress(OSError, ValueError):
-        while (now := json.loads(peer.recv(65536))["time"]) < seconds / 3:
-            pass
-        when.append(now)
-        bridge = _child(run, "bridge")
-        if bridge is None or fate == "undisturbed":
-            return
-        os.kill(bridge, signal.SIGKILL if fate == "killed" else signal.SIGSTOP)
-        if fate == "stopped":
-            time.sleep(seconds / 3)
-            os.kill(bridge, signal.SIGCONT)
-
-
-def _around(log: Path, signal_s: float) -> tuple[int, int]:
-    """Steps that were missed, or whose period was overrun: in the AFTER_S after the signal, and all others."""
-    opened = open_log(log)
-    dt, before = 1e-3, 0
-    after = rest = 0
-    for step in opened.rows():
-        if isinstance(step, Start):
-            continue
-        bad = step.outcome == "missed" or step.overruns > before
-        before = step.overruns
-        if 0.0 <= step.step * dt - signal_s < AFTER_S:
-            after += bad
-        else:
-            rest += bad
-    return after, rest
-
-
-def _child(pid: int, command: str) -> int | None:
-    """The child of the process that runs `rtmms COMMAND`."""
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for word in task.read_text().split():
-            line = Path(f"/proc/{word}/cmdline").read_bytes().split(b"\0")
-            if command.encode() in line:
-                return int(word)
-    return None
-
-
 # -- telling --------------------------------------------------------------------------------------------------------
 
 
@@ -268,11 +167,4 @@ def tell(result: dict[str, Any]) -> None:
             )
             print(f"{name:<14}{rate:>6}{text}{one['lost']:>6} of {one['states']}")
     if result["fates"] is not None:
-        print("the manta at 1 kHz beside a bridge that is")
-        for fate, total in result["fates"]["total"].items():
-            by_block = [one.get("misses", "failed") for one in result["fates"]["blocks"][fate]]
-            median = statistics.median([n for n in by_block if isinstance(n, int)] or [0])
-            runs = len(result["fates"]["blocks"][fate])
-            print(f"  {fate:<12} {total['misses']} misses and {total['overruns']} overruns in {total['steps']} steps "
-                  f"(misses by block {by_block}, median {median:g}); bad steps in the {runs} times {AFTER_S:g} s after "
-                  f"the signal {total['bad_after']}, elsewhere {total['bad_elsewhere']}")  # fmt: skip
+        bridge_fates.tell(result["fates"])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from benchmarks import autopilot_peers, bridge_peers, bridge_stampers, bridges
+from benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_stampers, bridges
 from rtmms.errors import ModelError, UnknownNameError
 
 
@@ -76,8 +76,19 @@ def test_wrong_words() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("fate", "states"), [("killed", None), ("stopped", True)])
 def test_a_bridge_that_goes(fate: str, states: bool | None) -> None:
-    found = bridges._beside(fate, 1.5)
+    found = bridge_fates.beside(fate, 1.5)
     assert (found["ended"], found["steps"]) == ("duration", 1500)
     assert found["signal_s"] >= 0.5
     assert (found["bridge"] is None) == (states is None)
-    assert found["bad_after"] + found["bad_elsewhere"] >= max(found["misses"], found["overruns"])
+    assert max(found["misses"], found["overruns"]) <= found["bad"] <= found["misses"] + found["overruns"]
+    assert found["after_unexplained"] <= min(found["after"], found["unexplained"]) <= found["bad"]
+
+
+def test_bad_steps_are_counted_by_when_and_why() -> None:
+    bad = [
+        {"step": 990, "miss": "peer_late", "overrun": None}, {"step": 1000, "miss": "machine", "overrun": "machine"},
+        {"step": 1010, "miss": None, "overrun": "involuntary_switch"},
+        {"step": 1100, "miss": "machine", "overrun": None},
+    ]  # fmt: skip
+    assert bridge_fates._counts(bad, [1.0]) == {"bad": 4, "unexplained": 2, "after": 2, "after_unexplained": 1}
+    assert bridge_fates._counts(bad, [])["after"] == 0
