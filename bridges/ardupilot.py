@@ -251,8 +251,6 @@ class ArduPilot(rtmms.Bridge):
             self._answer(newest, at_rest(self._read(newest)))
 
     def close(self, reason: str) -> None:
-        if hasattr(self, "_pacer"):
-            self._pacer.close()
         if hasattr(self, "_socket"):
             self.io.unwatch(self._socket)
             self._socket.close()

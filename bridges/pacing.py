@@ -75,16 +75,20 @@ class Pacer:
         return self._ended()
 
     def drive(self, values: Mapping[str, float]) -> None:
-        """Actuator values from now on; in lockstep they let no step begin."""
-        if self.locked:
-            self._values.update(values)
-        elif self._bridge.plant.granted:
-            self._bridge.command(values)
+        """The peer's actuator values, from now on; in lockstep they let no step begin."""
+        self._bridge.peer.fed()
+        self._set(values)
 
     def idle(self, values: Mapping[str, float]) -> None:
         """The peer is gone: these values, and no more steps for it."""
-        self.drive(values)
+        self._set(values)
         self.asked, self._owed = False, 0
+
+    def _set(self, values: Mapping[str, float]) -> None:
+        if self.locked:
+            self._values.update(values)
+        elif self._bridge.plant.granted:
+            self._bridge.io.command(values)
 
     def go(self, count: int) -> rtmms.State | None:
         """The peer's next frame, of so many steps. The state that ends it, where that is here already."""
@@ -132,15 +136,11 @@ class Pacer:
         self.locked = locked
         self.newest, self._here, self.held, self._pausing, self.resetting = None, False, False, False, False
         self._end = 0
-
-    def close(self) -> None:
-        """A plant that waits for us must not wait for ever."""
-        if self.held:
-            self._bridge.io.post("resume")
+        self._values.clear()
 
     def _answer(self) -> None:
         self._here = False
-        self._bridge.command(self._values)
+        self._bridge.io.command(self._values)
 
     def _ended(self) -> rtmms.State | None:
         newest = self.newest

@@ -296,8 +296,6 @@ class Px4(rtmms.Bridge):
             self._send_sensors(at_rest(self._read(newest)), self._told_us)
 
     def close(self, reason: str) -> None:
-        if hasattr(self, "_pacer"):
-            self._pacer.close()
         if hasattr(self, "_peer"):
             self._peer.close()
         listener = getattr(self, "_listener", None)

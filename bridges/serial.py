@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, ClassVar, Literal
@@ -19,8 +20,8 @@ from bridges.packing import SEQ, Endian, Packed, Packer, Unpacker
 from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
+from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms.bridging.watchdog import Watchdog
 
 _CHUNK = 4096
 _READS = 16
@@ -57,8 +58,7 @@ class Serial(rtmms.Bridge):
     safe           values by field sent in place of the last ones while the plant is silent; none: nothing is sent
     paced          a state is answered by the device's next command, so that in lockstep it sets the pace; one that is
                    not answered is sent again after a while. The plant is paused while the device is silent or gone
-    peer_timeout_s a device that was heard and then is silent for longer is lost; 0: never
-    peer_lost      what its actuators do then, and when it is unplugged: hold, or neutral
+    peer_lost      also when it is unplugged
     """
 
     device: str
@@ -72,8 +72,6 @@ class Serial(rtmms.Bridge):
     channels: tuple[ChannelMapping, ...] = ()
     safe: dict[str, float] = field(default_factory=dict)
     paced: bool = False
-    peer_timeout_s: float = 0.0
-    peer_lost: Literal["hold", "neutral"] = "neutral"
 
     extra: ClassVar[str] = "serial"
     requires: ClassVar[dict[str, str]] = {"serial": "pyserial", "cobs": "cobs", "fastcrc": "fastcrc"}
@@ -82,8 +80,6 @@ class Serial(rtmms.Bridge):
         super().__post_init__()
         if not self.baud > 0:
             raise rtmms.ModelError(f"baud: expected a number > 0, got {self.baud}")
-        if not self.peer_timeout_s >= 0:
-            raise rtmms.ModelError(f"peer_timeout_s: expected a number >= 0, got {self.peer_timeout_s}")
         self._map = ChannelMap(self.channels)
         if self.paced and not self.claims():
             raise rtmms.ModelError("paced: needs a claim, or channels")
@@ -97,10 +93,9 @@ class Serial(rtmms.Bridge):
         self._port: Any = None
         self._line = Line(self.baud, 9 + self.stop_bits + (self.parity != "none"))
         self._backoff = Backoff(0.1, 2.0)
-        self._watchdog = Watchdog(self.peer_timeout_s)
         self._last: rtmms.State | None = None
         self._begun = b""  # the rest of a frame that the line has the beginning of
-        self._unanswered, self._asked_at = b"", 0.0
+        self._kept: dict[str, float] = {}
         self._seq, self._newest = 0, -1
 
     def claims(self) -> tuple[str, ...]:
@@ -112,11 +107,11 @@ class Serial(rtmms.Bridge):
         self._map.check(plant)
         self._pack = Packer(self.state_fields, self.endian, plant, "state_fields")
         self._check_channels(plant)
-        self._neutral = {name: plant.actuator(name).neutral for name in plant.granted}
         self._outbox: Outbox[bytes] = Outbox(1, self.counts)
         self.waits = self.paced
         self._pacer = Pacer(self, self.paced and plant.mode == "lockstep", "the device")
         size = longest(self._pack.size)
+        self._turns = Turns(max(_AGAIN_S, 3.0 * self._line.time_s(size)))
         self.tick_s = min(0.05, max(1e-3, self._line.time_s(size)))
         self.io.tell(f"{size} bytes a state: {self.device} carries {1 / self._line.time_s(size):.0f} of them a second")
         self._plug_in(monotonic())
@@ -125,8 +120,8 @@ class Serial(rtmms.Bridge):
         self._last = state
         self._pacer.on_state(state)
         frame = self._told(state, None)
-        if self.waits:
-            self._unanswered, self._asked_at = frame, monotonic()
+        if self._pacer.locked:
+            self._turns.ask(frame, monotonic())
         self._put(frame)
 
     def on_silence(self) -> None:
@@ -146,19 +141,15 @@ class Serial(rtmms.Bridge):
             return
         if self.silent and self.safe and not len(self._outbox):
             self._put_safe()  # again: one may have been lost
-        patience_s = max(_AGAIN_S, 3.0 * self._line.time_s(len(self._unanswered)))
-        if self._unanswered and not self.silent and now - self._asked_at > patience_s:
-            self._asked_at = now
+        again = b"" if self.silent else self._turns.due(now)
+        if again:
             self.counts.add("sent_again")
-            self._put(self._unanswered)
+            self._put(again)
+        if self._turns.settled(now):
+            self._answer()
         self._pump(now)
-        if self._watchdog.trips(now):
-            self.io.tell(f"the device is silent for more than {self.peer_timeout_s:g} s: {self.peer_lost}")
-            self._lost()
 
     def close(self, reason: str) -> None:
-        if hasattr(self, "_pacer"):
-            self._pacer.close()
         if self._port is not None:
             if self.safe and self._last is not None:
                 with contextlib.suppress(OSError):
@@ -189,8 +180,9 @@ class Serial(rtmms.Bridge):
         self._begun = END  # ends whatever the device heard before
         self._newest = -1
         self.io.watch(self._port.fileno(), self._on_readable)
-        if self._pacer.locked and self._last is not None:
-            self._unanswered = self._told(self._last, None)  # it may have missed the one that the plant waits at
+        if self._pacer.locked and self._last is not None:  # it may have missed the one that the plant waits at
+            self._turns.ask(self._told(self._last, None), now)
+            self._outbox.put(self._turns.message)
         self._pump(now)
 
     def _unplug(self) -> None:
@@ -206,17 +198,16 @@ class Serial(rtmms.Bridge):
         self.counts.add("unplugged")
         self._unplug()
         self._backoff.failed()
-        self._lost()
+        self.on_peer_lost("unplugged")
 
-    def _lost(self) -> None:
-        """Nobody there who could answer: what the device drives is let go or held, and nothing waits for it."""
-        values = self._neutral if self.peer_lost == "neutral" else {}
-        self._unanswered = b""
-        if self._pacer.locked:
-            self._pacer.idle(values)
-        elif self.plant.granted:
-            self.waits = False
-            self.command(values)
+    def on_peer_lost(self, why: str) -> None:
+        """Nobody there who could answer. In lockstep the plant waits for the device to be there again."""
+        self._turns.forget()
+        self.waits = self._pacer.locked
+        super().on_peer_lost(why)
+
+    def let_go(self, values: Mapping[str, float]) -> None:
+        self._pacer.idle(values)
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -263,7 +254,7 @@ class Serial(rtmms.Bridge):
 
     def _on_readable(self) -> None:
         """All that is there, a bounded number at a time; the newest command counts."""
-        values: dict[str, float] | None = None
+        over, now = False, monotonic()
         for i in range(_READS):
             try:
                 data = os.read(self._port.fileno(), _CHUNK)
@@ -278,16 +269,23 @@ class Serial(rtmms.Bridge):
                 break
             for payload in self._deframer.feed(data):
                 try:
-                    values = self._read(payload)
+                    self._kept = self._read(payload)
                 except Refusal as refusal:
                     self.counts.refuse(refusal.reason)
-        if values is None or not self.plant.granted:
+                    continue
+                self.peer.fed(now)
+                self.waits = self.paced
+                over |= self._turns.answered(now)
+        if over and self.plant.granted:
+            self._answer()
+
+    def _answer(self) -> None:
+        """The device's newest values; in lockstep they let the next step begin."""
+        if not self._pacer.locked:
+            self.command(self._kept)
             return
-        if self._pacer.locked:
-            self._pacer.drive(values)
-            self._pacer.go(1)
-        else:
-            self.command(values)
+        self._pacer.drive(self._kept)
+        self._pacer.go(1)
 
     def _read(self, payload: bytes) -> dict[str, float]:
         """Actuator values of one command; Refusal."""
@@ -300,8 +298,6 @@ class Serial(rtmms.Bridge):
                 self.counts.add("commands_missed", missed)
             self._newest = seq
         self.counts.add("received")
-        self._watchdog.fed()
-        self.waits, self._unanswered = self.paced, b""
         return self._map.to_actuators(values) if self._map else values
 
     def _check_channels(self, plant: rtmms.PlantInfo) -> None:

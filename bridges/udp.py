@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Literal
 
 import rtmms
 from bridges.packing import SEQ, Endian, Packed, Packer, Unpacker, is_old
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
+from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
-from rtmms.bridging.watchdog import Watchdog
 
 _READS = 64
+_AGAIN_S = 0.1
 _LONGEST_IN = 8192
 _LONGEST_OUT = 65507
 
@@ -58,8 +60,6 @@ class Udp(rtmms.Bridge):
     safe           values by field sent in place of the last ones while the plant is silent; none: nothing is sent
     paced          a state is answered by the peer's next command, so that in lockstep the peer sets the pace; one that
                    is not answered is sent again after a while, the same to the bit
-    peer_timeout_s   a peer that was heard and then is silent for longer is lost; 0: never
-    peer_lost      what its actuators do then: hold, or neutral
     strangers      take commands from hosts other than `host`
     """
 
@@ -75,8 +75,6 @@ class Udp(rtmms.Bridge):
     channels: tuple[ChannelMapping, ...] = ()
     safe: dict[str, float] = field(default_factory=dict)
     paced: bool = False
-    peer_timeout_s: float = 0.0
-    peer_lost: Literal["hold", "neutral"] = "neutral"
     strangers: bool = False
 
     def __post_init__(self) -> None:
@@ -86,8 +84,6 @@ class Udp(rtmms.Bridge):
                 raise rtmms.ModelError(f"{name}: expected a port from 0 to 65535, got {port}")
         if self.format == "struct" and not self.state_fields:
             raise rtmms.ModelError("state_fields: format=struct needs them, in their order")
-        if not self.peer_timeout_s >= 0:
-            raise rtmms.ModelError(f"peer_timeout_s: expected a number >= 0, got {self.peer_timeout_s}")
         self._map = ChannelMap(self.channels)
         if self.paced and not self.claims():
             raise rtmms.ModelError("paced: needs a claim, or channels")
@@ -103,8 +99,8 @@ class Udp(rtmms.Bridge):
         self._newest: int | None = None
         self._last: rtmms.State | None = None
         self._seq = 0
-        self._unanswered = b""
-        self._watchdog = Watchdog(self.peer_timeout_s)
+        self._turns = Turns(_AGAIN_S)
+        self._kept: dict[str, float] = {}
 
     def claims(self) -> tuple[str, ...]:
         return self.claim or self._map.actuators
@@ -114,18 +110,19 @@ class Udp(rtmms.Bridge):
     def open(self, plant: rtmms.PlantInfo) -> None:
         self._map.check(plant)
         self.waits = self.paced
+        self.tick_s = 0.02 if self.paced else 0.1
         self._pack = Packer(self.state_fields, self.endian, plant, "state_fields") if self.format == "struct" else None
         names = [entry.field for entry in self.state_fields if entry.field != SEQ]
         self._fields = fields(tuple(names), plant, "state_fields") if self._pack is None else ()
         self._check_channels(plant)
-        self._home = {channel.name: channel.neutral for channel in plant.actuators if channel.name in plant.granted}
-        family, _, _, _, place = _resolved(self.host, self.port, "host")[0]
+        family, _, _, _, home = _resolved(self.bind, self.bind_port, "bind")[0]
+        place = _resolved(self.host, self.port, "host", family)[0][4]
         self._host = str(place[0])
         self._peer = (self._host, self.port) if self.port else None
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:
-            self._socket.bind((self.bind, self.bind_port))
+            self._socket.bind(home)
         except OSError as fault:
             raise rtmms.RtmmsError(f"cannot bind {self.bind}:{self.bind_port}: {fault.strerror or fault}") from None
         self.io.watch(self._socket, self._on_readable)
@@ -138,7 +135,8 @@ class Udp(rtmms.Bridge):
             except ValueError:  # a number that is none: not every plant sees to that
                 self.counts.add("unsendable")
                 return
-            self._unanswered = message if self.waits else b""
+            if self.waits and self.plant.mode == "lockstep":
+                self._turns.ask(message, monotonic())
             self._send(message)
 
     def on_silence(self) -> None:
@@ -148,14 +146,21 @@ class Udp(rtmms.Bridge):
     def tick(self, now: float) -> None:
         if self.silent:
             self.on_silence()  # again: one may have been lost
-        if self._unanswered:
-            self._send(self._unanswered)
+        again = self._turns.due(now)
+        if again:
+            self._send(again)
             self.counts.add("sent_again")
-        if self._watchdog.trips(now):
-            self.counts.add("peer_lost")
-            self.io.tell(f"the peer is silent for more than {self.peer_timeout_s:g} s: {self.peer_lost}")
-            self.waits, self._unanswered = False, b""
-            self.command(self._home if self.peer_lost == "neutral" else {})
+        if self._turns.settled(now):
+            self.command(self._kept)
+
+    def on_peer_lost(self, why: str) -> None:
+        self.waits = False
+        self._turns.forget()
+        super().on_peer_lost(why)
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._turns.forget()
 
     def close(self, reason: str) -> None:
         if self._socket is not None:
@@ -191,24 +196,25 @@ class Udp(rtmms.Bridge):
     def _on_readable(self) -> None:
         """All that is there, a bounded number at a time; the newest counts."""
         assert self._socket is not None
-        values: dict[str, float] | None = None
+        over, now = False, monotonic()
         for _ in range(_READS):
             try:
                 data, peer = self._socket.recvfrom(_LONGEST_OUT)
             except OSError:
                 break
             try:
-                values = self._read(data, peer)
+                self._kept = self._read(data, peer)
             except Refusal as refusal:
                 self.counts.refuse(refusal.reason)
                 continue
             self.counts.add("received")
-            self._watchdog.fed()
+            self.peer.fed(now)
             if self.port == 0:
                 self._peer = (peer[0], peer[1])
-            self.waits, self._unanswered = self.paced, b""
-        if values is not None and self.plant.granted:
-            self.command(values)
+            self.waits = self.paced
+            over |= self._turns.answered(now)
+        if over and self.plant.granted:
+            self.command(self._kept)
 
     def _read(self, data: bytes, peer: Any) -> dict[str, float]:
         """Actuator values of one datagram; Refusal."""
@@ -234,8 +240,8 @@ class Udp(rtmms.Bridge):
                 raise rtmms.UnknownNameError("channel of command_fields", name, known)
 
 
-def _resolved(host: str, port: int, place: str) -> list[Any]:
+def _resolved(host: str, port: int, place: str, family: int = 0) -> list[Any]:
     try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+        return socket.getaddrinfo(host, port, family, socket.SOCK_DGRAM)
     except OSError as fault:
         raise rtmms.RtmmsError(f"{place} '{host}': {fault.strerror or fault}") from None

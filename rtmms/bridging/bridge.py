@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from math import inf
+from typing import Any, ClassVar, Literal, Protocol
 
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.rates import Filter
+from rtmms.bridging.watchdog import Watchdog
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.state import PlantInfo, State
 
@@ -49,6 +51,9 @@ class Bridge:
     filter   against aliasing where rate_hz is below what comes: none, mean, lowpass
     watchdog_periods   `on_silence` when no state has come for so many periods (of the plant's wall time times `every`;
                        0.1 s where nobody paces it, telemetry's for an observer); 0: never
+    peer_timeout_s     a peer that was heard (`command`, `self.peer.fed()`) and then is silent for longer is lost (wall
+                       time); 0: never
+    peer_lost          what its actuators do then: hold, or neutral
     """
 
     claim: tuple[str, ...] = ()
@@ -57,6 +62,8 @@ class Bridge:
     rate_hz: float = 0.0
     filter: Filter = "none"
     watchdog_periods: int = 0
+    peer_timeout_s: float = 0.0
+    peer_lost: Literal["hold", "neutral"] = "neutral"
 
     extra: ClassVar[str] = ""
     """The extra of the package whose libraries it needs: pip install 'rtmms[EXTRA]'."""
@@ -79,6 +86,8 @@ class Bridge:
     """By which the plant lists it."""
     silent: bool = field(init=False, default=False, repr=False)
     """The plant is silent for longer than the watchdog allows."""
+    peer: Watchdog = field(init=False, repr=False, compare=False)
+    """Of the peer's silence: `fed` when it was heard."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.every <= 10_000:
@@ -87,6 +96,8 @@ class Bridge:
             raise ModelError(f"rate_hz: expected a number >= 0, got {self.rate_hz}")
         if self.watchdog_periods < 0:
             raise ModelError(f"watchdog_periods: expected a whole number >= 0, got {self.watchdog_periods}")
+        if not 0 <= self.peer_timeout_s < inf:
+            raise ModelError(f"peer_timeout_s: expected a number >= 0, got {self.peer_timeout_s}")
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
@@ -108,6 +119,19 @@ class Bridge:
     def tick(self, now: float) -> None:
         """About every tick_s of wall time, with a plant or without: time-outs, reconnecting. now: monotonic s."""
 
+    def on_peer_lost(self, why: str) -> None:
+        """The peer was silent for peer_timeout_s; call it yourself where the protocol tells that the peer is gone. Its
+        actuators go to neutral, or hold (`peer_lost`); the next `command` drives them again."""
+        self.peer.tripped = True
+        self.counts.add("peer_lost")
+        if self.plant.granted:
+            self.io.tell(f"{why}: {self.peer_lost}")
+            self.let_go(self.neutral() if self.peer_lost == "neutral" else {})
+
+    def let_go(self, values: Mapping[str, float]) -> None:
+        """Drive the actuators of a peer that is lost to these values; none: they stay as they are."""
+        self.io.command(values)
+
     def plant_again(self, plant: PlantInfo) -> None:
         """The plant was gone and there is one again. RtmmsError unless it has the same channels."""
         if (plant.actuators, plant.outputs) != (self.plant.actuators, self.plant.outputs):
@@ -119,13 +143,19 @@ class Bridge:
     def close(self, reason: str) -> None:
         """Once, at the end, also after a fault (one in `open` too): a last message, and close what was opened.
 
-        The plant may be gone."""
+        The plant has been told farewell before."""
 
     # -- for use in the hooks -----------------------------------------------------------------------------------------
 
     def command(self, values: Mapping[str, float]) -> None:
         """Actuator values from the peer. They stand until others come; actuators that are not named keep theirs."""
+        if values:
+            self.peer.fed()
         self.io.command(values)
+
+    def neutral(self) -> dict[str, float]:
+        """The neutral value of each actuator that is claimed here."""
+        return {channel.name: channel.neutral for channel in self.plant.actuators if channel.name in self.plant.granted}
 
 
 def refuse_without(bridge: type[Bridge], name: str) -> None:

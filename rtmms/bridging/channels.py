@@ -1,4 +1,4 @@
-"""The channel map: which actuator a channel of the peer's drives, with scale, trim, direction and safe value."""
+"""The channel map: which actuator a channel of the peer's drives, with scale, trim and direction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class ChannelMapping:
     scale     actuator units (rad, N, ...) per unit of the channel's; not 0
     trim      the channel's value at which the actuator is at 0
     reversed  the channel counts the other way
-    safe      the channel's value that is sent when the plant is silent, where the bridge sends channels; None: trim
 
     On a command line CHANNEL:ACTUATOR, and further SCALE, TRIM and the word reversed, between colons.
     """
@@ -29,7 +28,6 @@ class ChannelMapping:
     scale: float = 1.0
     trim: float = 0.0
     reversed: bool = False
-    safe: float | None = None
 
     def __post_init__(self) -> None:
         if not self.channel or not self.actuator:
@@ -57,14 +55,6 @@ class ChannelMapping:
     def to_actuator(self, raw: float) -> float:
         gain = -self.scale if self.reversed else self.scale
         return gain * (raw - self.trim)
-
-    def to_channel(self, value: float) -> float:
-        gain = -self.scale if self.reversed else self.scale
-        return value / gain + self.trim
-
-    @property
-    def safe_raw(self) -> float:
-        return self.trim if self.safe is None else self.safe
 
 
 class ChannelMap:
@@ -106,7 +96,3 @@ class ChannelMap:
         if not all(map(isfinite, values.values())):
             raise ValueError("a channel's value is not finite")
         return values
-
-    def safe(self) -> dict[str, float]:
-        """Each channel's safe value."""
-        return {entry.channel: entry.safe_raw for entry in self.entries}

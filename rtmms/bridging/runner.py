@@ -14,6 +14,7 @@ from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.rates import Decimator
+from rtmms.bridging.telling import Telling
 from rtmms.bridging.watchdog import Watchdog
 from rtmms.wire.client import Link, connect
 from rtmms.wire.endpoints import EXCHANGE
@@ -22,8 +23,6 @@ from rtmms.wire.state import PlantInfo, State
 
 LOOK_S = 0.1
 STATES = 4
-MOST_TOLD = 20
-"""Refusals of the plant's that are told; all are counted."""
 """So many states in a row, then the peer: a plant that never pauses must not keep it waiting."""
 UNPACED_S = 0.1
 
@@ -39,7 +38,7 @@ class Runner:
     ) -> None:  # fmt: skip
         self._keys = keys
         self._bridge, self._exchange, self._name, self._token = bridge, exchange or EXCHANGE, name, token
-        self._told = tell
+        self._told = None if tell is None else Telling(tell)
         self._selector = selectors.DefaultSelector()
         self._link: Link | None = None
         self._values: dict[str, float] = {}
@@ -48,9 +47,9 @@ class Runner:
         self._seen_step = -1
         self._watchdog = Watchdog(0.0)
         self._decimator = Decimator(bridge.rate_hz, bridge.filter)
-        self._opened = False
+        self._opened = self._paused = False
         self.counts = Counters()
-        bridge.io, bridge.counts, bridge.name = self, self.counts, name
+        bridge.io, bridge.counts, bridge.name, bridge.peer = self, self.counts, name, Watchdog(bridge.peer_timeout_s)
 
     def run(self, timeout_s: float, stay_s: float) -> str:
         """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
@@ -72,12 +71,13 @@ class Runner:
             raise
         finally:
             try:
+                self._part(reason, failed)  # first: the plant may be waiting for us, and the peer may take its time
+            finally:
                 if self._opened:
                     bridge.close(reason)
-            finally:
-                if self._link is not None:
-                    self._link.close(reason, bye=not failed)  # one that failed did not let go: the miss policy acts
                 self._selector.close()
+                if self._told is not None:
+                    self._told.end()
 
     # -- Io ------------------------------------------------------------------------------------------------------------
 
@@ -104,11 +104,12 @@ class Runner:
             self.counts.refuse(reason)
             if self.counts.reasons()[reason] == 1:
                 self.tell(f"refused: {text}; the last good values stand (told once)")
-            return
-        self._values.update(values)
+        else:
+            self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:
             step, self._pending = self._pending, None
             self._link.command(self._values, step)
+            self._watchdog.fed()  # it waited for us: its silence begins now
 
     def _fault(self, values: Mapping[str, float]) -> tuple[str, str]:
         """Why the plant would not take them: not ours to drive, or no finite numbers; ('', '') when it would."""
@@ -121,6 +122,7 @@ class Runner:
         return "", ""
 
     def post(self, op: str, **args: Any) -> None:
+        self._paused = op == "pause" or (self._paused and op != "resume")
         if self._link is not None and not self._link.ended:
             self._link.post(op, args)
 
@@ -130,9 +132,17 @@ class Runner:
 
     def tell(self, text: str) -> None:
         if self._told is not None:
-            self._told(text)
+            self._told(text, monotonic())
 
     # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _part(self, reason: str, failed: bool) -> None:
+        """Farewell to the plant. One that failed does not let go of what it drove: the miss policy acts."""
+        if self._link is None:
+            return
+        if self._paused and not self._link.ended:
+            self._link.post("resume", {})  # a plant that waits for us must not wait for ever
+        self._link.close(reason, bye=not failed)
 
     def _meet(self, patience_s: float) -> None:
         """Find a plant, looking after the peer meanwhile; NotConnectedError if there is none within patience_s."""
@@ -151,7 +161,8 @@ class Runner:
                 self._attend_peer(0.02)
         bridge, link = self._bridge, self._link
         assert link is not None
-        self._pending, self._seen_step = None, -1
+        self._pending, self._seen_step, self._paused = None, -1, False
+        self._values.clear()  # the last plant's: nothing drives this one until the peer speaks
         self._watchdog.limit_s = bridge.watchdog_periods * _period_s(link.plant, bridge.every)
         if self._opened:
             bridge.plant_again(link.plant)
@@ -197,9 +208,7 @@ class Runner:
                     states = self._watch_states(link, states)
                 while link.errors:
                     self.counts.add("refused_by_plant")
-                    text = link.errors.popleft()[1]
-                    if self.counts["refused_by_plant"] <= MOST_TOLD:  # a peer must not be able to fill a disk
-                        self.tell(f"refused: {text}")
+                    self.tell(f"refused: {link.errors.popleft()[1]}")
         finally:
             self._selector.unregister(states)
             self._selector.unregister(door)
@@ -218,7 +227,7 @@ class Runner:
         """The peer's files, the timer and the watchdog; back after wait_s at most, or when something came."""
         bridge = self._bridge
         now = monotonic()
-        ends = [wait_s, self._watchdog.left_s(now)]
+        ends = [wait_s, None if self._awaited() else self._watchdog.left_s(now), bridge.peer.left_s(now)]
         if self._opened:
             ends.append(max(0.0, self._next_tick - now))
         for key, events in self._selector.select(min(end for end in ends if end is not None)):
@@ -231,13 +240,19 @@ class Runner:
             if events & selectors.EVENT_WRITE and writable is not None and self._watched(key):
                 writable()
         now = monotonic()
-        if self._watchdog.trips(now):
+        if not self._awaited() and self._watchdog.trips(now):
             bridge.silent = True
             self.counts.add("silences")
             bridge.on_silence()
+        if self._opened and bridge.peer.trips(now):
+            bridge.on_peer_lost(f"the peer is silent for more than {bridge.peer.limit_s:g} s")
         if self._opened and now >= self._next_tick:
             self._next_tick = now + bridge.tick_s
             bridge.tick(now)
+
+    def _awaited(self) -> bool:
+        """The plant is silent because it waits for us."""
+        return self._pending is not None and self._bridge.plant.mode == "lockstep"
 
     def _watched(self, key: selectors.SelectorKey) -> bool:
         """It may have been closed by what was called for it just now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import select
 import signal
 import sys
 import traceback
@@ -92,7 +93,7 @@ def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runn
         _say(f"bridge '{name}' {elsewhere}")
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not look at it
-    return Runner(made, exchange, peer or name, None, _say, keys)
+    return Runner(made, exchange, peer or name, None, _tell, keys)
 
 
 @contextlib.contextmanager
@@ -108,6 +109,17 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _tell(text: str) -> None:
+    """While it works: a reader that has stopped (a full pipe, a held terminal) costs the line, not the bridge."""
+    try:
+        free = bool(select.select([], [sys.stderr], [], 0.0)[1])
+    except (OSError, ValueError):  # nothing that can be asked, as on Windows
+        free = True
+    if free:
+        with contextlib.suppress(OSError):
+            _say(text)
 
 
 def _say(text: str) -> None:

@@ -112,7 +112,7 @@ class Sailing:
     def __enter__(self) -> Sailing:
         self._thread.start()
         self.bridged.start()
-        wait(lambda: (self.server.claimed.any() and self.bridged.said) or self.bridged.fault)
+        wait(lambda: (self.server.claimed.any() and self.bridged.counts["states"]) or self.bridged.fault)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -94,13 +94,13 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
         [[channels]]
         channel = "throttle"
         actuator = "right.front"
-        safe = 1100
+        trim = 1100
     """)
     made = thing(config=path, port="10", home__lat_deg="11")
     assert (made.port, made.gain, made.names, made.claims()) == (10, 3.0, ("a", "b"), ("*",))
     assert made.home == Part(lat_deg=11.0, name="there")
     assert [entry.channel for entry in made.channels] == ["1", "throttle"]
-    assert made.channels[1].safe_raw == 1100.0
+    assert made.channels[1].trim == 1100.0
 
 
 @pytest.mark.parametrize(

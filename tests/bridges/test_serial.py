@@ -312,7 +312,7 @@ def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host])
         device.say(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)
         wait(lambda: beside.command[0] == 0.0)
-        assert any("the device is silent" in line for line in beside.bridged.said)
+        assert any("the peer is silent" in line for line in beside.bridged.said)
 
 
 def test_a_silent_plant_and_the_safe_values(device: Device, make_host: Callable[..., Host]) -> None:

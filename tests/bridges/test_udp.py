@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rtmms.bridging.config import construct
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
+from tests.bridges.swimmer import Sailing
 from tests.cli.shell import finish, start
 from tests.wire.bench import PATIENCE_S, Host
 
@@ -321,3 +323,24 @@ def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path)
     again, _ = run()
     assert again == seen
     assert len(set(seen)) > 40
+
+
+@pytest.mark.parametrize("lossy", [False, True])
+def test_each_step_gets_the_answer_to_itself(peer: socket.socket, lossy: bool) -> None:
+    """From a peer that answers every datagram, one after the other, and once takes long enough to be asked again; and
+    from one that some do not reach."""
+    with Sailing(udp(peer, claim=("thrust",), paced=True)) as sailing:
+        steps = heard = 0
+        while steps < 60:
+            data, place = peer.recvfrom(65536)
+            heard += 1
+            if heard == 20:
+                time.sleep(0.35)
+            if lossy and heard % 9 == 0:
+                continue
+            steps = json.loads(data)["step"]
+            peer.sendto(json.dumps({"values": {"thrust": 0.01 * steps}}).encode(), place)
+        wait(lambda: len(sailing.plant.commands) > 60)
+        told = [thrust for thrust, _ in sailing.plant.commands]
+        assert told[:60] == pytest.approx([0.01 * k for k in range(60)])
+        assert sailing.bridged.counts["sent_again"] >= 1

@@ -1,0 +1,148 @@
+"""The loop of a bridge where somebody comes, goes, says nonsense or falls silent."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rtmms.bridging.telling import EVERY_S, FIRST, LONGEST, Telling
+from rtmms.cli import bridge as command
+from tests.bridges.harness import Beside, Bridged, free_port, wait
+from tests.bridges.swimmer import Sailing, Swimmer
+from tests.bridges.test_runner import Probe
+from tests.wire.bench import PATIENCE_S, Host
+from tests.wire.looping import Looping
+
+
+def test_the_plant_is_told_farewell_before_the_peer_is(make_host: Callable[..., Host]) -> None:
+    """Closing a peer's library may take its time, and a plant in lockstep waits."""
+    probe = Probe(claim=("*",))
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 3)
+        server, free = beside.running.host.server, []
+        close = probe.close
+
+        def slow(reason: str) -> None:
+            wait(lambda: not server.claimed.any())
+            free.append(True)
+            close(reason)
+
+        probe.close = slow  # type: ignore[method-assign]
+        beside.bridged.stop()
+        assert free
+
+
+def test_a_new_plant_is_not_driven_by_what_was_for_the_last_one(make_host: Callable[..., Host]) -> None:
+    probe, place = Probe(claim=("*",)), f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+    with Looping(make_host(token=None, exchange=place)) as first:
+        bridged = Bridged(probe, place, stay_s=60.0)
+        bridged.start()
+        wait(lambda: probe.steps)
+        probe.theirs.send(b"0.75")
+        wait(lambda: first.host.command[0] == 0.75)
+    probe.steps.clear()
+    with Looping(make_host(token=None, exchange=place)) as second:
+        wait(lambda: len(probe.steps) > 5)
+        assert second.host.command[0] == 0.0
+        probe.theirs.send(b"0.5")
+        wait(lambda: second.host.command[0] == 0.5)
+        bridged.stop()
+
+
+@pytest.mark.parametrize(("how", "left"), [("hold", 0.25), ("neutral", 0.0)])
+def test_a_peer_that_is_silent_is_lost_once(make_host: Callable[..., Host], how: Any, left: float) -> None:
+    probe = Probe(claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 3)
+        assert not beside.bridged.counts["peer_lost"], "one that was never heard is not lost"
+        for count in (1, 2):
+            probe.theirs.send(b"0.25")
+            wait(lambda: beside.command[0] == 0.25)
+            wait(lambda count=count: beside.bridged.counts["peer_lost"] == count)
+            step = beside.running.host.step
+            wait(lambda step=step: beside.running.host.step > step + 300)
+            assert beside.command[0] == left
+            assert beside.bridged.counts["peer_lost"] == count
+
+
+class Swimming(Probe):
+    """Drives the swimmer, whose actuators have other names."""
+
+    def command(self, values: Any) -> None:
+        super().command({"thrust" if name == "left.front" else name: value for name, value in values.items()})
+
+
+def test_a_plant_that_waits_for_the_peer_is_not_silent() -> None:
+    probe = Swimming(claim=("*",), answering=True, watchdog_periods=1)
+    with Sailing(probe) as sailing:
+        wait(lambda: probe.steps)
+        threading.Event().wait(0.5)  # five times what the watchdog allows
+        assert "silence" not in probe.log
+        gate = threading.Event()
+        step = sailing.plant.step
+        sailing.plant.step = lambda values: (gate.wait(PATIENCE_S), step(values))
+        probe.theirs.send(b"1.0")
+        wait(lambda: "silence" in probe.log)  # it has its answer now, and does not go on
+        gate.set()
+        wait(lambda: len(probe.steps) > 1)
+
+
+def test_in_lockstep_a_wrong_answer_lets_the_last_good_one_stand() -> None:
+    probe = Swimming(claim=("*",), answering=True)
+    with Sailing(probe) as sailing:
+        for count, word in enumerate((b"1.0", b"other nosuch", b"other nosuch", b"nan", b"1.5"), 1):
+            wait(lambda count=count: len(probe.steps) == count)
+            probe.theirs.send(word)
+        wait(lambda: len(probe.steps) == 6)
+        assert [thrust for thrust, _ in sailing.plant.commands] == [1.0, 1.0, 1.0, 1.0, 1.5]
+        assert isinstance(sailing.plant, Swimmer)
+        assert sailing.bridged.counts.reasons() == {"not_claimed": 2, "not_finite": 1}
+
+
+# -- what is told ----------------------------------------------------------------------------------------------------
+
+
+def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:
+    told: list[str] = []
+    tell = Telling(told.append)
+    for i in range(1000):
+        tell(f"line {i}", 5.0)
+    assert told == [f"line {i}" for i in range(FIRST)]
+    tell("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + EVERY_S)
+    assert told[FIRST] == f"({1000 - FIRST} more lines were not told)"
+    assert told[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
+    assert len(told[-1]) < LONGEST + 20
+    tell("another", 5.0 + EVERY_S)
+    tell.end()
+    assert told[-1] == "(1 more lines were not told)"
+    tell("grüße, 5 µs", 1e6)
+    assert told[-1] == "grüße, 5 µs"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipe can be asked there")
+def test_a_reader_that_has_stopped_costs_the_line_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    full = 0
+    while True:
+        try:
+            full += os.write(theirs, b"x" * 4096)
+        except BlockingIOError:
+            break
+    os.set_blocking(theirs, True)
+    with os.fdopen(theirs, "w") as told, os.fdopen(ours, "rb") as read:
+        monkeypatch.setattr(sys, "stderr", told)
+        done = threading.Thread(target=command._tell, args=("nobody reads this",), daemon=True)
+        done.start()
+        done.join(PATIENCE_S)
+        assert not done.is_alive()
+        assert read.read(full) == b"x" * full
+        command._tell("and this one comes")
+        assert read.readline() == b"rtmms bridge: and this one comes\n"
+        monkeypatch.undo()
