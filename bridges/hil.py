@@ -77,10 +77,10 @@ class Sensors:
         _, _, velocity = motion.ned(self._home.x_bearing)
         north, east, down = self._blurred(velocity, "gps_velocity")
         speed = hypot(north, east)
-        course = bearing_deg(atan2(east, north)) * 100.0 if speed > _SLOW_M_S else 65535.0
+        course = whole(bearing_deg(atan2(east, north)), 100, 16, False) % 36000 if speed > _SLOW_M_S else 65535
         return self._of.MAVLink_hil_gps_message(
             time_us, 3, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), 30, 40, whole(speed, 100, 16, False),
-            whole(north, 100, 16), whole(east, 100, 16), whole(down, 100, 16), whole(course, 1, 16, False), 12, 0, 0,
+            whole(north, 100, 16), whole(east, 100, 16), whole(down, 100, 16), course, 12, 0, 0,
         )  # fmt: skip
 
     def truth(self, motion: Motion, time_us: int) -> Any:

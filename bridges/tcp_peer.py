@@ -14,7 +14,7 @@ from rtmms.bridging.counters import Counters
 from rtmms.bridging.outbox import Outbox
 
 _ALONE_S = 1.5
-_CHUNK = 65536
+_CHUNK = 4096
 
 
 class TcpPeer:
@@ -57,6 +57,11 @@ class TcpPeer:
             return
         self._outbox.put(message)
         self._flush()
+
+    def drop(self, why: str) -> None:
+        """Part with the client."""
+        self._io.tell(why)
+        self._part()
 
     def close(self) -> None:
         """The client too."""
