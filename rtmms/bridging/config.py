@@ -77,7 +77,7 @@ def _made(cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: 
         if head not in known:
             raise UnknownNameError(f"parameter of {owner}", head, known)
         if dot:
-            if not dataclasses.is_dataclass(known[head]):
+            if _part_type(known[head]) is None:
                 raise ModelError(f"{owner}: {key}: '{head}' has no parts")
             parts.setdefault(head, {})[rest] = word
         else:
@@ -88,7 +88,9 @@ def _made(cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: 
         values[key] = from_toml(f"{owner}: {in_file}{key}", value, known[key])
     for head, inner in parts.items():
         inside = table.get(head, {})
-        values[head] = _made(known[head], f"{owner}: {head}", file, inside, inner)
+        if not isinstance(inside, dict):
+            raise ModelError(f"{owner}: {in_file}{head}: expected a table, got {_shown(inside)}")
+        values[head] = _made(_part_type(known[head]), f"{owner}: {head}", file, inside, inner)
     missing = [
         one.name for one in dataclasses.fields(cls)  # type: ignore[arg-type]
         if one.init and one.name not in values
@@ -97,6 +99,12 @@ def _made(cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: 
     if missing:
         raise ModelError(f"{owner}: {in_file}needs {', '.join(missing)}")
     return _called(cls, f"{owner}: {in_file}", values)
+
+
+def _part_type(hint: Any) -> Any:
+    """The dataclass that a parameter is, or may be (X | None); None where it is none."""
+    inner = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return next((one for one in inner if dataclasses.is_dataclass(one)), None)
 
 
 def _called(cls: type[T], place: str, values: Mapping[str, Any]) -> T:

@@ -35,6 +35,7 @@ class Thing(rtmms.Bridge):
     safe: dict[str, float] = field(default_factory=dict)
     channels: tuple[ChannelMapping, ...] = ()
     home: Part = field(default_factory=Part)
+    other: Part | None = None
 
 
 @dataclass(kw_only=True)
@@ -65,6 +66,8 @@ def test_words_are_read_as_the_parameters_types() -> None:
     assert made.home == Part(lat_deg=47.5)
     assert (made.rate_hz, made.claims(), made.watchdog_periods) == (10.0, ("left.*", "right.*"), 5)
     assert thing(gain="none").gain is None
+    assert thing(other__lat_deg="3").other == Part(lat_deg=3.0)
+    assert thing().other is None
     assert thing(host="a=b").host == "a=b"
 
 
