@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from bridges.frames import Home
-from bridges.imu import Imu
+from bridges.imu import Imu, gravity_of
 from bridges.pacing import LONGEST_S, Pacer, at_rest, substeps
 from bridges.pose import Motion, PoseNames, PoseReader
 from bridges.pulses import map_channels
@@ -122,7 +122,7 @@ class ArduPilot(rtmms.Bridge):
         self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
         self._more = Further(self.more, plant, self.home.x_bearing)
-        self._imu = Imu()
+        self._imu = Imu(gravity_of(plant))
         self._wait_or_not(plant)
         self.tick_s = 0.05
         self._pacer = Pacer(self, self.waits, "the autopilot")

@@ -40,18 +40,19 @@ class Sensors:
 
     field_ned  gauss, the earth's
     noise      over NOISE; 0: none. Autopilots take a sensor that reads the same number for long for broken
+    gravity    m/s2, of the world that the accelerometer is in
     """
 
-    def __init__(self, home: Home, field_ned: Vector, noise: float, seed: int) -> None:
+    def __init__(self, home: Home, field_ned: Vector, noise: float, seed: int, gravity: float = GRAVITY) -> None:
         from pymavlink.dialects.v20 import common
 
         self._of = common
-        self._home, self._field, self._noise, self._seed = home, field_ned, noise, seed
+        self._home, self._field, self._noise, self._seed, self._gravity = home, field_ned, noise, seed, gravity
         self.clear()
 
     def clear(self) -> None:
         """As at the start."""
-        self._imu, self._force = Imu(), (0.0, 0.0, GRAVITY)
+        self._imu, self._force = Imu(self._gravity), (0.0, 0.0, self._gravity)
         self._random = Random(self._seed)
 
     def feel(self, motion: Motion) -> None:
@@ -85,7 +86,7 @@ class Sensors:
 
     def truth(self, motion: Motion, time_us: int) -> Any:
         """HIL_STATE_QUATERNION; the acceleration is the body's own, without gravity."""
-        f, up = self._force, rotate_back(motion.attitude, (0.0, 0.0, GRAVITY))
+        f, up = self._force, rotate_back(motion.attitude, (0.0, 0.0, self._gravity))
         acceleration = (f[0] - up[0], f[1] - up[1], f[2] - up[2])
         lat, lon, alt = self._home.geodetic(motion.position)
         _, attitude, velocity = motion.ned(self._home.x_bearing)

@@ -6,7 +6,7 @@ import socket
 from collections import deque
 from dataclasses import dataclass, field
 from math import isfinite
-from time import monotonic, time
+from time import monotonic, monotonic_ns, time
 from typing import Any, ClassVar
 
 import rtmms
@@ -119,7 +119,8 @@ class Mavlink(rtmms.Bridge):
         self._takers = {
             "MANUAL_CONTROL": self._on_manual_control, "COMMAND_LONG": self._on_command_long,
             "PARAM_REQUEST_LIST": self._on_param_request_list, "PARAM_REQUEST_READ": self._on_param_request_read,
-            "PARAM_SET": self._on_param_set,
+            "PARAM_SET": self._on_param_set, "COMMAND_INT": self._on_command_int, "PING": self._on_ping,
+            "TIMESYNC": self._on_timesync, "MISSION_REQUEST_LIST": self._on_mission_request_list,
         }  # fmt: skip
         self._describe(plant)
         self._reader = Reader(self.counts.refuse, self._signing)
@@ -243,6 +244,25 @@ class Mavlink(rtmms.Bridge):
         else:
             self._answer(message, _UNSUPPORTED)
 
+    def _on_command_int(self, message: Any) -> None:
+        self._answer(message, _UNSUPPORTED)
+
+    def _on_ping(self, message: Any) -> None:
+        if message.target_system == 0:  # a request; its answer names who asked
+            self._send(self._of.MAVLink_ping_message(
+                message.time_usec, message.seq, message.get_srcSystem(), message.get_srcComponent()
+            ))  # fmt: skip
+
+    def _on_timesync(self, message: Any) -> None:
+        if message.tc1 == 0:
+            self._send(self._of.MAVLink_timesync_message(monotonic_ns(), message.ts1))
+
+    def _on_mission_request_list(self, message: Any) -> None:
+        """There never are any; without an answer a station asks again and again."""
+        self._send(self._of.MAVLink_mission_count_message(
+            message.get_srcSystem(), message.get_srcComponent(), 0, getattr(message, "mission_type", 0)
+        ))  # fmt: skip
+
     def _answer(self, message: Any, result: int) -> None:
         self._send(self._of.MAVLink_command_ack_message(
             message.command, result, 0, 0, message.get_srcSystem(), message.get_srcComponent()
@@ -264,9 +284,11 @@ class Mavlink(rtmms.Bridge):
     def _arm(self, message: Any) -> int:
         if message.param1 not in (0.0, 1.0) or not self._map:
             return _DENIED
-        self._armed = bool(message.param1)
-        self.io.tell("armed" if self._armed else "disarmed")
+        was, self._armed = self._armed, bool(message.param1)
+        if self._armed != was:
+            self.io.tell("armed" if self._armed else "disarmed")
         if not self._armed:
+            self._axes_at = 0.0
             self._to_neutral(self._map.actuators)
         self._beat_at = 0.0
         return _ACCEPTED

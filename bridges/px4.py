@@ -18,6 +18,7 @@ import rtmms
 from bridges.addresses import host_port, resolved
 from bridges.frames import Home
 from bridges.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
+from bridges.imu import gravity_of
 from bridges.mavframes import Reader, Writer, fuzz_stream
 from bridges.pacing import Pacer, at_rest, substeps
 from bridges.pose import Motion, PoseNames, PoseReader
@@ -139,13 +140,16 @@ class Px4(rtmms.Bridge):
         self._map = map_channels(self.channels, plant, -1.0, 1.0, 16)
         self._read = PoseReader(self.pose, plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
-        self._sensors = Sensors(self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed)
+        self._sensors = Sensors(
+            self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed, gravity_of(plant)
+        )
         self._pace(plant)
         self._pacer = Pacer(self, self.waits, "PX4")
         self._rates = {"mag": self.mag_hz, "baro": self.baro_hz, "gps": self.gps_hz, "state": self.state_hz}
         self._slots = dict.fromkeys(self._rates, -1)
         self._offset_us, self._told_us = _FIRST_US, 0
         self._in_lock, self._next, self._sent_at, self._asked_at, self._garbage = False, 0.0, 0.0, 0.0, 0
+        self._here, self._before = False, False
         self._reader = Reader(self.counts.refuse)
         self._writer = Writer(1, 200)
         self._ground, self._listener = None, None
@@ -186,7 +190,7 @@ class Px4(rtmms.Bridge):
             self._slots = dict.fromkeys(self._rates, -1)
         self._told_us = us
         self._send_sensors(self._read(state), us)
-        if not self.waits and self._peer.connected:
+        if not self.waits and self._here:
             self._ask()  # it runs on by itself: the next frame is due in due time
 
     def _send_sensors(self, motion: Motion, us: int) -> None:
@@ -219,15 +223,21 @@ class Px4(rtmms.Bridge):
 
     def _came(self) -> None:
         self._reader, self._garbage = Reader(self.counts.refuse), 0
-        self._in_lock, self._next = False, monotonic()
-        if self.counts["received"] and self.reset:  # there was one before, and not only somebody who knocked
+        self._in_lock, self._here = False, False
+
+    def _greeted(self) -> None:
+        """Its first message: it is PX4, and not only somebody who knocked."""
+        self._here, self._next = True, monotonic()
+        if self._before and self.reset:
             self._pacer.reset()
+        self._before = True
         if not self.waits:
             self._ask()
 
     def _gone(self) -> None:
-        self._in_lock = False
-        self.on_peer_lost("PX4 is gone; waiting for it")
+        was, self._in_lock, self._here = self._here, False, False
+        if was:
+            self.on_peer_lost("PX4 is gone; waiting for it")
 
     def let_go(self, values: Mapping[str, float]) -> None:
         self._pacer.idle(values)
@@ -239,6 +249,8 @@ class Px4(rtmms.Bridge):
             self.counts.refuse("no_mavlink")
             self._peer.drop("what is connected does not speak MAVLink")
             return
+        if found and not self._here:
+            self._greeted()
         for message in found:
             try:
                 meaning = parse(message)
@@ -259,7 +271,10 @@ class Px4(rtmms.Bridge):
             try:
                 values = self._map.to_actuators({str(i): value for i, value in enumerate(said.controls, 1)})
             except ValueError:
-                raise Refusal("not_finite", "a control that is no number") from None
+                # an answer to the frame all the same: PX4 does not send another one
+                self.counts.refuse("not_finite")
+                self.io.tell("a control of PX4's is no number: the last good values stand")
+                values = {}
         self._pacer.drive(values)
         if self.waits and said.lockstep and not self._in_lock:
             self._in_lock = True
@@ -286,7 +301,7 @@ class Px4(rtmms.Bridge):
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
-        if not self._peer.connected:
+        if not self._here:
             return
         if self.waits and not self._in_lock and now >= self._next:
             self._next = max(self._next + self._frame_s, now - 0.1)

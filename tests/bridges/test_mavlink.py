@@ -326,3 +326,19 @@ def test_numbers_too_large_for_the_protocol_are_not_offered() -> None:
     made = Parameters()
     made.add_plant({"huge": 1e39, "nan": math.nan, "inf": -math.inf, "most": 3.4e38, "less": -2}, lambda *_: None)
     assert [one.name for one in made.all] == ["less", "most"]
+
+
+def test_what_stations_ask_for_is_answered(station: Station) -> None:
+    with Sailing(driven(station)):
+        station.hear("HEARTBEAT")
+        station.mav.command_int_send(1, 1, 0, 192, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        assert station.hear("COMMAND_ACK", command=192).result == 3
+        station.mav.mission_request_list_send(1, 1)
+        assert station.hear("MISSION_COUNT").count == 0
+        station.mav.ping_send(1234, 7, 0, 0)
+        back = station.hear("PING")
+        assert (back.time_usec, back.seq, back.target_system, back.target_component) == (1234, 7, 255, 190)
+        station.mav.timesync_send(0, 99)
+        told = station.hear("TIMESYNC")
+        assert told.ts1 == 99
+        assert told.tc1 > 0

@@ -15,7 +15,7 @@ from pymavlink.dialects.v20 import common
 import rtmms
 from bridges.frames import Home
 from bridges.hil import Sensors, earth_field, pressure_hpa
-from bridges.mavframes import Reader
+from bridges.mavframes import Reader, Writer
 from bridges.pose import Motion
 from bridges.px4 import Px4
 from rtmms.bridging.channels import ChannelMapping
@@ -293,6 +293,7 @@ def test_one_that_does_not_read_loses_whole_messages_and_the_oldest(port: int) -
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             slow.connect(("127.0.0.1", port))
+            slow.sendall(Writer(1, 1).pack(common.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3)))
             wait(lambda: sailing.bridged.bridge._peer.connected)  # type: ignore[attr-defined]
             sailing.bridged.bridge._peer._client.setsockopt(  # type: ignore[attr-defined]
                 socket.SOL_SOCKET, socket.SO_SNDBUF, 2048

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import socket
 from typing import Any
@@ -17,7 +18,7 @@ from bridges.mavframes import Reader, Writer
 from bridges.pose import Motion
 from bridges.px4 import _MOST_GARBAGE, Px4
 from tests.bridges.harness import free_port, wait
-from tests.bridges.swimmer import Sailing
+from tests.bridges.swimmer import Sailing, Swimmer
 from tests.bridges.test_px4 import Autopilot, bridge
 
 common = pytest.importorskip("pymavlink.dialects.v20.common", reason="pip install 'rtmms[px4]'")
@@ -34,6 +35,60 @@ def test_one_that_speaks_something_else_is_parted_with_and_px4_is_taken() -> Non
         wait(lambda: sailing.bridged.counts.reasons().get("no_mavlink") == 1)
         with Autopilot(port) as px4:
             assert px4.hear().time_usec > 0
+
+
+def test_those_that_knock_and_say_nothing_take_nobodys_place() -> None:
+    port = free_port(socket.SOCK_STREAM)
+    with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
+        for _ in range(20):
+            px4.frame()
+        peer = sailing.bridged.bridge._peer  # type: ignore[attr-defined]
+        wait(lambda: sailing.bridged.counts["received"] == 22)  # with its first two
+        peer._heard -= 10.0  # as after ten seconds of silence
+        for _ in range(30):
+            socket.create_connection(("127.0.0.1", port)).close()
+        wait(lambda: sailing.bridged.counts.reasons().get("second") == 30)
+        assert (sailing.bridged.counts["connections"], sailing.bridged.counts["resets"]) == (1, 0)
+        px4.drive()
+        wait(lambda: sailing.bridged.counts["received"] == 23)
+        peer._heard -= 10.0
+        with Autopilot(port) as other:  # it says who it is
+            assert other.hear().time_usec > 0
+            wait(lambda: sailing.plant.resets == 2)
+
+
+def test_before_px4_has_said_anything_nothing_is_sent() -> None:
+    port = free_port(socket.SOCK_STREAM)
+    with Sailing(bridge(port), mode="realtime") as sailing, socket.create_connection(("127.0.0.1", port)) as silent:
+        wait(lambda: sailing.bridged.counts["connections"])
+        step = sailing.loop.step
+        wait(lambda: sailing.loop.step > step + 100)
+        assert not sailing.bridged.counts["sent"]
+        silent.sendall(Writer(1, 1).pack(common.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3)))
+        wait(lambda: sailing.bridged.counts["sent"])
+
+
+def test_a_control_that_is_no_number_is_an_answer_all_the_same() -> None:
+    port = free_port(socket.SOCK_STREAM)
+    with Sailing(bridge(port, unanswered_s=0.0)) as sailing, Autopilot(port) as px4:
+        px4.controls[2] = 0.5
+        px4.frame()
+        wait(lambda: sailing.drove(1.0))
+        px4.controls[2] = math.nan
+        for _ in range(20):
+            px4.frame()
+        assert sailing.command[0] == 1.0
+        assert sailing.bridged.counts.reasons() == {"not_finite": 20}
+        assert any("no number" in line for line in sailing.bridged.said)
+
+
+def test_gravity_is_the_plants_own() -> None:
+    class Moon(Swimmer):
+        parameters = {"gravity_m_s2": 1.62}  # noqa: RUF012
+
+    port = free_port(socket.SOCK_STREAM)
+    with Sailing(bridge(port), plant=Moon()), Autopilot(port) as px4:
+        assert px4.frame().zacc == pytest.approx(-1.62, rel=1e-6)
 
 
 def test_good_messages_between_garbage_keep_the_connection() -> None:
