@@ -74,7 +74,8 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
     actuators   those that were claimed, and their units
     """
     if not hasattr(message, "name"):
-        return _finite(list(actuators), message.data[message.layout.data_offset :])
+        names = list(actuators)
+        return _picked(names, names, message.data[message.layout.data_offset :])
     names = list(message.name)
     if len(set(names)) != len(names):
         raise Refusal("wrong_type", "a joint stands in it twice")
@@ -84,16 +85,17 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
     for member in ("position", "velocity", "effort"):
         of_it = [name for name in names if MEMBERS.get(actuators[name], "position") == member]
         if of_it:
-            values |= {name: value for name, value in _finite(names, getattr(message, member)).items() if name in of_it}
+            values |= _picked(of_it, names, getattr(message, member))
     return values
 
 
-def _finite(names: list[str], numbers: Any) -> dict[str, float]:
+def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, float]:
     if len(numbers) != len(names):
         raise Refusal("wrong_length", f"expected {len(names)} numbers, got {len(numbers)}")
-    if not all(isfinite(number) for number in numbers):
+    found = {name: float(number) for name, number in zip(names, numbers, strict=True) if name in wanted}
+    if not all(map(isfinite, found.values())):
         raise Refusal("not_finite", "expected finite numbers")
-    return dict(zip(names, map(float, numbers), strict=True))
+    return found
 
 
 def fuzzed() -> Fuzzed:

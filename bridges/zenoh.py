@@ -7,6 +7,7 @@ are dropped where a link is full.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -16,6 +17,8 @@ import rtmms
 from bridges.inbox import Inbox
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, numbers, read_json
 from rtmms.errors import ModelError
+
+_STOP_S = 1.0
 
 
 def read_msgpack(data: bytes) -> Any:
@@ -165,12 +168,15 @@ class Zenoh(rtmms.Bridge):
     def on_state(self, state: rtmms.State) -> None:
         at = self._pack({"time": state.time, "step": state.step})
         for name, publisher in self._publishers.items():
-            if name == "state":
-                outputs = {name: state.outputs[name] for name in self.plant.selected if name in state.outputs}
-                publisher.put(self._pack({"time": state.time, "step": state.step, **outputs}))
-            elif name in state.outputs:
-                publisher.put(self._pack(state.outputs[name]), attachment=at)
-        self.counts.add("sent", len(self._publishers))
+            try:
+                if name == "state":
+                    outputs = {name: state.outputs[name] for name in self.plant.selected if name in state.outputs}
+                    publisher.put(self._pack({"time": state.time, "step": state.step, **outputs}))
+                elif name in state.outputs:
+                    publisher.put(self._pack(state.outputs[name]), attachment=at)
+                self.counts.add("sent")
+            except ValueError:  # JSON has no word for a number that is none
+                self.counts.add("not_finite")
 
     def on_message(self) -> None:
         """Commands: the newest wins."""
@@ -190,14 +196,17 @@ class Zenoh(rtmms.Bridge):
 
     def close(self, reason: str) -> None:
         if hasattr(self, "session"):
-            self.session.close()
+            # it waits for what it may be connecting to: several seconds where nobody answers
+            ending = threading.Thread(target=self.session.close, daemon=True)
+            ending.start()
+            ending.join(_STOP_S)
         if hasattr(self, "inbox"):
             self.io.unwatch(self.inbox)
             self.inbox.close()
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value).encode()
+    return json.dumps(value, allow_nan=False).encode()
 
 
 def _chunk(robot: str) -> str:

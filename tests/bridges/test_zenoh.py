@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import threading
 from collections import Counter
@@ -20,6 +21,7 @@ import zenoh
 import rtmms
 from bridges.zenoh import Zenoh, parse, read_msgpack
 from rtmms.bridging.untrusted import Refusal
+from rtmms.plant import Channel
 from tests.bridges.by_hand import opened
 from tests.bridges.harness import Beside, free_port, plant_info, state, wait
 from tests.wire.bench import Host
@@ -170,6 +172,42 @@ def test_a_peer_that_is_not_there_yet_is_found_later(make_host: Callable[..., Ho
             wait(lambda: heard)
             assert subscriber is not None
     assert beside.bridged.fault is None
+
+
+def test_numbers_that_are_none_are_not_sent(endpoint: str, connected: Callable[..., Peer]) -> None:
+    info = plant_info(Channel("speed", "m/s"), Channel("depth", "m"))
+    bridge = opened(Zenoh(listen=(endpoint,)), info)
+    peer = connected()
+
+
+    def heard() -> bool:  # again: the peer's wish may still be on its way
+        bridge.on_state(state(info, 1, speed=math.nan, depth=3.0))
+        return "rtmms/toy/depth" in peer.samples
+
+    wait(heard)
+    assert json.loads(peer.text("rtmms/toy/depth")) == 3.0
+    assert bridge.counts["not_finite"] == 2 * bridge.counts["sent"]  # the output, and the state with it
+    assert not {"rtmms/toy/speed", "rtmms/toy/state"} & set(peer.samples)
+    bridge.close("the test is over")
+
+
+def test_closing_waits_for_nobody(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = plant_info(Channel("speed", "m/s"))
+    bridge = opened(Zenoh(listen=(endpoint,)), info)
+    free, session, done = threading.Event(), bridge.session, threading.Event()
+
+    class Slow:
+        def close(self) -> None:
+            free.wait(60.0)
+            session.close()
+            done.set()
+
+    bridge.session = Slow()
+    monkeypatch.setattr("bridges.zenoh._STOP_S", 0.05)
+    bridge.close("the test is over")
+    assert not done.is_set()
+    free.set()
+    assert done.wait(60.0)
 
 
 def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, tmp_path: Path) -> None:
