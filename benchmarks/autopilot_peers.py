@@ -64,6 +64,7 @@ def px4(port: str, rate: str) -> None:
 
     reader, writer = Reader(lambda reason: None), Writer(1, 1)
     with _connected(int(port)) as peer:
+        peer.sendall(writer.pack(of.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3)))
         while data := peer.recv(65536):
             now = monotonic()
             for message in reader.feed(data):

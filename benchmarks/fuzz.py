@@ -195,11 +195,10 @@ def _work(task: Task, page: Any, told: Any, answer: Any) -> None:
 
 
 def measure(names: list[str], frames: int, seed: int, processes: int) -> dict[str, Any]:
-    """All parsers, their frames shared out among the processes; as one object."""
-    each = -(-frames // len(names))
-    per = max(1, -(-each // processes)) if each > _TELL_EVERY else each
+    """So many frames into each parser, shared out among the processes; as one object."""
+    per = max(1, -(-frames // processes)) if frames > _TELL_EVERY else frames
     tasks = [
-        Task(name, min(per, each - at), f"{seed}/{name}/{at}") for name in names for at in range(0, each, per)
+        Task(name, min(per, frames - at), f"{seed}/{name}/{at}") for name in names for at in range(0, frames, per)
     ]  # fmt: skip
     begun, load_before = time.monotonic(), setting.load()
     waiting, working, results = list(tasks), list[_Worker](), list[Result]()
@@ -252,7 +251,7 @@ def tell(result: dict[str, Any]) -> None:
 def main(as_json: bool = False, frames: int = 1_000_000, what: str = "all", seed: int = 0, processes: int = 0) -> int:
     """The command; 0, or 1 when something was found.
 
-    frames     of all parsers together;  what   a parser's name, several with commas, or all
+    frames     for each parser;  what   a parser's name, several with commas, or all
     processes  0: one for each core
     """
     known = parsers()

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from bridges.frames import Home
-from bridges.imu import Imu
+from bridges.imu import Imu, gravity_of
 from bridges.pacing import LONGEST_S, Pacer, at_rest, substeps
 from bridges.pose import Motion, PoseNames, PoseReader
 from bridges.pulses import map_channels
@@ -82,7 +82,7 @@ class ArduPilot(rtmms.Bridge):
     more         further keys of its JSON (rng_1 ... rng_6, airspeed, velocity_wind, windvane_direction, windvane_speed,
                  rc_1 ... rc_12, battery_voltage, battery_current): output, or output[index]
     time_sync    false: it does not hold its own clock to the plant's pace (no_time_sync)
-    home_after_s not in lockstep: actuators go to neutral when no packet has come for so long (wall time); 0: never
+    peer_timeout_s   not in lockstep: it is lost when no packet has come for so long (wall time); 0: never
     reset        reset the plant when the autopilot was restarted
     plant_silent what it gets while the plant is silent (watchdog_periods): 'wait', nothing, so that its clock stands;
                  'still', the last place, at rest, time running on
@@ -96,7 +96,7 @@ class ArduPilot(rtmms.Bridge):
     pose: PoseNames = field(default_factory=PoseNames)
     more: dict[str, str] = field(default_factory=dict)
     time_sync: bool = True
-    home_after_s: float = 1.0
+    peer_timeout_s: float = 1.0
     reset: bool = True
     plant_silent: Literal["wait", "still"] = "wait"
 
@@ -106,9 +106,8 @@ class ArduPilot(rtmms.Bridge):
         super().__post_init__()
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: the autopilot's frames set the rate here; frame_rate overrides theirs")
-        for name in ("frame_rate", "home_after_s"):
-            if not getattr(self, name) >= 0:
-                raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
+        if not self.frame_rate >= 0:
+            raise rtmms.ModelError(f"frame_rate: expected a number >= 0, got {self.frame_rate}")
         check(self.more)
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
@@ -123,15 +122,14 @@ class ArduPilot(rtmms.Bridge):
         self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
         self._more = Further(self.more, plant, self.home.x_bearing)
-        self._imu = Imu()
-        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self._imu = Imu(gravity_of(plant))
+        self._wait_or_not(plant)
         self.tick_s = 0.05
         self._pacer = Pacer(self, self.waits, "the autopilot")
         self._autopilot: tuple[Any, ...] | None = None
         self._frame, self._step_s = -1, 0.0
         self._answered = b""  # the line of the frame `_frame`, b'' while it is under way
         self._heard = self._asked = 0.0
-        self._driving = False
         self._ahead = 0.0  # time that passed for the autopilot while the plant was silent
         self._socket = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
@@ -155,8 +153,12 @@ class ArduPilot(rtmms.Bridge):
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self._wait_or_not(plant)
         self._pacer.plant_again(self.waits)
+
+    def _wait_or_not(self, plant: rtmms.PlantInfo) -> None:
+        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self.peer.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
 
     # -- the autopilot -----------------------------------------------------------------------------------------------
 
@@ -202,7 +204,6 @@ class ArduPilot(rtmms.Bridge):
         self._frame, self._answered, self._asked = servo.frame_count, b"", monotonic()
         self._step_s = steps * self.plant.dt * self.every
         self._pacer.drive(self._values(servo.pulses))
-        self._driving = True
         due = self._pacer.go(steps if self._pacer.locked else steps * self.every)
         if due is not None:
             self._answer(due, self._read(due))
@@ -238,10 +239,6 @@ class ArduPilot(rtmms.Bridge):
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
-        if not self.waits and self.home_after_s and self._driving and now - self._heard > self.home_after_s:
-            self._driving = False
-            self.io.tell("the autopilot is silent: its actuators go to neutral")
-            self._pacer.drive(self._neutral)
         newest = self._pacer.newest
         if self.plant_silent != "still" or not self.silent or self._answered or newest is None:
             return

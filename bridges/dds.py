@@ -7,6 +7,8 @@ of its own; that something came reaches the bridge's loop through an inbox.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import floor, isfinite
 from typing import Any, Literal
@@ -14,6 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 import rtmms
 from bridges.frames import GRAVITY, Vector, xyzw
+from bridges.from_here import from_here
 from bridges.imu import Imu
 from bridges.inbox import Inbox
 from bridges.joints import Joints
@@ -38,37 +41,58 @@ HASHES = {
 _CONFIGURED = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface {}={}/></Interfaces>{}</General>{}
 </Domain></CycloneDDS>"""
 _ALONE = "<AllowMulticast>false</AllowMulticast>"
-_LOCAL = """<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
+_LOCAL = """<Discovery><SPDPInterval>1s</SPDPInterval>
+<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
 <Peers><Peer address="localhost"/></Peers></Discovery>"""
+
+
+def is_loopback(interface: str) -> bool:
+    return interface in ("lo", "lo0", "::1") or interface.startswith("127.")
 
 
 def configuration(interface: str) -> str:
     """Cyclone DDS's for one interface, by name or address. On loopback there is no multicast, and localhost is the only
-    peer; elsewhere others are found as DDS does by default."""
+    peer, to whom it makes itself known each second, because others may look by multicast alone; elsewhere others are
+    found as DDS does by default."""
     try:
         ipaddress.ip_address(interface)
         kind = "address"
     except ValueError:
         kind = "name"
-    local = interface in ("lo", "lo0", "::1") or interface.startswith("127.")
+    local = is_loopback(interface)
     return _CONFIGURED.format(kind, quoteattr(interface), _ALONE if local else "", _LOCAL if local else "")
 
 
-def values_of(message: Any, actuators: tuple[str, ...]) -> dict[str, float]:
-    """Actuator values of a JointState (by name; positions, or efforts where it has no positions) or of a
-    Float64MultiArray (in the order of the actuators that were claimed). Refusal."""
-    if hasattr(message, "name"):
-        names, numbers = list(message.name), message.position or message.effort
-        if len(set(names)) != len(names):
-            raise Refusal("wrong_type", "a joint stands in it twice")
-    else:
-        names, numbers = list(actuators), message.data[message.layout.data_offset :]
+MEMBERS = {"rad/s": "velocity", "m/s": "velocity", "N m": "effort", "N": "effort"}
+"""Of a JointState, by the actuator's unit; all others are positions."""
+
+
+def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
+    """Actuator values of a JointState (by name, each from the member that has its unit) or of a Float64MultiArray (in
+    the order of the actuators that were claimed). Refusal.
+
+    actuators   those that were claimed, and their units
+    """
+    if not hasattr(message, "name"):
+        return _finite(list(actuators), message.data[message.layout.data_offset :])
+    names = list(message.name)
+    if len(set(names)) != len(names):
+        raise Refusal("wrong_type", "a joint stands in it twice")
+    if not set(names) <= set(actuators):
+        raise Refusal("unknown_actuator", "an actuator that was not claimed")
+    values: dict[str, float] = {}
+    for member in ("position", "velocity", "effort"):
+        of_it = [name for name in names if MEMBERS.get(actuators[name], "position") == member]
+        if of_it:
+            values |= {name: value for name, value in _finite(names, getattr(message, member)).items() if name in of_it}
+    return values
+
+
+def _finite(names: list[str], numbers: Any) -> dict[str, float]:
     if len(numbers) != len(names):
         raise Refusal("wrong_length", f"expected {len(names)} numbers, got {len(numbers)}")
     if not all(isfinite(number) for number in numbers):
         raise Refusal("not_finite", "expected finite numbers")
-    if not set(names) <= set(actuators):
-        raise Refusal("unknown_actuator", "an actuator that was not claimed")
     return dict(zip(names, map(float, numbers), strict=True))
 
 
@@ -76,7 +100,7 @@ def fuzzed() -> Fuzzed:
     """From the bytes of a JointState on, through the library's own reading of them."""
     from bridges.ros2.types import JointState
 
-    names = ("left.front", "left.back")
+    names = {"left.front": "rad", "left.back": "N m"}
 
     def parse(data: bytes) -> dict[str, float]:
         try:
@@ -85,7 +109,7 @@ def fuzzed() -> Fuzzed:
             raise Refusal("garbled", "not a JointState") from None
         return values_of(message, names)
 
-    return fuzz(parse), [JointState(name=list(names), position=[0.25, -0.5]).serialize()]
+    return fuzz(parse), [JointState(name=list(names), position=[0.25, -0.5], effort=[0.0, 1.5]).serialize()]
 
 
 @dataclass(kw_only=True)
@@ -143,9 +167,11 @@ class Dds(rtmms.Bridge):
         self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
         self._imu = Imu(self.gravity)
         self._joints = Joints(plant, self.fin_joints)
+        here = from_here(self.io.tell) if is_loopback(self.interface) else nullcontext()
         try:
-            self._domain = self._configured()
-            self.participant = DomainParticipant(self.domain)
+            with here:  # its sockets are open to all, whatever the interface
+                self._domain = self._configured()
+                self.participant = DomainParticipant(self.domain)
         except DDSException as fault:
             raise ModelError(f"dds: domain {self.domain} on interface '{self.interface}': {fault}") from None
         self._writers = {
@@ -154,6 +180,8 @@ class Dds(rtmms.Bridge):
             if {"tf": self.tf, "joint_states": self._joints.names, "imu": self._moving}.get(name, True)
         }
         if self.claim:
+            units = {channel.name: channel.unit for channel in plant.actuators}
+            self._units = {name: units[name] for name in plant.granted}
             self.io.watch(self.inbox, self.on_message)
             self._reader = self._listening()
 
@@ -206,12 +234,17 @@ class Dds(rtmms.Bridge):
             def on_data_available(_, reader: Any) -> None:
                 self.inbox.put(None)
 
+            def on_subscription_matched(_, reader: Any, status: Any) -> None:
+                self._drivers = status.current_count
+                self.inbox.put(None)
+
         qos = Qos(
             Policy.Reliability.BestEffort,  # takes from reliable writers, too, and never holds one up
             Policy.History.KeepLast(AT_ONCE),
             Policy.DataRepresentation(use_cdrv0_representation=True),
             Policy.Userdata(f"typehash=RIHS01_{HASHES[self.command_type]};".encode()),
         )
+        self._drivers, self._driven = 0, False
         topic = self._topic("joint_commands", self.command_type)
         return DataReader(self.participant, topic, qos=qos, listener=Told())
 
@@ -268,12 +301,16 @@ class Dds(rtmms.Bridge):
             try:
                 if not hasattr(message, "layout") and not hasattr(message, "name"):
                     continue  # a writer has gone
-                values = values_of(message, tuple(self.plant.granted))
+                values = values_of(message, self._units)
             except Refusal as refusal:
                 self.counts.refuse(refusal.reason)
                 continue
             self.counts.add("received")
+            self._driven = True
             self.command(values)
+        if self._driven and not self._drivers:
+            self._driven = False
+            self.on_peer_lost("nobody is left who publishes commands")
 
     def close(self, reason: str) -> None:
         if hasattr(self, "participant"):

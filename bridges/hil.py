@@ -40,18 +40,19 @@ class Sensors:
 
     field_ned  gauss, the earth's
     noise      over NOISE; 0: none. Autopilots take a sensor that reads the same number for long for broken
+    gravity    m/s2, of the world that the accelerometer is in
     """
 
-    def __init__(self, home: Home, field_ned: Vector, noise: float, seed: int) -> None:
+    def __init__(self, home: Home, field_ned: Vector, noise: float, seed: int, gravity: float = GRAVITY) -> None:
         from pymavlink.dialects.v20 import common
 
         self._of = common
-        self._home, self._field, self._noise, self._seed = home, field_ned, noise, seed
+        self._home, self._field, self._noise, self._seed, self._gravity = home, field_ned, noise, seed, gravity
         self.clear()
 
     def clear(self) -> None:
         """As at the start."""
-        self._imu, self._force = Imu(), (0.0, 0.0, GRAVITY)
+        self._imu, self._force = Imu(self._gravity), (0.0, 0.0, self._gravity)
         self._random = Random(self._seed)
 
     def feel(self, motion: Motion) -> None:
@@ -77,15 +78,15 @@ class Sensors:
         _, _, velocity = motion.ned(self._home.x_bearing)
         north, east, down = self._blurred(velocity, "gps_velocity")
         speed = hypot(north, east)
-        course = bearing_deg(atan2(east, north)) * 100.0 if speed > _SLOW_M_S else 65535.0
+        course = whole(bearing_deg(atan2(east, north)), 100, 16, False) % 36000 if speed > _SLOW_M_S else 65535
         return self._of.MAVLink_hil_gps_message(
             time_us, 3, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), 30, 40, whole(speed, 100, 16, False),
-            whole(north, 100, 16), whole(east, 100, 16), whole(down, 100, 16), whole(course, 1, 16, False), 12, 0, 0,
+            whole(north, 100, 16), whole(east, 100, 16), whole(down, 100, 16), course, 12, 0, 0,
         )  # fmt: skip
 
     def truth(self, motion: Motion, time_us: int) -> Any:
         """HIL_STATE_QUATERNION; the acceleration is the body's own, without gravity."""
-        f, up = self._force, rotate_back(motion.attitude, (0.0, 0.0, GRAVITY))
+        f, up = self._force, rotate_back(motion.attitude, (0.0, 0.0, self._gravity))
         acceleration = (f[0] - up[0], f[1] - up[1], f[2] - up[2])
         lat, lon, alt = self._home.geodetic(motion.position)
         _, attitude, velocity = motion.ned(self._home.x_bearing)

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from bridges.frames import GRAVITY, Vector, flu_frd, rotate_back
 from bridges.pose import Motion
+from rtmms.wire.state import PlantInfo
+
+
+def gravity_of(plant: PlantInfo) -> float:
+    """The plant's own (its parameter gravity_m_s2), m/s2; the standard one where it does not tell."""
+    told = plant.parameters.get("gravity_m_s2")
+    return float(told) if isinstance(told, int | float) else GRAVITY
 
 
 class Imu:

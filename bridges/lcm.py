@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 import rtmms
+from bridges.from_here import from_here
 from bridges.pose import Motion, PoseNames, PoseReader
 from bridges.selected import selected
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, fuzz
@@ -22,6 +25,7 @@ _HEAD = struct.Struct(">Qqi")
 _MOST = 1024
 _AT_ONCE = 16
 _LONGEST_CHANNEL = 63
+_FAR = re.compile(r"[?&]ttl=0*[1-9]")
 
 
 def encode_pose(motion: Motion) -> bytes:
@@ -84,7 +88,7 @@ def fuzzed() -> Fuzzed:
 class Lcm(rtmms.Bridge):
     """States as LCM messages, and commands from them.
 
-    url      LCM's provider: udpm://GROUP:PORT?ttl=N (0: this machine; 1: its network), tcpq://HOST:PORT
+    url      udpm://GROUP:PORT?ttl=N. 0, or none: this machine alone, both ways; 1: its network
     prefix   of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND
     pose     the plant's outputs of its motion
 
@@ -101,6 +105,8 @@ class Lcm(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not self.url.startswith("udpm://"):  # tcpq waits for its relay, which a bridge must not
+            raise ModelError(f"url: expected udpm://GROUP:PORT?ttl=N, got '{self.url}'")
         longest = _LONGEST_CHANNEL - len("_OUTPUTS")
         if not 1 <= len(self.prefix) <= longest or not self.prefix.isascii() or not self.prefix.isprintable():
             raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got '{self.prefix}'")
@@ -121,7 +127,8 @@ class Lcm(rtmms.Bridge):
                 "ip link set lo multicast on; ip route add 239.255.76.67 dev lo"
             ) from None
         if self.claim:
-            subscription = self.lcm.subscribe(f"{self.prefix}_COMMAND", self.on_command)
+            with nullcontext() if _FAR.search(self.url) else from_here(self.io.tell):  # it joins the group now
+                subscription = self.lcm.subscribe(f"{self.prefix}_COMMAND", self.on_command)
             subscription.set_queue_capacity(_AT_ONCE)
             self.io.watch(self.lcm.fileno(), self.on_message)
 

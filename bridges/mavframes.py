@@ -38,6 +38,7 @@ class Reader:
 
         self._refuse, self._signing = refuse, signing
         self._decode = common.MAVLink(None).decode
+        self._longest = {number: kind.unpacker.size for number, kind in common.mavlink_map.items()}
         self._error = common.MAVError
         self._rest = bytearray()
 
@@ -61,6 +62,9 @@ class Reader:
             size = _size(rest, at)
             if size == 0 or at + size > end:
                 break
+            if rest[at + 1] > self._longest.get(_number(rest, at), 255):  # told cheaply: decoding is not
+                at, skipped = at + 1, True
+                continue
             try:
                 found.append(self._message(rest[at : at + size]))
                 at += size
@@ -98,6 +102,11 @@ def _size(data: bytearray, at: int) -> int:
     if left < 3:
         return 0
     return data[at + 1] + 12 + (_SIGNATURE if data[at + 2] & _SIGNED else 0)
+
+
+def _number(data: bytearray, at: int) -> int:
+    """Of the message in the whole frame that begins there."""
+    return data[at + 5] if data[at] == V1 else int.from_bytes(data[at + 7 : at + 10], "little")
 
 
 class Signing:

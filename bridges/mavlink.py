@@ -6,10 +6,11 @@ import socket
 from collections import deque
 from dataclasses import dataclass, field
 from math import isfinite
-from time import monotonic, time
+from time import monotonic, monotonic_ns, time
 from typing import Any, ClassVar
 
 import rtmms
+from bridges.addresses import host_port, resolved
 from bridges.frames import Home, bearing_deg, euler, whole
 from bridges.mavframes import Reader, Signing, Writer, read_key
 from bridges.parameters import Parameter, Parameters
@@ -25,17 +26,10 @@ _ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3
 _ARMED, _MANUAL = 128, 64
 _BOOT, _ACTIVE, _CRITICAL = 1, 4, 5
 _REAL32 = 9
+_PORT = 14550
 _MAVLINK2, _PARAM_FLOAT = 8192, 2
 _BURST = 20
 _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "values_hz"}
-
-
-def station(text: str) -> tuple[str, int]:
-    """'HOST:PORT' or 'HOST'; ModelError."""
-    host, _, port = text.rpartition(":") if ":" in text else (text, "", "14550")
-    if not (host and port.isdecimal() and 0 < int(port) < 65536):
-        raise rtmms.ModelError(f"stations: expected HOST:PORT, got '{text}'")
-    return host, int(port)
 
 
 @dataclass(kw_only=True)
@@ -47,6 +41,7 @@ class Mavlink(rtmms.Bridge):
     channels     set-points to actuators, channel: x, y, z, r (MANUAL_CONTROL's axes, -1 to 1) or 1 to 12
                  (MAV_CMD_DOSET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
     armed        set-points count from the start; else when a station has armed it
+    peer_timeout_s   stations that are silent for so long are lost, with all that they drove (wall time); 0: never
     home_after_s actuators of axes go to neutral when no MANUAL_CONTROL has come for so long (wall time); 0: never
     key          file with the signing key: then all is signed, and what is not is refused
     system, component, vehicle_type   who it says it is (vehicle_type: MAV_TYPE; 12 submarine, 19 fixed wing, ...)
@@ -61,6 +56,7 @@ class Mavlink(rtmms.Bridge):
     port: int = 0
     channels: tuple[ChannelMapping, ...] = ()
     armed: bool = False
+    peer_timeout_s: float = 5.0
     home_after_s: float = 1.0
     key: str = ""
     system: int = 1
@@ -79,9 +75,10 @@ class Mavlink(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._stations = tuple(station(text) for text in self.stations)
-        if not self._stations:
+        if not self.stations:
             raise rtmms.ModelError("stations: expected at least one HOST:PORT")
+        for text in self.stations:
+            host_port(text, "stations", _PORT)
         for name in ("attitude_hz", "position_hz", "values_hz", "home_after_s"):
             if not getattr(self, name) >= 0:
                 raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
@@ -122,17 +119,15 @@ class Mavlink(rtmms.Bridge):
         self._takers = {
             "MANUAL_CONTROL": self._on_manual_control, "COMMAND_LONG": self._on_command_long,
             "PARAM_REQUEST_LIST": self._on_param_request_list, "PARAM_REQUEST_READ": self._on_param_request_read,
-            "PARAM_SET": self._on_param_set,
+            "PARAM_SET": self._on_param_set, "COMMAND_INT": self._on_command_int, "PING": self._on_ping,
+            "TIMESYNC": self._on_timesync, "MISSION_REQUEST_LIST": self._on_mission_request_list,
         }  # fmt: skip
         self._describe(plant)
         self._reader = Reader(self.counts.refuse, self._signing)
         self._writer = Writer(self.system, self.component, self._signing)
-        for host, port in self._stations:
-            try:
-                socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
-            except OSError as fault:
-                raise rtmms.ModelError(f"stations: '{host}' has no address: {fault.strerror}") from None
-        self._socket = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET, socket.SOCK_DGRAM)
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        self._stations = tuple(resolved(text, "stations", _PORT, family)[1][:2] for text in self.stations)
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:
             self._socket.bind((self.host, self.port))
@@ -219,6 +214,7 @@ class Mavlink(rtmms.Bridge):
 
     def _take(self, message: Any) -> None:
         self.counts.add("received")
+        self.peer.fed()
         to = (getattr(message, "target_system", 0), getattr(message, "target_component", 0))
         if to[0] not in (0, self.system) or to[1] not in (0, self.component):
             return
@@ -248,6 +244,25 @@ class Mavlink(rtmms.Bridge):
         else:
             self._answer(message, _UNSUPPORTED)
 
+    def _on_command_int(self, message: Any) -> None:
+        self._answer(message, _UNSUPPORTED)
+
+    def _on_ping(self, message: Any) -> None:
+        if message.target_system == 0:  # a request; its answer names who asked
+            self._send(self._of.MAVLink_ping_message(
+                message.time_usec, message.seq, message.get_srcSystem(), message.get_srcComponent()
+            ))  # fmt: skip
+
+    def _on_timesync(self, message: Any) -> None:
+        if message.tc1 == 0:
+            self._send(self._of.MAVLink_timesync_message(monotonic_ns(), message.ts1))
+
+    def _on_mission_request_list(self, message: Any) -> None:
+        """There never are any; without an answer a station asks again and again."""
+        self._send(self._of.MAVLink_mission_count_message(
+            message.get_srcSystem(), message.get_srcComponent(), 0, getattr(message, "mission_type", 0)
+        ))  # fmt: skip
+
     def _answer(self, message: Any, result: int) -> None:
         self._send(self._of.MAVLink_command_ack_message(
             message.command, result, 0, 0, message.get_srcSystem(), message.get_srcComponent()
@@ -269,14 +284,16 @@ class Mavlink(rtmms.Bridge):
     def _arm(self, message: Any) -> int:
         if message.param1 not in (0.0, 1.0) or not self._map:
             return _DENIED
-        self._armed = bool(message.param1)
-        self.io.tell("armed" if self._armed else "disarmed")
+        was, self._armed = self._armed, bool(message.param1)
+        if self._armed != was:
+            self.io.tell("armed" if self._armed else "disarmed")
         if not self._armed:
-            self._neutral(self._map.actuators)
+            self._axes_at = 0.0
+            self._to_neutral(self._map.actuators)
         self._beat_at = 0.0
         return _ACCEPTED
 
-    def _neutral(self, names: tuple[str, ...]) -> None:
+    def _to_neutral(self, names: tuple[str, ...]) -> None:
         self.command({name: self.plant.actuator(name).neutral for name in names})
 
     # -- parameters --------------------------------------------------------------------------------------------------
@@ -346,13 +363,14 @@ class Mavlink(rtmms.Bridge):
         if self._axes_at and self.home_after_s and now - self._axes_at > self.home_after_s:
             self._axes_at = 0.0
             self.io.tell("no MANUAL_CONTROL any more: its actuators go to neutral")
-            self._neutral(tuple(entry.actuator for entry in self._map.entries if entry.channel in AXES))
+            self._to_neutral(tuple(entry.actuator for entry in self._map.entries if entry.channel in AXES))
 
     def on_silence(self) -> None:
         self._beat_at = 0.0  # the heartbeat tells of it at once
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
+        self._list.clear()  # of the last plant's parameters
         self._describe(plant)
 
     def close(self, reason: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 LONGEST = 16
+LARGEST = 3.4028234e38
+"""As numbers go there (float32). What is larger is not told: no station could set it."""
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Parameters:
         """The plant's numbers and flags. Longer names are cut, and numbered where two become the same."""
         for name in sorted(values):
             value = values[name]
-            if isinstance(value, bool | int | float) and isfinite(value):
+            if isinstance(value, bool | int | float) and abs(value) <= LARGEST:  # no NaN either
                 made = Parameter(self._short(name), float(value), plant=name)
                 made.change = lambda new, made=made: change(made, new)
                 self.add(made)

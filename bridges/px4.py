@@ -8,14 +8,17 @@ says that it runs in lockstep and the plant does too.
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from time import monotonic
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
+from bridges.addresses import host_port, resolved
 from bridges.frames import Home
 from bridges.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
+from bridges.imu import gravity_of
 from bridges.mavframes import Reader, Writer, fuzz_stream
 from bridges.pacing import Pacer, at_rest, substeps
 from bridges.pose import Motion, PoseNames, PoseReader
@@ -29,6 +32,8 @@ _SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115
 _FIRST_US = 1_000_000
 _FAST_HZ = 1000.0
 _PATIENCE_S = 0.05
+_MOST_GARBAGE = 65536
+"""Bytes without one message of MAVLink's, after which the client is no PX4."""
 
 
 class Actuators(NamedTuple):
@@ -84,7 +89,7 @@ class Px4(rtmms.Bridge):
     field_ned_gauss   the magnetic field, north, east, down; none: the World Magnetic Model's at home
     noise        over the sensors' usual noise; 0 for none, which PX4 takes for broken sensors
     unanswered_s a frame that PX4 has not answered for so long (wall time) is followed by the next; 0: never
-    home_after_s not in lockstep: actuators go to neutral when PX4 is silent for so long (wall time); 0: never
+    peer_timeout_s   not in lockstep: PX4 is lost when it has sent no actuators for so long (wall time); 0: never
     reset        reset the plant when PX4 connects again
     ground       HOST:PORT of a ground station that may listen (UDP): all that goes to PX4, and what comes from it
     plant_silent what PX4 gets while the plant is silent (watchdog_periods): 'wait', nothing, so that its clock stands;
@@ -104,7 +109,7 @@ class Px4(rtmms.Bridge):
     pose: PoseNames = field(default_factory=PoseNames)
     noise: float = 1.0
     unanswered_s: float = 1.0
-    home_after_s: float = 1.0
+    peer_timeout_s: float = 1.0
     reset: bool = True
     ground: str = ""
     plant_silent: Literal["wait", "still"] = "wait"
@@ -118,34 +123,39 @@ class Px4(rtmms.Bridge):
             raise rtmms.ModelError("rate_hz: sensor_hz sets the rate here")
         if not self.sensor_hz > 0:
             raise rtmms.ModelError(f"sensor_hz: expected a number > 0, got {self.sensor_hz}")
-        for name in ("mag_hz", "baro_hz", "gps_hz", "state_hz", "noise", "unanswered_s", "home_after_s"):
+        for name in ("mag_hz", "baro_hz", "gps_hz", "state_hz", "noise", "unanswered_s"):
             if not getattr(self, name) >= 0:
                 raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
         if len(self.field_ned_gauss) not in (0, 3):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, got {len(self.field_ned_gauss)}")
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
-        self._ground = _address(self.ground)
+        if self.ground:
+            host_port(self.ground, "ground")
 
     def claims(self) -> tuple[str, ...]:
         return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         self._map = map_channels(self.channels, plant, -1.0, 1.0, 16)
-        self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
-        self._sensors = Sensors(self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed)
+        self._sensors = Sensors(
+            self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed, gravity_of(plant)
+        )
         self._pace(plant)
         self._pacer = Pacer(self, self.waits, "PX4")
         self._rates = {"mag": self.mag_hz, "baro": self.baro_hz, "gps": self.gps_hz, "state": self.state_hz}
         self._slots = dict.fromkeys(self._rates, -1)
         self._offset_us, self._told_us = _FIRST_US, 0
-        self._in_lock, self._next, self._sent_at, self._asked_at, self._controls_at = False, 0.0, 0.0, 0.0, 0.0
+        self._in_lock, self._next, self._sent_at, self._asked_at, self._garbage = False, 0.0, 0.0, 0.0, 0
+        self._here, self._before = False, False
         self._reader = Reader(self.counts.refuse)
         self._writer = Writer(1, 200)
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM) if self._ground else None
-        if self._listener is not None:
+        self._ground, self._listener = None, None
+        if self.ground:
+            family, self._ground = resolved(self.ground, "ground")
+            self._listener = socket.socket(family, socket.SOCK_DGRAM)
             self._listener.setblocking(False)
         self._peer = TcpPeer(
             self.io, self.counts, self.host, self.port, received=self._on_bytes, came=self._came, gone=self._gone
@@ -167,6 +177,7 @@ class Px4(rtmms.Bridge):
     def _pace(self, plant: rtmms.PlantInfo) -> None:
         """How long a frame is, and whether the plant waits for us."""
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self.peer.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
         self._steps = substeps(self.sensor_hz, plant.dt * self.every, 0.0)
         self._frame_s = self._steps * plant.dt * self.every
         self.tick_s = min(0.05, self._frame_s)
@@ -179,7 +190,7 @@ class Px4(rtmms.Bridge):
             self._slots = dict.fromkeys(self._rates, -1)
         self._told_us = us
         self._send_sensors(self._read(state), us)
-        if not self.waits and self._peer.connected:
+        if not self.waits and self._here:
             self._ask()  # it runs on by itself: the next frame is due in due time
 
     def _send_sensors(self, motion: Motion, us: int) -> None:
@@ -211,20 +222,36 @@ class Px4(rtmms.Bridge):
     # -- PX4 ---------------------------------------------------------------------------------------------------------
 
     def _came(self) -> None:
-        self._reader = Reader(self.counts.refuse)
-        self._in_lock, self._next = False, monotonic()
-        if self.counts["received"] and self.reset:  # there was one before, and not only somebody who knocked
+        self._reader, self._garbage = Reader(self.counts.refuse), 0
+        self._in_lock, self._here = False, False
+
+    def _greeted(self) -> None:
+        """Its first message: it is PX4, and not only somebody who knocked."""
+        self._here, self._next = True, monotonic()
+        if self._before and self.reset:
             self._pacer.reset()
+        self._before = True
         if not self.waits:
             self._ask()
 
     def _gone(self) -> None:
-        self.io.tell("PX4 is gone; waiting for it")
-        self._in_lock = False
-        self._pacer.idle(self._neutral)
+        was, self._in_lock, self._here = self._here, False, False
+        if was:
+            self.on_peer_lost("PX4 is gone; waiting for it")
+
+    def let_go(self, values: Mapping[str, float]) -> None:
+        self._pacer.idle(values)
 
     def _on_bytes(self, data: bytes) -> None:
-        for message in self._reader.feed(data):
+        found = self._reader.feed(data)
+        self._garbage = 0 if found else self._garbage + len(data)
+        if self._garbage > _MOST_GARBAGE:
+            self.counts.refuse("no_mavlink")
+            self._peer.drop("what is connected does not speak MAVLink")
+            return
+        if found and not self._here:
+            self._greeted()
+        for message in found:
             try:
                 meaning = parse(message)
                 if isinstance(meaning, Actuators):
@@ -239,13 +266,15 @@ class Px4(rtmms.Bridge):
             self._tell_ground(message.get_msgbuf())
 
     def _take(self, said: Actuators) -> None:
-        values = dict(self._neutral)
+        values = self.neutral()
         if said.armed:
             try:
                 values = self._map.to_actuators({str(i): value for i, value in enumerate(said.controls, 1)})
             except ValueError:
-                raise Refusal("not_finite", "a control that is no number") from None
-        self._controls_at = monotonic()
+                # an answer to the frame all the same: PX4 does not send another one
+                self.counts.refuse("not_finite")
+                self.io.tell("a control of PX4's is no number: the last good values stand")
+                values = {}
         self._pacer.drive(values)
         if self.waits and said.lockstep and not self._in_lock:
             self._in_lock = True
@@ -264,7 +293,7 @@ class Px4(rtmms.Bridge):
     def _tell_ground(self, packed: bytes) -> None:
         if self._listener is not None:
             try:
-                self._listener.sendto(packed, self._ground or ("", 0))
+                self._listener.sendto(packed, self._ground or ())
             except OSError:
                 self.counts.add("dropped")
 
@@ -272,7 +301,7 @@ class Px4(rtmms.Bridge):
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
-        if not self._peer.connected:
+        if not self._here:
             return
         if self.waits and not self._in_lock and now >= self._next:
             self._next = max(self._next + self._frame_s, now - 0.1)
@@ -280,10 +309,6 @@ class Px4(rtmms.Bridge):
         elif self._in_lock and self.unanswered_s and not self._pacer.asked and now - self._sent_at > self.unanswered_s:
             self.counts.add("unanswered")
             self._ask()
-        if not self.waits and self.home_after_s and 0 < self._controls_at < now - self.home_after_s:
-            self._controls_at = 0.0
-            self.io.tell("PX4 is silent: its actuators go to neutral")
-            self._pacer.drive(self._neutral)
         if self.plant_silent == "still" and self.silent and self._pacer.asked and now - self._asked_at > _PATIENCE_S:
             self._stand_in(now)
 
@@ -301,13 +326,3 @@ class Px4(rtmms.Bridge):
         listener = getattr(self, "_listener", None)
         if listener is not None:
             listener.close()
-
-
-def _address(text: str) -> tuple[str, int] | None:
-    """'HOST:PORT'; None for ''."""
-    if not text:
-        return None
-    host, sign, port = text.rpartition(":")
-    if not (sign and host and port.isdecimal() and 0 < int(port) < 65536):
-        raise rtmms.ModelError(f"ground: expected HOST:PORT, got '{text}'")
-    return host, int(port)

@@ -14,11 +14,12 @@ from rtmms.bridging.counters import Counters
 from rtmms.bridging.outbox import Outbox
 
 _ALONE_S = 1.5
-_CHUNK = 65536
+_CHUNK = 4096
 
 
 class TcpPeer:
-    """Listens at once; a second client is turned away while the first has been heard of lately.
+    """Listens at once; a second client is turned away while the first has been heard of lately, and takes its place
+    after that only when it has said something.
 
     received    gets the bytes as they come;  came, gone: when a client is there, and no more
     limit       messages that wait for a slow client; the oldest is dropped for the next
@@ -32,6 +33,8 @@ class TcpPeer:
         self._io, self._counts = io, counts
         self._received, self._came, self._gone = received, came, gone
         self._client: socket.socket | None = None
+        self._next: socket.socket | None = None
+        """One that would take the client's place."""
         self._heard = 0.0
         self._outbox: Outbox[bytes] = Outbox(limit, counts)
         self._begun = b""  # the rest of a message whose beginning is on its way: never dropped
@@ -40,7 +43,7 @@ class TcpPeer:
         self._listening.setblocking(False)
         try:
             self._listening.bind((host, port))
-            self._listening.listen(4)
+            self._listening.listen(16)
         except OSError as fault:
             self._listening.close()
             raise rtmms.RtmmsError(f"cannot listen on TCP {host}:{port}: {fault.strerror}") from None
@@ -58,23 +61,60 @@ class TcpPeer:
         self._outbox.put(message)
         self._flush()
 
+    def drop(self, why: str) -> None:
+        """Part with the client."""
+        self._io.tell(why)
+        self._part()
+
     def close(self) -> None:
         """The client too."""
+        self._turn_away()
         self._part(tell=False)
         self._io.unwatch(self._listening)
         self._listening.close()
 
     def _on_knock(self) -> None:
+        for _ in range(16):
+            try:
+                client, address = self._listening.accept()
+            except OSError:
+                return
+            client.setblocking(False)
+            if self._client is None:
+                self._take(client, address)
+            elif monotonic() - self._heard < _ALONE_S:
+                self._counts.refuse("second")
+                client.close()
+            else:
+                self._turn_away()
+                self._next = client
+                self._io.watch(client, self._on_next)
+
+    def _on_next(self) -> None:
+        """The one that would take the place says something, or is gone again."""
+        client = self._next
+        if client is None:
+            return
         try:
-            client, address = self._listening.accept()
+            data = client.recv(_CHUNK, socket.MSG_PEEK)
         except OSError:
+            data = b""
+        if not data or monotonic() - self._heard < _ALONE_S:
+            self._turn_away()
             return
-        client.setblocking(False)
-        if self._client is not None and monotonic() - self._heard < _ALONE_S:
-            self._counts.refuse("second")
-            client.close()
-            return
+        self._io.unwatch(client)
+        self._next = None
         self._part()
+        self._take(client, client.getpeername())
+
+    def _turn_away(self) -> None:
+        client, self._next = self._next, None
+        if client is not None:
+            self._counts.refuse("second")
+            self._io.unwatch(client)
+            client.close()
+
+    def _take(self, client: socket.socket, address: tuple[Any, ...]) -> None:
         with contextlib.suppress(OSError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._client, self._heard = client, monotonic()

@@ -63,8 +63,10 @@ def spelled(hint: Any) -> str:
     return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))
 
 
-def _made(cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: Mapping[str, str]) -> T:
-    """One dataclass; words with a dot belong to a part of it that is one itself."""
+def _made(
+    cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: Mapping[str, str], base: Any = None
+) -> T:
+    """One dataclass; words with a dot belong to a part of it that is one itself. What is not given is as in `base`."""
     known = hints(cls)
     in_file = f"{file}: " if file else ""
     for key in table:
@@ -77,7 +79,7 @@ def _made(cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: 
         if head not in known:
             raise UnknownNameError(f"parameter of {owner}", head, known)
         if dot:
-            if not dataclasses.is_dataclass(known[head]):
+            if _part_type(known[head]) is None:
                 raise ModelError(f"{owner}: {key}: '{head}' has no parts")
             parts.setdefault(head, {})[rest] = word
         else:
@@ -85,23 +87,43 @@ def _made(cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: 
     for key, value in table.items():
         if key in values or key in parts:
             continue
-        values[key] = from_toml(f"{owner}: {in_file}{key}", value, known[key])
+        values[key] = from_toml(f"{owner}: {in_file}{key}", value, known[key], _default(cls, key))
     for head, inner in parts.items():
         inside = table.get(head, {})
-        values[head] = _made(known[head], f"{owner}: {head}", file, inside, inner)
+        if not isinstance(inside, dict):
+            raise ModelError(f"{owner}: {in_file}{head}: expected a table, got {_shown(inside)}")
+        values[head] = _made(_part_type(known[head]), f"{owner}: {head}", file, inside, inner, _default(cls, head))
+    made: T = _called(cls, f"{owner}: {in_file}", values, base)
+    return made
+
+
+def _part_type(hint: Any) -> Any:
+    """The dataclass that a parameter is, or may be (X | None); None where it is none."""
+    inner = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return next((one for one in inner if dataclasses.is_dataclass(one)), None)
+
+
+def _default(cls: Any, key: str) -> Any:
+    """Of a field; None where it has none."""
+    one = next(one for one in dataclasses.fields(cls) if one.name == key)
+    if one.default_factory is not dataclasses.MISSING:
+        return one.default_factory()
+    return None if one.default is dataclasses.MISSING else one.default
+
+
+def _called(cls: Any, place: str, values: Mapping[str, Any], base: Any) -> Any:
+    """With these values, and the others as in `base` (of the same type; else the defaults). What the class itself finds
+    wrong is told with the place it was given at."""
     missing = [
-        one.name for one in dataclasses.fields(cls)  # type: ignore[arg-type]
+        one.name for one in dataclasses.fields(cls)
         if one.init and one.name not in values
         and one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
     ]  # fmt: skip
-    if missing:
-        raise ModelError(f"{owner}: {in_file}needs {', '.join(missing)}")
-    return _called(cls, f"{owner}: {in_file}", values)
-
-
-def _called(cls: type[T], place: str, values: Mapping[str, Any]) -> T:
-    """What the class itself finds wrong is told with the place it was given at."""
     try:
+        if type(base) is cls:
+            return dataclasses.replace(base, **values)
+        if missing:
+            raise ModelError(f"needs {', '.join(missing)}")
         return cls(**values)
     except ModelError as fault:
         raise ModelError(f"{place}{fault}") from None
@@ -151,8 +173,8 @@ def _from_its_word(reader: Any, word: str, place: str) -> Any:
         raise ModelError(f"{place}: {fault}") from None
 
 
-def from_toml(place: str, value: Any, hint: Any) -> Any:
-    """A value of a TOML file as a type. TOML has types of its own: text is no number here."""
+def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:
+    """A value of a TOML file as a type. TOML has types of its own: text is no number here. base: as in _made."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _first(place, value, [one for one in inner if one is not type(None)], from_toml)
@@ -171,7 +193,7 @@ def from_toml(place: str, value: Any, hint: Any) -> Any:
             return _from_its_word(hint.from_word, value, place)
         if not isinstance(value, dict):
             raise ModelError(f"{place}: expected a table, got {_shown(value)}")
-        return _part(place, hint, value)
+        return _part(place, hint, value, base)
     if hint is float and type(value) in (int, float):
         return _finite(place, float(value), float, value)
     if hint is str and isinstance(value, int) and not isinstance(value, bool):
@@ -181,19 +203,15 @@ def from_toml(place: str, value: Any, hint: Any) -> Any:
     raise ModelError(f"{place}: expected {_NAMES.get(hint, spelled(hint))}, got {_shown(value)}")
 
 
-def _part(place: str, cls: Any, table: Mapping[str, Any]) -> Any:
+def _part(place: str, cls: Any, table: Mapping[str, Any], base: Any) -> Any:
     known = hints(cls)
     for key in table:
         if key not in known:
             raise ModelError(f"{place}: {UnknownNameError('key', key, known)}")
-    missing = [
-        one.name for one in dataclasses.fields(cls)
-        if one.name not in table and one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
-    ]  # fmt: skip
-    if missing:
-        raise ModelError(f"{place}: needs {', '.join(missing)}")
-    values = {key: from_toml(f"{place}.{key}", value, known[key]) for key, value in table.items()}
-    return _called(cls, f"{place}: ", values)
+    values = {
+        key: from_toml(f"{place}.{key}", value, known[key], getattr(base, key, None)) for key, value in table.items()
+    }
+    return _called(cls, f"{place}: ", values, base)
 
 
 def _first(place: str, value: Any, choices: list[Any], read: Any) -> Any:

@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from rtmms.bridging.bridge import Bridge, refuse_without
 from rtmms.bridging.config import construct, hints, spelled
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.wire.plugins import Parameter, astray, split_spec
+from rtmms.errors import ModelError
+from rtmms.wire.plugins import Parameter, astray, load, registered, split_spec
 
 GROUP = "rtmms.bridges"
 
 
 def bridges() -> dict[str, EntryPoint]:
     """The entry points of group rtmms.bridges by name: ours and third parties' alike."""
-    return {point.name: point for point in entry_points(group=GROUP)}
+    return registered(GROUP)
 
 
 def load_bridge(name: str) -> type[Bridge]:
     """The class behind a name; UnknownNameError, or ModelError where it cannot be loaded or is none."""
-    known = bridges()
-    if name not in known:
-        raise UnknownNameError("bridge", name, known)
-    point = known[name]
-    try:
-        found = point.load()
-    except (ImportError, AttributeError, SyntaxError) as fault:
-        raise ModelError(f"bridge '{name}': cannot load {point.value}: {fault}{astray(point)}") from fault
+    point, found = load("bridge", GROUP, name)
     if not (isinstance(found, type) and issubclass(found, Bridge) and dataclasses.is_dataclass(found)):
         raise ModelError(
             f"bridge '{name}': expected {point.value} to be a dataclass derived from rtmms.Bridge, "
             f"got {getattr(found, '__name__', type(found).__name__)}{astray(point)}"
         )
     return found
-
-
-def loaded_elsewhere(name: str) -> str:
-    """The file a bridge was loaded from, where that is not of the distribution that registered it; else ''."""
-    point = bridges().get(name)
-    return astray(point).strip() if point is not None else ""
 
 
 def build_bridge(spec: str) -> Bridge:

@@ -245,11 +245,15 @@ class Runner:
             bridge.silent = True
             self.counts.add("silences")
             bridge.on_silence()
-        if self._opened and bridge.peer.trips(now):
+        if self._linked() and bridge.peer.trips(now):
             bridge.on_peer_lost(f"the peer is silent for more than {bridge.peer.limit_s:g} s")
         if self._opened and now >= self._next_tick:
             self._next_tick = now + bridge.tick_s
             bridge.tick(now)
+
+    def _linked(self) -> bool:
+        """There is a plant that the peer's actuators belong to."""
+        return self._opened and self._link is not None and not self._link.ended
 
     def _awaited(self) -> bool:
         """The plant is silent because it waits for us."""

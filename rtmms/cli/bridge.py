@@ -16,14 +16,14 @@ from typing import Any
 
 import click
 
-from rtmms.bridging.plugins import build_bridge, loaded_elsewhere
+from rtmms.bridging.plugins import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.client import GONE
 from rtmms.wire.endpoints import EXCHANGE
 from rtmms.wire.errors import WRONG_WORDS, EndpointError, NotConnectedError
-from rtmms.wire.plugins import split_spec
+from rtmms.wire.plugins import loaded_elsewhere, split_spec
 
 _WAIT_S = 5.0
 _CHILD_WAIT_S = 3600.0
@@ -88,7 +88,7 @@ def bridge(
 def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runner:
     name, _ = split_spec(spec, "bridge")
     made = build_bridge(spec)
-    elsewhere = loaded_elsewhere(name)
+    elsewhere = loaded_elsewhere(GROUP, name)
     if elsewhere:
         _say(f"bridge '{name}' {elsewhere}")
     gc.collect()

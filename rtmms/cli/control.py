@@ -17,7 +17,7 @@ from rtmms.wire.client import GONE
 from rtmms.wire.controller import run_controller
 from rtmms.wire.endpoints import EXCHANGE
 from rtmms.wire.errors import WRONG_WORDS, EndpointError, NotConnectedError
-from rtmms.wire.plugins import build, loaded_elsewhere, split_spec
+from rtmms.wire.plugins import GROUP, build, loaded_elsewhere, split_spec
 
 CHILD = "RTMMS_CHILD"
 """Set to 1 by `rtmms run` in the processes it starts: Ctrl-C is its affair, and it may compile before it answers."""
@@ -76,7 +76,7 @@ def _drive(
 ) -> str:  # fmt: skip
     name, _ = split_spec(spec)
     controller = build(spec)
-    elsewhere = loaded_elsewhere(name)
+    elsewhere = loaded_elsewhere(GROUP, name)
     if elsewhere:
         _say(f"controller '{name}' {elsewhere}")
     gc.collect()

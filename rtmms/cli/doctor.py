@@ -66,7 +66,7 @@ def _plugins() -> list[Finding]:
     """A folder of the user's own that hides one of ours is the commonest surprise."""
     from rtmms.cli.words import plugins
     from rtmms.errors import ModelError
-    from rtmms.wire.plugins import load_controller, loaded_elsewhere
+    from rtmms.wire.plugins import GROUP, load_controller, loaded_elsewhere
 
     found = [Finding("robots", "good", ", ".join(sorted(plugins("rtmms.plants"))) or "none")]
     for name in sorted(plugins("rtmms.controllers")):
@@ -75,7 +75,7 @@ def _plugins() -> list[Finding]:
         except ModelError as error:
             found.append(Finding(f"controller {name}", "bad", str(error), "reinstall it, or take its name away"))
             continue
-        elsewhere = loaded_elsewhere(name)
+        elsewhere = loaded_elsewhere(GROUP, name)
         found.append(Finding(f"controller {name}", "note" if elsewhere else "good", elsewhere or "loads"))
     return found
 

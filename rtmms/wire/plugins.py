@@ -32,9 +32,32 @@ class Parameter:
     required: bool
 
 
+def registered(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group by name: ours and third parties' alike."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
+    """What is registered under a name; UnknownNameError, or ModelError where it cannot be loaded."""
+    known = registered(group)
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
+    point = known[name]
+    try:
+        return point, point.load()
+    except (ImportError, AttributeError, SyntaxError) as fault:
+        raise ModelError(f"{kind} '{name}': cannot load {point.value}: {fault}{astray(point)}") from fault
+
+
+def loaded_elsewhere(group: str, name: str) -> str:
+    """The file it was loaded from, where that is not of the distribution that registered it; else ''."""
+    point = registered(group).get(name)
+    return astray(point).strip() if point is not None else ""
+
+
 def controllers() -> dict[str, EntryPoint]:
-    """The entry points of group rtmms.controllers by name: ours and third parties' alike."""
-    return {point.name: point for point in entry_points(group=GROUP)}
+    """The entry points of group rtmms.controllers by name."""
+    return registered(GROUP)
 
 
 def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]]:
@@ -55,26 +78,13 @@ def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]
 
 def load_controller(name: str) -> type[Controller]:
     """The class behind a name; UnknownNameError, or ModelError where it cannot be loaded or is none."""
-    known = controllers()
-    if name not in known:
-        raise UnknownNameError("controller", name, known)
-    point = known[name]
-    try:
-        found = point.load()
-    except (ImportError, AttributeError, SyntaxError) as fault:
-        raise ModelError(f"controller '{name}': cannot load {point.value}: {fault}{astray(point)}") from fault
+    point, found = load("controller", GROUP, name)
     if not isinstance(found, type) or not callable(getattr(found, "update", None)):
         raise ModelError(
             f"controller '{name}': expected {point.value} to be a class with update(state), "
             f"got {type(found).__name__}{astray(point)}"
         )
     return found
-
-
-def loaded_elsewhere(name: str) -> str:
-    """The file a controller was loaded from, where that is not of the distribution that registered it; else ''."""
-    point = controllers().get(name)
-    return astray(point).strip() if point is not None else ""
 
 
 def parameters(controller: type[Controller]) -> dict[str, Parameter]:

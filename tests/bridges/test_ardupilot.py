@@ -269,7 +269,7 @@ def test_in_real_time_the_plant_goes_on_and_frames_are_at_least_as_long(port: in
 
 def test_in_real_time_an_autopilot_that_is_gone_leaves_its_actuators_neutral(port: int, autopilot: Autopilot) -> None:
     autopilot.pulses[2] = 1750
-    with Sailing(bridge(port, home_after_s=1.0), mode="realtime") as sailing:
+    with Sailing(bridge(port, peer_timeout_s=1.0), mode="realtime") as sailing:
         autopilot.exchange()
         wait(lambda: sailing.drove(1.0))
         wait(lambda: sailing.command == (0.0, 0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -35,6 +36,8 @@ class Thing(rtmms.Bridge):
     safe: dict[str, float] = field(default_factory=dict)
     channels: tuple[ChannelMapping, ...] = ()
     home: Part = field(default_factory=Part)
+    other: Part | None = None
+    place: Part = field(default_factory=lambda: Part(lat_deg=47.0, name="Zurich"))
 
 
 @dataclass(kw_only=True)
@@ -65,7 +68,19 @@ def test_words_are_read_as_the_parameters_types() -> None:
     assert made.home == Part(lat_deg=47.5)
     assert (made.rate_hz, made.claims(), made.watchdog_periods) == (10.0, ("left.*", "right.*"), 5)
     assert thing(gain="none").gain is None
+    assert thing(other__lat_deg="3").other == Part(lat_deg=3.0)
+    assert thing().other is None
     assert thing(host="a=b").host == "a=b"
+
+
+def test_parts_that_are_not_given_keep_their_defaults(file: Callable[[str], str]) -> None:
+    assert thing(place__name="there").place == Part(lat_deg=47.0, name="there")
+    path = file('[place]\nname = "there"\n')
+    assert thing(config=path).place == Part(lat_deg=47.0, name="there")
+    assert thing(config=path, place__lat_deg="46").place == Part(lat_deg=46.0, name="there")
+    path = file('place = "there"\n')
+    with pytest.raises(rtmms.ModelError, match="place: expected a table, got 'there'"):
+        thing(config=path, place__lat_deg="46")
 
 
 def test_channels_in_a_word() -> None:

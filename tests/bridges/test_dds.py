@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 import subprocess
 import sys
 import uuid
@@ -225,14 +226,21 @@ def test_arrays_as_commands(make_host: Callable[..., Host], place: dict[str, Any
 
 
 def test_what_is_no_command() -> None:
-    names = ("left.front", "left.back")
-    assert values_of(ros.JointState(name=["left.back"], effort=[2.0]), names) == {"left.back": 2.0}
+    names = {"left.front": "rad", "left.back": "rad"}
+    mixed = {"arm": "rad", "wheel": "rad/s", "slide": "m", "push": "N", "twist": "N m", "valve": ""}
+    one = ros.JointState(
+        name=["twist", "arm", "wheel", "valve"], position=[9.0, 0.1, 9.0, 0.4], velocity=[9.0, 9.0, 0.2, 9.0],
+        effort=[0.3, 9.0, 9.0, 9.0],
+    )  # fmt: skip
+    assert values_of(one, mixed) == {"twist": 0.3, "arm": 0.1, "wheel": 0.2, "valve": 0.4}
     assert values_of(ros.Float64MultiArray(ros.MultiArrayLayout(data_offset=1), [9.0, 1.0, 2.0]), names) == {
         "left.front": 1.0, "left.back": 2.0,
     }  # fmt: skip
     for wrong, reason in (
         (ros.JointState(name=["left.back", "left.back"], position=[1.0, 2.0]), "wrong_type"),
         (ros.JointState(name=["left.back"]), "wrong_length"),
+        (ros.JointState(name=["left.back"], effort=[2.0]), "wrong_length"),  # a torque is no angle
+        (ros.JointState(name=["left.back"], position=[float("inf")]), "not_finite"),
         (ros.JointState(name=["right.back"], position=[1.0]), "unknown_actuator"),
         (ros.Float64MultiArray(ros.MultiArrayLayout(data_offset=4_000_000_000), [1.0, 2.0]), "wrong_length"),
     ):
@@ -287,3 +295,31 @@ def test_what_is_wrong_is_told(manta: Any, place: dict[str, Any], capfd: pytest.
         Dds(depth=0)
     with pytest.raises(rtmms.ModelError, match="lacks position"):
         opened(Dds(**place), plant_info(Channel("angle", "rad")))
+
+
+def test_who_comes_later_and_asks_nobody_hears_of_it_soon(served: Dds) -> None:
+    """Others (Fast DDS) look by multicast, of which there is none on loopback: they wait to be told."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as late:
+        late.bind(("127.0.0.1", 7400 + 250 * served.domain + 10 + 2 * 5))  # of the participant with index 5
+        late.settimeout(20.0)
+        for _ in range(4):
+            assert late.recv(65536)[:4] == b"RTPS"
+
+
+def test_a_publisher_of_commands_that_is_gone(make_host: Callable[..., Host], place: dict[str, Any]) -> None:
+    bridge = Dds(claim=("left.*",), **place)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: hasattr(bridge, "_reader"))
+        participant = DomainParticipant(bridge.domain)
+        topic = Topic(participant, f"rt/{bridge.namespace}/joint_commands", ros.JointState)
+        other = DataWriter(participant, topic, qos=DEFAULT)
+        writer = DataWriter(participant, topic, qos=DEFAULT)
+        wait(lambda: bridge._drivers == 2)
+        writer.write(ros.JointState(name=["left.front"], position=[0.25]))
+        wait(lambda: beside.command[0] == 0.25)
+        del writer
+        wait(lambda: bridge._drivers == 1)
+        assert beside.command[0] == 0.25
+        del other
+        wait(lambda: beside.command[0] == 0.0)
+        assert beside.bridged.counts["peer_lost"] == 1

@@ -7,6 +7,8 @@ import socket
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -269,3 +271,74 @@ def test_with_a_key_all_is_signed_and_what_is_not_is_refused(station: Station, t
 def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
     with pytest.raises(rtmms.ModelError, match=said):
         Mavlink(**words)
+
+
+# -- stations that go, or have a name ---------------------------------------------------------------------------------
+
+
+def test_a_station_that_is_gone_leaves_nothing_driven(station: Station) -> None:
+    with Sailing(driven(station, peer_timeout_s=1.0, home_after_s=0.0)) as sailing:
+        station.hear("HEARTBEAT")
+        assert station.command(400, 1.0) == 0
+        assert station.command(187, math.nan, 0.5, math.nan, math.nan, math.nan, math.nan, 1) == 0
+        wait(lambda: sailing.command[1] == pytest.approx(-0.5))
+        until = monotonic() + 2.0
+        while monotonic() < until:  # heartbeats alone keep it
+            station.mav.heartbeat_send(6, 8, 0, 0, 0)
+            assert not sailing.bridged.counts["peer_lost"]
+            Event().wait(0.1)
+        wait(lambda: sailing.command == (0.0, 0.0))
+        assert sailing.bridged.counts["peer_lost"] == 1
+
+
+def test_a_station_by_name_is_looked_up_once_and_is_no_stranger(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    look_up = socket.getaddrinfo
+
+    def counted(*words: Any, **more: Any) -> Any:
+        asked.append(words)
+        return look_up(*words, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", counted)
+    port = station.address.rpartition(":")[2]
+    with Sailing(Mavlink(stations=(f"localhost:{port}",), channels=(AXIS, NUMBER))) as sailing:
+        station.hear("HEARTBEAT")
+        assert station.command(400, 1.0) == 0
+        assert sailing.bridged.counts["refused"] == 0
+    assert sum(words[0] == "localhost" for words in asked) == 1
+
+
+def test_a_list_of_the_last_plants_parameters_is_forgotten(station: Station) -> None:
+    made = driven(station)
+    with Sailing(made, plant=Tunable()) as sailing:
+        station.hear("HEARTBEAT")
+        made._on_param_request_list(None)
+        made.plant_again(made.plant)
+        assert not made._list
+        station.mav.param_request_list_send(1, 1)
+        assert {station.hear("PARAM_VALUE").param_id for _ in range(3)} <= {p.name for p in made._parameters.all}
+        assert sailing.bridged.fault is None
+
+
+def test_numbers_too_large_for_the_protocol_are_not_offered() -> None:
+    made = Parameters()
+    made.add_plant({"huge": 1e39, "nan": math.nan, "inf": -math.inf, "most": 3.4e38, "less": -2}, lambda *_: None)
+    assert [one.name for one in made.all] == ["less", "most"]
+
+
+def test_what_stations_ask_for_is_answered(station: Station) -> None:
+    with Sailing(driven(station)):
+        station.hear("HEARTBEAT")
+        station.mav.command_int_send(1, 1, 0, 192, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        assert station.hear("COMMAND_ACK", command=192).result == 3
+        station.mav.mission_request_list_send(1, 1)
+        assert station.hear("MISSION_COUNT").count == 0
+        station.mav.ping_send(1234, 7, 0, 0)
+        back = station.hear("PING")
+        assert (back.time_usec, back.seq, back.target_system, back.target_component) == (1234, 7, 255, 190)
+        station.mav.timesync_send(0, 99)
+        told = station.hear("TIMESYNC")
+        assert told.ts1 == 99
+        assert told.tc1 > 0

@@ -15,7 +15,7 @@ from pymavlink.dialects.v20 import common
 import rtmms
 from bridges.frames import Home
 from bridges.hil import Sensors, earth_field, pressure_hpa
-from bridges.mavframes import Reader
+from bridges.mavframes import Reader, Writer
 from bridges.pose import Motion
 from bridges.px4 import Px4
 from rtmms.bridging.channels import ChannelMapping
@@ -278,14 +278,14 @@ def test_a_second_one_is_turned_away(port: int) -> None:
 
 
 def test_in_real_time_sensors_come_by_themselves(port: int) -> None:
-    with Sailing(bridge(port, home_after_s=1.0), mode="realtime") as sailing, Autopilot(port) as px4:
+    with Sailing(bridge(port, peer_timeout_s=1.0), mode="realtime") as sailing, Autopilot(port) as px4:
         stamps = [px4.hear().time_usec for _ in range(20)]
         assert all(b - a >= 4000 for a, b in pairwise(stamps))
         px4.controls[2] = 0.5
         px4.drive()
         wait(lambda: sailing.drove(1.0))
         wait(lambda: sailing.command[0] == 0.0)
-        assert any("its actuators go to neutral" in line for line in sailing.bridged.said)
+        assert any("the peer is silent" in line for line in sailing.bridged.said)
 
 
 def test_one_that_does_not_read_loses_whole_messages_and_the_oldest(port: int) -> None:
@@ -293,6 +293,7 @@ def test_one_that_does_not_read_loses_whole_messages_and_the_oldest(port: int) -
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             slow.connect(("127.0.0.1", port))
+            slow.sendall(Writer(1, 1).pack(common.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3)))
             wait(lambda: sailing.bridged.bridge._peer.connected)  # type: ignore[attr-defined]
             sailing.bridged.bridge._peer._client.setsockopt(  # type: ignore[attr-defined]
                 socket.SOL_SOCKET, socket.SO_SNDBUF, 2048

@@ -1,0 +1,62 @@
+"""Sockets that a library opens on every address, made to take only what comes from this machine.
+
+Cyclone DDS receives on 0.0.0.0 whatever its interface, and LCM joins its multicast group on a network even when it
+sends nothing there. The kernel can drop what comes over another interface than loopback, and is no looped-back
+multicast of our own, before the library sees it: a socket filter, which needs no privilege. Linux only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+import struct
+import sys
+from collections.abc import Callable, Iterator
+
+_SO_ATTACH_FILTER = 26
+_ANCILLARY = 0xFFFFF000  # where a filter finds what the kernel knows of a datagram: linux/filter.h
+_PKTTYPE, _IFINDEX = _ANCILLARY + 4, _ANCILLARY + 8
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
+_LOOPED_BACK = 5  # PACKET_LOOPBACK
+
+
+@contextlib.contextmanager
+def from_here(tell: Callable[[str], object]) -> Iterator[None]:
+    """UDP sockets that this process opens within take datagrams of this machine alone; told where that cannot be."""
+    before = _sockets()
+    yield
+    opened = _sockets() - before
+    if sys.platform != "linux":
+        tell("on this system other machines can reach it: what they send cannot be kept out here, but by a firewall")
+        return
+    for inode, descriptor in opened:
+        with contextlib.suppress(OSError):
+            if os.fstat(descriptor).st_ino == inode:
+                _keep(descriptor)
+
+
+def _sockets() -> set[tuple[int, int]]:
+    """Inodes and descriptors of all there are."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                    found.add((os.fstat(int(name)).st_ino, int(name)))
+    return found
+
+
+def _keep(descriptor: int) -> None:
+    with socket.socket(fileno=os.dup(descriptor)) as one:
+        if one.type != socket.SOCK_DGRAM or one.family not in (socket.AF_INET, socket.AF_INET6):
+            return
+        steps = (
+            (_LOAD, 0, 0, _PKTTYPE), (_EQUAL, 2, 0, _LOOPED_BACK), (_LOAD, 0, 0, _IFINDEX),
+            (_EQUAL, 0, 1, socket.if_nametoindex("lo")), (_RETURN, 0, 0, 0xFFFFFFFF), (_RETURN, 0, 0, 0),
+        )  # fmt: skip
+        code = b"".join(struct.pack("HBBI", *step) for step in steps)
+        kept = ctypes.create_string_buffer(code, len(code))
+        program = struct.pack("@HP", len(steps), ctypes.addressof(kept))
+        one.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)

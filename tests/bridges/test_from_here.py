@@ -1,0 +1,151 @@
+"""What other machines send to sockets that a library opened on every address: a network of two hosts on this one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bridges.from_here import from_here
+from tests.bridges.harness import free_port, wait
+from tests.wire.bench import Host
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are kept to this machine on Linux only")
+GROUP = "239.255.76.68"
+OURS, THEIRS = "198.51.100.1", "198.51.100.2"
+FAR = """
+import socket, sys
+group, ours, port, text = sys.argv[1], sys.argv[2], int(sys.argv[3]), bytes.fromhex(sys.argv[4])
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    one.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+    for _ in range(3):
+        one.sendto(text, (group, port))
+        one.sendto(text, (ours, port))
+"""
+
+
+class Far:
+    """Another host, in a network namespace of its own, on a cable to this one."""
+
+    def __init__(self) -> None:
+        self.name = f"rtmms{os.getpid() % 100000}"
+
+    def send(self, port: int, text: bytes) -> None:
+        program = [sys.executable, "-c", FAR, GROUP, OURS, str(port), text.hex()]
+        subprocess.run(["ip", "netns", "exec", self.name, *program], check=True)
+
+    def __enter__(self) -> Far:
+        a, b = f"{self.name}a", f"{self.name}b"
+        inside = f"netns exec {self.name} ip"
+        for words in (
+            f"netns add {self.name}", f"link add {a} type veth peer name {b}", f"link set {b} netns {self.name}",
+            f"addr add {OURS}/24 dev {a}", f"link set {a} up", f"{inside} addr add {THEIRS}/24 dev {b}",
+            f"{inside} link set {b} up", f"{inside} route add 224.0.0.0/4 dev {b}",
+        ):  # fmt: skip
+            subprocess.run(["ip", *words.split()], check=True, capture_output=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(["ip", "link", "del", f"{self.name}a"], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
+
+
+@pytest.fixture
+def far() -> Iterator[Far]:
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("needs root and iproute2, to make a second host")
+    made = Far()
+    try:
+        made.__enter__()
+    except subprocess.CalledProcessError as fault:
+        made.__exit__()
+        pytest.skip(f"no network namespaces here: {fault.stderr.decode().strip()}")
+    try:
+        yield made
+    finally:
+        made.__exit__()
+
+
+def listening(port: int) -> socket.socket:
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.bind(("0.0.0.0", port))
+    membership = socket.inet_aton(GROUP) + socket.inet_aton(OURS)
+    one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+    one.settimeout(0.5)
+    return one
+
+
+def heard(one: socket.socket) -> set[bytes]:
+    found = set()
+    try:
+        while True:
+            found.add(one.recv(1000))
+    except TimeoutError:
+        return found
+
+
+def send_here(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.sendto(b"loopback", ("127.0.0.1", port))
+        one.sendto(b"own address", (OURS, port))
+        one.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(OURS))
+        for ttl in (0, 1):
+            one.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, ttl)
+            one.sendto(b"group %d" % ttl, (GROUP, port))
+
+
+def test_only_what_is_sent_on_this_machine_is_heard(far: Far) -> None:
+    port = free_port()
+    ours = {b"loopback", b"own address", b"group 0", b"group 1"}
+    with listening(port) as plain:
+        send_here(port)
+        far.send(port, b"far")
+        assert heard(plain) == ours | {b"far"}, "without it the other host is heard"
+    told: list[str] = []
+    with from_here(told.append):
+        kept = listening(port)
+    with kept:
+        send_here(port)
+        far.send(port, b"far")
+        assert heard(kept) == ours
+    assert told == []
+
+
+def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
+    port = free_port()
+    with listening(port) as before:
+        with from_here(lambda text: None), socket.socket():
+            pass
+        far.send(port, b"far")
+        assert heard(before) == {b"far"}
+
+
+@pytest.mark.parametrize("ttl", [0, 1])
+def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Callable[..., Host], ttl: int) -> None:
+    pytest.importorskip("lcm", reason="pip install 'rtmms[lcm]'")
+    from bridges.lcm import Lcm, encode_command
+    from tests.bridges.harness import Beside
+
+    port = free_port()
+    route = ["ip", "route", "replace", f"{GROUP}/32", "dev", f"{far.name}a"]  # LCM joins where the route leads
+    subprocess.run(route, check=True)
+    bridge = Lcm(url=f"udpm://{GROUP}:{port}?ttl={ttl}", claim=("left.*",))
+    packet = struct.pack(">II", 0x4C433032, 1) + b"RTMMS_COMMAND\0" + encode_command(0, {"left.front": 0.75})
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        far.send(port, packet)
+        if ttl:
+            wait(lambda: beside.command[0] == 0.75)
+        else:
+            sent = beside.bridged.counts["sent"]
+            wait(lambda: beside.bridged.counts["sent"] > sent + 100)
+            assert beside.bridged.counts["received"] == 0
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+                here.sendto(packet, (GROUP, port))
+                wait(lambda: beside.command[0] == 0.75)
