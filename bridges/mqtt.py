@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import ssl
+import sys
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -15,16 +16,19 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import rtmms
+from bridges.topics import part, parts, robot_part
+from bridges.unreached import why_unreached
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, numbers, read_json
-from rtmms.bridging.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
 _LONGEST_IN = 8192
 _IN_FLIGHT = 16
+_KEPT = 8
+"""Room for status and info beside the states, with a broker that acknowledges nothing."""
 _MOST_IN = 256
 _FAREWELL_S = 0.5
 PASSWORD = "RTMMS_MQTT_PASSWORD"
@@ -70,8 +74,6 @@ class Mqtt(rtmms.Bridge):
     ca_file        certificates to check it against; '': the system's
     cert_file, key_file   this client's own, where the broker asks for one
     channels       what the peers call which actuator; none: the actuators' names
-    command_timeout_s   actuators whose commands stop for so long are let go; 0: never
-    peer_lost      what they do then, and when the broker is lost: hold, or neutral
     waiting        states kept for a broker that is slow; the oldest go first
     """
 
@@ -89,8 +91,6 @@ class Mqtt(rtmms.Bridge):
     cert_file: str = ""
     key_file: str = ""
     channels: tuple[ChannelMapping, ...] = ()
-    command_timeout_s: float = 0.0
-    peer_lost: Literal["hold", "neutral"] = "neutral"
     waiting: int = 100
 
     extra: ClassVar[str] = "mqtt"
@@ -116,18 +116,18 @@ class Mqtt(rtmms.Bridge):
             path = getattr(self, key)
             if path and not Path(path).expanduser().is_file():
                 raise rtmms.ModelError(f"{key}: there is no file '{path}'")
-        for key, value in (("command_timeout_s", self.command_timeout_s), ("waiting", self.waiting)):
-            if not value >= 0:
-                raise rtmms.ModelError(f"{key}: expected a number >= 0, got {value}")
+        if self.waiting < 0:
+            raise rtmms.ModelError(f"waiting: expected a whole number >= 0, got {self.waiting}")
         self._map = ChannelMap(self.channels)
-        self._watchdog = Watchdog(self.command_timeout_s)
+        self._port = self.port or (8883 if self.tls else 1883)
         self._client: Client | None = None
         self._events: deque[Event] = deque()  # from paho's thread to ours: of the connection, which are few,
         self._messages: deque[tuple[str, bytes, bool]] = deque(maxlen=_MOST_IN)  # and messages; the oldest go first
         self._overrun = 0
-        self._in_flight = 0
+        self._under_way: set[int] = set()  # numbers of states that the client has and the broker not yet, and of those
+        self._done: deque[int] = deque()  # that it has by now, as paho's thread tells
         self._lock = threading.Lock()
-        self._connected, self._greeted, self._status = False, False, ""
+        self._connected, self._greeted, self._status, self._gone = False, False, "", False
 
     def claims(self) -> tuple[str, ...]:
         return self.claim or self._map.actuators
@@ -136,13 +136,14 @@ class Mqtt(rtmms.Bridge):
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         self._map.check(plant)
-        self._known = {entry.channel for entry in self._map.entries} or {channel.name for channel in plant.actuators}
-        self._home = {channel.name: channel.neutral for channel in plant.actuators if channel.name in plant.granted}
-        self._prefix = self.topic.format(robot=plant.robot, name=self.name)
+        known = [entry.channel for entry in self._map.entries] or [channel.name for channel in plant.actuators]
+        self._channels = {topic: name for name, topic in parts(known, "channels").items()}
+        self._topics = parts(plant.selected, "outputs") if self.layout != "json" else {}
+        self._prefix = self.topic.format(robot=robot_part(plant.robot), name=part(self.name))
         self._outbox: Outbox[tuple[str, bytes]] = Outbox(self.waiting, self.counts)
         client = self._made()
         try:
-            client.connect_async(self.host, self.port or (8883 if self.tls else 1883), keepalive=10)
+            client.connect_async(self.host, self._port, keepalive=10)
         except ValueError as fault:
             raise rtmms.ModelError(f"host: {fault}") from None
         self._ours, self._theirs = socket.socketpair()
@@ -156,21 +157,30 @@ class Mqtt(rtmms.Bridge):
         if not self._connected:
             self.counts.add("unsent")
             return
-        self._tell_status("online")
+        self._tell_status()
         if self.layout != "topics":
             self._put("state", {"time": state.time, "step": state.step, **state.outputs})
         if self.layout != "json":
             for name, value in state.outputs.items():
-                self._put(f"state/{name}", value)
+                self._put(f"state/{self._topics[name]}", value)
         self._flush()
 
     def on_silence(self) -> None:
-        self._tell_status("plant silent")
+        self._tell_status()
+
+    def plant_gone(self, reason: str) -> None:
+        self._gone = True
+        self._tell_status()
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._gone = False
+        if self._connected:
+            self._tell_info(plant)
+            self._tell_status()
 
     def tick(self, now: float) -> None:
         self._flush()
-        if self._watchdog.trips(now):
-            self._let_go(f"no command for more than {self.command_timeout_s:g} s")
 
     def close(self, reason: str) -> None:
         client = self._client
@@ -181,7 +191,7 @@ class Mqtt(rtmms.Bridge):
             client.publish(f"{self._prefix}/counts", json.dumps(self.counts.as_dict()), 0, False)
             last = client.publish(f"{self._prefix}/status", "offline", 1, True)
             until = monotonic() + _FAREWELL_S
-            while not last.is_published() and monotonic() < until:
+            while not last.rc and not last.is_published() and monotonic() < until:
                 sleep(0.005)
         client.disconnect()
         stopper = threading.Thread(target=client.loop_stop, daemon=True)  # it waits for paho's thread, which may be
@@ -203,22 +213,33 @@ class Mqtt(rtmms.Bridge):
     def _flush(self) -> None:
         """To the client as much as it can have under way: what it has, it keeps without a limit."""
         assert self._client is not None
-        while self._connected and len(self._outbox) and self._in_flight < _IN_FLIGHT:
+        while self._done:
+            self._under_way.discard(self._done.popleft())
+        while self._connected and len(self._outbox) and len(self._under_way) < _IN_FLIGHT:
             message = self._outbox.take()
             assert message is not None
-            with self._lock:
-                self._in_flight += 1
-            if self._client.publish(message[0], message[1], self.qos).rc:
-                with self._lock:
-                    self._in_flight -= 1
+            under_way = self._client.publish(message[0], message[1], self.qos)
+            if under_way.rc:
                 self.counts.add("dropped")
             else:
+                self._under_way.add(under_way.mid)
                 self.counts.add("sent")
 
-    def _tell_status(self, status: str) -> None:
-        if self._client is not None and self._connected and status != self._status:
+    def _tell_status(self) -> None:
+        status = "no plant" if self._gone else "plant silent" if self.silent else "online"
+        if self._client is None or not self._connected or status == self._status:
+            return
+        if not self._client.publish(f"{self._prefix}/status", status, 1, True).rc:
             self._status = status
-            self._client.publish(f"{self._prefix}/status", status, 1, True)
+
+    def _tell_info(self, plant: rtmms.PlantInfo) -> None:
+        assert self._client is not None
+        info = {
+            "robot": plant.robot, "dt": plant.dt, "mode": plant.mode,
+            "actuators": [vars_of(channel) for channel in plant.actuators if channel.name in plant.granted],
+            "outputs": [vars_of(channel) for channel in plant.outputs if channel.name in plant.selected],
+        }  # fmt: skip
+        self._client.publish(f"{self._prefix}/info", json.dumps(info), 1, True)
 
     # -- in: what paho's thread has put down, in ours ----------------------------------------------------------------
 
@@ -233,29 +254,22 @@ class Mqtt(rtmms.Bridge):
             elif kind == "lost":
                 if self._connected:
                     self.io.tell(f"the broker is gone ({what}); connecting again")
-                    self._let_go("no broker")
+                    self.on_peer_lost("no broker")
                 else:
-                    self._events.append(("unreached", None))
+                    asks = "" if self.tls else ": is it TLS that it wants?"
+                    self._events.append(("unreached", f"it hangs up{asks}"))
                 self._connected, self._status = False, ""
                 self._outbox.clear()
             elif kind == "unreached":
                 self.counts.add("unreached")
                 if self.counts["unreached"] == 1:
-                    self.io.tell(f"no connection to a broker at {self.host}:{self.port}{self._hint()}; trying again")
+                    self.io.tell(f"no connection to a broker at {self.host}:{self._port} ({what}); trying again")
             elif kind == "refused":
                 self.counts.add("broker_refused")
                 if self.counts["broker_refused"] == 1:
                     self.io.tell(f"the broker refused: {what}; trying again")
         self._take_commands()
         self._flush()
-
-    def _hint(self) -> str:
-        """What a first look at the address says of why."""
-        try:
-            with socket.create_connection((self.host, self.port), 1.0):
-                return ": something listens there; is it TLS, and are the certificates right?"
-        except OSError as fault:
-            return f" ({fault.strerror or fault})"
 
     def _take_commands(self) -> None:
         """What has come by now; of each actuator the newest counts."""
@@ -267,7 +281,7 @@ class Mqtt(rtmms.Bridge):
                 self.counts.refuse(refusal.reason)
                 continue
             self.counts.add("received")
-            self._watchdog.fed()
+            self.peer.fed()
         with self._lock:
             overrun, self._overrun = self._overrun, 0
         if overrun:
@@ -282,17 +296,11 @@ class Mqtt(rtmms.Bridge):
             self.counts.add("reconnects")
             self.io.tell("the broker is there again")
         self._greeted = True
-        with self._lock:
-            self._in_flight = 0
-        plant = self.plant
-        info = {
-            "robot": plant.robot, "dt": plant.dt, "mode": plant.mode,
-            "actuators": [vars_of(channel) for channel in plant.actuators if channel.name in plant.granted],
-            "outputs": [vars_of(channel) for channel in plant.outputs if channel.name in plant.selected],
-        }  # fmt: skip
-        self._client.publish(f"{self._prefix}/info", json.dumps(info), 1, True)
-        self._tell_status("plant silent" if self.silent else "online")
-        if plant.granted:
+        if self.qos == 0:
+            self._under_way.clear()  # those are lost; with qos 1 the client sends them again
+        self._tell_info(self.plant)
+        self._tell_status()
+        if self.plant.granted:
             for topic in ("command", "command/+"):
                 self._client.subscribe(f"{self._prefix}/{topic}", self.qos)
 
@@ -300,18 +308,12 @@ class Mqtt(rtmms.Bridge):
         if retained:
             raise Refusal("retained", "a command that the broker kept is not for now")
         name = topic[len(self._prefix) + len("/command") :].lstrip("/")
-        values = parse(name, payload)
+        known = set(self._channels.values())
+        values = parse(self._channels.get(name, name), payload)
         for channel in values:
-            if channel not in self._known:
+            if channel not in known:
                 raise Refusal("unknown_channel", f"there is no channel {channel[:40]!r}")
         return self._map.to_actuators(values) if self._map else values
-
-    def _let_go(self, why: str) -> None:
-        if self.plant.granted:
-            self.counts.add("peer_lost")
-            self.io.tell(f"{why}: {self.peer_lost}")
-            if self.peer_lost == "neutral":
-                self.command(self._home)
 
     # -- paho --------------------------------------------------------------------------------------------------------
 
@@ -322,6 +324,7 @@ class Mqtt(rtmms.Bridge):
         client = Client(CallbackAPIVersion.VERSION2, client_id=self.client_id)
         client.reconnect_delay_set(1, 5)
         client.connect_timeout = 3.0
+        client.max_queued_messages_set(_IN_FLIGHT + _KEPT)
         client.will_set(f"{self._prefix}/status", "offline", 1, True)
         if self.user:
             client.username_pw_set(self.user, self._password())
@@ -346,7 +349,7 @@ class Mqtt(rtmms.Bridge):
             put("lost", str(reason))
 
         def on_connect_fail(client: Client, data: Any) -> None:
-            put("unreached", None)
+            put("unreached", why_unreached(sys.exception()))
 
         def on_message(client: Client, data: Any, message: Any) -> None:
             try:
@@ -359,8 +362,7 @@ class Mqtt(rtmms.Bridge):
             wake()
 
         def on_publish(client: Client, data: Any, mid: int, reason: Any, properties: Any) -> None:
-            with self._lock:
-                self._in_flight = max(0, self._in_flight - 1)
+            self._done.append(mid)
 
         client.on_connect, client.on_disconnect, client.on_message = on_connect, on_disconnect, on_message
         client.on_connect_fail, client.on_publish = on_connect_fail, on_publish

@@ -132,6 +132,9 @@ class Bridge:
         """Drive the actuators of a peer that is lost to these values; none: they stay as they are."""
         self.io.command(values)
 
+    def plant_gone(self, reason: str) -> None:
+        """The plant has ended, and another one is looked for; `tick` goes on meanwhile."""
+
     def plant_again(self, plant: PlantInfo) -> None:
         """The plant was gone and there is one again. RtmmsError unless it has the same channels."""
         if (plant.actuators, plant.outputs) != (self.plant.actuators, self.plant.outputs):

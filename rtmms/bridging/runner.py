@@ -60,6 +60,7 @@ class Runner:
                 reason = self._attend()
                 if stay_s <= 0:
                     return reason
+                bridge.plant_gone(reason)
                 self.tell(f"{reason}; looking for another one" + ("" if stay_s == inf else f" for {stay_s:g} s"))
                 try:
                     self._meet(stay_s)

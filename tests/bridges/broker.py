@@ -21,12 +21,13 @@ needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="no mosquitto her
 
 
 class Broker:
-    """Listens on loopback at `port`. Lines of configuration may be added; without any, everyone may come in."""
+    """Listens on loopback at `port`. Lines of configuration may be added, in which {port} is that; without any,
+    everyone may come in."""
 
     def __init__(self, folder: Path, *lines: str) -> None:
         self.port = free_port(socket.SOCK_STREAM)
         self.folder = folder
-        lines = lines or ("allow_anonymous true",)
+        lines = tuple(line.replace("{port}", str(self.port)) for line in lines) or ("allow_anonymous true",)
         (folder / "broker.conf").write_text("\n".join([f"listener {self.port} 127.0.0.1", *lines, ""]))
         self.process: subprocess.Popen[bytes] | None = None
 

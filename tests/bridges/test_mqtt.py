@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -180,7 +183,7 @@ def test_a_silent_plant(broker: Broker, listener: Subscriber, make_host: Callabl
 def test_commands_that_stop(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host], how: Any, left: float
 ) -> None:
-    with Beside(Mqtt(port=broker.port, claim=("*",), command_timeout_s=0.3, peer_lost=how), make_host) as beside:
+    with Beside(Mqtt(port=broker.port, claim=("*",), peer_timeout_s=0.3, peer_lost=how), make_host) as beside:
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.say("rtmms/toy/command/left.front", "0.5")
         wait(lambda: beside.command[0] == 0.5)
@@ -214,7 +217,8 @@ def test_users(tmp_path: Path, make_host: Callable[..., Host], monkeypatch: pyte
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves what it refused open
 def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
     certificates(tmp_path)
-    lines = ("allow_anonymous true", f"certfile {tmp_path}/server.pem", f"keyfile {tmp_path}/server.key", "user root")
+    its = (f"certfile {tmp_path}/server.pem", f"keyfile {tmp_path}/server.key")
+    lines = ("allow_anonymous true", *its, "listener {port} 127.0.0.2", *its, "user root")
     with Broker(tmp_path, *lines) as broker, Subscriber(broker.port, ca=tmp_path / "ca.pem") as listener:
         good = Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem"), claim=("*",))
         with Beside(good, make_host) as beside:
@@ -222,14 +226,97 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
             listener.say("rtmms/toy/command/left.front", "0.5")
             wait(lambda: beside.command[0] == 0.5)
         with Beside(Mqtt(port=broker.port, tls=True), make_host) as beside:  # the system does not know our authority
-            wait(lambda: beside.bridged.counts["unreached"])
+            told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            assert f"127.0.0.1:{broker.port} (its certificate is not trusted: " in told[0]
             assert beside.bridged.counts["sent"] == 0
         other = Mqtt(port=broker.port, host="127.0.0.2", tls=True, ca_file=str(tmp_path / "ca.pem"))
-        with Beside(other, make_host) as beside:
-            wait(lambda: beside.bridged.counts["unreached"])
+        with Beside(other, make_host) as beside:  # the certificate is good, but not for that address
+            told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            assert "its certificate is another host's: IP address mismatch" in told[0]
             assert beside.bridged.counts["sent"] == 0
+        with Beside(Mqtt(port=broker.port), make_host) as beside:
+            told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            assert "it hangs up: is it TLS that it wants?" in told[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
     gc.collect()
+
+
+@needs_mosquitto
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves what it refused open
+def test_a_plain_broker_where_tls_is_expected(broker: Broker, make_host: Callable[..., Host], tmp_path: Path) -> None:
+    certificates(tmp_path)
+    with Beside(Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem")), make_host) as beside:
+        told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+        assert "speak TLS there" in told[0]
+    wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
+    gc.collect()
+
+
+def test_nothing_waits_for_a_connection(make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bridge's own thread never connects, nor looks up a name, to find out why there is no broker."""
+    asked: list[str] = []
+
+    def told(*words: Any, **_: Any) -> Any:
+        asked.append(threading.current_thread().name)
+        raise OSError(113, "No route to host")
+
+    monkeypatch.setattr("socket.create_connection", told)
+    monkeypatch.setattr("socket.getaddrinfo", told)
+    with Beside(Mqtt(host="broker.invalid"), make_host) as beside:
+        wait(lambda: beside.bridged.said)
+        where = "no connection to a broker at broker.invalid:1883"
+        assert beside.bridged.said == [f"{where} (No route to host); trying again"]
+        assert asked
+        assert all("paho" in name for name in asked), asked
+
+
+def test_a_broker_that_acknowledges_nothing(make_host: Callable[..., Host]) -> None:
+    """It says welcome, answers no message of quality of service 1, and hangs up; again and again."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ending = threading.Event()
+
+        def serve() -> None:
+            while not ending.is_set():
+                peer, _ = server.accept()
+                with peer, contextlib.suppress(OSError):
+                    peer.settimeout(0.1)
+                    peer.recv(4096)
+                    peer.sendall(b"\x20\x02\x00\x00")
+                    end = time.monotonic() + 0.3
+                    while time.monotonic() < end and peer.recv(65536):
+                        pass
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        bridge = Mqtt(port=server.getsockname()[1], qos=1, rate_hz=200.0)
+        with Beside(bridge, make_host) as beside:
+            client: Any = wait(lambda: bridge._client)
+            client._reconnect_min_delay = client._reconnect_max_delay = 0.01
+            wait(lambda: beside.bridged.counts["reconnects"] >= 8)
+            assert 16 <= len(client._out_messages) <= 24
+        ending.set()
+        with contextlib.suppress(OSError):
+            socket.create_connection(server.getsockname()).close()
+        thread.join(10.0)
+
+
+@needs_mosquitto
+def test_names_that_are_no_topics(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
+    """A robot whose name has a wildcard in it, as an FMU's model may."""
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host, robot="tank#2") as beside:
+        wait(lambda: listener.of("rtmms/tank_2/state"))
+        assert json.loads(listener.of("rtmms/tank_2/info")[0])["robot"] == "tank#2"
+        listener.say("rtmms/tank_2/command/left.front", "0.5")
+        wait(lambda: beside.command[0] == 0.5)
+
+
+@needs_mosquitto
+def test_status_when_the_plant_is_gone(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
+    with Beside(Mqtt(port=broker.port), make_host, stay_s=60.0) as beside:
+        wait(lambda: listener.of("rtmms/toy/status") == [b"online"])
+        beside.running.end()
+        wait(lambda: listener.of("rtmms/toy/status") == [b"online", b"no plant"])
+    wait(lambda: listener.of("rtmms/toy/status")[-1] == b"offline")
 
 
 @needs_mosquitto
@@ -259,7 +346,7 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
         ({"password_file": "nowhere"}, "password_file: there is no file 'nowhere'"),
         ({"qos": "2"}, "qos: expected one of 0, 1; got '2'"),
         ({"layout": "xml"}, "layout: expected one of json, topics, both"),
-        ({"command_timeout_s": "-1"}, "command_timeout_s: expected a number >= 0"),
+        ({"waiting": "-1"}, "waiting: expected a whole number >= 0"),
     ],
 )
 def test_wrong_words(words: dict[str, str], text: str) -> None:
