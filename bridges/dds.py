@@ -153,8 +153,11 @@ class Dds(rtmms.Bridge):
         super().__post_init__()
         if not 0 <= self.domain <= 232:
             raise ModelError(f"domain: expected a whole number from 0 to 232, got {self.domain}")
-        if self.depth < 1:
-            raise ModelError(f"depth: expected a whole number >= 1, got {self.depth}")
+        if not 1 <= self.depth <= 10_000:
+            raise ModelError(f"depth: expected a whole number from 1 to 10000, got {self.depth}")
+        for key in ("odom", "body"):
+            if not getattr(self, key):
+                raise ModelError(f"{key}: expected the name of a frame, got ''")
         if not all(part.isidentifier() and part.isascii() for part in self.namespace.split("/") if part):
             raise ModelError(f"namespace: expected names parted by '/', got '{self.namespace}'")
 

@@ -10,11 +10,11 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Literal
 
 import rtmms
 from bridges.inbox import Inbox
+from bridges.topics import parts, robot_part
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, numbers, read_json
 from rtmms.errors import ModelError
 
@@ -82,11 +82,18 @@ class Zenoh(rtmms.Bridge):
     extra = "zenoh"
     requires = {"zenoh": "eclipse-zenoh"}  # noqa: RUF012
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            self.prefix.format(robot="robot")
+        except (KeyError, IndexError, ValueError):
+            raise ModelError(f"prefix: expected text with {{robot}} alone, got '{self.prefix}'") from None
+
     def open(self, plant: rtmms.PlantInfo) -> None:
         import zenoh
 
         self.inbox: Inbox[tuple[str, bytes]] = Inbox()
-        self.root = self.prefix.replace("{robot}", _chunk(plant.robot))
+        self.root = self.prefix.format(robot=robot_part(plant.robot))
         try:
             zenoh.KeyExpr(f"{self.root}/state")
         except zenoh.ZError as fault:
@@ -104,12 +111,14 @@ class Zenoh(rtmms.Bridge):
             import msgpack
 
             self._pack, kind = msgpack.packb, zenoh.Encoding("application/msgpack")
+        keys = parts(self._names(plant), "outputs")
         self._publishers = {
             name: self.session.declare_publisher(
-                f"{self.root}/{name}", encoding=kind, congestion_control=zenoh.CongestionControl.DROP
+                f"{self.root}/{keys[name]}", encoding=kind, congestion_control=zenoh.CongestionControl.DROP
             )
             for name in self._names(plant)
         }
+        self._actuators = {key: name for name, key in parts(plant.granted, "claim").items()}
         self._info = self._told(plant)
         self._queryable = self.session.declare_queryable(f"{self.root}/info", self._answer)
         self._alive = self.session.liveliness().declare_token(self.root)
@@ -162,8 +171,8 @@ class Zenoh(rtmms.Bridge):
 
     def _heard(self, sample: Any) -> None:
         """In one of Zenoh's threads."""
-        actuator = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
-        self.inbox.put((actuator, sample.payload.to_bytes()))
+        key = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
+        self.inbox.put((self._actuators.get(key, key), sample.payload.to_bytes()))
 
     def on_state(self, state: rtmms.State) -> None:
         at = self._pack({"time": state.time, "step": state.step})
@@ -207,11 +216,6 @@ class Zenoh(rtmms.Bridge):
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False).encode()
-
-
-def _chunk(robot: str) -> str:
-    """A robot's name, or the file's that it was made from, as one part of a key."""
-    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in PurePath(robot).name)
 
 
 def _short(fault: Exception) -> str:

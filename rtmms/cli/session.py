@@ -342,7 +342,7 @@ class Session:
 
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
-        self.children.close(patience_s=1.0 if self.farewell else 0.0)
+        self._note(self.children.close(patience_s=1.0 if self.farewell else 0.0))
         if self.plan.bridges:
             self.report["bridges"] = self.children.bridge_counts
         self.board.write({"phase": "done", "messages": self.messages})

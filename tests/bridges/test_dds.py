@@ -292,8 +292,11 @@ def test_what_is_wrong_is_told(manta: Any, place: dict[str, Any], capfd: pytest.
         Dds(domain=500)
     with pytest.raises(rtmms.ModelError, match="namespace: expected"):
         Dds(namespace="a-b")
-    with pytest.raises(rtmms.ModelError, match="depth: expected"):
-        Dds(depth=0)
+    for depth in (0, 9999999999):
+        with pytest.raises(rtmms.ModelError, match="depth: expected"):
+            Dds(depth=depth)
+    with pytest.raises(rtmms.ModelError, match="body: expected the name of a frame"):
+        Dds(body="")
     with pytest.raises(rtmms.ModelError, match="lacks position"):
         opened(Dds(**place), plant_info(Channel("angle", "rad")))
 

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,6 @@ def test_numbers_that_are_none_are_not_sent(endpoint: str, connected: Callable[.
     bridge = opened(Zenoh(listen=(endpoint,)), info)
     peer = connected()
 
-
     def heard() -> bool:  # again: the peer's wish may still be on its way
         bridge.on_state(state(info, 1, speed=math.nan, depth=3.0))
         return "rtmms/toy/depth" in peer.samples
@@ -259,6 +259,33 @@ def test_what_is_wrong_is_told(endpoint: str) -> None:
         parse(b"1", "")
     with pytest.raises(Refusal):
         read_msgpack(msgpack.packb({1: 2}))
+
+
+def test_any_names_are_keys(endpoint: str, connected: Callable[..., Peer]) -> None:
+    names = ("out?#1", "speed", "a/b*")
+    info = plant_info(*(Channel(name) for name in names), robot="tank#2")
+    info = replace(info, granted=("fin$1",), actuators=(Channel("fin$1"),))
+    bridge = opened(Zenoh(listen=(endpoint,), claim=("*",)), info)
+    peer = connected("rtmms/**")
+
+    def heard() -> bool:
+        bridge.on_state(state(info, 1, **dict.fromkeys(names, 1.0)))
+        return {f"rtmms/tank_2/{key}" for key in ("out__1", "speed", "a_b_", "state")} <= set(peer.samples)
+
+    wait(heard)
+
+    def driven() -> bool:
+        peer.session.put("rtmms/tank_2/command/fin_1", b"0.5")
+        bridge.on_message()
+        return bool(bridge.io.commands)  # type: ignore[attr-defined]
+
+    wait(driven)
+    assert bridge.io.commands[0] == {"fin$1": 0.5}  # type: ignore[attr-defined]
+    bridge.close("the test is over")
+    with pytest.raises(rtmms.ModelError, match=r"prefix: expected text with \{robot\} alone, got '\{nope\}'"):
+        Zenoh(prefix="{nope}")
+    with pytest.raises(rtmms.ModelError, match="'a b' and 'a_b' are both 'a_b'"):
+        opened(Zenoh(listen=(endpoint,)), plant_info(Channel("a b"), Channel("a_b")))
 
 
 def test_a_file_as_the_robot(endpoint: str) -> None:
