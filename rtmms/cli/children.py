@@ -139,6 +139,11 @@ class Children:
         holding = holders()
         return [text for peer, text in died if peer in holding], [text for peer, text in died if peer not in holding]
 
+    def refused(self) -> str:
+        """A sentence of a bridge whose words were wrong, as it found when it knew the plant; '' for none."""
+        wrong = (child for child in self.bridges if child.process.poll() == 2)
+        return next((child.obituary(2) for child in wrong), "")
+
     def ended(self) -> list[Child]:
         """Those that are no longer running, however they ended."""
         return [child for child in self.all if child.process.poll() is not None]

@@ -112,6 +112,13 @@ def test_one_that_cannot_begin_ends_the_run_with_2(tmp_path: Path) -> None:
     assert "Traceback" not in said.err
 
 
+def test_one_that_only_watches_and_cannot_begin_ends_the_run_with_2_too(tmp_path: Path) -> None:
+    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse", duration="20")
+    assert (said.status, said.out) == (2, "")
+    assert "fate: the plant 'pendulum' is not to our liking" in said.err
+    assert "Traceback" not in said.err
+
+
 def test_a_plant_that_is_served_starts_it_too(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "serve", "pendulum", "--duration", "1", *QUICK, "--bridge", "tap:file=seen.txt")
     assert (said.status, said.report["ended"]) == (0, "duration")
