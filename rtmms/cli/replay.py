@@ -43,10 +43,12 @@ def _is_mcap(file: Path) -> bool:
 
 def _log(file: Path) -> Mapping[str, Any]:
     from rtmms.cli.damage import tell_damage
+    from rtmms.cli.foreign import brace
     from rtmms.record.log import open_log
     from rtmms.record.rerun import rerun, summary
 
     log = open_log(file)
+    brace(log.origin["robot"])
     _warn(file, log.origin["versions"]["rtmms"])
     result = summary(log, rerun(log))
     tell_damage(log)
@@ -56,12 +58,14 @@ def _log(file: Path) -> Mapping[str, Any]:
 
 
 def _trace(file: Path) -> Mapping[str, Any]:
+    from rtmms.cli.foreign import brace
     from rtmms.record.commands import load
     from rtmms.record.commands import replay as rerun
 
     recorded = load(file)
     origin = recorded.origin
     _warn(file, origin["version"])
+    brace(origin["robot"])
     plant, difference = rerun(recorded)
     return {
         "robot": origin["robot"], "steps": len(recorded.command), "dt": origin["dt"], "seed": origin["seed"],

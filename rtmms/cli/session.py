@@ -16,6 +16,7 @@ import click
 from rtmms.cli.board import Board
 from rtmms.cli.children import Child, Children
 from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.foreign import brace
 from rtmms.cli.interrupts import heeding_interrupts
 from rtmms.cli.keepers import Keepers
 from rtmms.cli.lateness import policies
@@ -195,6 +196,7 @@ class Session:
         plan = self.plan
         if plan.quiet:
             os.environ["RTMMS_QUIET"] = "1"
+        brace(plan.robot)
         try:
             plant = rtmms.load(plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters())
         except TypeError as error:

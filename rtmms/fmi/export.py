@@ -54,7 +54,7 @@ def export(
         raise ModelError(f"export-fmu: pythonfmu3 has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
     plant = rtmms.load(robot, dt=dt, preset=preset, **parameters)  # what is wrong with it is said here, by name
-    identifier = re.sub(r"\W", "_", robot)
+    identifier = re.sub(r"\W", "_", robot, flags=re.ASCII)
     said = {
         "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,
         "preset": preset, "parameters": parameters, "seed": seed, "version": rtmms.__version__,
@@ -64,7 +64,7 @@ def export(
         text = json.dumps(said)
     except TypeError as fault:
         raise ModelError(f"export-fmu: a parameter cannot be written down: {fault}") from None
-    with tempfile.TemporaryDirectory(prefix="rtmms-fmu-") as folder:
+    with tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:
         # The name is the module's within the tool that runs it: two FMUs in one process share modules by name, and
         # this one is the same for all robots.
         script = Path(folder) / "rtmms_robot.py"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-import shutil
+import os
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.fmi.archive import Unpacked
 from rtmms.fmi.needs import needed
 
 Array = npt.NDArray[np.float64]
@@ -30,9 +32,14 @@ RELEASE = "finalizePythonInterpreter"
 _FMI3_TYPES: dict[str, Any] = {
     "Float64": ctypes.c_double, "Float32": ctypes.c_float, "Int8": ctypes.c_int8, "UInt8": ctypes.c_uint8,
     "Int16": ctypes.c_int16, "UInt16": ctypes.c_uint16, "Int32": ctypes.c_int32, "UInt32": ctypes.c_uint32,
-    "Int64": ctypes.c_int64, "UInt64": ctypes.c_uint64, "Boolean": ctypes.c_bool,
+    "Int64": ctypes.c_int64, "UInt64": ctypes.c_uint64, "Boolean": ctypes.c_bool, "Enumeration": ctypes.c_int64,
 }  # fmt: skip
-_FMI2_TYPES: dict[str, Any] = {"Real": ctypes.c_double, "Integer": ctypes.c_int, "Boolean": ctypes.c_int}
+_FMI2_TYPES: dict[str, Any] = {
+    "Real": ctypes.c_double,
+    "Integer": ctypes.c_int,
+    "Boolean": ctypes.c_int,
+    "Enumeration": ctypes.c_int,
+}
 
 
 class Library:
@@ -42,35 +49,34 @@ class Library:
     keeps_state  it can give its state as bytes
     """
 
-    def __init__(self, path: str, description: Any) -> None:
-        fmpy = needed("fmpy", "an FMU")
+    def __init__(self, path: str, unpacked: Unpacked, description: Any) -> None:
+        """FmuFault where it cannot be instantiated; the folder is then the caller's to remove, else ours."""
         simulation = description.coSimulation
         self.is_3 = description.fmiVersion.startswith("3.")
         self.keeps_state = bool(simulation.canGetAndSetFMUstate and simulation.canSerializeFMUstate)
         self.told: deque[str] = deque(maxlen=TOLD)
-        self._folder = str(fmpy.extract(path))
-        self._end: weakref.finalize[[], Library] = weakref.finalize(self, partial(shutil.rmtree, self._folder, True))
         words = {
-            "guid": description.guid, "unzipDirectory": self._folder, "instanceName": description.modelName,
+            "guid": description.guid, "unzipDirectory": str(unpacked.folder), "instanceName": description.modelName,
             "modelIdentifier": simulation.modelIdentifier,
         }  # fmt: skip
+        self._call = _named(_call, path)
         try:
             module = needed("fmpy.fmi3" if self.is_3 else "fmpy.fmi2", "an FMU")
             kind = module.FMU3Slave if self.is_3 else module.FMU2Slave
-            self.slave: Any = kind(**words)
+            with contextlib.chdir(os.getcwd()):  # fmpy goes to the binary's folder, and stays if it cannot be loaded
+                self.slave: Any = kind(**words)
             self._callbacks: Any = None
             self._instantiate(module)
         except Exception as fault:
-            self._end()
-            raise FmuFault(f"cannot be instantiated: {fault}") from fault
-        self._end.detach()
+            text = f"cannot be instantiated: {fault}".replace(str(unpacked.folder), path)
+            raise FmuFault(text) from fault
         # an instance must be freed before its library and its callbacks are: also when a fault drops the plant
-        self._end = weakref.finalize(self, partial(_free, self.slave, self.is_3, self._callbacks, self._folder))
+        self._end = weakref.finalize(self, partial(_free, self.slave, self.is_3, self._callbacks, unpacked))
         self._fresh = True
 
     def _instantiate(self, module: Any) -> None:
         if self.is_3:
-            self.slave.instantiate(logMessage=self._hear)
+            self._call(self.slave.instantiate, logMessage=self._hear)
             return
 
         def hear(_: Any, __: bytes, status: int, ___: bytes, text: bytes) -> None:
@@ -81,7 +87,7 @@ class Library:
         callbacks.allocateMemory = module.fmi2CallbackAllocateMemoryTYPE(module.calloc)
         callbacks.freeMemory = module.fmi2CallbackFreeMemoryTYPE(module.free)
         self._callbacks = callbacks  # kept: the FMU calls them
-        self.slave.instantiate(callbacks=callbacks)
+        self._call(self.slave.instantiate, callbacks=callbacks)
 
     def _hear(self, _: Any, status: int, __: bytes, text: bytes | None) -> None:
         if status:
@@ -143,12 +149,20 @@ class Library:
         """Terminate, free, and remove what was unpacked."""
         self._end()
 
-    def _call(self, function: Any, *arguments: Any, **named: Any) -> Any:
-        """fmpy raises plain Exception subclasses; they become FmuFault."""
-        try:
-            return function(*arguments, **named)
-        except Exception as fault:
-            raise FmuFault(str(fault)) from fault
+
+def _call(function: Any, *arguments: Any, **named: Any) -> Any:
+    """fmpy raises plain Exception subclasses; they become FmuFault."""
+    try:
+        return function(*arguments, **named)
+    except Exception as fault:
+        raise FmuFault(str(fault)) from fault
+
+
+def _named(function: Any, path: str) -> FunctionType:
+    """The function as if it stood in the FMU's file: a crash in there is told by faulthandler, which knows no more
+    than files, lines and functions."""
+    code: CodeType = function.__code__.replace(co_filename=path, co_name="the_code_in_this_FMU", co_firstlineno=1)
+    return FunctionType(code, function.__globals__, function.__name__)
 
 
 class Values:
@@ -191,12 +205,14 @@ class Values:
 
     def _move(self, way: str, name: str, references: Any, buffer: Any) -> None:
         slave, is_3 = self._library.slave, self._library.is_3
+        if name == "Enumeration":
+            name = "Int64" if is_3 else "Integer"
         function = getattr(slave, f"fmi{3 if is_3 else 2}{way}{name}")
         sizes = (len(references), buffer, len(buffer)) if is_3 else (len(references), buffer)
         self._library._call(function, slave.component, references, *sizes)
 
 
-def _free(slave: Any, is_3: bool, callbacks: Any, folder: str) -> None:
+def _free(slave: Any, is_3: bool, callbacks: Any, unpacked: Unpacked) -> None:
     """Terminate and free the instance. The library itself stays loaded: unloading one of two FMUs that embed Python
     corrupts the memory of the other."""
     free = slave.fmi3FreeInstance if is_3 else slave.fmi2FreeInstance
@@ -206,4 +222,4 @@ def _free(slave: Any, is_3: bool, callbacks: Any, folder: str) -> None:
     release = getattr(slave.dll, RELEASE, None)
     if release is not None:  # an FMU of pythonfmu3's: see RobotSlave.terminate
         release()
-    shutil.rmtree(folder, ignore_errors=True)
+    unpacked.remove()

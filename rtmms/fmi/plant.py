@@ -14,15 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.fmi.archive import Unpacked
+from rtmms.fmi.description import actuator, described, elements, shape
 from rtmms.fmi.library import FAULTS, Library, Values
 from rtmms.fmi.needs import needed
+from rtmms.fmi.parameters import parameter_value
 from rtmms.plant import Channel
 
 Array = npt.NDArray[np.float64]
 
 NUMBERS = {
     "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean",
-    "Real", "Integer",
+    "Real", "Integer", "Enumeration",
 }  # fmt: skip
 _MAGIC = b"rtmms fmu 1\n"
 
@@ -42,13 +45,25 @@ def load(path: str, *, dt: float | None = None, preset: str | None = None, **par
 class FmuPlant:
     """A plant as rtmms.Plant describes it. Running it runs the code in the file: use FMUs that you trust.
 
-    Numbers of every type travel as float64; inputs of whole numbers are rounded, flags are set from 0.5 on.
+    Numbers of every type travel as float64; inputs of whole numbers and enumerations are rounded, flags are set from
+    0.5 on. Parameters are not rounded but refused.
     Text, binary data and clocks are left out. A parameter called `seed` gets the run's seed.
     """
 
     def __init__(self, path: str, dt: float | None, parameters: dict[str, Any]) -> None:
         self.path = path
-        self.description = _described(path)
+        needed("fmpy", f"{path}: an FMU")
+        unpacked = Unpacked(path)
+        try:
+            self._prepare(unpacked, dt, parameters)
+        except BaseException:
+            unpacked.remove()
+            raise
+        self.reset()
+
+    def _prepare(self, unpacked: Unpacked, dt: float | None, parameters: dict[str, Any]) -> None:
+        path = self.path
+        self.description = described(path, unpacked.folder)
         self.robot = str(self.description.modelName)
         self.dt = self._step_size(dt)
         self.parameters = dict(parameters)
@@ -58,17 +73,19 @@ class FmuPlant:
         self._settable = {
             name: (v, place)
             for v in variables if v.causality == "parameter" or v.causality == "structuralParameter"
-            for place, name in enumerate(_elements(v))
+            for place, name in enumerate(elements(v))
         }  # fmt: skip
         unknown = next((name for name in parameters if name not in self._settable), None)
         if unknown is not None:
             raise UnknownNameError(f"parameter of {path}", unknown, self._settable)
-        self.actuators = tuple(_actuator(v, name, place) for v in inputs for place, name in enumerate(_elements(v)))
-        self.outputs = tuple(Channel(v.name, v.unit or "", _shape(v)) for v in outputs)
+        for name, value in parameters.items():
+            parameter_value(path, name, self._settable[name][0], value)
+        self.actuators = tuple(actuator(v, name, place) for v in inputs for place, name in enumerate(elements(v)))
+        self.outputs = tuple(Channel(v.name, v.unit or "", shape(v)) for v in outputs)
         if not self.actuators and not self.outputs:
             raise ModelError(f"{path}: it has neither inputs nor outputs that are numbers: nothing to run")
         with self._naming():
-            self.library = Library(path, self.description)
+            self.library = Library(path, unpacked, self.description)
         self._inputs = Values(self.library, inputs, np.array([a.neutral for a in self.actuators], dtype=np.float64))
         self._outputs = Values(self.library, outputs, np.zeros(sum(math.prod(c.shape) for c in self.outputs)))
         starts = np.cumsum([0, *(math.prod(c.shape) for c in self.outputs)])
@@ -81,7 +98,6 @@ class FmuPlant:
         self._key = hashlib.sha256(Path(path).read_bytes() + told).digest()[:16]
         self._steps = 0
         self._sound: dict[str, Array] = {}
-        self.reset()
 
     # --- the plant's face ---------------------------------------------------------------------------------------------
 
@@ -158,6 +174,7 @@ class FmuPlant:
                 raise UnknownNameError(f"parameter of {self.path}", name, self._settable)
             if self._settable[name][0].variability != "tunable":
                 raise ModelError(f"{self.path}: {name} cannot be changed while it runs (it is not tunable)")
+            parameter_value(self.path, name, self._settable[name][0], values[name])
         with self._naming():
             for name, value in values.items():
                 self._set(name, value)
@@ -187,10 +204,7 @@ class FmuPlant:
 
     def _set(self, name: str, value: Any) -> None:
         variable, place = self._settable[name]
-        try:
-            self.library.set_parameter(variable, place, float(value))
-        except (TypeError, ValueError):
-            raise ModelError(f"{self.path}: {name}: expected a number, got {value!r}") from None
+        self.library.set_parameter(variable, place, parameter_value(self.path, name, variable, value))
 
     def _time(self, ahead: int) -> float:
         return (self._steps + ahead) * self.dt
@@ -210,43 +224,3 @@ class FmuPlant:
         except FAULTS as fault:
             told = "; ".join(self.library.told) if hasattr(self, "library") else ""
             raise ModelError(f"{self.path}: {fault}" + (f": {told}" if told else "")) from None
-
-
-def _described(path: str) -> Any:
-    """The model description; ModelError where the file is not an FMU that can be run here."""
-    fmpy = needed("fmpy", f"{path}: an FMU")
-    try:
-        found = fmpy.read_model_description(path)
-    except OSError as fault:
-        raise ModelError(f"{path}: {fault.strerror or fault}") from None
-    except Exception as fault:  # fmpy raises whatever its parsers do
-        raise ModelError(f"{path}: not an FMU: {fault}") from None
-    if found.coSimulation is None:
-        raise ModelError(f"{path}: it is not for co-simulation (it has no CoSimulation element)")
-    if not found.fmiVersion.startswith(("2.", "3.")):
-        raise ModelError(f"{path}: FMI 2 and 3 are spoken here, got {found.fmiVersion}")
-    platforms = fmpy.supported_platforms(path)
-    here = "x86_64-linux" if found.fmiVersion.startswith("3.") and fmpy.platform == "linux64" else fmpy.platform
-    if not {here, fmpy.platform, getattr(fmpy, "platform_tuple", here)} & set(platforms):
-        raise ModelError(f"{path}: no binary for this machine ({here}); it has {', '.join(platforms) or 'none'}")
-    return found
-
-
-def _shape(variable: Any) -> tuple[int, ...]:
-    return tuple(int(n) for n in variable.shape) if variable.shape else ()
-
-
-def _elements(variable: Any) -> list[str]:
-    """'u', or 'u[0]', 'u[1]' of an array, row-major."""
-    shape = _shape(variable)
-    if not shape:
-        return [variable.name]
-    return [f"{variable.name}[{i}]" for i in range(math.prod(shape))]
-
-
-def _actuator(variable: Any, name: str, place: int) -> Channel:
-    start = str(variable.start or "0").split()
-    word = start[place] if place < len(start) else start[0]
-    neutral = float({"true": 1.0, "false": 0.0}.get(word.lower(), word))
-    lower, upper = (None if bound is None else float(bound) for bound in (variable.min, variable.max))
-    return Channel(name, variable.unit or "", (), "", lower, upper, neutral)

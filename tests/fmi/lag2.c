@@ -1,4 +1,5 @@
 /* The same lag for FMI 2, without a state to give: x' = gain u - x by Euler steps. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "fmi2Functions.h"
@@ -48,6 +49,9 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real time, fmi2Real h, fmi2Boolean ke
 {
     Lag *lag = c;
     (void)time, (void)keep;
+#ifdef MISCHIEF
+    if (time > 0.05) { MISCHIEF; }
+#endif
     lag->x += h * (lag->gain * lag->u - lag->x);
     return fmi2OK;
 }

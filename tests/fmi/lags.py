@@ -53,8 +53,11 @@ FMI2 = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def build(folder: Path, version: int) -> Path:
-    """The lag for FMI 2 or 3 as a file in `folder`; skips the test where there is no C compiler."""
+def build(folder: Path, version: int, mischief: str = "") -> Path:
+    """The lag for FMI 2 or 3 as a file in `folder`; skips the test where there is no C compiler.
+
+    mischief  C that the one for FMI 2 does in its steps from 0.05 s on
+    """
     fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
@@ -69,6 +72,7 @@ def build(folder: Path, version: int) -> Path:
     names = re.findall(rf"#define (fmi{version}[A-Z]\w+)\s+fmi{version}FullName", text)
     stubs = folder / "stubs.c"  # an FMU exports every function of the standard; what the lag does not need fails
     stubs.write_text("".join(f"__attribute__((weak)) int {name}(void) {{ return 3; }}\n" for name in names))
+    words += [f"-DMISCHIEF={mischief}"] if mischief else []
     subprocess.run([*words, str(HERE / f"lag{version}.c"), str(stubs), "-lm"], check=True, timeout=60)
     with zipfile.ZipFile(made, "w") as file:
         file.writestr("modelDescription.xml", FMI3 if version == 3 else FMI2)

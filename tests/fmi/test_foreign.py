@@ -110,7 +110,7 @@ def test_an_fmu_that_asks_to_end_is_obeyed(lag: str) -> None:
         ({"dt": 0.015}, "dt must be a multiple of its step of 0.01 s, got 0.015"),
         ({"dt": -1.0}, "dt must be > 0 s"),
         ({"gian": 3.0}, "unknown parameter of .* 'gian'; did you mean gain"),
-        ({"gain": "large"}, "gain: expected a number, got 'large'"),
+        ({"gain": "large"}, "gain: expected a finite number, got 'large'"),
         ({"preset": "paper"}, "an FMU has no presets"),
     ],
 )

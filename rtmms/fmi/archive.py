@@ -1,0 +1,128 @@
+"""Unpacking an FMU: into a folder of ours, within limits, whole or not at all; and what a crash left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from rtmms.errors import ModelError
+
+MOST_BYTES = 2 << 30
+MOST_ENTRIES = 50_000
+PREFIX = "rtmms-fmu-"
+_CHUNK = 1 << 20
+
+
+class Unpacked:
+    """The folder that an FMU was unpacked into. `remove` ends it; a process that crashes leaves it to the next one.
+
+    The folder's name holds our process id, and the folder itself a lock for as long as the process lives.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises ModelError naming the file and what is wrong with it, with nothing left behind."""
+        remove_abandoned()
+        folder: str | None = None
+        self._lock: int | None = None
+        try:
+            folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
+            self.folder = Path(folder).resolve()
+            self._lock = _locked(self.folder)
+            with zipfile.ZipFile(path) as archive:
+                _unpack(archive, self.folder, path)
+        except BaseException as fault:
+            if folder is not None:
+                self.remove()
+            if isinstance(fault, ModelError) or not isinstance(fault, Exception):
+                raise
+            # zipfile and the decompressors raise whatever they meet: BadZipFile, zlib.error, EOFError, RuntimeError ...
+            told = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault) or repr(fault)
+            raise ModelError(f"{path}: not an FMU: it cannot be unpacked: {told}") from None
+
+    def remove(self) -> None:
+        """Away with it; does nothing the second time."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
+    entries = archive.infolist()
+    if len(entries) > MOST_ENTRIES:
+        raise ModelError(f"{path}: expected at most {MOST_ENTRIES} files in an FMU, got {len(entries)}")
+    left = MOST_BYTES
+    for entry in entries:
+        target = folder / _within(entry.filename, path)
+        if entry.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # what comes out is counted, not what the entry says of itself; a link is written as the text that it is
+        with archive.open(entry) as packed, target.open("wb") as file:
+            while chunk := packed.read(_CHUNK):
+                left -= len(chunk)
+                if left < 0:
+                    raise ModelError(
+                        f"{path}: expected an FMU of at most {MOST_BYTES / (1 << 30):g} GiB unpacked, got more "
+                        f"(at {entry.filename!r})"
+                    )
+                file.write(chunk)
+
+
+def _within(name: str, path: str) -> PurePosixPath:
+    """A file's place in the folder; ModelError for one that lies elsewhere, or could somewhere."""
+    place = PurePosixPath(name)
+    if not name or "\\" in name or ":" in name or "\0" in name or place.is_absolute() or ".." in place.parts:
+        raise ModelError(f"{path}: not an FMU: expected names of files below its own folder, got {name!r}")
+    return place
+
+
+# --- after a crash ----------------------------------------------------------------------------------------------------
+
+
+def remove_abandoned() -> None:
+    """Folders of FMUs whose process ended without removing them."""
+    if sys.platform == "win32":  # no locks on folders
+        return
+    with contextlib.suppress(OSError):
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+            pid = folder.name.removeprefix(PREFIX).partition("-")[0]
+            if pid.isdecimal() and not _alive(int(pid)) and not folder.is_symlink():
+                lock = _locked(folder)  # the number may be that of a process which we do not see, as in a container
+                if lock is not None:
+                    if os.fstat(lock).st_uid == os.getuid():
+                        shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _locked(folder: Path) -> int | None:
+    """A descriptor that holds the folder's lock; None where another has it, or there is none to be had."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    descriptor: int | None = None
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if descriptor is not None:
+            os.close(descriptor)
+        return None
+    return descriptor
