@@ -21,7 +21,7 @@ from bridges.nodelay import send_at_once
 from bridges.pose import Motion, PoseNames, PoseReader
 from bridges.selected import selected
 from bridges.shape import shape_of
-from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, read_json, values_in
 from rtmms.errors import ModelError
 
 LONGEST = 64
@@ -34,8 +34,7 @@ STOP_S = 1.0
 
 def parse(message: bytes) -> dict[str, float]:
     """{"values": {actuator: number}} -> the values; Refusal for anything else."""
-    found = read_json(message)
-    return numbers(found.get("values") if isinstance(found, dict) else None, "values")
+    return values_in(read_json(message))
 
 
 def fuzzed() -> Fuzzed:

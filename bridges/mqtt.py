@@ -20,7 +20,7 @@ from bridges.topics import part, parts, robot_part
 from bridges.unreached import why_unreached
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
-from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, numbers, read_json
+from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -44,7 +44,7 @@ def parse(name: str, payload: bytes) -> dict[str, float]:
     message = read_json(payload, _LONGEST_IN)
     if name:
         return {name: finite(message, "the payload")}
-    return numbers(message.get("values") if isinstance(message, dict) else None, "values")
+    return values_in(message)
 
 
 def fuzzed() -> Fuzzed:

@@ -15,13 +15,12 @@ import socket
 from dataclasses import dataclass
 
 import rtmms
-from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, read_json, values_in
 
 
 def parse(datagram: bytes) -> dict[str, float]:
     """{"values": {actuator: number}} -> the values; Refusal for anything else: a peer can send whatever it likes."""
-    message = read_json(datagram)
-    return numbers(message.get("values") if isinstance(message, dict) else None, "values")
+    return values_in(read_json(datagram))
 
 
 def fuzzed() -> Fuzzed:

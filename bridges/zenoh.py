@@ -15,7 +15,7 @@ from typing import Any, Literal
 import rtmms
 from bridges.inbox import Inbox
 from bridges.topics import parts, robot_part
-from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, numbers, read_json
+from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.errors import ModelError
 
 _STOP_S = 1.0
@@ -39,7 +39,7 @@ def parse(data: bytes, actuator: str = "", read: Callable[[bytes], Any] = read_j
     message = read(data)
     if actuator:
         return {actuator: finite(message, "command")}
-    return numbers(message.get("values") if isinstance(message, dict) else None, "values")
+    return values_in(message)
 
 
 def fuzzed() -> Fuzzed:

@@ -23,17 +23,9 @@ class Outbox(Generic[T]):
             self._counts.add("dropped")
         self._waiting.append(message)
 
-    def first(self) -> T | None:
-        """The oldest, which stays; None for none."""
-        return self._waiting[0] if self._waiting else None
-
     def take(self) -> T | None:
         """The oldest, which is gone from here; None for none."""
         return self._waiting.popleft() if self._waiting else None
-
-    def put_back(self, message: T) -> None:
-        """What is left of the one just taken, to be the next again."""
-        self._waiting.appendleft(message)
 
     def clear(self) -> None:
         self._counts.add("dropped", len(self._waiting)) if self._waiting else None

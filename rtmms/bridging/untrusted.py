@@ -52,6 +52,11 @@ def numbers(value: Any, place: str, most: int = 1024) -> dict[str, float]:
     return {str(name): finite(number, place) for name, number in value.items()}
 
 
+def values_in(message: Any) -> dict[str, float]:
+    """{"values": {name: number}}, as commands are written where nothing else says how; Refusal for anything else."""
+    return numbers(message.get("values") if isinstance(message, dict) else None, "values")
+
+
 def fuzz(parse: Callable[[bytes], object]) -> Callable[[bytes], str]:
     """A parser as `rtmms bench fuzz` wants it: a Refusal is an outcome, whatever else it raises is a finding."""
 

@@ -169,10 +169,7 @@ def test_a_full_queue_drops_its_oldest_and_counts() -> None:
     box: Outbox[int] = Outbox(3, counts)
     for i in range(5):
         box.put(i)
-    assert (len(box), box.first(), counts["dropped"]) == (3, 2, 2)
-    first = box.take()
-    assert first is not None
-    box.put_back(first)
+    assert (len(box), counts["dropped"]) == (3, 2)
     assert [box.take(), box.take(), box.take(), box.take()] == [2, 3, 4, None]
     box.put(1)
     box.clear()

@@ -114,6 +114,9 @@ def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, 
         state = wait(lambda: peer.samples.get("rtmms/toy/state")).payload.to_bytes()
         assert (msgpack.unpackb(state) if encoding == "msgpack" else json.loads(state))["thrust"] == [1, 2, 3, 4]
         assert set(peer.samples) == {"rtmms/toy/state"}
+        for key in ("command", "command/left.back"):  # until the peer knows who wants it, puts go nowhere
+            publisher = peer.session.declare_publisher(f"rtmms/toy/{key}")
+            wait(lambda publisher=publisher: publisher.matching_status.matching)
         peer.session.put("rtmms/toy/command", pack({"values": {"left.front": 0.5, "left.back": -0.25}}))
         wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
         peer.session.put("rtmms/toy/command/left.back", pack(0.75))
