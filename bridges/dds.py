@@ -74,7 +74,8 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
     actuators   those that were claimed, and their units
     """
     if not hasattr(message, "name"):
-        return _finite(list(actuators), message.data[message.layout.data_offset :])
+        names = list(actuators)
+        return _picked(names, names, message.data[message.layout.data_offset :])
     names = list(message.name)
     if len(set(names)) != len(names):
         raise Refusal("wrong_type", "a joint stands in it twice")
@@ -84,16 +85,17 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
     for member in ("position", "velocity", "effort"):
         of_it = [name for name in names if MEMBERS.get(actuators[name], "position") == member]
         if of_it:
-            values |= {name: value for name, value in _finite(names, getattr(message, member)).items() if name in of_it}
+            values |= _picked(of_it, names, getattr(message, member))
     return values
 
 
-def _finite(names: list[str], numbers: Any) -> dict[str, float]:
+def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, float]:
     if len(numbers) != len(names):
         raise Refusal("wrong_length", f"expected {len(names)} numbers, got {len(numbers)}")
-    if not all(isfinite(number) for number in numbers):
+    found = {name: float(number) for name, number in zip(names, numbers, strict=True) if name in wanted}
+    if not all(map(isfinite, found.values())):
         raise Refusal("not_finite", "expected finite numbers")
-    return dict(zip(names, map(float, numbers), strict=True))
+    return found
 
 
 def fuzzed() -> Fuzzed:
@@ -151,8 +153,11 @@ class Dds(rtmms.Bridge):
         super().__post_init__()
         if not 0 <= self.domain <= 232:
             raise ModelError(f"domain: expected a whole number from 0 to 232, got {self.domain}")
-        if self.depth < 1:
-            raise ModelError(f"depth: expected a whole number >= 1, got {self.depth}")
+        if not 1 <= self.depth <= 10_000:
+            raise ModelError(f"depth: expected a whole number from 1 to 10000, got {self.depth}")
+        for key in ("odom", "body"):
+            if not getattr(self, key):
+                raise ModelError(f"{key}: expected the name of a frame, got ''")
         if not all(part.isidentifier() and part.isascii() for part in self.namespace.split("/") if part):
             raise ModelError(f"namespace: expected names parted by '/', got '{self.namespace}'")
 

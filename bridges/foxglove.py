@@ -28,6 +28,7 @@ LONGEST = 64
 """Outputs of more numbers than this (fields) are not in /outputs."""
 
 COMMAND = "/command"
+_MOST_CHANNELS = 8
 STOP_S = 1.0
 
 
@@ -42,12 +43,16 @@ def fuzzed() -> Fuzzed:
 
 
 class _Listener:
-    """What the server calls, in a thread of its own: of interest are commands, and that somebody is there."""
+    """What the server calls, in a thread of its own: of interest are commands, and that somebody is there.
 
-    def __init__(self, inbox: Inbox[bytes]) -> None:
+    The inbox gets each command, and None when the client that gave the last one has left.
+    """
+
+    def __init__(self, inbox: Inbox[bytes | None]) -> None:
         self._inbox = inbox
         self.port = 0
-        self._topics: dict[tuple[int, int], str] = {}
+        self._commanding: set[tuple[int, int]] = set()  # clients and their channels
+        self._last: tuple[int, int] | None = None
 
     def on_subscribe(self, client: Any, channel: Any) -> None:
         send_at_once(self.port)  # each state is several messages, and the library lets them wait for each other
@@ -55,14 +60,19 @@ class _Listener:
     def on_unsubscribe(self, client: Any, channel: Any) -> None: ...
 
     def on_client_advertise(self, client: Any, channel: Any) -> None:
-        if len(self._topics) < 1024:
-            self._topics[client.id, channel.id] = channel.topic
+        mine = sum(one == client.id for one, _ in self._commanding)
+        if channel.topic == COMMAND and mine < _MOST_CHANNELS:
+            self._commanding.add((client.id, channel.id))
 
     def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
-        self._topics.pop((client.id, client_channel_id), None)
+        self._commanding.discard((client.id, client_channel_id))
+        if self._last == (client.id, client_channel_id):
+            self._last = None
+            self._inbox.put(None)
 
     def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
-        if self._topics.get((client.id, client_channel_id)) == COMMAND:
+        if (client.id, client_channel_id) in self._commanding:
+            self._last = (client.id, client_channel_id)
             self._inbox.put(bytes(data))
 
 
@@ -109,7 +119,7 @@ class Foxglove(rtmms.Bridge):
         from foxglove.channels import FrameTransformsChannel, JointStatesChannel, OdometryChannel, SceneUpdateChannel
 
         _quiet()
-        self.inbox: Inbox[bytes] = Inbox()
+        self.inbox: Inbox[bytes | None] = Inbox()
         plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "foxglove: pose", needs=("position", "quaternion"))
         self._joints = Joints(plant, self.fin_joints)
@@ -169,7 +179,10 @@ class Foxglove(rtmms.Bridge):
         if self._drawn is not None and self._drawn.has_sinks():
             self._drawn.log(self._scene.update(state), log_time=at)
         if self._plots.has_sinks():
-            self._plots.log(self._plot_of(state), log_time=at)
+            try:
+                self._plots.log(self._plot_of(state), log_time=at)
+            except ValueError:  # JSON has no word for a number that is none
+                self.counts.add("not_finite")
         self.counts.add("sent")
 
     def _odometry_of(self, motion: Motion) -> Any:
@@ -202,7 +215,7 @@ class Foxglove(rtmms.Bridge):
         for name, channel in self._plotted.items():
             value = state.outputs[name]
             message[_key(name)] = _xyz(value) if _is_vector(channel) else value
-        return json.dumps(message).encode()
+        return json.dumps(message, allow_nan=False).encode()
 
     def on_message(self) -> None:
         """Commands of clients: the newest wins."""
@@ -210,6 +223,9 @@ class Foxglove(rtmms.Bridge):
         if dropped:
             self.counts.add("dropped", dropped)
         for message in messages:
+            if message is None:
+                self.on_peer_lost("the client that gave commands has left")
+                continue
             try:
                 values = parse(message)
                 for name in values:

@@ -56,7 +56,8 @@ class Deframer:
     def __init__(self, limit: int, refuse: Callable[[str], Any]) -> None:
         self._longest, self._refuse = longest(limit), refuse
         self._rest = bytearray()
-        self._skipping = True  # whatever stood on the line before we listened
+        self._skipping = False
+        self._joining = True  # the first piece may be the end of a frame whose beginning we missed: that is no fault
 
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads of the frames that end with these bytes. Keeps at most one frame."""
@@ -67,20 +68,25 @@ class Deframer:
             if self._skipping:
                 self._skipping = False
             elif len(self._rest) >= self._longest:
-                self._refuse("oversize")
+                self._fault("oversize")
             elif self._rest:
                 try:
                     found.append(decode(bytes(self._rest)))
                 except Refusal as refusal:
-                    self._refuse(refusal.reason)
+                    self._fault(refusal.reason)
             self._rest.clear()
+            self._joining = False
         self._rest += open_end
         if len(self._rest) >= self._longest and not self._skipping:
-            self._refuse("oversize")
+            self._fault("oversize")
             self._skipping = True
         if self._skipping:
             self._rest.clear()
         return found
+
+    def _fault(self, reason: str) -> None:
+        if not self._joining:
+            self._refuse(reason)
 
 
 class Line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import struct
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ _HEAD = struct.Struct(">Qqi")
 _MOST = 1024
 _AT_ONCE = 16
 _LONGEST_CHANNEL = 63
+_URL = re.compile(r"udpm://([\d.]+):(\d{1,5})(?:\?.*)?")
 _FAR = re.compile(r"[?&]ttl=0*[1-9]")
 
 
@@ -105,8 +107,9 @@ class Lcm(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.url.startswith("udpm://"):  # tcpq waits for its relay, which a bridge must not
-            raise ModelError(f"url: expected udpm://GROUP:PORT?ttl=N, got '{self.url}'")
+        found = _URL.fullmatch(self.url)  # no others: tcpq waits for its relay, which a bridge must not
+        if not found or not _is_group(found[1]) or not 0 < int(found[2]) < 65536:
+            raise ModelError(f"url: expected udpm://GROUP:PORT?ttl=N with a multicast group, got '{self.url}'")
         longest = _LONGEST_CHANNEL - len("_OUTPUTS")
         if not 1 <= len(self.prefix) <= longest or not self.prefix.isascii() or not self.prefix.isprintable():
             raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got '{self.prefix}'")
@@ -167,6 +170,13 @@ class Lcm(rtmms.Bridge):
             if self.claim:
                 self.io.unwatch(self.lcm.fileno())
             del self.lcm
+
+
+def _is_group(text: str) -> bool:
+    try:
+        return ipaddress.IPv4Address(text).is_multicast
+    except ValueError:
+        return False
 
 
 def _microseconds(time: float) -> int:

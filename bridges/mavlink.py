@@ -82,9 +82,11 @@ class Mavlink(rtmms.Bridge):
         for name in ("attitude_hz", "position_hz", "values_hz", "home_after_s"):
             if not getattr(self, name) >= 0:
                 raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
-        for name, most in (("system", 255), ("component", 255), ("vehicle_type", 255)):
-            if not 0 <= getattr(self, name) <= most:
-                raise rtmms.ModelError(f"{name}: expected a whole number from 0 to {most}, got {getattr(self, name)}")
+        for name, least in (("system", 1), ("component", 1), ("vehicle_type", 0)):
+            if not least <= getattr(self, name) <= 255:
+                raise rtmms.ModelError(
+                    f"{name}: expected a whole number from {least} to 255, got {getattr(self, name)}"
+                )
         for name in self.values:
             if not (name.isascii() and 1 <= len(name) <= 10):
                 raise rtmms.ModelError(f"values: a name has 1 to 10 letters, got '{name}'")
@@ -93,7 +95,7 @@ class Mavlink(rtmms.Bridge):
             if entry.channel not in AXES + ACTUATORS:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, AXES + ACTUATORS)
                 raise rtmms.ModelError(f"channels: {unknown}")
-        self._signing = Signing(read_key(self.key)) if self.key else None
+        self._signing = Signing(_key(self.key)) if self.key else None
 
     def claims(self) -> tuple[str, ...]:
         return self._map.actuators or self.claim
@@ -377,3 +379,10 @@ class Mavlink(rtmms.Bridge):
         if hasattr(self, "_socket"):
             self.io.unwatch(self._socket)
             self._socket.close()
+
+
+def _key(path: str) -> bytes:
+    try:
+        return read_key(path)
+    except rtmms.ModelError as fault:
+        raise rtmms.ModelError(f"key: {fault}") from None

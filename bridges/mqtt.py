@@ -116,8 +116,12 @@ class Mqtt(rtmms.Bridge):
             path = getattr(self, key)
             if path and not Path(path).expanduser().is_file():
                 raise rtmms.ModelError(f"{key}: there is no file '{path}'")
-        if self.waiting < 0:
-            raise rtmms.ModelError(f"waiting: expected a whole number >= 0, got {self.waiting}")
+        if self.waiting < 1:
+            raise rtmms.ModelError(f"waiting: expected a whole number >= 1, got {self.waiting}")
+        if self.password_file and not self.user:
+            raise rtmms.ModelError("password_file: needs a user")
+        if self.password_file and not self._password():
+            raise rtmms.ModelError(f"password_file: the first line of '{self.password_file}' is empty")
         self._map = ChannelMap(self.channels)
         self._port = self.port or (8883 if self.tls else 1883)
         self._client: Client | None = None

@@ -97,13 +97,22 @@ class Pacer:
             self._end = (self._end if newest is not None else 0) + count
             return None if self.resetting else self._ended()
         self._owed = count
-        if self.held:
-            self.held = self._pausing = False
-            self._bridge.io.post("resume")
+        self.wake()
         if self._here and not self.resetting:
             self._owed -= 1
             self._answer()
         return None
+
+    @property
+    def waiting(self) -> bool:
+        """In lockstep: the plant waits for the answer to the newest state."""
+        return self._here
+
+    def wake(self) -> None:
+        """Let a plant that was asked to pause go on."""
+        if self.held:
+            self.held = self._pausing = False
+            self._bridge.io.post("resume")
 
     def reset(self) -> None:
         """The plant is to begin anew: what it still sends of its old life is passed over."""

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bridges.frames import whole
 from rtmms.bridging.fields import Field, field
@@ -21,7 +21,7 @@ _CODES = dict(
     zip(("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "pad"), "bBhHiIqQfdx", strict=True)
 )
 _F32 = 3.4028234663852886e38
-SEQ = "seq"
+SEQ, STEP = "seq", "step"
 LONGEST = 1400
 """Bytes: what goes through every network in one piece."""
 
@@ -31,7 +31,7 @@ class Packed:
     """One number of a structure; nothing is between them but what a `pad` puts there.
 
     field   out: an output of the plant ('position[2]'), time, step, or seq (counts the messages). In: a channel, or
-            seq. Of a constant and of padding: any name
+            seq, or step (of the state that is answered). Of a constant and of padding: any name
     type    i8 u8 i16 u16 i32 u32 i64 u64 f32 f64, or pad for one byte that means nothing
     scale   what stands in the structure is the number times this; whole numbers are rounded, and limited to their type
     value   a constant, such as a mark at the beginning: written as it is; in what comes in it must be there
@@ -70,12 +70,31 @@ class Packed:
         """Of a whole number, else 0."""
         return int(self.type[1:]) if self.type[0] in "iu" else 0
 
+    def counted(self, number: int) -> float | int:
+        """A number that counts: it begins anew where the type ends."""
+        if not self.bits:
+            return float(number)
+        half = (1 << self.bits) >> 1 if self.type[0] == "i" else 0
+        return (number + half) % (1 << self.bits) - half
+
+    def held(self, number: float) -> int:
+        """The nearest whole number that the type holds."""
+        return whole(number, 1.0, self.bits, self.type[0] == "i")
+
     def raw(self, number: float) -> float | int:
         """As it stands in the structure; ValueError where it cannot."""
         if self.bits:
             return whole(number, self.scale, self.bits, self.type[0] == "i")
         scaled = number * self.scale
         return min(_F32, max(-_F32, scaled)) if self.type == "f32" else scaled
+
+
+class Told(NamedTuple):
+    """A command: values by channel, its own number, and the step of the state that it answers; None where not told."""
+
+    values: dict[str, float]
+    seq: int | None = None
+    step: int | None = None
 
 
 class _Layout:
@@ -104,6 +123,9 @@ class Packer(_Layout):
 
     def __init__(self, entries: Sequence[Packed], endian: Endian, plant: PlantInfo, place: str) -> None:
         super().__init__(entries, endian, place)
+        for i, entry in enumerate(entries):
+            if entry.value is not None and entry.bits and entry.value != entry.held(entry.value):
+                raise ModelError(f"{place}[{i}]: the constant {entry.value:g} does not fit {entry.type}")
         self._fields: list[Field | None] = [
             None if e.value is not None or e.field == SEQ else field(e.field, plant, place) for e in self.entries
         ]
@@ -117,7 +139,9 @@ class Packer(_Layout):
             elif entry.value is not None:
                 raws.append(int(entry.value) if entry.bits else entry.value)
             elif read is None:
-                raws.append(seq % (1 << entry.bits) if entry.bits else float(seq))
+                raws.append(entry.counted(seq))
+            elif read.output == STEP and entry.bits and entry.scale == 1.0:
+                raws.append(entry.counted(int(read(state))))
             else:
                 raws.append(entry.raw(read(state)))
         return self.struct.pack(*raws)
@@ -132,28 +156,34 @@ class Unpacker(_Layout):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ModelError(f"{place}: '{twice[0]}' stands in it twice")
-        self.channels = tuple(name for name in names if name != SEQ)
+        self.channels = tuple(name for name in names if name not in (SEQ, STEP))
+        self._bits = {entry.field: entry.bits for entry in self.entries}
 
-    def __call__(self, data: bytes) -> tuple[dict[str, float], int | None]:
-        """Values by channel, and seq if the layout has it. Refusal: length, mark (a constant), not_finite."""
+    def __call__(self, data: bytes) -> Told:
+        """Refusal: length, mark (a constant), not_finite."""
         if len(data) != self.struct.size:
             raise Refusal("length", f"a command has {self.struct.size} bytes, got {len(data)}")
         values: dict[str, float] = {}
-        seq = None
+        numbers: dict[str, int] = {}
         for entry, raw in zip(self.entries, self.struct.unpack(data), strict=True):
             if entry.value is not None:
                 if raw != entry.value:
                     raise Refusal("mark", f"expected the constant {entry.value:g}, got {raw:g}")
-            elif entry.field == SEQ:
+            elif entry.field in (SEQ, STEP):
                 if not isfinite(raw):
-                    raise Refusal("not_finite", "seq is not finite")
-                seq = int(raw)
+                    raise Refusal("not_finite", f"{entry.field} is not finite")
+                numbers[entry.field] = int(raw)
             else:
                 number = raw / entry.scale
                 if not isfinite(number):
                     raise Refusal("not_finite", f"{entry.field} is not finite")
                 values[entry.field] = number
-        return values, seq
+        return Told(values, numbers.get(SEQ), numbers.get(STEP))
+
+    def is_step(self, told: int, step: int) -> bool:
+        """Is that the step's number, as far as its field holds it?"""
+        bits = self._bits[STEP]
+        return (told - step) % (1 << bits) == 0 if bits else told == step
 
 
 def is_old(seq: int, newest: int | None, bits: int = 0, window: int = 64) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 
@@ -21,12 +23,21 @@ def map_channels(
     for entry in made.entries:
         if not (entry.channel.isdecimal() and 1 <= int(entry.channel) <= most):
             raise rtmms.ModelError(f"channels: expected a channel from 1 to {most}, got '{entry.channel}'")
+    numbers = [int(entry.channel) for entry in made.entries]  # '1' and '01' are one
+    twice = next((n for n in numbers if numbers.count(n) > 1), None)
+    if twice is not None:
+        raise rtmms.ModelError(f"channels: channel {twice} stands in it twice")
+    if len(plant.actuators) > most and set(plant.granted) > set(made.actuators):
+        raise rtmms.ModelError(
+            f"channels: there are {most}, and {len(plant.granted)} actuators would be claimed: say which channel "
+            "drives which (channels=...)"
+        )
     made.check(plant)
     return made
 
 
 def _made(channel: str, actuator: rtmms.Channel, low: float, high: float) -> ChannelMapping:
-    if actuator.lower is None or actuator.upper is None or not actuator.upper > actuator.lower:
+    if actuator.lower is None or actuator.upper is None or not 0 < actuator.upper - actuator.lower < inf:
         raise rtmms.ModelError(
             f"channels: actuator '{actuator.name}' has no limits to map {low:g} ... {high:g} to: say which channel "
             f"drives it, and how (channels={channel}:{actuator.name}:SCALE:TRIM)"

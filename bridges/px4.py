@@ -126,8 +126,8 @@ class Px4(rtmms.Bridge):
         for name in ("mag_hz", "baro_hz", "gps_hz", "state_hz", "noise", "unanswered_s"):
             if not getattr(self, name) >= 0:
                 raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
-        if len(self.field_ned_gauss) not in (0, 3):
-            raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, got {len(self.field_ned_gauss)}")
+        if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
+            raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
         if self.ground:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -65,7 +66,7 @@ class Serial(rtmms.Bridge):
     baud: int = 115200
     parity: Literal["none", "even", "odd"] = "none"
     stop_bits: Literal[1, 2] = 1
-    flow: Literal["none", "rtscts", "xonxoff"] = "none"
+    flow: Literal["none", "rtscts"] = "none"
     endian: Endian = "little"
     state_fields: tuple[Packed, ...]
     command_fields: tuple[Packed, ...] = ()
@@ -78,6 +79,10 @@ class Serial(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not self.device:
+            raise rtmms.ModelError("device: expected the name of a line, such as /dev/ttyUSB0, got ''")
+        if os.path.exists(self.device) and not stat.S_ISCHR(os.stat(self.device).st_mode) and os.name == "posix":
+            raise rtmms.ModelError(f"device: '{self.device}' is no serial line")
         if not self.baud > 0:
             raise rtmms.ModelError(f"baud: expected a number > 0, got {self.baud}")
         self._map = ChannelMap(self.channels)
@@ -164,9 +169,10 @@ class Serial(rtmms.Bridge):
         try:
             self._port = serial.Serial(
                 self.device, self.baud, parity=self.parity[0].upper(), stopbits=self.stop_bits, timeout=0,
-                write_timeout=0, rtscts=self.flow == "rtscts", xonxoff=self.flow == "xonxoff", exclusive=True,
+                write_timeout=0, rtscts=self.flow == "rtscts", exclusive=True,
             )  # fmt: skip
         except (OSError, ValueError) as fault:  # SerialException is an OSError
+            self.counts.add("not_there")
             if self._backoff.failed(now) <= self._backoff.first_s:
                 self.io.tell(f"{self.device}: {fault}; looking for it")
             return
@@ -180,7 +186,9 @@ class Serial(rtmms.Bridge):
         self._begun = END  # ends whatever the device heard before
         self._newest = -1
         self.io.watch(self._port.fileno(), self._on_readable)
-        if self._pacer.locked and self._last is not None:  # it may have missed the one that the plant waits at
+        if not self._pacer.waiting:
+            self._pacer.wake()
+        elif self._last is not None:  # it may have missed the one that the plant waits at
             self._turns.ask(self._told(self._last, None), now)
             self._outbox.put(self._turns.message)
         self._pump(now)
@@ -269,13 +277,13 @@ class Serial(rtmms.Bridge):
                 break
             for payload in self._deframer.feed(data):
                 try:
-                    self._kept = self._read(payload)
+                    self._kept, surely = self._read(payload)
                 except Refusal as refusal:
                     self.counts.refuse(refusal.reason)
                     continue
                 self.peer.fed(now)
                 self.waits = self.paced
-                over |= self._turns.answered(now)
+                over |= self._turns.answered(now, surely)
         if over and self.plant.granted:
             self._answer()
 
@@ -285,20 +293,26 @@ class Serial(rtmms.Bridge):
             self.command(self._kept)
             return
         self._pacer.drive(self._kept)
-        self._pacer.go(1)
+        if self._pacer.waiting:
+            self._pacer.go(1)
+        else:  # to a state that the plant has gone on from: the next one is asked for anew
+            self._pacer.wake()
 
-    def _read(self, payload: bytes) -> dict[str, float]:
-        """Actuator values of one command; Refusal."""
+    def _read(self, payload: bytes) -> tuple[dict[str, float], bool]:
+        """Actuator values of one command, and whether it says that it answers what is asked; Refusal."""
         if self._unpack is None:
             raise Refusal("unasked", "there are no command_fields")
-        values, seq = self._unpack(payload)
+        values, seq, step = self._unpack(payload)
+        asked = self._last.step if self._turns.message and self._last is not None else None
+        if step is not None and asked is not None and not self._unpack.is_step(step, asked):
+            raise Refusal("old", f"an answer to step {step}")
         if seq is not None and self._seq_bits:
             missed = (seq - self._newest - 1) % (1 << self._seq_bits)
             if self._newest >= 0 and 0 < missed < 1 << (self._seq_bits - 1):
                 self.counts.add("commands_missed", missed)
             self._newest = seq
         self.counts.add("received")
-        return self._map.to_actuators(values) if self._map else values
+        return self._map.to_actuators(values) if self._map else values, step is not None
 
     def _check_channels(self, plant: rtmms.PlantInfo) -> None:
         known = {entry.channel for entry in self._map.entries} or {channel.name for channel in plant.actuators}

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, Literal
 
 import rtmms
-from bridges.packing import SEQ, Endian, Packed, Packer, Unpacker, is_old
+from bridges.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
 from rtmms.bridging.turns import Turns
@@ -20,18 +20,16 @@ _AGAIN_S = 0.1
 _LONGEST_IN = 8192
 _LONGEST_OUT = 65507
 
-Values = tuple[dict[str, float], int | None]
 
-
-def parse_json(data: bytes) -> Values:
-    """{"values": {channel: number}, "seq": n} -> values, seq (None without one); Refusal."""
+def parse_json(data: bytes) -> Told:
+    """{"values": {channel: number}, "seq": n, "step": n}, the last two as the peer likes; Refusal."""
     message = read_json(data, _LONGEST_IN)
     if not isinstance(message, dict):
         raise Refusal("wrong_type", "expected an object")
-    seq = message.get("seq")
-    if seq is not None and type(seq) is not int:
-        raise Refusal("wrong_type", "seq: expected a whole number")
-    return numbers(message.get("values"), "values"), seq
+    for key in (SEQ, STEP):
+        if message.get(key) is not None and type(message[key]) is not int:
+            raise Refusal("wrong_type", f"{key}: expected a whole number")
+    return Told(numbers(message.get("values"), "values"), message.get(SEQ), message.get(STEP))
 
 
 def fuzzed() -> Fuzzed:
@@ -203,7 +201,7 @@ class Udp(rtmms.Bridge):
             except OSError:
                 break
             try:
-                self._kept = self._read(data, peer)
+                self._kept, surely = self._read(data, peer)
             except Refusal as refusal:
                 self.counts.refuse(refusal.reason)
                 continue
@@ -212,15 +210,19 @@ class Udp(rtmms.Bridge):
             if self.port == 0:
                 self._peer = (peer[0], peer[1])
             self.waits = self.paced
-            over |= self._turns.answered(now)
+            over |= self._turns.answered(now, surely)
         if over and self.plant.granted:
             self.command(self._kept)
 
-    def _read(self, data: bytes, peer: Any) -> dict[str, float]:
-        """Actuator values of one datagram; Refusal."""
+    def _read(self, data: bytes, peer: Any) -> tuple[dict[str, float], bool]:
+        """Actuator values of one datagram, and whether it says that it answers what is asked; Refusal."""
         if peer[0] != self._host and not self.strangers:
             raise Refusal("stranger", f"a command from {peer[0]}")
-        values, seq = self._unpack(data) if self._unpack is not None else parse_json(data)
+        values, seq, step = self._unpack(data) if self._unpack is not None else parse_json(data)
+        if step is not None and self._turns.message and self._last is not None:
+            same = self._unpack.is_step(step, self._last.step) if self._unpack is not None else step == self._last.step
+            if not same:
+                raise Refusal("old", f"an answer to step {step}")
         if seq is not None:
             if is_old(seq, self._newest, self._seq_bits):
                 raise Refusal("old", f"seq {seq} after {self._newest}")
@@ -229,8 +231,8 @@ class Udp(rtmms.Bridge):
             unknown = next((name for name in values if name not in self._map_names), None)
             if unknown is not None:
                 raise Refusal("unknown_channel", f"channel {unknown[:40]!r}")
-            return self._map.to_actuators(values)
-        return values
+            values = self._map.to_actuators(values)
+        return values, step is not None
 
     def _check_channels(self, plant: rtmms.PlantInfo) -> None:
         self._map_names = {entry.channel for entry in self._map.entries}
@@ -238,6 +240,8 @@ class Udp(rtmms.Bridge):
         for name in self._unpack.channels if self._unpack is not None else ():
             if name not in known:
                 raise rtmms.UnknownNameError("channel of command_fields", name, known)
+            if not self._map and name not in plant.granted:
+                raise rtmms.ModelError(f"command_fields: '{name}' is not among what is claimed (claim=...)")
 
 
 def _resolved(host: str, port: int, place: str, family: int = 0) -> list[Any]:

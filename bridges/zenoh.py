@@ -7,15 +7,18 @@ are dropped where a link is full.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Literal
 
 import rtmms
 from bridges.inbox import Inbox
+from bridges.topics import parts, robot_part
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, numbers, read_json
 from rtmms.errors import ModelError
+
+_STOP_S = 1.0
 
 
 def read_msgpack(data: bytes) -> Any:
@@ -79,11 +82,18 @@ class Zenoh(rtmms.Bridge):
     extra = "zenoh"
     requires = {"zenoh": "eclipse-zenoh"}  # noqa: RUF012
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            self.prefix.format(robot="robot")
+        except (KeyError, IndexError, ValueError):
+            raise ModelError(f"prefix: expected text with {{robot}} alone, got '{self.prefix}'") from None
+
     def open(self, plant: rtmms.PlantInfo) -> None:
         import zenoh
 
         self.inbox: Inbox[tuple[str, bytes]] = Inbox()
-        self.root = self.prefix.replace("{robot}", _chunk(plant.robot))
+        self.root = self.prefix.format(robot=robot_part(plant.robot))
         try:
             zenoh.KeyExpr(f"{self.root}/state")
         except zenoh.ZError as fault:
@@ -101,12 +111,14 @@ class Zenoh(rtmms.Bridge):
             import msgpack
 
             self._pack, kind = msgpack.packb, zenoh.Encoding("application/msgpack")
+        keys = parts(self._names(plant), "outputs")
         self._publishers = {
             name: self.session.declare_publisher(
-                f"{self.root}/{name}", encoding=kind, congestion_control=zenoh.CongestionControl.DROP
+                f"{self.root}/{keys[name]}", encoding=kind, congestion_control=zenoh.CongestionControl.DROP
             )
             for name in self._names(plant)
         }
+        self._actuators = {key: name for name, key in parts(plant.granted, "claim").items()}
         self._info = self._told(plant)
         self._queryable = self.session.declare_queryable(f"{self.root}/info", self._answer)
         self._alive = self.session.liveliness().declare_token(self.root)
@@ -159,18 +171,21 @@ class Zenoh(rtmms.Bridge):
 
     def _heard(self, sample: Any) -> None:
         """In one of Zenoh's threads."""
-        actuator = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
-        self.inbox.put((actuator, sample.payload.to_bytes()))
+        key = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
+        self.inbox.put((self._actuators.get(key, key), sample.payload.to_bytes()))
 
     def on_state(self, state: rtmms.State) -> None:
         at = self._pack({"time": state.time, "step": state.step})
         for name, publisher in self._publishers.items():
-            if name == "state":
-                outputs = {name: state.outputs[name] for name in self.plant.selected if name in state.outputs}
-                publisher.put(self._pack({"time": state.time, "step": state.step, **outputs}))
-            elif name in state.outputs:
-                publisher.put(self._pack(state.outputs[name]), attachment=at)
-        self.counts.add("sent", len(self._publishers))
+            try:
+                if name == "state":
+                    outputs = {name: state.outputs[name] for name in self.plant.selected if name in state.outputs}
+                    publisher.put(self._pack({"time": state.time, "step": state.step, **outputs}))
+                elif name in state.outputs:
+                    publisher.put(self._pack(state.outputs[name]), attachment=at)
+                self.counts.add("sent")
+            except ValueError:  # JSON has no word for a number that is none
+                self.counts.add("not_finite")
 
     def on_message(self) -> None:
         """Commands: the newest wins."""
@@ -190,19 +205,17 @@ class Zenoh(rtmms.Bridge):
 
     def close(self, reason: str) -> None:
         if hasattr(self, "session"):
-            self.session.close()
+            # it waits for what it may be connecting to: several seconds where nobody answers
+            ending = threading.Thread(target=self.session.close, daemon=True)
+            ending.start()
+            ending.join(_STOP_S)
         if hasattr(self, "inbox"):
             self.io.unwatch(self.inbox)
             self.inbox.close()
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _chunk(robot: str) -> str:
-    """A robot's name, or the file's that it was made from, as one part of a key."""
-    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in PurePath(robot).name)
+    return json.dumps(value, allow_nan=False).encode()
 
 
 def _short(fault: Exception) -> str:

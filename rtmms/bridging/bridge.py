@@ -66,7 +66,7 @@ class Bridge:
     peer_lost: Literal["hold", "neutral"] = "neutral"
 
     extra: ClassVar[str] = ""
-    """The extra of the package whose libraries it needs: pip install 'rtmms[EXTRA]'."""
+    """The extra of its own package that brings the libraries it needs: pip install 'PACKAGE[EXTRA]'; '' for none."""
 
     requires: ClassVar[Mapping[str, str]] = {}
     """Modules it imports in `open`, and the packages they come with: {"paho.mqtt": "paho-mqtt"}."""
@@ -161,11 +161,12 @@ class Bridge:
         return {channel.name: channel.neutral for channel in self.plant.actuators if channel.name in self.plant.granted}
 
 
-def refuse_without(bridge: type[Bridge], name: str) -> None:
-    """ModelError saying what to install, if a library that the bridge needs is not there."""
+def refuse_without(bridge: type[Bridge], name: str, package: str = "rtmms") -> None:
+    """ModelError saying what to install, if a library that the bridge needs is not there. package: which its extra is
+    of."""
     missing = [package for module, package in bridge.requires.items() if not _found(module)]
     if missing:
-        how = f"pip install 'rtmms[{bridge.extra}]'" if bridge.extra else f"pip install {' '.join(missing)}"
+        how = f"pip install '{package}[{bridge.extra}]'" if bridge.extra else f"pip install {' '.join(missing)}"
         raise ModelError(f"bridge '{name}' needs {', '.join(missing)}: {how}")
 
 

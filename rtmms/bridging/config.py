@@ -150,7 +150,7 @@ def from_word(place: str, word: str, hint: Any) -> Any:
     if dataclasses.is_dataclass(hint):
         reader = getattr(hint, "from_word", None)
         if reader is None:
-            raise ModelError(f"{place}: can only be given in a file (config=FILE.toml), or as {place}.KEY=VALUE")
+            raise ModelError(f"{place}: can only be given in a file (config=FILE.toml), or as {_key(place)}.KEY=VALUE")
         return _from_its_word(reader, word, place)
     if hint is bool and word.lower() in _WORDS:
         return _WORDS[word.lower()]
@@ -162,6 +162,11 @@ def from_word(place: str, word: str, hint: Any) -> Any:
     elif hint is str:
         return word
     raise ModelError(f"{place}: expected {_NAMES.get(hint, hint)}, got '{word}'")
+
+
+def _key(place: str) -> str:
+    """The key alone, of where something was given."""
+    return place.rpartition(": ")[2]
 
 
 def _from_its_word(reader: Any, word: str, place: str) -> Any:

@@ -34,8 +34,14 @@ def build_bridge(spec: str) -> Bridge:
     """The bridge of a command line's words, its libraries looked for; the error names the bridge, the file, the key."""
     name, words = split_spec(spec, "bridge")
     found = load_bridge(name)
-    refuse_without(found, name)
+    refuse_without(found, name, package_of(name))
     return construct(found, "bridge", name, words)
+
+
+def package_of(name: str) -> str:
+    """The distribution that registered a bridge."""
+    point = registered(GROUP).get(name)
+    return point.dist.name if point is not None and point.dist is not None else "rtmms"
 
 
 def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:

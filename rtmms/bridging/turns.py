@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-LONGEST_S = 2.0
+LONGEST_S = 0.5
+DOUBT_S = 1.0
 
 
 class Turns:
     """What is asked of the peer, over a channel that may lose it.
 
-    Without an answer the same goes out again, after `patience_s`, twice that, and so on. A peer that was merely slow
-    answers each copy, and an answer that is left over would be taken for one to the next message, and all later ones
-    be late by one. So once copies were sent a turn is over only when all of them are answered, or when nothing has come
-    for longer than the first answer took. Patience follows the peer, by the turns in which nothing was lost: twice the
-    longest time that it took, forgotten by a tenth a turn.
+    Without an answer the same goes out again, after `patience_s`, twice that, and so on, up to LONGEST_S apart. A peer
+    that was merely slow answers each copy, and an answer that is left over would be taken for one to the next message,
+    and all later ones be late by one. A peer that says what it answers is believed. With others a turn in which copies
+    were sent is over when all of them are answered, or when nothing more has come for a while: for as long as it
+    usually takes the peer, or has taken it since the last copy; and while nothing is known of it, for longer than its
+    first answer took, up to DOUBT_S. (So a peer that takes longer than that at its first answer should say what it
+    answers.) Patience follows the peer, by the turns in which nothing was lost: twice the longest time that it took,
+    forgotten by a tenth a turn.
     """
 
     def __init__(self, least_s: float) -> None:
@@ -20,13 +24,15 @@ class Turns:
         self.message = b""
         """That is to be answered; b'' for none."""
         self._copies = 0  # under way, as far as is known
-        self._answered = False
-        self._begun = self._again = self._gap = self._took = 0.0
+        self._answered = self._known = False
+        self._begun = self._sent = self._again = self._gap = self._took = 0.0
 
     def ask(self, message: bytes, now: float) -> None:
         """It was sent now."""
-        self.message, self._copies, self._answered = message, 1, False
-        self._begun, self._gap = now, self.patience_s
+        left = max(0, self._copies) if self.message else 0  # of one that was never answered: the peer may yet do it
+        self.message, self._copies, self._answered = message, left + 1, False
+        self._begun = self._sent = now
+        self._gap = self.patience_s
         self._again = now + self._gap
 
     def due(self, now: float) -> bytes:
@@ -35,20 +41,23 @@ class Turns:
             return b""
         self._copies += 1
         self._gap = min(2.0 * self._gap, max(LONGEST_S, self.patience_s))
-        self._again = now + self._gap
+        self._sent, self._again = now, now + self._gap
         return self.message
 
-    def answered(self, now: float) -> bool:
-        """An answer has come; True when the turn is over with it."""
+    def answered(self, now: float, surely: bool = False) -> bool:
+        """An answer has come; True when the turn is over with it. surely: the peer says that it is to this message."""
         if not self.message:
             return True
         self._copies -= 1
         if not self._answered:
             self._answered, self._took = True, now - self._begun
-        self._again = now + max(self.patience_s, 1.5 * self._took)
-        if self._copies > 0:
+        quiet = max(self.patience_s, 1.5 * (now - self._sent))
+        self._again = now + (quiet if self._known else max(quiet, min(1.5 * self._took, DOUBT_S)))
+        if self._copies <= 0:
+            self._known = True
+            self.patience_s = max(self._least_s, 2.0 * self._took, 0.9 * self.patience_s)
+        if self._copies > 0 and not surely:
             return False
-        self.patience_s = max(self._least_s, 2.0 * self._took, 0.9 * self.patience_s)
         self.message = b""
         return True
 

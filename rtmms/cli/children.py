@@ -139,14 +139,20 @@ class Children:
         holding = holders()
         return [text for peer, text in died if peer in holding], [text for peer, text in died if peer not in holding]
 
+    def refused(self) -> str:
+        """A sentence of a bridge whose words were wrong, as it found when it knew the plant; '' for none."""
+        wrong = (child for child in self.bridges if child.process.poll() == 2)
+        return next((child.obituary(2) for child in wrong), "")
+
     def ended(self) -> list[Child]:
         """Those that are no longer running, however they ended."""
         return [child for child in self.all if child.process.poll() is not None]
 
-    def close(self, patience_s: float = 1.0) -> None:
-        """Wait for those that end by themselves at the plant's bye; then ask, then make them.
+    def close(self, patience_s: float = 1.0) -> list[str]:
+        """Wait for those that end by themselves at the plant's bye; then ask, then make them: a sentence for each.
 
         What the bridges counted is then in `bridge_counts`, None for one that could not tell."""
+        stuck: list[Child] = []
         for order, patience in (("", patience_s), ("terminate", 0.5), ("kill", 0.5)):
             alive = [child for child in self.all if child.process.poll() is None]
             if not alive:
@@ -154,12 +160,14 @@ class Children:
             for child in alive:
                 if order:
                     getattr(child.process, order)()
+            stuck = alive if order == "kill" else []
             _wait(alive, patience)
         for child in self.bridges:
             self.bridge_counts[child.peer] = next(filter(None, map(read_line, reversed(child.last_lines()))), None)
         for child in self.all:
             if child.words is not None:
                 child.words.close()
+        return [f"{child.name} did not end when it was asked to, and was killed" for child in stuck]
 
 
 def _wait(children: Sequence[Child], patience_s: float) -> None:

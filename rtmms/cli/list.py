@@ -82,10 +82,11 @@ def _bridge(name: str) -> tuple[type, Mapping[str, Parameter]]:
 def _missing(bridge: type, name: str) -> str | None:
     """What to install before it can be run, None where all is there."""
     from rtmms.bridging.bridge import refuse_without
+    from rtmms.bridging.plugins import package_of
     from rtmms.errors import ModelError
 
     try:
-        refuse_without(bridge, name)
+        refuse_without(bridge, name, package_of(name))
     except ModelError as error:
         return str(error)
     return None

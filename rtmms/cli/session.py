@@ -67,6 +67,7 @@ class Session:
         self.farewell = False  # the children were told that the run is over
         self.messages: list[str] = []
         self.plant_at_end: Plant | None = None
+        self.loop: Loop | None = None
         self.begun = time.monotonic()
         self._to_the_end = ExitStack()
 
@@ -124,6 +125,7 @@ class Session:
         self._raise(ready)
         self.phase = "running"
         self._to_the_end.enter_context(_interrupts_end(loop))  # a late Ctrl-C must not cost report or log
+        self.loop = loop
         outcome = loop.run()
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
@@ -131,6 +133,9 @@ class Session:
         self.phase, self.farewell = "finishing", True
         ready.close()
         self.plant_at_end = plant
+        refused = self.children.refused()
+        if refused:
+            raise StartError(refused, 2)
         return self._finish(plant, loop, outcome, keep)
 
     def _open_sockets(self, stack: ExitStack) -> tuple[Readiness, Sockets]:
@@ -301,6 +306,10 @@ class Session:
     # --- between steps ----------------------------------------------------------------------------------------------
 
     def _watch(self) -> list[str]:
+        refused = self.children.refused()
+        if refused and self.loop is not None:  # before it held anything or told anybody anything
+            self.loop.end("peer", refused)
+            return []
         dead, others = self.children.watch(self.holders)
         self._note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
         self._note(self.ticking())
@@ -344,7 +353,7 @@ class Session:
 
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
-        self.children.close(patience_s=1.0 if self.farewell else 0.0)
+        self._note(self.children.close(patience_s=1.0 if self.farewell else 0.0))
         if self.plan.bridges:
             self.report["bridges"] = self.children.bridge_counts
         self.board.write({"phase": "done", "messages": self.messages})

@@ -45,8 +45,9 @@ def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
     point = known[name]
     try:
         return point, point.load()
-    except (ImportError, AttributeError, SyntaxError) as fault:
-        raise ModelError(f"{kind} '{name}': cannot load {point.value}: {fault}{astray(point)}") from fault
+    except Exception as fault:  # whatever a stranger's module does when it is imported
+        what = str(fault) if isinstance(fault, ImportError) else f"{type(fault).__name__}: {fault}"
+        raise ModelError(f"{kind} '{name}': cannot load {point.value}: {what}{astray(point)}") from fault
 
 
 def loaded_elsewhere(group: str, name: str) -> str:

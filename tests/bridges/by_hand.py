@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import rtmms
 from rtmms.bridging.counters import Counters
+from rtmms.bridging.watchdog import Watchdog
 from rtmms.wire.messages import plain_parameters
 from rtmms.wire.state import PlantInfo
 from tests.bridges.harness import plant_info
@@ -40,7 +41,7 @@ def opened(bridge: B, info: PlantInfo) -> B:
     """The bridge, open for that plant; its `io` is a Desk."""
     if not info.selected:
         info = replace(info, selected=tuple(channel.name for channel in info.outputs))
-    bridge.io, bridge.plant, bridge.counts = Desk(), info, Counters()
+    bridge.io, bridge.plant, bridge.counts, bridge.peer = Desk(), info, Counters(), Watchdog(bridge.peer_timeout_s)
     try:
         bridge.open(info)
     except Exception:

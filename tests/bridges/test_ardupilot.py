@@ -330,6 +330,10 @@ def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
     [
         ({"channels": (ChannelMapping(channel="33", actuator="thrust"),)}, "from 1 to 32"),
         ({"channels": (ChannelMapping(channel="fin", actuator="thrust"),)}, "from 1 to 32"),
+        (
+            {"channels": tuple(ChannelMapping(channel=n, actuator=a) for n, a in (("1", "thrust"), ("01", "rudder")))},
+            "channel 1 stands in it twice",
+        ),
         ({"more": {"rng_1": "dept"}}, "depth"),
         ({"every": 100}, "no frame of 0.1 s"),
     ],

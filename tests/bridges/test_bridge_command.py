@@ -84,6 +84,13 @@ def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
     assert (said.status, said.report["steps"], said.report["exchange"]["misses"]) == (0, 100, 0)
 
 
+def test_one_that_is_stopped_is_told_of_when_it_does_not_end(tmp_path: Path) -> None:
+    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=stop,at_s=0")
+    assert (said.status, said.report["ended"]) == (0, "duration")
+    assert "bridge tap did not end when it was asked to, and was killed" in said.err
+    assert said.report["bridges"] == {"tap": None}
+
+
 @pytest.mark.parametrize(("fate", "told"), [("die", "was ended by SIGKILL"), ("fail", "ended with exit status 1")])
 def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path, fate: str, told: str) -> None:
     said = run(tmp_path, "--mode", "lockstep", "--bridge", f"tap:file=seen.txt,fate={fate},claim=torque")
@@ -100,6 +107,13 @@ def test_realtime_goes_on_without_one_that_dies_with_a_claim(tmp_path: Path) -> 
 
 def test_one_that_cannot_begin_ends_the_run_with_2(tmp_path: Path) -> None:
     said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse,claim=torque")
+    assert (said.status, said.out) == (2, "")
+    assert "fate: the plant 'pendulum' is not to our liking" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_one_that_only_watches_and_cannot_begin_ends_the_run_with_2_too(tmp_path: Path) -> None:
+    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse", duration="20")
     assert (said.status, said.out) == (2, "")
     assert "fate: the plant 'pendulum' is not to our liking" in said.err
     assert "Traceback" not in said.err

@@ -14,7 +14,7 @@ import pytest
 import rtmms
 from rtmms.bridging.bridge import refuse_without
 from rtmms.bridging.config import construct, hints, read_toml
-from rtmms.bridging.plugins import bridges, load_bridge, parameters
+from rtmms.bridging.plugins import bridges, build_bridge, load_bridge, parameters
 from tests.bridges.harness import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -124,11 +124,20 @@ def test_a_missing_library_says_what_to_install() -> None:
         refuse_without(Lacking, "x")
 
 
+def test_a_third_partys_missing_library_is_of_its_own_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "plugins"))
+    with pytest.raises(rtmms.ModelError, match=r"needs no-such-package: pip install 'rtmms-test-plugins\[more\]'"):
+        build_bridge("needing")
+
+
 def test_a_third_partys_is_found_as_ours_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "plugins"))
     assert "tap" in bridges()
     assert next(iter(parameters(load_bridge("tap")))) == "file"
-    for name, text in (("nobridge", "to be a dataclass derived from rtmms.Bridge"), ("broken", "cannot load")):
+    for name, text in (
+        ("nobridge", "to be a dataclass derived from rtmms.Bridge"), ("broken", "cannot load"),
+        ("boom", r"bridge 'boom': cannot load boom:Boom: RuntimeError: at import"),
+    ):  # fmt: skip
         with pytest.raises(rtmms.ModelError, match=text):
             load_bridge(name)
     with pytest.raises(rtmms.UnknownNameError, match="did you mean tap"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import socket
 import subprocess
@@ -229,7 +230,7 @@ def test_what_is_no_command() -> None:
     names = {"left.front": "rad", "left.back": "rad"}
     mixed = {"arm": "rad", "wheel": "rad/s", "slide": "m", "push": "N", "twist": "N m", "valve": ""}
     one = ros.JointState(
-        name=["twist", "arm", "wheel", "valve"], position=[9.0, 0.1, 9.0, 0.4], velocity=[9.0, 9.0, 0.2, 9.0],
+        name=["twist", "arm", "wheel", "valve"], position=[math.nan, 0.1, 9.0, 0.4], velocity=[9.0, 9.0, 0.2, 9.0],
         effort=[0.3, 9.0, 9.0, 9.0],
     )  # fmt: skip
     assert values_of(one, mixed) == {"twist": 0.3, "arm": 0.1, "wheel": 0.2, "valve": 0.4}
@@ -291,8 +292,11 @@ def test_what_is_wrong_is_told(manta: Any, place: dict[str, Any], capfd: pytest.
         Dds(domain=500)
     with pytest.raises(rtmms.ModelError, match="namespace: expected"):
         Dds(namespace="a-b")
-    with pytest.raises(rtmms.ModelError, match="depth: expected"):
-        Dds(depth=0)
+    for depth in (0, 9999999999):
+        with pytest.raises(rtmms.ModelError, match="depth: expected"):
+            Dds(depth=depth)
+    with pytest.raises(rtmms.ModelError, match="body: expected the name of a frame"):
+        Dds(body="")
     with pytest.raises(rtmms.ModelError, match="lacks position"):
         opened(Dds(**place), plant_info(Channel("angle", "rad")))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import socket
 import stat
@@ -213,6 +214,44 @@ def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..
             assert beside.command == [0.75, 0.0, 0.0, 0.0]
     assert beside.bridged.counts.reasons() == {"garbled": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
     assert beside.running.host.rejected == {}
+
+
+def test_a_client_that_leaves_lets_go_and_cannot_shut_others_out(make_host: Callable[..., Host]) -> None:
+    bridge = Foxglove(port=0, claim=("left.*",))
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: hasattr(bridge, "server"))
+        with Viewer(bridge.server.port) as greedy, Viewer(bridge.server.port) as viewer:
+            greedy.read()
+            greedy.send(op="advertise", channels=[
+                {"id": i, "topic": "/command" if i % 2 else f"/t{i}", "encoding": "json", "schemaName": ""}
+                for i in range(1, 1500)
+            ])  # fmt: skip
+            greedy.publish(1, b'{"values": {"left.back": 0.5}}')
+            wait(lambda: beside.command[1] == 0.5)
+            viewer.read()
+            viewer.send(op="advertise", channels=[
+                {"id": 1, "topic": "/command", "encoding": "json", "schemaName": ""},
+            ])  # fmt: skip
+            viewer.publish(1, b'{"values": {"left.front": 0.75}}')
+            wait(lambda: beside.command[:2] == [0.75, 0.5])
+            greedy.socket.close()
+            viewer.publish(1, b'{"values": {"left.front": 0.25}}')
+            wait(lambda: beside.command[:2] == [0.25, 0.5])
+            assert not beside.bridged.counts["peer_lost"], "the last one who gave commands is here"
+        wait(lambda: beside.command[:2] == [0.0, 0.0])
+        assert beside.bridged.counts["peer_lost"] == 1
+
+
+def test_numbers_that_are_none_are_not_plotted(served: Foxglove, manta: Any) -> None:
+    info, outputs = manta
+    with Viewer(served.server.port) as viewer:
+        viewer.subscribe("/outputs")
+        wait(served._plots.has_sinks)
+        served.on_state(state(info, 1, **outputs | {"thrust": [math.nan] * len(outputs["thrust"])}))
+        served.on_state(state(info, 2, **outputs))
+        _, plots = viewer.await_("/outputs")
+        assert plots["step"] == 2
+    assert served.counts["not_finite"] == 1
 
 
 def test_what_is_wrong_is_told(manta: Any) -> None:

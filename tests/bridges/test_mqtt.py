@@ -346,7 +346,9 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
         ({"password_file": "nowhere"}, "password_file: there is no file 'nowhere'"),
         ({"qos": "2"}, "qos: expected one of 0, 1; got '2'"),
         ({"layout": "xml"}, "layout: expected one of json, topics, both"),
-        ({"waiting": "-1"}, "waiting: expected a whole number >= 0"),
+        ({"waiting": "0"}, "waiting: expected a whole number >= 1"),
+        ({"password_file": "pyproject.toml"}, "password_file: needs a user"),
+        ({"password_file": "tests/bridges/__init__.py", "user": "me"}, "password_file: the first line of 'tests"),
     ],
 )
 def test_wrong_words(words: dict[str, str], text: str) -> None:

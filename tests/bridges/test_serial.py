@@ -21,7 +21,6 @@ from bridges.serial import Serial
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from tests.bridges.harness import Beside, wait
-from tests.bridges.swimmer import Sailing
 from tests.wire.bench import Host
 
 STATE = tuple(Packed.from_word(word, "") for word in ("seq:u16", "step:u32", "position[1]:f32", "time:f64"))
@@ -326,52 +325,10 @@ def test_a_silent_plant_and_the_safe_values(device: Device, make_host: Callable[
     wait(lambda: [state for state in device.hear() if state[2] == -7.0])  # and at the end
 
 
-# -- the device sets the pace ------------------------------------------------------------------------------------------
-
-WORDS = ("seq:u16", "step:u32", "velocity[0]:f32", "time:f64")
-THRUST = ChannelMapping(channel="1", actuator="thrust")
-
-
-def paced(device: Device) -> Serial:
-    fields = tuple(Packed.from_word(word, "") for word in WORDS)
-    return serial(device, state_fields=fields, channels=(THRUST,), paced=True)
-
-
-def test_in_lockstep_a_step_for_each_command(device: Device) -> None:
-    with Sailing(paced(device)) as sailing:
-        device.say(b"\0")
-        (first,) = wait(device.hear)
-        assert first[1] == 0
-        for step in range(1, 30):
-            device.say(device.frame(0.01 * step))
-            told = wait(lambda: [state for state in device.hear() if state[1] > 0])
-            assert told[-1][1] == step
-            assert told[-1][2] == pytest.approx(0.01 * step)
-        assert len(sailing.plant.commands) == 29
-        assert wait(device.hear)[-1][1] == 29  # one that is not answered comes again
-        assert sailing.bridged.counts["sent_again"] >= 1
-        device.say(b"\x03ab\0")
-        device.say(device.frame(0.5))
-        assert wait(lambda: [state for state in device.hear() if state[1] == 30])
-
-
-def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
-    device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bridges.pacing.HOLD_S", 0.1)
-    with Sailing(paced(device)) as sailing:
-        wait(device.hear)
-        device.say(b"\0" + device.frame(0.5))
-        wait(lambda: sailing.command[0] == pytest.approx(0.5))
-        device.unplug()
-        wait(lambda: sailing.loop._control.paused)
-        steps = len(sailing.plant.commands)
-        assert steps <= 3
-        device.plug()
-        wait(device.hear)
-        device.say(b"\0" + device.frame(0.25))
-        wait(lambda: sailing.command[0] == pytest.approx(0.25))
-        assert not sailing.loop._control.paused
+def test_the_first_frame_of_a_line_is_taken_if_it_is_whole() -> None:
+    reasons: list[str] = []
+    assert Deframer(8, reasons.append).feed(encode(b"first") + encode(b"second")) == [b"first", b"second"]
+    assert reasons == []
 
 
 # -- what is configured ------------------------------------------------------------------------------------------------
@@ -381,6 +338,8 @@ def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
     ("words", "said"),
     [
         ({"baud": 0}, "baud"),
+        ({"device": ""}, "device: expected the name of a line"),
+        ({"device": "pyproject.toml"}, "device: 'pyproject.toml' is no serial line"),
         ({"peer_timeout_s": -1.0}, "peer_timeout_s"),
         ({"safe": {"speed": 1.0}}, "not among the state_fields"),
         ({"paced": True, "channels": ()}, "needs a claim"),

@@ -53,7 +53,7 @@ def ages(peer: Peer, count: int, dt: float = 1e-3) -> tuple[list[int], float]:
     return told, now
 
 
-@pytest.mark.parametrize("takes_s", [1e-3, 0.012, 0.15, 3.0])
+@pytest.mark.parametrize("takes_s", [1e-3, 0.012, 0.15, 0.5])
 def test_a_peer_that_loses_nothing_gets_no_copies_for_long(takes_s: float) -> None:
     told, took = ages(Peer(1, takes_s, 0.0), 60)
     assert set(told) == {0}
@@ -83,7 +83,43 @@ def test_again_at_growing_distances() -> None:
     gaps = [b - a for a, b in zip([0.0, *seen], seen, strict=False)]
     assert gaps[:3] == pytest.approx([0.1, 0.2, 0.4], abs=0.011)
     assert max(gaps) <= LONGEST_S + 0.011
+    assert len(seen) > 15, "one that comes late is asked soon"
     turns.forget()
     assert not turns.due(now + 100)
     assert not turns.settled(now + 100)
     assert turns.answered(now + 100), "nothing is asked: whatever comes is for now"
+
+
+def test_what_was_never_answered_may_still_be() -> None:
+    turns = Turns(0.1)
+    turns.ask(b"1", 0.0)
+    turns.ask(b"2", 0.05)  # the state came again, or another one
+    assert not turns.answered(0.06), "this may be to the first"
+    assert turns.answered(0.07)
+
+
+def test_one_that_says_what_it_answers_is_believed() -> None:
+    turns = Turns(0.1)
+    turns.ask(b"1", 0.0)
+    for now in (0.11, 0.32, 0.73):
+        assert turns.due(now)
+    assert turns.answered(3.0, surely=True)
+    turns.ask(b"2", 3.0)
+    assert turns.answered(3.01)
+
+
+def test_one_that_is_back_is_not_kept_waiting() -> None:
+    turns = Turns(0.1)
+    turns.ask(b"1", 0.0)
+    assert turns.answered(0.002)
+    turns.ask(b"2", 0.01)
+    now = 0.01
+    while now < 3.0:
+        now += 0.01
+        sent = now if turns.due(now) else 0.0
+    while not sent:
+        now += 0.01
+        sent = now if turns.due(now) else 0.0
+    assert not turns.answered(now + 0.002), "it may have got the others, too"
+    assert not turns.settled(now + 0.05)
+    assert turns.settled(now + 0.15)

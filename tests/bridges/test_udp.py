@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import struct
@@ -87,6 +88,12 @@ def test_whole_numbers_are_limited(peer: socket.socket) -> None:
     assert struct.unpack("<bBfd", pack(state(info, big=-1e9), 1))[:2] == (-128, 0)
 
 
+def test_numbers_that_count_begin_anew_where_their_type_ends() -> None:
+    info = plant_info(Channel("speed"))
+    pack = Packer(packed("seq:i8", "seq:u8", "step:i8", "step:u16", "step:f32"), "little", info, "x")
+    assert struct.unpack("<bBbHf", pack(state(info, 65536 + 200, speed=0.0), 130)) == (-126, 130, -56, 200, 65736.0)
+
+
 def test_a_number_that_is_none_is_not_sent(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     for more in ({}, {"format": "struct", "state_fields": packed("speed:u8")}):
         with Beside(udp(peer, **more), make_host) as beside:
@@ -123,8 +130,8 @@ def test_what_is_packed_is_unpacked(data: st.DataObject, endian: Any, types: lis
             exact[entry.field] = 1e-6 * abs(values[entry.field]) + 1e-36 if entry.type == "f32" else 1e-9
     info = plant_info(*(Channel(name) for name in values))
     packed_up = Packer(entries, endian, info, "x")(state(info, **values), 1)
-    back, seq = Unpacker(entries, endian, "x")(packed_up)
-    assert seq is None
+    back, seq, step = Unpacker(entries, endian, "x")(packed_up)
+    assert seq is step is None
     for name, value in values.items():
         assert back[name] == pytest.approx(value, abs=exact[name], rel=1e-12)
 
@@ -264,6 +271,11 @@ def test_wrong_words(words: dict[str, str], text: str) -> None:
         (Udp(channels=(ChannelMapping(channel="1", actuator="left"),), claim=("left.*",)), "unknown actuator 'left'"),
         (Udp(command_format="struct", command_fields=packed("lft:u8"), claim=("*",)), "unknown channel of command_f"),
         (Udp(host="no such host"), "host 'no such host':"),
+        (Udp(format="struct", state_fields=packed("time", "=300:u8")), "[1]: the constant 300 does not fit u8"),
+        (
+            Udp(command_format="struct", command_fields=packed("left.front"), claim=("left.back",)),
+            "'left.front' is not among what is claimed",
+        ),
         (Udp(bind="192.0.2.1"), "cannot bind 192.0.2.1:9901"),
     ],
 )
@@ -280,8 +292,15 @@ def test_a_layout_that_is_too_long() -> None:
 
 
 def test_what_json_is_taken() -> None:
-    assert parse_json(b'{"values": {"a": 1}}') == ({"a": 1.0}, None)
-    for wrong in (b"1", b"{}", b'{"values": {"a": 1}, "seq": true}', b'{"values": {"a": 1e999}}'):
+    assert parse_json(b'{"values": {"a": 1}}') == ({"a": 1.0}, None, None)
+    assert parse_json(b'{"values": {"a": 1}, "seq": 5, "step": 7}') == ({"a": 1.0}, 5, 7)
+    for wrong in (
+        b"1",
+        b"{}",
+        b'{"values": {"a": 1}, "seq": true}',
+        b'{"values": {"a": 1e999}}',
+        b'{"values": {}, "step": "1"}',
+    ):
         with pytest.raises(Refusal):
             parse_json(wrong)
 
@@ -325,22 +344,52 @@ def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path)
     assert len(set(seen)) > 40
 
 
-@pytest.mark.parametrize("lossy", [False, True])
-def test_each_step_gets_the_answer_to_itself(peer: socket.socket, lossy: bool) -> None:
-    """From a peer that answers every datagram, one after the other, and once takes long enough to be asked again; and
-    from one that some do not reach."""
+@pytest.mark.parametrize("how", ["slow", "lossy", "slower, tells", "away"])
+def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> None:
+    """From a peer that answers every datagram, one after the other, and once takes long enough to be asked again; from
+    one that some do not reach; from one that takes longer than may be guessed, and says what it answers; and from one
+    that is away for a while."""
     with Sailing(udp(peer, claim=("thrust",), paced=True)) as sailing:
         steps = heard = 0
         while steps < 60:
             data, place = peer.recvfrom(65536)
             heard += 1
             if heard == 20:
-                time.sleep(0.35)
-            if lossy and heard % 9 == 0:
+                time.sleep(0.35 if how == "slow" else 2.5 if how == "away" else 0.0)
+                if how == "away":  # what came meanwhile is lost
+                    peer.settimeout(0.01)
+                    with contextlib.suppress(TimeoutError):
+                        while peer.recv(65536):
+                            pass
+                    peer.settimeout(PATIENCE_S)
+                    continue
+            if how == "slower, tells" and heard < 3:
+                time.sleep(1.5)
+            if how == "lossy" and heard % 9 == 0:
                 continue
             steps = json.loads(data)["step"]
-            peer.sendto(json.dumps({"values": {"thrust": 0.01 * steps}}).encode(), place)
+            message: dict[str, Any] = {"values": {"thrust": 0.01 * steps}}
+            if how == "slower, tells":
+                message["step"] = steps
+            peer.sendto(json.dumps(message).encode(), place)
         wait(lambda: len(sailing.plant.commands) > 60)
         told = [thrust for thrust, _ in sailing.plant.commands]
         assert told[:60] == pytest.approx([0.01 * k for k in range(60)])
         assert sailing.bridged.counts["sent_again"] >= 1
+
+
+def test_a_structure_says_which_step_it_answers(peer: socket.socket) -> None:
+    bridge = udp(peer, claim=("thrust",), paced=True, format="struct", state_fields=packed("step:u8", "time:f64"),
+                 command_fields=packed("step:u8", "thrust:f32"))  # fmt: skip
+    with Sailing(bridge) as sailing:
+        for k in range(300):  # beyond what the field holds
+            while True:
+                data, place = peer.recvfrom(100)
+                step = struct.unpack("<Bd", data)[0]
+                if step == k % 256:
+                    break
+            peer.sendto(struct.pack("<Bf", (step - 1) % 256, 9.0), place)
+            peer.sendto(struct.pack("<Bf", step, 1e-3 * k), place)
+        wait(lambda: len(sailing.plant.commands) == 300)
+        assert [thrust for thrust, _ in sailing.plant.commands] == pytest.approx([1e-3 * k for k in range(300)])
+        assert sailing.bridged.counts.reasons()["old"] >= 299

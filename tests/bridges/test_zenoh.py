@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import zenoh
 import rtmms
 from bridges.zenoh import Zenoh, parse, read_msgpack
 from rtmms.bridging.untrusted import Refusal
+from rtmms.plant import Channel
 from tests.bridges.by_hand import opened
 from tests.bridges.harness import Beside, free_port, plant_info, state, wait
 from tests.wire.bench import Host
@@ -172,6 +175,41 @@ def test_a_peer_that_is_not_there_yet_is_found_later(make_host: Callable[..., Ho
     assert beside.bridged.fault is None
 
 
+def test_numbers_that_are_none_are_not_sent(endpoint: str, connected: Callable[..., Peer]) -> None:
+    info = plant_info(Channel("speed", "m/s"), Channel("depth", "m"))
+    bridge = opened(Zenoh(listen=(endpoint,)), info)
+    peer = connected()
+
+    def heard() -> bool:  # again: the peer's wish may still be on its way
+        bridge.on_state(state(info, 1, speed=math.nan, depth=3.0))
+        return "rtmms/toy/depth" in peer.samples
+
+    wait(heard)
+    assert json.loads(peer.text("rtmms/toy/depth")) == 3.0
+    assert bridge.counts["not_finite"] == 2 * bridge.counts["sent"]  # the output, and the state with it
+    assert not {"rtmms/toy/speed", "rtmms/toy/state"} & set(peer.samples)
+    bridge.close("the test is over")
+
+
+def test_closing_waits_for_nobody(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = plant_info(Channel("speed", "m/s"))
+    bridge = opened(Zenoh(listen=(endpoint,)), info)
+    free, session, done = threading.Event(), bridge.session, threading.Event()
+
+    class Slow:
+        def close(self) -> None:
+            free.wait(60.0)
+            session.close()
+            done.set()
+
+    bridge.session = Slow()
+    monkeypatch.setattr("bridges.zenoh._STOP_S", 0.05)
+    bridge.close("the test is over")
+    assert not done.is_set()
+    free.set()
+    assert done.wait(60.0)
+
+
 def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, tmp_path: Path) -> None:
     """Users with passwords, which only the library's own configuration can tell it of."""
     users = tmp_path / "users.txt"
@@ -221,6 +259,33 @@ def test_what_is_wrong_is_told(endpoint: str) -> None:
         parse(b"1", "")
     with pytest.raises(Refusal):
         read_msgpack(msgpack.packb({1: 2}))
+
+
+def test_any_names_are_keys(endpoint: str, connected: Callable[..., Peer]) -> None:
+    names = ("out?#1", "speed", "a/b*")
+    info = plant_info(*(Channel(name) for name in names), robot="tank#2")
+    info = replace(info, granted=("fin$1",), actuators=(Channel("fin$1"),))
+    bridge = opened(Zenoh(listen=(endpoint,), claim=("*",)), info)
+    peer = connected("rtmms/**")
+
+    def heard() -> bool:
+        bridge.on_state(state(info, 1, **dict.fromkeys(names, 1.0)))
+        return {f"rtmms/tank_2/{key}" for key in ("out__1", "speed", "a_b_", "state")} <= set(peer.samples)
+
+    wait(heard)
+
+    def driven() -> bool:
+        peer.session.put("rtmms/tank_2/command/fin_1", b"0.5")
+        bridge.on_message()
+        return bool(bridge.io.commands)  # type: ignore[attr-defined]
+
+    wait(driven)
+    assert bridge.io.commands[0] == {"fin$1": 0.5}  # type: ignore[attr-defined]
+    bridge.close("the test is over")
+    with pytest.raises(rtmms.ModelError, match=r"prefix: expected text with \{robot\} alone, got '\{nope\}'"):
+        Zenoh(prefix="{nope}")
+    with pytest.raises(rtmms.ModelError, match="'a b' and 'a_b' are both 'a_b'"):
+        opened(Zenoh(listen=(endpoint,)), plant_info(Channel("a b"), Channel("a_b")))
 
 
 def test_a_file_as_the_robot(endpoint: str) -> None:

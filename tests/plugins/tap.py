@@ -29,6 +29,10 @@ class Tap(rtmms.Bridge):
         if state.time >= self.at_s:
             if self.fate == "die":
                 os.kill(os.getpid(), signal.SIGKILL)
+            if self.fate == "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            if self.fate == "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
             if self.fate == "hang":
                 time.sleep(60)
             if self.fate == "fail":
@@ -49,3 +53,11 @@ class Bare(rtmms.Bridge):
 
 class NoBridge:
     """Not one."""
+
+
+@dataclass(kw_only=True)
+class Needing(rtmms.Bridge):
+    """The same, with an extra of its own package."""
+
+    extra = "more"
+    requires = {"no_such.module": "no-such-package"}  # noqa: RUF012

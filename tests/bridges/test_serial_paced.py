@@ -1,0 +1,86 @@
+"""A device on a serial line that sets the pace of a plant in lockstep."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from bridges.packing import Packed
+from bridges.serial import Serial
+from rtmms.bridging.channels import ChannelMapping
+from tests.bridges.harness import wait
+from tests.bridges.swimmer import Sailing
+from tests.bridges.test_serial import Device, device, serial
+
+__all__ = ["device"]
+
+WORDS = ("seq:u16", "step:u32", "velocity[0]:f32", "time:f64")
+THRUST = ChannelMapping(channel="1", actuator="thrust")
+
+
+def paced(device: Device) -> Serial:
+    fields = tuple(Packed.from_word(word, "") for word in WORDS)
+    return serial(device, state_fields=fields, channels=(THRUST,), paced=True)
+
+
+def test_in_lockstep_a_step_for_each_command(device: Device) -> None:
+    with Sailing(paced(device)) as sailing:
+        device.say(b"\0")
+        (first,) = wait(device.hear)
+        assert first[1] == 0
+        for step in range(1, 30):
+            device.say(device.frame(0.01 * step))
+            told = wait(lambda: [state for state in device.hear() if state[1] > 0])
+            assert told[-1][1] == step
+            assert told[-1][2] == pytest.approx(0.01 * step)
+        assert len(sailing.plant.commands) == 29
+        assert wait(device.hear)[-1][1] == 29  # one that is not answered comes again
+        assert sailing.bridged.counts["sent_again"] >= 1
+        device.say(b"\x03ab\0")
+        device.say(device.frame(0.5))
+        assert wait(lambda: [state for state in device.hear() if state[1] == 30])
+
+
+def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridges.pacing.HOLD_S", 0.1)
+    with Sailing(paced(device)) as sailing:
+        wait(device.hear)
+        device.say(b"\0" + device.frame(0.5))
+        wait(lambda: sailing.command[0] == pytest.approx(0.5))
+        device.unplug()
+        wait(lambda: sailing.loop._control.paused)
+        steps = len(sailing.plant.commands)
+        assert steps <= 3
+        device.plug()
+        wait(device.hear)
+        device.say(b"\0" + device.frame(0.25))
+        wait(lambda: sailing.command[0] == pytest.approx(0.25))
+        assert not sailing.loop._control.paused
+
+
+@pytest.mark.parametrize("away_s", [0.0, 0.4])
+def test_each_step_gets_the_answer_to_itself_also_after_the_device_was_gone(
+    device: Device, monkeypatch: pytest.MonkeyPatch, away_s: float
+) -> None:
+    """It answers every frame once; gone for longer than the plant is kept waiting, which is paused then."""
+    monkeypatch.setattr("bridges.pacing.HOLD_S", 0.1)
+    answers: dict[int, float] = {}
+    with Sailing(paced(device)) as sailing:
+        device.say(b"\0")
+        for part in range(2):
+            while len(sailing.plant.commands) < 40 * (part + 1):
+                for state in device.hear():
+                    answers[state[1]] = 0.001 * (state[1] + 1)
+                    device.say(device.frame(answers[state[1]]))
+                time.sleep(1e-3)
+            if part == 0:
+                device.unplug()
+                time.sleep(away_s)
+                device.plug()
+        told = [thrust for thrust, _ in sailing.plant.commands]
+    late = [k for k, thrust in enumerate(told) if thrust not in (0.0, pytest.approx(0.001 * (k + 1)))]
+    assert late == []
+    assert sum(thrust == 0.0 for thrust in told) <= 3, "those while it was gone"
