@@ -23,8 +23,20 @@ OPTIONS = {
 }  # fmt: skip
 SCRIPT = '''"""The robot of this FMU; see robot.json beside it."""
 
+import sys
+
 from pythonfmu3 import Fmi3Slave
-from rtmms.fmi.slave import RobotSlave
+
+try:
+    from rtmms.fmi.slave import RobotSlave
+except Exception as fault:  # without a class the binary would crash its host
+    REASON = f"this FMU needs rtmms (pip install 'rtmms[fmi]') in the Python that runs it, {sys.executable}: {fault}"
+
+    class RobotSlave:
+        """What cannot be had here."""
+
+        def __init__(self, **kwargs):
+            raise ImportError(REASON)
 
 
 class Robot(RobotSlave, Fmi3Slave):

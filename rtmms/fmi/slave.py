@@ -14,6 +14,7 @@ import numpy as np
 
 import rtmms
 from rtmms.errors import DivergedError, ModelError
+from rtmms.fmi.guard import Variables, guarded, sentence, state_from_bytes, state_to_bytes
 from rtmms.fmi.needs import needed
 from rtmms.fmi.units import base_units
 
@@ -26,9 +27,11 @@ SPECIFICATION = "robot.json"
 RELEASE = "finalizePythonInterpreter"
 STEP_TOLERANCE = 1e-6
 """A communication step may differ from whole steps of the plant by this share of one: tools add up their times."""
+MOST_STEPS = 10**9
+"""Within a communication step: with more of them, its length can no longer be told from a multiple."""
 
 
-class RobotSlave:
+class RobotSlave(Variables):
     """To be mixed with pythonfmu3's Fmi3Slave, which comes with each FMU; `robot.json` among the resources says what
     the plant is (the arguments of rtmms.load, and the seed).
 
@@ -36,7 +39,6 @@ class RobotSlave:
     the plant's, arrays in row-major order; `seed` is a parameter. The communication step is a multiple of dt.
     """
 
-    vars: dict[int, Any]
     resources: str
     modelName: str
 
@@ -58,6 +60,7 @@ class RobotSlave:
 
     # --- FMI ----------------------------------------------------------------------------------------------------------
 
+    @guarded
     def enter_initialization_mode(self) -> None:
         self.plant.reset(self.seed)
         self._observed, self.now = None, 0.0
@@ -66,26 +69,35 @@ class RobotSlave:
         """Whole steps of the plant under the present inputs; an error, with nothing done, for any other length."""
         result = needed("pythonfmu3.fmi3slave", "an FMU").Fmi3StepResult
         status = needed("pythonfmu3.enums", "an FMU").Fmi3Status
-        dt = self.plant.dt
-        count = round(step_size / dt)
-        if count < 1 or abs(step_size - count * dt) > STEP_TOLERANCE * dt:
-            self._say(f"communication step: expected a multiple of {dt:g} s, got {step_size:.17g} s", status.error)
-            return result(status=status.error)
-        if not np.isfinite(self.command).all():
-            bad = self.plant.actuators[int(np.argmin(np.isfinite(self.command)))].name
-            self._say(f"input {bad}: expected a finite number, got {self.command.tolist()}", status.error)
-            return result(status=status.error)
-        command = np.clip(self.command, self.lower, self.upper)
-        self._observed = None
         try:
-            for _ in range(count):
-                self.plant.step(command)
+            self._advance(current_time, step_size)
         except DivergedError as fault:
             self._say(str(fault), status.error)
-            return result(status=status.error)
-        self.now = current_time + step_size
-        return result()
+        except Exception as fault:  # raised further, it would be answered with fmi3Fatal
+            self._say(sentence(fault), status.error)
+        else:
+            return result()
+        return result(status=status.error)
 
+    def _advance(self, current_time: float, step_size: float) -> None:
+        dt = self.plant.dt
+        if not math.isfinite(current_time):
+            raise ModelError(f"communication point: expected a finite time, got {current_time:g} s")
+        count = round(step_size / dt) if 0.0 < step_size <= MOST_STEPS * dt else 0
+        if count < 1 or abs(step_size - count * dt) > STEP_TOLERANCE * dt:
+            raise ModelError(f"communication step: expected a multiple of {dt:g} s, got {step_size:.17g} s")
+        if not np.isfinite(self.command).all():
+            bad = int(np.argmin(np.isfinite(self.command)))
+            raise ModelError(
+                f"input {self.plant.actuators[bad].name}: expected a finite number, got {self.command[bad]:g}"
+            )
+        command = np.clip(self.command, self.lower, self.upper)
+        self._observed = None
+        for _ in range(count):
+            self.plant.step(command)
+        self.now = current_time + step_size
+
+    @guarded
     def terminate(self) -> None:
         """Where a Python hosts us: let go of the interpreter that the FMU's binary thinks it shares.
 
@@ -115,14 +127,23 @@ class RobotSlave:
 
     # --- state --------------------------------------------------------------------------------------------------------
 
+    @guarded
     def _get_fmu_state(self) -> dict[str, Any]:
         blob = base64.b64encode(self.plant.snapshot()).decode()
         return {"plant": blob, "command": self.command.tolist(), "time": self.now, "seed": self.seed}
 
+    @guarded
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        """All of it or nothing."""
+        command = np.array(state["command"], dtype=np.float64)
+        if command.shape != self.command.shape:
+            raise ModelError(f"state: expected {self.command.size} inputs, got {command.size}")
+        now, seed = float(state["time"]), int(state["seed"])
         self.plant.restore(base64.b64decode(state["plant"], validate=True))
-        self.command[:] = state["command"]
-        self.now, self.seed, self._observed = state["time"], state["seed"], None
+        self.command[:], self.now, self.seed, self._observed = command, now, seed, None
+
+    _fmu_state_to_bytes = staticmethod(state_to_bytes)
+    _fmu_state_from_bytes = staticmethod(state_from_bytes)
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
