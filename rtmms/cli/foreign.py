@@ -10,6 +10,8 @@ import os
 import platform
 import sys
 
+from rtmms.errors import RtmmsError
+
 _braced = False
 _kept: list[object] = []
 
@@ -24,7 +26,11 @@ def brace(robot: str) -> None:
     global _braced
     from rtmms.plant import builder
 
-    if _braced or builder(robot).group != "rtmms.plant_files":
+    try:
+        foreign = builder(robot).group == "rtmms.plant_files"
+    except RtmmsError:  # there is none: whoever loads it says so
+        return
+    if _braced or not foreign:
         return
     _braced = True
     try:
