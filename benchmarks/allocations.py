@@ -1,4 +1,4 @@
-"""How often compiled code asks for memory: `python -m benchmarks.allocations` with NUMBA_NRT_STATS=1.
+"""How often compiled code asks for memory: `python -m rtmms_benchmarks.allocations` with NUMBA_NRT_STATS=1.
 
 Within the kernels it never should. A call from Python into compiled code makes a small record for each array that it
 hands over, whatever the code then does; the two are counted apart.
@@ -15,7 +15,7 @@ def main() -> int:
     import numpy as np
     from numba.core.runtime.nrt import rtsys
 
-    from benchmarks.stepping import compiled_loop, gait, load
+    from rtmms_benchmarks.stepping import compiled_loop, gait, load
 
     def allocations() -> int:
         return int(rtsys.get_allocation_stats().alloc)

@@ -21,15 +21,15 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from benchmarks.bridge_peers import Row, free_port
-from benchmarks.bridge_stampers import WORD, WORDS, Locked, Stamper, Swimmer, words
+from rtmms_benchmarks.bridge_peers import Row, free_port
+from rtmms_benchmarks.bridge_stampers import WORD, WORDS, Locked, Stamper, Swimmer, words
 
 _ARMED, _LOCKSTEP, _FIRST_US = 128, 1, 1_000_000
 
 
 @contextmanager
 def _process(*arguments: str) -> Iterator[None]:
-    child = subprocess.Popen([sys.executable, "-m", "benchmarks.autopilot_peers", *arguments])
+    child = subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.autopilot_peers", *arguments])
     try:
         yield
     finally:
@@ -60,7 +60,7 @@ def px4(port: str, rate: str) -> None:
     """As PX4: actuators for each HIL_SENSOR."""
     from pymavlink.dialects.v20 import common as of
 
-    from bridges.mavframes import Reader, Writer
+    from rtmms_bridges.mavframes import Reader, Writer
 
     reader, writer = Reader(lambda reason: None), Writer(1, 1)
     with _connected(int(port)) as peer:
@@ -78,8 +78,8 @@ def mavlink(port: str, rate: str) -> None:
     """A ground station that answers each named value with a command for four actuators."""
     from pymavlink.dialects.v20 import common as of
 
-    from bridges.mavframes import Reader, Writer
-    from bridges.setpoints import SET_ACTUATOR
+    from rtmms_bridges.mavframes import Reader, Writer
+    from rtmms_bridges.setpoints import SET_ACTUATOR
 
     reader, writer = Reader(lambda reason: None), Writer(255, 190)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
@@ -97,7 +97,7 @@ def mavlink(port: str, rate: str) -> None:
 
 def serial(path: str) -> None:
     """A device on a pseudo-terminal."""
-    from bridges.framing import Deframer, encode
+    from rtmms_bridges.framing import Deframer, encode
 
     master, slave = os.openpty()
     tty.setraw(master)

@@ -3,7 +3,7 @@
 A row of the benchmark is an entry of ROWS: a function of the rate in Hz that starts a peer, gives the words of its
 bridge (what follows `rtmms bridge`) and ends the peer. The plant's state has the output `sent` (s, CLOCK_MONOTONIC);
 the peer must send it back as the actuator `sent`, and as `received` its own clock when the state came. A peer is a
-process of its own: this module run as a program, `python -m benchmarks.bridge_peers NAME WORDS...`.
+process of its own: this module run as a program, `python -m rtmms_benchmarks.bridge_peers NAME WORDS...`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def free_port(kind: int = socket.SOCK_DGRAM) -> int:
 @contextmanager
 def _process(*words: str) -> Iterator[None]:
     """This module as a peer, until the block is left."""
-    child = subprocess.Popen([sys.executable, "-m", "benchmarks.bridge_peers", *words])
+    child = subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.bridge_peers", *words])
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
 """The other ends of the bridges foxglove, dds, zenoh and lcm for `rtmms bench bridges`; see benchmarks/bridge_peers.py.
 
-A program as that one is: `python -m benchmarks.bridge_views NAME NUMBER`.
+A program as that one is: `python -m rtmms_benchmarks.bridge_views NAME NUMBER`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from random import randrange
 from time import monotonic
 from typing import Any
 
-from benchmarks.bridge_peers import NotHere, Row, free_port
+from rtmms_benchmarks.bridge_peers import NotHere, Row, free_port
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def _process(name: str, number: int, *modules: str) -> Iterator[None]:
     for module in modules:
         if importlib.util.find_spec(module) is None:
             raise NotHere(module)
-    child = subprocess.Popen([sys.executable, "-m", "benchmarks.bridge_views", name, str(number)])
+    child = subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.bridge_views", name, str(number)])
     try:
         yield
     finally:
@@ -78,8 +78,8 @@ def dds(domain: int) -> None:
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
 
-    from bridges.dds import configuration
-    from bridges.ros2.types import JointState, Odometry
+    from rtmms_bridges.dds import configuration
+    from rtmms_bridges.ros2.types import JointState, Odometry
 
     kept = Domain(domain, configuration("127.0.0.1"))
     participant = DomainParticipant(domain)
@@ -127,7 +127,7 @@ def lcm(port: int) -> None:
     """Reads BENCH_OUTPUTS, whose only output is `sent`, and publishes BENCH_COMMAND."""
     import lcm as library
 
-    from bridges.lcm import encode_command
+    from rtmms_bridges.lcm import encode_command
 
     peer = library.LCM(f"udpm://239.255.76.67:{port}?ttl=0")
 

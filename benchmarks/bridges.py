@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_views, setting
-from benchmarks.autopilot_peers import PLANTS
-from benchmarks.bridge_peers import NotHere
-from benchmarks.bridge_stampers import Stamper
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.wire.server import Server
+from rtmms_benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_views, setting
+from rtmms_benchmarks.autopilot_peers import PLANTS
+from rtmms_benchmarks.bridge_peers import NotHere
+from rtmms_benchmarks.bridge_stampers import Stamper
 
 ROWS = bridge_peers.ROWS | bridge_views.ROWS | autopilot_peers.ROWS
 RATES = (50, 250, 1000)

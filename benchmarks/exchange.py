@@ -32,8 +32,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks import setting
-from benchmarks.yardsticks import QUANTILES, quantiles
 from rtmms.errors import RtmmsError
 from rtmms.loop.cores import allowed
 from rtmms.loop.realtime import Readiness, may_raise, prepare, raised
@@ -42,6 +40,8 @@ from rtmms.wire.keys import make_keys, read_server
 from rtmms.wire.server import Server
 from rtmms.wire.sockets import Threads
 from rtmms.wire.step_line import StepLine
+from rtmms_benchmarks import setting
+from rtmms_benchmarks.yardsticks import QUANTILES, quantiles
 
 PRIORITY, PERIOD_NS, DEADLINE_NS, PATIENCE_S = 80, 1_000_000, 900_000, 30.0
 PARTS = ("pack", "send", "to peer", "to plant", "receive", "validate")
@@ -233,7 +233,7 @@ def _peer(
     words = [server.endpoints["exchange"], claim, str(folder / _file(claim)), "--core", str(core), "--steps",
              str(steps), "--priority", str(priority - 10 if priority else 0)]  # fmt: skip
     words += ["--keys", str(folder / "keys")] if case.transport == "curve" else []
-    return subprocess.Popen([sys.executable, "-m", "benchmarks.exchange_peer", *words])
+    return subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.exchange_peer", *words])
 
 
 def _file(claim: str) -> str:

@@ -1,4 +1,7 @@
-"""A controller that does nothing but answer, and notes when: `python -m benchmarks.exchange_peer ENDPOINT ...`."""
+"""A controller that does nothing but answer, and notes when.
+
+`python -m rtmms_benchmarks.exchange_peer ENDPOINT ...`
+"""
 
 from __future__ import annotations
 

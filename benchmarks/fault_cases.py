@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import fault_clock
+from rtmms_benchmarks import fault_clock
 
 if TYPE_CHECKING:
-    from benchmarks.fault_run import Bench
+    from rtmms_benchmarks.fault_run import Bench
 
 SIDES = ("left.*", "right.*")
 LOG_ROOM = 5_000

@@ -1,7 +1,7 @@
 """Peers of a plant, good ones and one for each way to be a nuisance, each in a process of its own.
 
-`python -m benchmarks.fault_peers KIND EXCHANGE [--claim PATTERN] [--through ENDPOINT]` prints a line when it is at work
-and goes on until it is ended. `--through` is the proxy's endpoint, where there is one.
+`python -m rtmms_benchmarks.fault_peers KIND EXCHANGE [--claim PATTERN] [--through ENDPOINT]` prints a line when
+it is at work and goes on until it is ended. `--through` is the proxy's endpoint, where there is one.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import rtmms
-from benchmarks.fault_cases import Case
 from rtmms.record.stamps import kept
+from rtmms_benchmarks.fault_cases import Case
 
 PATIENCE_S = 60.0
 SETTLE_S = 0.3
 TURN_S = 1.0
 PEER_PRIORITY = 70
-PEERS, PROXY = "benchmarks.fault_peers", "benchmarks.fault_proxy"
+PEERS, PROXY = "rtmms_benchmarks.fault_peers", "rtmms_benchmarks.fault_proxy"
 
 
 @dataclass

@@ -12,10 +12,10 @@ import subprocess
 import sys
 from typing import Any
 
-from benchmarks import setting
-from benchmarks.fault_cases import CASES, Case, problems
-from benchmarks.fault_run import trial
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms_benchmarks import setting
+from rtmms_benchmarks.fault_cases import CASES, Case, problems
+from rtmms_benchmarks.fault_run import trial
 
 ROBOT = ("manta",)
 MOST_MORE = 0.05

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from benchmarks import setting
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms_benchmarks import setting
 
 GROUP = "rtmms.parsers"
 _OURS = ("rtmms", "bridges", "benchmarks", "controllers")
@@ -98,7 +98,7 @@ def installed(names: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def fuzz(task: Task, tell: Callable[[int, bytes], None] = lambda done, frame: None) -> Result:
     """One task, in this process. tell(done, frame) is called before each frame is read."""
-    from benchmarks.mutation import Mutations
+    from rtmms_benchmarks.mutation import Mutations
 
     read, samples = load(task.name)
     source, result, clock = Mutations(samples, task.seed), Result(task.name), time.perf_counter_ns

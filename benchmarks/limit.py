@@ -12,10 +12,10 @@ import statistics
 import sys
 from typing import Any
 
-from benchmarks import setting
-from benchmarks.loop import PRIORITY, message_sizes
-from benchmarks.yardsticks import QUANTILES, pingpong
 from rtmms.loop.cores import allowed
+from rtmms_benchmarks import setting
+from rtmms_benchmarks.loop import PRIORITY, message_sizes
+from rtmms_benchmarks.yardsticks import QUANTILES, pingpong
 
 KINDS = ("datagram", "timeout", "alarm", "packed", "zeromq")
 

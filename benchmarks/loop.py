@@ -17,12 +17,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchmarks import setting
-from benchmarks.ringwrite import ring_write
-from benchmarks.steady import registered
-from benchmarks.yardsticks import QUANTILES, cyclictest, loaded, pingpong
 from rtmms.errors import ModelError
 from rtmms.loop.cores import allowed
+from rtmms_benchmarks import setting
+from rtmms_benchmarks.ringwrite import ring_write
+from rtmms_benchmarks.steady import registered
+from rtmms_benchmarks.yardsticks import QUANTILES, cyclictest, loaded, pingpong
 
 PRIORITY = 80
 SHARE = {5000: 0.8}
@@ -49,7 +49,7 @@ def main(
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
     result = measure(blocks, seconds, wanted, conditions)
     if figure:
-        from benchmarks.loop_figure import draw
+        from rtmms_benchmarks.loop_figure import draw
 
         draw(result, figure)
     print(json.dumps(result)) if as_json else tell(result)

@@ -1,4 +1,4 @@
-"""Raw exchanges to measure the loop's by: `python -m benchmarks.pingpong KIND ...`, a process of its own.
+"""Raw exchanges to measure the loop's by: `python -m rtmms_benchmarks.pingpong KIND ...`, a process of its own.
 
 Two processes on one core at one priority. The first sends the bytes of a state at each period, the second answers with
 those of a command; nothing is checked or computed. Prints JSON: wake and exchange of each period in ns. Kinds:

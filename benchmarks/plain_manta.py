@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.plain_support import (
+from rtmms.errors import ModelError
+from rtmms.robots.manta_parameters import MantaParameters
+from rtmms_benchmarks.plain_support import (
     AXIS,
     Support,
     ad_operator,
@@ -26,8 +28,6 @@ from benchmarks.plain_support import (
     support_base,
     support_motion,
 )
-from rtmms.errors import ModelError
-from rtmms.robots.manta_parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics
-from benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
 from rtmms.errors import ModelError
 from rtmms.robots.manta_parameters import MantaParameters
+from rtmms_benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics
+from rtmms_benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
 
 GAMMA = 1.0 - math.sqrt(0.5)
 METHOD = {"actuation": "servo", "integrator": "implicit", "body_method": "matched"}

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks import growth, setting, stepping
+from rtmms_benchmarks import growth, setting, stepping
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def allocations() -> dict[str, Any]:
     """Python objects kept per step, and numba's allocations counted in a process of its own."""
     out: dict[str, Any] = {"python_objects_per_step": stepping.blocks_kept(10_000)}
     child = subprocess.run(
-        [sys.executable, "-m", "benchmarks.allocations"],
+        [sys.executable, "-m", "rtmms_benchmarks.allocations"],
         env={**os.environ, "NUMBA_NRT_STATS": "1"},
         capture_output=True,
         text=True,

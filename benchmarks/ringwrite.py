@@ -9,11 +9,11 @@ import time
 from array import array
 from typing import Any
 
-from benchmarks.yardsticks import quantiles
 from rtmms.loop.cores import allowed, pin
 from rtmms.loop.realtime import raised
 from rtmms.record.layout import Head
 from rtmms.record.ring import Ring
+from rtmms_benchmarks.yardsticks import quantiles
 
 VALUES, ROWS, PERIOD_NS = 400, 5000, 1_000_000
 READER = """

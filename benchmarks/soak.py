@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import setting
 from rtmms.errors import ModelError
+from rtmms_benchmarks import setting
 
 SETTLED = 0.1
 """Share of the run, at most a minute, after which memory counts."""

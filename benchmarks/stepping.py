@@ -13,9 +13,9 @@ import numpy.typing as npt
 from numba import njit
 
 import rtmms
-from benchmarks.plain_step import PlainRun
 from rtmms.coupling.entry import enter_step
 from rtmms.robots.manta import Manta
+from rtmms_benchmarks.plain_step import PlainRun
 
 Array = npt.NDArray[np.float64]
 Times = npt.NDArray[np.int64]

@@ -16,14 +16,14 @@ from time import monotonic
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
-from bridges.frames import Home
-from bridges.imu import Imu, gravity_of
-from bridges.pacing import LONGEST_S, Pacer, at_rest, substeps
-from bridges.pose import Motion, PoseNames, PoseReader
-from bridges.pulses import map_channels
-from bridges.sitl_keys import Further, check
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
+from rtmms_bridges.frames import Home
+from rtmms_bridges.imu import Imu, gravity_of
+from rtmms_bridges.pacing import LONGEST_S, Pacer, at_rest, substeps
+from rtmms_bridges.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.pulses import map_channels
+from rtmms_bridges.sitl_keys import Further, check
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _ALONE_S = 1.5

@@ -15,15 +15,15 @@ from typing import Any, Literal
 from xml.sax.saxutils import quoteattr
 
 import rtmms
-from bridges.frames import GRAVITY, Vector, xyzw
-from bridges.from_here import from_here
-from bridges.imu import Imu
-from bridges.inbox import Inbox
-from bridges.joints import Joints
-from bridges.pose import Motion, PoseNames, PoseReader
-from bridges.selected import selected
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
+from rtmms_bridges.frames import GRAVITY, Vector, xyzw
+from rtmms_bridges.from_here import from_here
+from rtmms_bridges.imu import Imu
+from rtmms_bridges.inbox import Inbox
+from rtmms_bridges.joints import Joints
+from rtmms_bridges.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.selected import selected
 
 AT_ONCE = 16
 """Commands that are looked at together; of more, the oldest are dropped."""
@@ -100,7 +100,7 @@ def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, floa
 
 def fuzzed() -> Fuzzed:
     """From the bytes of a JointState on, through the library's own reading of them."""
-    from bridges.ros2.types import JointState
+    from rtmms_bridges.ros2.types import JointState
 
     names = {"left.front": "rad", "left.back": "N m"}
 
@@ -220,7 +220,7 @@ class Dds(rtmms.Bridge):
     def _topic(self, name: str, kind: str) -> Any:
         from cyclonedds.topic import Topic
 
-        from bridges.ros2 import types
+        from rtmms_bridges.ros2 import types
 
         parts = [part for part in self.namespace.split("/") if part]
         absolute = name in ("clock", "tf")  # these two are the same for all robots
@@ -254,7 +254,7 @@ class Dds(rtmms.Bridge):
         return DataReader(self.participant, topic, qos=qos, listener=Told())
 
     def on_state(self, state: rtmms.State) -> None:
-        from bridges.ros2 import types as ros
+        from rtmms_bridges.ros2 import types as ros
 
         motion = self._motion(state)
         at = _time(state.time)
@@ -338,7 +338,7 @@ _PUBLISHED = (
 
 def _time(time: float) -> Any:
     """Simulated s as ROS 2's Time."""
-    from bridges.ros2.types import Time
+    from rtmms_bridges.ros2.types import Time
 
     whole = floor(time)
     nanoseconds = min(999_999_999, round((time - whole) * 1e9))

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import rtmms
-from bridges.foxglove_scene import Scene, stamp
-from bridges.frames import xyzw
-from bridges.inbox import Inbox
-from bridges.joints import Joints
-from bridges.nodelay import send_at_once
-from bridges.pose import Motion, PoseNames, PoseReader
-from bridges.selected import selected
-from bridges.shape import shape_of
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, read_json, values_in
 from rtmms.errors import ModelError
+from rtmms_bridges.foxglove_scene import Scene, stamp
+from rtmms_bridges.frames import xyzw
+from rtmms_bridges.inbox import Inbox
+from rtmms_bridges.joints import Joints
+from rtmms_bridges.nodelay import send_at_once
+from rtmms_bridges.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.selected import selected
+from rtmms_bridges.shape import shape_of
 
 LONGEST = 64
 """Outputs of more numbers than this (fields) are not in /outputs."""

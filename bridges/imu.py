@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridges.frames import GRAVITY, Vector, flu_frd, rotate_back
-from bridges.pose import Motion
 from rtmms.wire.state import PlantInfo
+from rtmms_bridges.frames import GRAVITY, Vector, flu_frd, rotate_back
+from rtmms_bridges.pose import Motion
 
 
 def gravity_of(plant: PlantInfo) -> float:

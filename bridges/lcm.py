@@ -12,11 +12,11 @@ from math import isfinite
 from typing import Any
 
 import rtmms
-from bridges.from_here import from_here
-from bridges.pose import Motion, PoseNames, PoseReader
-from bridges.selected import selected
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
+from rtmms_bridges.from_here import from_here
+from rtmms_bridges.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.selected import selected
 
 POSE, OUTPUTS, COMMAND = 0x2E16EFB052B0105E, 0xE8A13C08306C69EA, 0xB3E508B7A78DAF3A
 """Fingerprints, which stand before each message: of the members' names and types, as lcm-gen computes them."""

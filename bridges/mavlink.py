@@ -10,16 +10,16 @@ from time import monotonic, monotonic_ns, time
 from typing import Any, ClassVar
 
 import rtmms
-from bridges.addresses import host_port, resolved
-from bridges.frames import Home, bearing_deg, euler, whole
-from bridges.mavframes import Reader, Signing, Writer, read_key
-from bridges.parameters import Parameter, Parameters
-from bridges.pose import Motion, PoseNames, PoseReader
-from bridges.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Refusal
+from rtmms_bridges.addresses import host_port, resolved
+from rtmms_bridges.frames import Home, bearing_deg, euler, whole
+from rtmms_bridges.mavframes import Reader, Signing, Writer, read_key
+from rtmms_bridges.parameters import Parameter, Parameters
+from rtmms_bridges.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
 
 _ARM, _REQUEST_MESSAGE, _AUTOPILOT_VERSION = 400, 512, 148
 _ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3

@@ -16,11 +16,11 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import rtmms
-from bridges.topics import part, parts, robot_part
-from bridges.unreached import why_unreached
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
+from rtmms_bridges.topics import part, parts, robot_part
+from rtmms_bridges.unreached import why_unreached
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client

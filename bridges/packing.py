@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from bridges.frames import whole
 from rtmms.bridging.fields import Field, field
 from rtmms.bridging.untrusted import Refusal
 from rtmms.errors import ModelError
 from rtmms.wire.state import PlantInfo, State
+from rtmms_bridges.frames import whole
 
 Type = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "pad"]
 Endian = Literal["little", "big"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bridges.frames import (
+from rtmms.errors import ModelError
+from rtmms.wire.state import PlantInfo, State
+from rtmms_bridges.frames import (
     Vector,
     attitude_to_ned,
     cross,
@@ -15,8 +17,6 @@ from bridges.frames import (
     upright,
     world_to_ned,
 )
-from rtmms.errors import ModelError
-from rtmms.wire.state import PlantInfo, State
 
 _SIZES = {"position": 3, "quaternion": 4, "velocity": 3, "angular_velocity": 3, "acceleration": 3}
 _UNITS = {"position": "m", "quaternion": "w, x, y, z", "velocity": "m/s", "angular_velocity": "rad/s",

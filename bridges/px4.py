@@ -15,17 +15,17 @@ from time import monotonic
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
-from bridges.addresses import host_port, resolved
-from bridges.frames import Home
-from bridges.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
-from bridges.imu import gravity_of
-from bridges.mavframes import Reader, Writer, fuzz_stream
-from bridges.pacing import Pacer, at_rest, substeps
-from bridges.pose import Motion, PoseNames, PoseReader
-from bridges.pulses import map_channels
-from bridges.tcp_peer import TcpPeer
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms_bridges.addresses import host_port, resolved
+from rtmms_bridges.frames import Home
+from rtmms_bridges.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
+from rtmms_bridges.imu import gravity_of
+from rtmms_bridges.mavframes import Reader, Writer, fuzz_stream
+from rtmms_bridges.pacing import Pacer, at_rest, substeps
+from rtmms_bridges.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.pulses import map_channels
+from rtmms_bridges.tcp_peer import TcpPeer
 
 _ARMED, _LOCKSTEP = 128, 1
 _SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115

@@ -15,14 +15,14 @@ from time import monotonic
 from typing import Any, ClassVar, Literal
 
 import rtmms
-from bridges.framing import END, Deframer, Line, encode, longest
-from bridges.pacing import Pacer
-from bridges.packing import SEQ, Endian, Packed, Packer, Unpacker
 from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms_bridges.framing import END, Deframer, Line, encode, longest
+from rtmms_bridges.pacing import Pacer
+from rtmms_bridges.packing import SEQ, Endian, Packed, Packer, Unpacker
 
 _CHUNK = 4096
 _READS = 16

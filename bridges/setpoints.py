@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridges.mavframes import Signing, Writer, fuzz_stream
 from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms_bridges.mavframes import Signing, Writer, fuzz_stream
 
 AXES = ("x", "y", "z", "r")
 ACTUATORS = tuple(str(i) for i in range(1, 13))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import cos, pi, sin
 from typing import Any, Protocol
 
-from bridges.frames import Quaternion, Vector, multiply, rotate
 from rtmms.wire.state import PlantInfo
+from rtmms_bridges.frames import Quaternion, Vector, multiply, rotate
 
 Pose = tuple[Vector, Quaternion]
 """Position, m, and attitude (w, x, y, z): of a part's frame in the body's."""
@@ -219,7 +219,7 @@ class MothShape:
 
 
 def _manta(plant: PlantInfo) -> Shape:
-    from bridges.manta_shape import MantaShape
+    from rtmms_bridges.manta_shape import MantaShape
 
     return MantaShape(plant)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bridges.frames import Vector, rotate, world_to_ned
-from bridges.pose import Motion
 from rtmms.bridging.fields import field as find_field
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.wire.state import PlantInfo, State
+from rtmms_bridges.frames import Vector, rotate, world_to_ned
+from rtmms_bridges.pose import Motion
 
 WIND = "velocity_wind"
 KEYS: dict[str, tuple[str, str]] = {

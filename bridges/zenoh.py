@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import rtmms
-from bridges.inbox import Inbox
-from bridges.topics import parts, robot_part
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.errors import ModelError
+from rtmms_bridges.inbox import Inbox
+from rtmms_bridges.topics import parts, robot_part
 
 _STOP_S = 1.0
 

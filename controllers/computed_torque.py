@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 import rtmms
-from controllers.rods import checked
+from rtmms_controllers.rods import checked
 
 
 @dataclass

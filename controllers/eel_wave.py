@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import exp, inf, pi, radians, sin
 
 import rtmms
-from controllers.rods import SoftStart, checked
+from rtmms_controllers.rods import SoftStart, checked
 
 
 @dataclass

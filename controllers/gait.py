@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf, pi, radians
 
 import rtmms
-from controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
+from rtmms_controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
 
 _LIMITS = {
     "amplitude_deg": (0.0, 90.0),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import atan2, exp, inf, pi, radians
 
 import rtmms
-from controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
+from rtmms_controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
 
 _PER_RAD = 3.0
 _PER_RAD_S = 3.0

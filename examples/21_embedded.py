@@ -6,7 +6,7 @@ python examples/21_embedded.py
 from __future__ import annotations
 
 import rtmms
-from controllers.gait import Gait
+from rtmms_controllers.gait import Gait
 
 
 def main(seconds: float = 5.0) -> dict[str, float]:

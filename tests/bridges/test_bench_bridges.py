@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_stampers, bridges
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms_benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_stampers, bridges
 
 
 def test_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchmarks import bridge_views, bridges
+from rtmms_benchmarks import bridge_views, bridges
 
 
 @pytest.mark.parametrize("name", bridge_views.ROWS)

@@ -25,7 +25,7 @@ SHARED = set(hints(rtmms.Bridge))
 
 
 def bridges_of(path: Path) -> list[type[rtmms.Bridge]]:
-    module = importlib.import_module(f"bridges.{path.stem}")
+    module = importlib.import_module(f"rtmms_bridges.{path.stem}")
     return [
         one for _, one in inspect.getmembers(module, inspect.isclass)
         if issubclass(one, rtmms.Bridge) and one.__module__ == module.__name__
@@ -43,7 +43,7 @@ def test_there_are_bridges() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_has_one_bridge(name: str) -> None:
     (one,) = bridges_of(ROOT / "bridges" / f"{name}.py")
-    assert ENTRIES[name] == f"bridges.{name}:{one.__name__}"
+    assert ENTRIES[name] == f"rtmms_bridges.{name}:{one.__name__}"
     assert load_bridge(name) is one
     assert one.__doc__
     assert dataclasses.is_dataclass(one)
@@ -83,19 +83,19 @@ def test_its_libraries_are_an_extra(name: str) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_its_parser_is_fuzzed(path: Path) -> None:
-    module = importlib.import_module(f"bridges.{path.stem}")
+    module = importlib.import_module(f"rtmms_bridges.{path.stem}")
     parses = [name for name, _ in inspect.getmembers(module, inspect.isfunction) if name.startswith("fuzzed")]
-    registered = [value for value in PARSERS.values() if value.startswith(f"bridges.{path.stem}:")]
-    assert sorted(registered) == sorted(f"bridges.{path.stem}:{name}" for name in parses)
+    registered = [value for value in PARSERS.values() if value.startswith(f"rtmms_bridges.{path.stem}:")]
+    assert sorted(registered) == sorted(f"rtmms_bridges.{path.stem}:{name}" for name in parses)
 
 
-@pytest.mark.parametrize("name", [name for name, value in PARSERS.items() if value.startswith("bridges.")])
+@pytest.mark.parametrize("name", [name for name, value in PARSERS.items() if value.startswith("rtmms_bridges.")])
 def test_a_hundred_thousand_inputs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     import json
 
     from benchmarks import fuzz
 
-    module = PARSERS[name].partition(":")[0].removeprefix("bridges.")
+    module = PARSERS[name].partition(":")[0].removeprefix("rtmms_bridges.")
     for library in load_bridge(module).requires if module in NAMES else ():
         pytest.importorskip(library)  # Cyclone DDS has no wheel for every machine
     status = fuzz.main(as_json=True, frames=100_000, what=name, seed=1, processes=1)

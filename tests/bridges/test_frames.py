@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
-from bridges import frames
+from rtmms_bridges import frames
 
 RNG = np.random.default_rng(5)
 BEARINGS = [0.0, pi / 2, pi, -0.7, 2.0]
@@ -167,7 +167,8 @@ def test_bearings() -> None:
 
 def test_frames_need_no_array_library() -> None:
     program = (
-        "import sys, bridges.frames, bridges.pose, bridges.imu, bridges.template, rtmms.bridging.runner\n"
+        "import sys, rtmms_bridges.frames, rtmms_bridges.pose, rtmms_bridges.imu, rtmms_bridges.template\n"
+        "import rtmms.bridging.runner\n"
         "print([name for name in ('numba', 'scipy', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

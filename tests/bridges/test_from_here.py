@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bridges.from_here import from_here
+from rtmms_bridges.from_here import from_here
 from tests.bridges.harness import free_port, wait
 from tests.wire.bench import Host
 
@@ -129,7 +129,7 @@ def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
 @pytest.mark.parametrize("ttl", [0, 1])
 def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Callable[..., Host], ttl: int) -> None:
     pytest.importorskip("lcm", reason="pip install 'rtmms[lcm]'")
-    from bridges.lcm import Lcm, encode_command
+    from rtmms_bridges.lcm import Lcm, encode_command
     from tests.bridges.harness import Beside
 
     port = free_port()

@@ -20,10 +20,10 @@ pytest.importorskip("lcm", reason="needs lcm: pip install 'rtmms[lcm]'")
 import lcm
 
 import rtmms
-from bridges.lcm import Lcm, encode_command, encode_outputs, encode_pose, parse
-from bridges.pose import PoseNames, PoseReader
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
+from rtmms_bridges.lcm import Lcm, encode_command, encode_outputs, encode_pose, parse
+from rtmms_bridges.pose import PoseNames, PoseReader
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.wire.bench import PATIENCE_S, Host

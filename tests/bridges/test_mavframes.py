@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pymavlink.dialects.v20 import common
 
-from bridges.mavframes import Reader, Signing, Writer, read_key
 from rtmms.errors import ModelError
+from rtmms_bridges.mavframes import Reader, Signing, Writer, read_key
 
 KEY = bytes(range(32))
 

@@ -16,11 +16,11 @@ from pymavlink import mavutil
 from pymavlink.dialects.v20 import common
 
 import rtmms
-from bridges.frames import Home
-from bridges.mavframes import Signing, Writer
-from bridges.mavlink import Mavlink
-from bridges.parameters import Parameters
 from rtmms.bridging.channels import ChannelMapping
+from rtmms_bridges.frames import Home
+from rtmms_bridges.mavframes import Signing, Writer
+from rtmms_bridges.mavlink import Mavlink
+from rtmms_bridges.parameters import Parameters
 from tests.bridges.harness import free_port, wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.wire.bench import PATIENCE_S

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import rtmms
-from bridges.mqtt import Mqtt, parse
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.config import construct
 from rtmms.bridging.untrusted import Refusal
+from rtmms_bridges.mqtt import Mqtt, parse
 from tests.bridges.broker import Broker, Subscriber, certificates, needs_mosquitto
 from tests.bridges.harness import ROOT, Beside, wait
 from tests.cli.shell import finish, start

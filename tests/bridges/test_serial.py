@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import rtmms
-from bridges.framing import Deframer, Line, decode, encode, longest
-from bridges.packing import Packed
-from bridges.serial import Serial
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
+from rtmms_bridges.framing import Deframer, Line, decode, encode, longest
+from rtmms_bridges.packing import Packed
+from rtmms_bridges.serial import Serial
 from tests.bridges.harness import Beside, wait
 from tests.wire.bench import Host
 

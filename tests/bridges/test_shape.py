@@ -10,10 +10,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
-from bridges.frames import xyzw
-from bridges.joints import Joints
-from bridges.manta_shape import MantaShape
-from bridges.shape import SHAPES, shape_of, sheet
 from rtmms.dynamics.kinematics import body_poses
 from rtmms.model.compiled import State
 from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
@@ -21,6 +17,10 @@ from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.wire.messages import plain_parameters
 from rtmms.wire.state import PlantInfo
+from rtmms_bridges.frames import xyzw
+from rtmms_bridges.joints import Joints
+from rtmms_bridges.manta_shape import MantaShape
+from rtmms_bridges.shape import SHAPES, shape_of, sheet
 from tests.bridges.harness import state
 
 RNG = np.random.default_rng(11)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import rtmms
-from bridges.ardupilot import write
-from bridges.imu import Imu
-from bridges.sitl_keys import KEYS, WIND, Further, nested
 from rtmms.plant import Channel
+from rtmms_bridges.ardupilot import write
+from rtmms_bridges.imu import Imu
+from rtmms_bridges.sitl_keys import KEYS, WIND, Further, nested
 from tests.bridges.autopilot import read
 from tests.bridges.test_ardupilot import MOTION
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bridges.template import Template, parse
 from rtmms.bridging.untrusted import Refusal
+from rtmms_bridges.template import Template, parse
 from tests.bridges.harness import Beside, wait
 from tests.wire.bench import PATIENCE_S, Host
 

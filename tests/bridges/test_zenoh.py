@@ -20,9 +20,9 @@ import msgpack
 import zenoh
 
 import rtmms
-from bridges.zenoh import Zenoh, parse, read_msgpack
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
+from rtmms_bridges.zenoh import Zenoh, parse, read_msgpack
 from tests.bridges.by_hand import opened
 from tests.bridges.harness import Beside, free_port, plant_info, state, wait
 from tests.wire.bench import Host
@@ -206,7 +206,7 @@ def test_closing_waits_for_nobody(endpoint: str, monkeypatch: pytest.MonkeyPatch
             done.set()
 
     bridge.session = Slow()
-    monkeypatch.setattr("bridges.zenoh._STOP_S", 0.05)
+    monkeypatch.setattr("rtmms_bridges.zenoh._STOP_S", 0.05)
     bridge.close("the test is over")
     assert not done.is_set()
     free.set()

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import rtmms
-from controllers.computed_torque import ComputedTorque
-from controllers.eel_wave import EelWave
 from rtmms.robots import eel
 from rtmms.wire.state import PlantInfo, State
+from rtmms_controllers.computed_torque import ComputedTorque
+from rtmms_controllers.eel_wave import EelWave
 
 
 def told(plant: Any) -> PlantInfo:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import rtmms
-from controllers.gait import Gait
-from controllers.heading import Heading, wrapped, yaw
-from controllers.rods import SoftStart
-from controllers.template import Template
 from rtmms.wire.state import PlantInfo, State
+from rtmms_controllers.gait import Gait
+from rtmms_controllers.heading import Heading, wrapped, yaw
+from rtmms_controllers.rods import SoftStart
+from rtmms_controllers.template import Template
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
 MANTA = PlantInfo(

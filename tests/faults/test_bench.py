@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from benchmarks import fault_cases, faults
 from rtmms.errors import UnknownNameError
+from rtmms_benchmarks import fault_cases, faults
 from tests.faults.test_faults import ROBOT, plug_ins
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.fault_cases import CASES, NONE, Case, problems
-from benchmarks.fault_run import Windows, trial
+from rtmms_benchmarks.fault_cases import CASES, NONE, Case, problems
+from rtmms_benchmarks.fault_run import Windows, trial
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.rods import SoftStart, rod_angles
 from rtmms.report.cycles import at, fundamental, lags_deg, last_period, up_crossings
 from rtmms.report.flapping import Flapping
+from rtmms_controllers.rods import SoftStart, rod_angles
 
 
 def test_the_last_period_of_a_sine() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import exchange, limit, loop, pingpong, ringwrite, yardsticks
 from rtmms.errors import ModelError
 from rtmms.loop.realtime import may_raise
+from rtmms_benchmarks import exchange, limit, loop, pingpong, ringwrite, yardsticks
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="real time is set up on Linux only")
 permitted = pytest.mark.skipif(not may_raise(80), reason="SCHED_FIFO is not permitted here")

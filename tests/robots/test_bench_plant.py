@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import plant, stepping
+from rtmms_benchmarks import plant, stepping
 
 TINY = plant.Effort(
     blocks=2,

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pytest
 
 import rtmms
-from benchmarks.plain_manta import PlainManta
-from benchmarks.plain_step import PlainRun
 from rtmms.coupling.interface import move_supports
 from rtmms.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.dynamics.fin_layout import FIELDS, LANES, QDD
 from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.robots.manta import Manta
 from rtmms.robots.manta_parameters import MantaParameters
+from rtmms_benchmarks.plain_manta import PlainManta
+from rtmms_benchmarks.plain_step import PlainRun
 
 Array = npt.NDArray[np.float64]
 

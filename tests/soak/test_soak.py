@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from benchmarks import soak
+from rtmms_benchmarks import soak
 
 DURATION_S = float(os.environ.get("RTMMS_SOAK_S", "20"))
 SETTLED_S = 300.0

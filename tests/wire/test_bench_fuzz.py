@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import fuzz
-from benchmarks.mutation import Mutations
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms_benchmarks import fuzz
+from rtmms_benchmarks.mutation import Mutations
 
 TEST_PARSERS = {"fragile", "fatal", "endless", "nothing", "unequipped"}
 OURS = ["codec", "door", "peer", "step", "welcome", "zap", "zmtp"]
