@@ -36,6 +36,8 @@ def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: 
     when it is not whole."""
     end = {"ended": report["ended"], "message": message, "steps": report["steps"], "report": plain(report)}
     report["log"] = log = recorder.finish(end, _state(plant) if report["ended"] != "diverged" else None)
+    if "moved" in log:
+        return f"{log['file']}: was moved, deleted or replaced while the run wrote it; there is no such log"
     if log["dropped"]:
         return f"{log['file']}: {log['dropped']} rows are not in the log"
     return "" if log["whole"] else f"{log['file']}: the log has no end; what it has can be read"

@@ -14,6 +14,7 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.record.layout import FORMAT, TIMES, UNDEFINED, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
+from rtmms.record.place import part_of
 from rtmms.record.records import MAGIC, records
 
 if TYPE_CHECKING:
@@ -166,12 +167,16 @@ def open_log(path: Path) -> Log:
     """The log at `path`; ModelError when there is none, or it is something else."""
     refuse_without_mcap(str(path))
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ModelError(f"{path}: is not a file")
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise ModelError(f"{path}: is not an MCAP file")
+    except FileNotFoundError:
+        begun = f"; {part_of(path)} is one that is being written, or whose run was killed" * part_of(path).exists()
+        raise ModelError(f"{path}: there is no such file{begun}") from None
     except OSError as error:
-        text = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        raise ModelError(f"{path}: {text}") from None
+        raise ModelError(f"{path}: {error.strerror}") from None
     damage: list[str] = []
     for record in records(path, "skip", damage):
         if type(record).__name__ == "Attachment" and record.name == "origin.json":

@@ -20,8 +20,9 @@ import numpy as np
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
 from rtmms.record.origin import plain
+from rtmms.record.place import rescue
 from rtmms.record.ring import Ring
-from rtmms.record.writer import FULL, READY, WRITTEN
+from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
 
 if TYPE_CHECKING:
     from rtmms.loop.loop import Loop
@@ -166,7 +167,8 @@ class Recorder:
         return [trouble] if new else []
 
     def finish(self, end: Mapping[str, Any], state: bytes | None) -> dict[str, Any]:
-        """Tell the writer that the run is over and how, and wait for it. Returns what became of the log.
+        """Tell the writer that the run is over and how, and wait for it. Returns what became of the log: file,
+        rows, dropped, whole, and moved where it no longer was the file at that path.
 
         end     ended, message, steps, and what else is to stand in end.json
         state   the plant's snapshot at the end, None when it is not sound
@@ -184,9 +186,12 @@ class Recorder:
             self.process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_S)
-        written = self.ring.note(WRITTEN)
+        written, status = self.ring.note(WRITTEN), self.process.poll()
         lost = self.ring.head + self.ring.dropped - written
-        return {"file": str(self.path), "rows": written, "dropped": lost, "whole": self.process.poll() == 0}
+        if status is not None and status < 0:
+            rescue(self.path)
+        moved = {"moved": True} if status == MOVED else {}
+        return {"file": str(self.path), "rows": written, "dropped": lost, "whole": status == 0, **moved}
 
     def close(self) -> None:
         """Give up what is held; a writer that is still there ends by itself once it has written what it has."""

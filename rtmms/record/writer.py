@@ -9,7 +9,6 @@ held. While the disk takes nothing it keeps what it has and leaves the ring to f
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import select
@@ -17,11 +16,13 @@ import signal
 import sys
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from rtmms.record.compact import compact_index
 from rtmms.record.disk import WholeWrites
 from rtmms.record.layout import FORMAT, START, Encoder, Head, encode, schemas, signals
+from rtmms.record.place import Place
 from rtmms.record.ring import Ring
 
 LOOK_S = 0.02
@@ -31,6 +32,7 @@ MOST_WAITING = 1 << 22
 ROWS_AT_ONCE = 256
 GIVE_UP_S = 2.0
 NICE = 10
+MOVED = 3
 READY, WRITTEN, FULL = 0, 1, 2
 """The writer's notes in the ring: it has the file open; rows that stand in it; 1 while the disk takes nothing."""
 
@@ -169,7 +171,8 @@ def drain(ring: Ring, log: Log, ear: Ear) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the log; the exit status is 0 when it is whole, 1 when the disk did not take all of it."""
+    """Write the log; the exit status is 0 when it is whole, 1 when the disk did not take all of it, MOVED when it is
+    not where it was begun."""
     _outlive()
     ring, path = Ring.attach(int(arguments[0])), arguments[1]
     ear = Ear(sys.stdin.buffer)
@@ -179,21 +182,23 @@ def main(arguments: list[str]) -> int:
         if ear.gone:
             return 1
     try:
-        stream = WholeWrites(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o644))
-        log = Log(stream, origin)
-        if not log.commit():
-            raise OSError(0, stream.fault)
+        place = Place(Path(path))
     except OSError as error:
         print(f"--log {path}: {error.strerror}", file=sys.stderr)
+        return 2
+    stream = WholeWrites(place.descriptor)
+    log = Log(stream, origin)
+    if not log.commit():
+        place.settle(keep=False)
+        print(f"--log {path}: {stream.fault}", file=sys.stderr)
         return 2
     ring.note(READY, 1)
     end = drain(ring, log, ear)
     lost = ring.dropped + log.rows - log.committed + ring.head - ring.tail
     log.finish({"ended": "killed", "message": "the run was ended from outside", **end, "dropped": lost})
     whole = stream.commit()
-    with contextlib.suppress(OSError):
-        os.fsync(stream.descriptor)
-    os.close(stream.descriptor)
+    if not place.settle(keep=log.rows > 0):
+        return MOVED
     return 0 if whole else 1
 
 

@@ -95,14 +95,20 @@ def _pair(directory: Path, name: str, whose: str) -> dict[Path, str]:
 
 
 def read_server(directory: Path) -> ServerKeys:
-    """What a plant needs; ModelError naming the file that is missing, broken or open to others."""
-    public, secret = _read_secret(_needed(directory, SERVER + _SECRET))
+    """What a plant needs; ModelError naming the file that is missing, broken, another user's or open to others."""
+    path = _needed(directory, SERVER + _SECRET)
+    _check_unwritable(directory, 0o700)
+    _check_clients(directory / ALLOWED)
+    public, secret = _read_secret(path)
     return ServerKeys(public, secret, directory / ALLOWED)
 
 
 def read_client(directory: Path) -> ClientKeys:
     """What a peer needs: client.key_secret, or the one other secret that is there; ModelError as for a plant's."""
-    server, _ = _read(_needed(directory, SERVER + _PUBLIC))
+    path = _needed(directory, SERVER + _PUBLIC)
+    _check_unwritable(directory, 0o700)
+    _check_unwritable(path, 0o600)  # who may write it may be the plant
+    server, _ = _read(path)
     path = directory / (CLIENT + _SECRET)
     if not path.exists():
         others = sorted(p for p in directory.glob("*" + _SECRET) if p.name != SERVER + _SECRET)
@@ -114,19 +120,24 @@ def read_client(directory: Path) -> ClientKeys:
     return ClientKeys(public, secret, server)
 
 
-def read_allowed(directory: Path) -> dict[bytes, str]:
-    """Public keys (32 bytes) of the peers that may come in, and their names; files that hold no key are left out."""
+def read_allowed(directory: Path) -> dict[bytes, str] | None:
+    """Public keys (32 bytes) of the peers that may come in, and their names; files that hold no key, or that others
+    can write, are left out. None where others can write into the folder: what stands there is then nobody's word."""
     from zmq.utils import z85
 
     allowed: dict[bytes, str] = {}
     try:
+        _check_unwritable(directory, 0o700)
         paths = sorted(directory.glob("*" + _PUBLIC))[:_MOST_KEYS]
+    except ModelError:
+        return None
     except OSError:
         return {}
     for path in paths:
         try:
+            _check_unwritable(path, 0o600)
             allowed[z85.decode(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
-        except ModelError:
+        except (ModelError, OSError):
             continue
     return allowed
 
@@ -166,9 +177,30 @@ def _read(path: Path) -> tuple[bytes, bytes | None]:
 
 def _check_private(path: Path, mode: int) -> None:
     """Secrets that others can read are none."""
-    if not hasattr(os, "getuid"):
+    _check_ours(path, mode, 0o077, "open to others")
+
+
+def _check_unwritable(path: Path, mode: int) -> None:
+    """What others can write into lets in whom they like."""
+    _check_ours(path, mode, 0o022, "writable by others")
+
+
+def _check_ours(path: Path, mode: int, refused: int, what: str) -> None:
+    """ModelError where the file or folder is another user's (root's is nobody's) or has one of the modes refused."""
+    if not hasattr(os, "geteuid"):
         return
     found = path.stat()
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        raise ModelError(f"keys: '{path}' is open to others (mode {stat.S_IMODE(found.st_mode):04o}): "
-                         f"chmod {mode:o} '{path}'")  # fmt: skip
+    if found.st_uid not in (0, os.geteuid()):
+        raise ModelError(f"keys: '{path}' belongs to another user (uid {found.st_uid}): "
+                         f"chown {os.geteuid()} '{path}' && chmod {mode:o} '{path}'")  # fmt: skip
+    if stat.S_IMODE(found.st_mode) & refused:
+        raise ModelError(f"keys: '{path}' is {what} (mode {stat.S_IMODE(found.st_mode):04o}): chmod {mode:o} '{path}'")
+
+
+def _check_clients(directory: Path) -> None:
+    """The folder of those who may come in, and each file in it."""
+    if not directory.exists():
+        return  # nobody may come in
+    _check_unwritable(directory, 0o700)
+    for path in sorted(directory.glob("*" + _PUBLIC))[:_MOST_KEYS]:
+        _check_unwritable(path, 0o600)

@@ -48,12 +48,14 @@ class Allowed:
         before = self._stamp
         try:
             found = os.stat(self._folder)
-            stamp = (found.st_mtime_ns, found.st_ino)
+            stamp = (max(found.st_mtime_ns, found.st_ctime_ns), found.st_ino)
         except OSError:  # no folder: nobody may come in
             stamp = (0, 0)
         if stamp != before or self._again:  # once more after a change: a file may have been there before its content
             self._again, self._stamp = stamp != before, stamp
             names = read_allowed(self._folder)
+            if names is None:  # others can write there: nobody new comes in, nobody is sent away
+                return
             self.changes += names != self.names
             self.taken_away = not set(self.names) <= set(names)
             self.names = names

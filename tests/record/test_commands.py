@@ -11,6 +11,7 @@ import pytest
 
 from rtmms.errors import ModelError
 from rtmms.record.log import Step, open_log
+from rtmms.record.place import part_of
 from tests.cli.shell import finish, rtmms, start
 
 RUN = ("run", "pendulum", "--controller", "swing", "--quiet", "--json")
@@ -95,7 +96,10 @@ def test_a_place_that_takes_nothing_at_the_start_is_refused(tmp_path: Path) -> N
     (tmp_path / "run.mcap").symlink_to("/dev/full")
     said = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "run.mcap")
     assert said.status == 2
-    assert "--log run.mcap: No space left on device" in said.err
+    assert "--log run.mcap: is not a file that a log could be kept in" in said.err
+    said = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "/dev/null")
+    assert said.status == 2
+    assert "--log /dev/null: is not a file that a log could be kept in" in said.err
 
 
 def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,11 +117,12 @@ def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_from_outside_leaves_a_log(tmp_path: Path, number: int) -> None:
     run, log = start(tmp_path, *RUN, "--duration", "60", "--log", "run.mcap"), tmp_path / "run.mcap"
-    while run.poll() is None and not (log.exists() and log.stat().st_size > 20_000):
+    part = part_of(log)
+    while run.poll() is None and not (part.exists() and part.stat().st_size > 20_000):
         time.sleep(0.02)
     os.kill(run.pid, number)
     said = finish(run)
-    while (end := open_log(log).end) is None:
+    while not log.exists() or (end := open_log(log).end) is None:
         time.sleep(0.02)  # of a run that was killed, the writer ends by itself
     assert end.ended == ("interrupt" if number == signal.SIGINT else "killed")
     assert said.status == (0 if number == signal.SIGINT else -signal.SIGKILL)

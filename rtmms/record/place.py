@@ -1,0 +1,101 @@
+"""Where a log is written: FILE.part beside FILE, held by a lock, and put in FILE's place when it ends.
+
+Two runs never write one log, a log that is begun never costs the one that stands there, and a file that was moved or
+deleted under the writer is told from one that is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from pathlib import Path
+
+if sys.platform != "win32":  # there a file that is open cannot be moved or deleted
+    import fcntl
+
+TRIES = 8
+
+
+def part_of(path: Path) -> Path:
+    """The file that is written while the log at `path` is not at its end."""
+    return path.with_name(path.name + ".part")
+
+
+class Place:
+    """A log's file, from its first byte to its place. OSError with a sentence as its strerror when it cannot be had.
+
+    descriptor   of FILE.part, empty
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.part = path, part_of(path)
+        _refuse_other_than_file(path)
+        self.descriptor = self._locked()
+        os.ftruncate(self.descriptor, 0)
+
+    def _locked(self) -> int:
+        for _ in range(TRIES):
+            _refuse_other_than_file(self.part)
+            descriptor = os.open(self.part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+            try:
+                _lock(descriptor)
+            except OSError:
+                os.close(descriptor)
+                raise OSError(0, "another run is writing it; give each run a log of its own") from None
+            if self._stands(descriptor):
+                return descriptor
+            os.close(descriptor)  # the one before us put it in its place between our two calls
+        raise OSError(0, f"{self.part} cannot be held: others keep moving it")
+
+    def _stands(self, descriptor: int) -> bool:
+        """Whether FILE.part still is the file that we have open."""
+        try:
+            there = os.stat(self.part)
+        except OSError:
+            return False
+        here = os.fstat(descriptor)
+        return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+    def settle(self, keep: bool) -> bool:
+        """Close; FILE.part becomes FILE, or goes where nothing in it is worth keeping. False when it was moved or
+        deleted while it was written, or cannot be put there."""
+        stood = self._stands(self.descriptor)
+        with contextlib.suppress(OSError):
+            os.fsync(self.descriptor)
+        try:
+            if stood and keep:
+                os.replace(self.part, self.path)
+            elif stood:
+                os.unlink(self.part)
+        except OSError:
+            stood = False
+        os.close(self.descriptor)
+        return stood
+
+
+def rescue(path: Path) -> None:
+    """Put in its place what a writer left that was killed; nothing where a writer still has it."""
+    part = part_of(path)
+    with contextlib.suppress(OSError):
+        descriptor = os.open(part, os.O_RDWR)
+        try:
+            _lock(descriptor)
+            if os.fstat(descriptor).st_size:
+                os.replace(part, path)
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """OSError where somebody else has it."""
+    if sys.platform != "win32":
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _refuse_other_than_file(path: Path) -> None:
+    """A device or a pipe keeps nothing, and a folder is none."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise OSError(0, "is not a file that a log could be kept in")

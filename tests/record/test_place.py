@@ -1,0 +1,127 @@
+"""Where a log is written: one writer each, nothing lost that stood there, nothing called whole that is not there."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rtmms.errors import ModelError
+from rtmms.record.log import open_log
+from rtmms.record.place import Place, part_of, rescue
+from rtmms.record.recorder import Recorder
+from rtmms.record.writer import WRITTEN
+from tests.cli.shell import finish, rtmms, start
+from tests.pendulum import Pendulum
+from tests.record.runs import loop_of, record, recorder
+
+RUN = ("run", "pendulum", "--mode", "free", "--json", "--quiet")
+STEPS = 40
+
+
+def test_a_second_writer_is_refused_and_hurts_nothing(tmp_path: Path) -> None:
+    path, plant = tmp_path / "run.mcap", Pendulum()
+    first = recorder(path, plant)
+    loop = loop_of(plant, first, STEPS)
+    try:
+        second = Recorder(path, first.origin, period_s=None, patient=False)
+        with closing(second), pytest.raises(ModelError, match=r"run\.mcap: another run is writing it; give each"):
+            second.await_ready()
+        loop.run()
+        report = first.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        first.close()
+    assert report == {"file": str(path), "rows": STEPS + 1, "dropped": 0, "whole": True}
+    assert sum(1 for _ in open_log(path).rows()) == STEPS + 1
+    assert not part_of(path).exists()
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_log_that_was_taken_away_is_not_called_whole(tmp_path: Path, how: str) -> None:
+    path, plant = tmp_path / "run.mcap", Pendulum()
+    kept = recorder(path, plant)
+    loop = loop_of(plant, kept, STEPS)
+    try:
+        loop.run()
+        part_of(path).unlink()
+        if how == "replaced":
+            part_of(path).write_bytes(b"another's")
+        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        kept.close()
+    assert (report["whole"], report["moved"]) == (False, True)
+    assert not path.exists()
+    if how == "replaced":
+        assert part_of(path).read_bytes() == b"another's"
+
+
+def test_the_log_before_stands_until_the_new_one_is_at_its_end(tmp_path: Path) -> None:
+    path, plant = tmp_path / "run.mcap", Pendulum()
+    record(path, 5)
+    before = path.read_bytes()
+    kept = recorder(path, plant)
+    loop = loop_of(plant, kept, STEPS)
+    try:
+        loop.run()
+        assert path.read_bytes() == before
+        kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        kept.close()
+    assert sum(1 for _ in open_log(path).rows()) == STEPS + 1
+
+
+def test_a_run_that_never_began_leaves_the_log_before(tmp_path: Path) -> None:
+    path = tmp_path / "run.mcap"
+    record(path, 5)
+    before = path.read_bytes()
+    recorder(path, Pendulum()).close()
+    assert path.read_bytes() == before
+    assert not part_of(path).exists()
+
+
+def test_what_two_killed_processes_leave_is_named_and_can_be_read(tmp_path: Path) -> None:
+    path, plant = tmp_path / "run.mcap", Pendulum()
+    kept = recorder(path, plant)
+    loop = loop_of(plant, kept, None)
+    loop._begin()
+    while kept.ring.note(WRITTEN) < 10:
+        loop.advance(loop.step)
+        time.sleep(0.0005)
+    kept.process.kill()
+    kept.close()
+    with pytest.raises(ModelError, match=r"run\.mcap: there is no such file; .*run\.mcap\.part is one that is being"):
+        open_log(path)
+    assert sum(1 for _ in open_log(part_of(path)).rows()) > 1
+    rescue(path)
+    assert sum(1 for _ in open_log(path).rows()) > 1
+
+
+def test_a_writer_takes_over_what_a_killed_one_left(tmp_path: Path) -> None:
+    path = tmp_path / "run.mcap"
+    part_of(path).write_bytes(b"what was left")
+    assert record(path, STEPS)["whole"] is True
+    assert sum(1 for _ in open_log(path).rows()) == STEPS + 1
+
+
+def test_a_pipe_is_neither_written_nor_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="is not a file that a log could be kept in"):
+        Place(path)
+    said = rtmms(tmp_path, "log", "info", "pipe")
+    assert said.status == 2
+    assert "pipe: is not a file" in said.err
+
+
+def test_a_log_that_is_deleted_within_a_run_is_told(tmp_path: Path) -> None:
+    run = start(tmp_path, *RUN, "--mode", "realtime", "--duration", "2", "--log", "run.mcap")
+    part = part_of(tmp_path / "run.mcap")
+    while run.poll() is None and not (part.exists() and part.stat().st_size > 2000):
+        time.sleep(0.01)
+    part.unlink()
+    said = finish(run)
+    assert said.report["log"]["whole"] is False
+    assert "run.mcap: was moved, deleted or replaced while the run wrote it" in said.err
