@@ -60,7 +60,7 @@ def px4(port: str, rate: str) -> None:
     """As PX4: actuators for each HIL_SENSOR."""
     from pymavlink.dialects.v20 import common as of
 
-    from rtmms_bridges.mavframes import Reader, Writer
+    from rtmms_bridges.autopilot.mavframes import Reader, Writer
 
     reader, writer = Reader(lambda reason: None), Writer(1, 1)
     with _connected(int(port)) as peer:
@@ -78,8 +78,8 @@ def mavlink(port: str, rate: str) -> None:
     """A ground station that answers each named value with a command for four actuators."""
     from pymavlink.dialects.v20 import common as of
 
-    from rtmms_bridges.mavframes import Reader, Writer
-    from rtmms_bridges.setpoints import SET_ACTUATOR
+    from rtmms_bridges.autopilot.mavframes import Reader, Writer
+    from rtmms_bridges.autopilot.setpoints import SET_ACTUATOR
 
     reader, writer = Reader(lambda reason: None), Writer(255, 190)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
@@ -97,7 +97,7 @@ def mavlink(port: str, rate: str) -> None:
 
 def serial(path: str) -> None:
     """A device on a pseudo-terminal."""
-    from rtmms_bridges.framing import Deframer, encode
+    from rtmms_bridges.lines.framing import Deframer, encode
 
     master, slave = os.openpty()
     tty.setraw(master)

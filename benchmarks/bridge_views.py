@@ -79,7 +79,7 @@ def dds(domain: int) -> None:
     from cyclonedds.topic import Topic
 
     from rtmms_bridges.dds import configuration
-    from rtmms_bridges.ros2.types import JointState, Odometry
+    from rtmms_bridges.messages.ros2 import JointState, Odometry
 
     kept = Domain(domain, configuration("127.0.0.1"))
     participant = DomainParticipant(domain)

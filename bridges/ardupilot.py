@@ -18,12 +18,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
-from rtmms_bridges.frames import Home
-from rtmms_bridges.imu import Imu, gravity_of
-from rtmms_bridges.pacing import LONGEST_S, Pacer, at_rest, substeps
-from rtmms_bridges.pose import Motion, PoseNames, PoseReader
-from rtmms_bridges.pulses import map_channels
-from rtmms_bridges.sitl_keys import Further, check
+from rtmms_bridges.autopilot.pulses import map_channels
+from rtmms_bridges.autopilot.sitl_keys import Further, check
+from rtmms_bridges.lines.pacing import LONGEST_S, Pacer, at_rest, substeps
+from rtmms_bridges.motion.frames import Home
+from rtmms_bridges.motion.imu import Imu, gravity_of
+from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _ALONE_S = 1.5

@@ -17,13 +17,13 @@ from xml.sax.saxutils import quoteattr
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
-from rtmms_bridges.frames import GRAVITY, Vector, xyzw
-from rtmms_bridges.from_here import from_here
-from rtmms_bridges.imu import Imu
-from rtmms_bridges.inbox import Inbox
-from rtmms_bridges.joints import Joints
-from rtmms_bridges.pose import Motion, PoseNames, PoseReader
-from rtmms_bridges.selected import selected
+from rtmms_bridges.lines.from_here import from_here
+from rtmms_bridges.lines.inbox import Inbox
+from rtmms_bridges.messages.selected import selected
+from rtmms_bridges.motion.frames import GRAVITY, Vector, xyzw
+from rtmms_bridges.motion.imu import Imu
+from rtmms_bridges.motion.joints import Joints
+from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
 
 AT_ONCE = 16
 """Commands that are looked at together; of more, the oldest are dropped."""
@@ -100,7 +100,7 @@ def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, floa
 
 def fuzzed() -> Fuzzed:
     """From the bytes of a JointState on, through the library's own reading of them."""
-    from rtmms_bridges.ros2.types import JointState
+    from rtmms_bridges.messages.ros2 import JointState
 
     names = {"left.front": "rad", "left.back": "N m"}
 
@@ -220,7 +220,7 @@ class Dds(rtmms.Bridge):
     def _topic(self, name: str, kind: str) -> Any:
         from cyclonedds.topic import Topic
 
-        from rtmms_bridges.ros2 import types
+        from rtmms_bridges.messages import ros2 as types
 
         parts = [part for part in self.namespace.split("/") if part]
         absolute = name in ("clock", "tf")  # these two are the same for all robots
@@ -254,7 +254,7 @@ class Dds(rtmms.Bridge):
         return DataReader(self.participant, topic, qos=qos, listener=Told())
 
     def on_state(self, state: rtmms.State) -> None:
-        from rtmms_bridges.ros2 import types as ros
+        from rtmms_bridges.messages import ros2 as ros
 
         motion = self._motion(state)
         at = _time(state.time)
@@ -338,7 +338,7 @@ _PUBLISHED = (
 
 def _time(time: float) -> Any:
     """Simulated s as ROS 2's Time."""
-    from rtmms_bridges.ros2.types import Time
+    from rtmms_bridges.messages.ros2 import Time
 
     whole = floor(time)
     nanoseconds = min(999_999_999, round((time - whole) * 1e9))

@@ -15,14 +15,14 @@ from typing import Any
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, read_json, values_in
 from rtmms.errors import ModelError
-from rtmms_bridges.foxglove_scene import Scene, stamp
-from rtmms_bridges.frames import xyzw
-from rtmms_bridges.inbox import Inbox
-from rtmms_bridges.joints import Joints
-from rtmms_bridges.nodelay import send_at_once
-from rtmms_bridges.pose import Motion, PoseNames, PoseReader
-from rtmms_bridges.selected import selected
-from rtmms_bridges.shape import shape_of
+from rtmms_bridges.lines.inbox import Inbox
+from rtmms_bridges.lines.nodelay import send_at_once
+from rtmms_bridges.messages.foxglove_scene import Scene, stamp
+from rtmms_bridges.messages.selected import selected
+from rtmms_bridges.motion.frames import xyzw
+from rtmms_bridges.motion.joints import Joints
+from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.shapes.known import shape_of
 
 LONGEST = 64
 """Outputs of more numbers than this (fields) are not in /outputs."""

@@ -19,8 +19,8 @@ import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
-from rtmms_bridges.topics import part, parts, robot_part
-from rtmms_bridges.unreached import why_unreached
+from rtmms_bridges.lines.unreached import why_unreached
+from rtmms_bridges.messages.topics import part, parts, robot_part
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client

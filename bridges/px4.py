@@ -17,15 +17,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms_bridges.addresses import host_port, resolved
-from rtmms_bridges.frames import Home
-from rtmms_bridges.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
-from rtmms_bridges.imu import gravity_of
-from rtmms_bridges.mavframes import Reader, Writer, fuzz_stream
-from rtmms_bridges.pacing import Pacer, at_rest, substeps
-from rtmms_bridges.pose import Motion, PoseNames, PoseReader
-from rtmms_bridges.pulses import map_channels
-from rtmms_bridges.tcp_peer import TcpPeer
+from rtmms_bridges.autopilot.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
+from rtmms_bridges.autopilot.mavframes import Reader, Writer, fuzz_stream
+from rtmms_bridges.autopilot.pulses import map_channels
+from rtmms_bridges.lines.addresses import host_port, resolved
+from rtmms_bridges.lines.pacing import Pacer, at_rest, substeps
+from rtmms_bridges.lines.tcp_peer import TcpPeer
+from rtmms_bridges.motion.frames import Home
+from rtmms_bridges.motion.imu import gravity_of
+from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
 
 _ARMED, _LOCKSTEP = 128, 1
 _SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115

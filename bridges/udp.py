@@ -13,7 +13,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
-from rtmms_bridges.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
+from rtmms_bridges.lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
 
 _READS = 64
 _AGAIN_S = 0.1

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import rtmms
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.errors import ModelError
-from rtmms_bridges.inbox import Inbox
-from rtmms_bridges.topics import parts, robot_part
+from rtmms_bridges.lines.inbox import Inbox
+from rtmms_bridges.messages.topics import parts, robot_part
 
 _STOP_S = 1.0
 

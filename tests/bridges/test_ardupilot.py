@@ -21,10 +21,10 @@ import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.ardupilot import ArduPilot, Servo, parse, write
-from rtmms_bridges.imu import Imu
-from rtmms_bridges.pose import Motion
-from rtmms_bridges.sitl_keys import KEYS, nested
-from tests.bridges.autopilot import RESEND_S, Autopilot, Lost, read
+from rtmms_bridges.autopilot.sitl_keys import KEYS, nested
+from rtmms_bridges.motion.imu import Imu
+from rtmms_bridges.motion.pose import Motion
+from tests.bridges.autopilot.sitl import RESEND_S, Autopilot, Lost, read
 from tests.bridges.harness import ROOT, free_port, wait
 from tests.bridges.swimmer import Sailing
 
@@ -229,7 +229,7 @@ def test_a_restart_from_another_port_is_taken_when_the_first_is_silent(port: int
 def test_a_silent_autopilot_finds_the_plant_waiting(
     port: int, autopilot: Autopilot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtmms_bridges.pacing.HOLD_S", 0.1)
+    monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("asked to wait" in line for line in sailing.bridged.said))
         wait(lambda: sailing.loop._control.paused and sailing.loop.step == 1)

@@ -28,8 +28,8 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from rtmms.wire.state import PlantInfo
 from rtmms_bridges.dds import HASHES, Dds, configuration, values_of
-from rtmms_bridges.frames import GRAVITY
-from rtmms_bridges.ros2 import types as ros
+from rtmms_bridges.messages import ros2 as ros
+from rtmms_bridges.motion.frames import GRAVITY
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.wire.bench import PATIENCE_S, Host
@@ -167,7 +167,7 @@ from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from rtmms_bridges.dds import configuration
-from rtmms_bridges.ros2 import types as ros
+from rtmms_bridges.messages import ros2 as ros
 number, namespace = int(sys.argv[1]), sys.argv[2]
 domain = Domain(number, configuration("127.0.0.1"))
 participant = DomainParticipant(number)

@@ -19,7 +19,7 @@ import rtmms
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from rtmms_bridges.foxglove import Foxglove, parse
-from rtmms_bridges.nodelay import send_at_once
+from rtmms_bridges.lines.nodelay import send_at_once
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.foxglove_client import Viewer, text_frame, upgrade
 from tests.bridges.harness import Beside, free_port, plant_info, state, wait

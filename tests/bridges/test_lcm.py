@@ -1,4 +1,4 @@
-"""LCM messages against the library, and against the code that lcm-gen makes of bridges/rtmms.lcm."""
+"""LCM messages against the library, and against the code that lcm-gen makes of bridges/messages/rtmms.lcm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import rtmms
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from rtmms_bridges.lcm import Lcm, encode_command, encode_outputs, encode_pose, parse
-from rtmms_bridges.pose import PoseNames, PoseReader
+from rtmms_bridges.motion.pose import PoseNames, PoseReader
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.wire.bench import PATIENCE_S, Host
@@ -40,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     )
     if program is None:
         pytest.skip("lcm-gen is not there")
-    file = ROOT / "bridges" / "rtmms.lcm"
+    file = ROOT / "bridges" / "messages" / "rtmms.lcm"
     subprocess.run([program, "--python", "--ppath", folder, file], check=True, capture_output=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))

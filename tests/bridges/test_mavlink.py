@@ -17,10 +17,10 @@ from pymavlink.dialects.v20 import common
 
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
-from rtmms_bridges.frames import Home
-from rtmms_bridges.mavframes import Signing, Writer
+from rtmms_bridges.autopilot.mavframes import Signing, Writer
+from rtmms_bridges.autopilot.parameters import Parameters
 from rtmms_bridges.mavlink import Mavlink
-from rtmms_bridges.parameters import Parameters
+from rtmms_bridges.motion.frames import Home
 from tests.bridges.harness import free_port, wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.wire.bench import PATIENCE_S

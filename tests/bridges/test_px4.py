@@ -15,10 +15,10 @@ from pymavlink.dialects.v20 import common
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.plugins import build_bridge
-from rtmms_bridges.frames import Home
-from rtmms_bridges.hil import Sensors, earth_field, pressure_hpa
-from rtmms_bridges.mavframes import Reader, Writer
-from rtmms_bridges.pose import Motion
+from rtmms_bridges.autopilot.hil import Sensors, earth_field, pressure_hpa
+from rtmms_bridges.autopilot.mavframes import Reader, Writer
+from rtmms_bridges.motion.frames import Home
+from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.px4 import Px4
 from tests.bridges.harness import ROOT, free_port, wait
 from tests.bridges.swimmer import Sailing
@@ -255,7 +255,7 @@ def test_px4_goes_and_comes_back_to_a_plant_that_begins_anew(port: int) -> None:
 
 
 def test_without_px4_the_plant_waits(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms_bridges.pacing.HOLD_S", 0.1)
+    monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("PX4 is silent" in line for line in sailing.bridged.said))
         wait(lambda: sailing.loop._control.paused)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms_bridges import mavframes
-from rtmms_bridges.addresses import host_port, resolved
-from rtmms_bridges.hil import Sensors
-from rtmms_bridges.mavframes import Reader, Writer
-from rtmms_bridges.pose import Motion
+from rtmms_bridges.autopilot import mavframes
+from rtmms_bridges.autopilot.hil import Sensors
+from rtmms_bridges.autopilot.mavframes import Reader, Writer
+from rtmms_bridges.lines.addresses import host_port, resolved
+from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.px4 import _MOST_GARBAGE, Px4
 from tests.bridges.harness import free_port, wait
 from tests.bridges.swimmer import Sailing, Swimmer
@@ -124,7 +124,7 @@ def test_garbage_is_not_decoded(filling: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_course_just_below_north_is_not_360_degrees() -> None:
-    from rtmms_bridges.frames import Home
+    from rtmms_bridges.motion.frames import Home
 
     home = Home(lat_deg=47.0, lon_deg=8.0, x_bearing_deg=0.0)
     sensors = Sensors(home, (0.2, 0.0, 0.4), 0.0, 0)

@@ -17,8 +17,8 @@ import pytest
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
-from rtmms_bridges.framing import Deframer, Line, decode, encode, longest
-from rtmms_bridges.packing import Packed
+from rtmms_bridges.lines.framing import Deframer, Line, decode, encode, longest
+from rtmms_bridges.lines.packing import Packed
 from rtmms_bridges.serial import Serial
 from tests.bridges.harness import Beside, wait
 from tests.wire.bench import Host

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rtmms.bridging.channels import ChannelMapping
-from rtmms_bridges.packing import Packed
+from rtmms_bridges.lines.packing import Packed
 from rtmms_bridges.serial import Serial
 from tests.bridges.harness import wait
 from tests.bridges.swimmer import Sailing
@@ -45,7 +45,7 @@ def test_in_lockstep_a_step_for_each_command(device: Device) -> None:
 def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtmms_bridges.pacing.HOLD_S", 0.1)
+    monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(paced(device)) as sailing:
         wait(device.hear)
         device.say(b"\0" + device.frame(0.5))
@@ -66,7 +66,7 @@ def test_each_step_gets_the_answer_to_itself_also_after_the_device_was_gone(
     device: Device, monkeypatch: pytest.MonkeyPatch, away_s: float
 ) -> None:
     """It answers every frame once; gone for longer than the plant is kept waiting, which is paused then."""
-    monkeypatch.setattr("rtmms_bridges.pacing.HOLD_S", 0.1)
+    monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     answers: dict[int, float] = {}
     with Sailing(paced(device)) as sailing:
         device.say(b"\0")

@@ -20,7 +20,7 @@ from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.config import construct
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
-from rtmms_bridges.packing import Packed, Packer, Unpacker, is_old
+from rtmms_bridges.lines.packing import Packed, Packer, Unpacker, is_old
 from rtmms_bridges.udp import Udp, parse_json
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.bridges.swimmer import Sailing

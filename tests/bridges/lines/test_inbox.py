@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import threading
 
-from rtmms_bridges.inbox import Inbox
+from rtmms_bridges.lines.inbox import Inbox
 
 
 def readable(inbox: Inbox[int]) -> bool:

@@ -7,9 +7,9 @@ from math import floor
 from typing import Any
 
 from rtmms.wire.state import State
-from rtmms_bridges.frames import xyzw
-from rtmms_bridges.pose import Motion
-from rtmms_bridges.shape import Shape, Skin
+from rtmms_bridges.motion.frames import xyzw
+from rtmms_bridges.motion.pose import Motion
+from rtmms_bridges.shapes.shape import Shape, Skin
 
 SURFACE = (0.16, 0.47, 0.71, 0.75)
 LINES = (0.05, 0.15, 0.25, 1.0)

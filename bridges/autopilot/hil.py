@@ -6,9 +6,9 @@ from math import atan2, hypot
 from random import Random
 from typing import Any
 
-from rtmms_bridges.frames import GRAVITY, Home, Vector, bearing_deg, flu_frd, ned_to_world, rotate_back, whole
-from rtmms_bridges.imu import Imu
-from rtmms_bridges.pose import Motion
+from rtmms_bridges.motion.frames import GRAVITY, Home, Vector, bearing_deg, flu_frd, ned_to_world, rotate_back, whole
+from rtmms_bridges.motion.imu import Imu
+from rtmms_bridges.motion.pose import Motion
 
 ACCEL, GYRO, MAG, BARO = 0x7, 0x38, 0x1C0, 0x200 | 0x800 | 0x1000
 """Bits of HIL_SENSOR.fields_updated; an autopilot takes a barometer only with all three of its bits."""

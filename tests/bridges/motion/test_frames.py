@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
-from rtmms_bridges import frames
+from rtmms_bridges.motion import frames
 
 RNG = np.random.default_rng(5)
 BEARINGS = [0.0, pi / 2, pi, -0.7, 2.0]
@@ -167,7 +167,7 @@ def test_bearings() -> None:
 
 def test_frames_need_no_array_library() -> None:
     program = (
-        "import sys, rtmms_bridges.frames, rtmms_bridges.pose, rtmms_bridges.imu, rtmms_bridges.template\n"
+        "import sys, rtmms_bridges.motion.pose, rtmms_bridges.motion.imu, rtmms_bridges.template\n"
         "import rtmms.bridging.runner\n"
         "print([name for name in ('numba', 'scipy', 'numpy') if name in sys.modules])"
     )

@@ -12,9 +12,9 @@ import pytest
 import rtmms
 from rtmms.plant import Channel
 from rtmms_bridges.ardupilot import write
-from rtmms_bridges.imu import Imu
-from rtmms_bridges.sitl_keys import KEYS, WIND, Further, nested
-from tests.bridges.autopilot import read
+from rtmms_bridges.autopilot.sitl_keys import KEYS, WIND, Further, nested
+from rtmms_bridges.motion.imu import Imu
+from tests.bridges.autopilot.sitl import read
 from tests.bridges.test_ardupilot import MOTION
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rtmms_bridges.from_here import from_here
+from rtmms_bridges.lines.from_here import from_here
 from tests.bridges.harness import free_port, wait
 from tests.wire.bench import Host
 

@@ -15,7 +15,7 @@ from rtmms.bridging.telling import EVERY_S, FIRST, LONGEST, Telling
 from rtmms.cli import bridge as command
 from tests.bridges.harness import Beside, Bridged, free_port, wait
 from tests.bridges.swimmer import Sailing, Swimmer
-from tests.bridges.test_runner import Probe
+from tests.bridging.test_runner import Probe
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 

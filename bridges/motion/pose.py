@@ -7,7 +7,7 @@ from typing import Any
 
 from rtmms.errors import ModelError
 from rtmms.wire.state import PlantInfo, State
-from rtmms_bridges.frames import (
+from rtmms_bridges.motion.frames import (
     Vector,
     attitude_to_ned,
     cross,

@@ -10,7 +10,7 @@ import pytest
 from pymavlink.dialects.v20 import common
 
 from rtmms.errors import ModelError
-from rtmms_bridges.mavframes import Reader, Signing, Writer, read_key
+from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
 
 KEY = bytes(range(32))
 

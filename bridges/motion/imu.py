@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rtmms.wire.state import PlantInfo
-from rtmms_bridges.frames import GRAVITY, Vector, flu_frd, rotate_back
-from rtmms_bridges.pose import Motion
+from rtmms_bridges.motion.frames import GRAVITY, Vector, flu_frd, rotate_back
+from rtmms_bridges.motion.pose import Motion
 
 
 def gravity_of(plant: PlantInfo) -> float:

@@ -7,8 +7,8 @@ from math import asin, atan2, cos, sin, sqrt
 from typing import Any
 
 from rtmms.wire.state import PlantInfo
-from rtmms_bridges.frames import Vector, from_euler
-from rtmms_bridges.shape import Pose, Skin, Solid, at, sheet
+from rtmms_bridges.motion.frames import Vector, from_euler
+from rtmms_bridges.shapes.shape import Pose, Skin, Solid, at, sheet
 
 LEFT, RIGHT = 0, 1
 BODY = (0.70, 0.60, 0.16)

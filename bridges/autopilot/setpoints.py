@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms_bridges.mavframes import Signing, Writer, fuzz_stream
+from rtmms_bridges.autopilot.mavframes import Signing, Writer, fuzz_stream
 
 AXES = ("x", "y", "z", "r")
 ACTUATORS = tuple(str(i) for i in range(1, 13))

@@ -17,10 +17,11 @@ from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.wire.messages import plain_parameters
 from rtmms.wire.state import PlantInfo
-from rtmms_bridges.frames import xyzw
-from rtmms_bridges.joints import Joints
-from rtmms_bridges.manta_shape import MantaShape
-from rtmms_bridges.shape import SHAPES, shape_of, sheet
+from rtmms_bridges.motion.frames import xyzw
+from rtmms_bridges.motion.joints import Joints
+from rtmms_bridges.shapes.known import SHAPES, shape_of
+from rtmms_bridges.shapes.manta import MantaShape
+from rtmms_bridges.shapes.shape import sheet
 from tests.bridges.harness import state
 
 RNG = np.random.default_rng(11)

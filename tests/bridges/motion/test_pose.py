@@ -10,9 +10,9 @@ from scipy.spatial.transform import Rotation
 
 import rtmms
 from rtmms.plant import Channel
-from rtmms_bridges.frames import GRAVITY, wxyz, xyzw
-from rtmms_bridges.imu import Imu
-from rtmms_bridges.pose import PoseNames, PoseReader
+from rtmms_bridges.motion.frames import GRAVITY, wxyz, xyzw
+from rtmms_bridges.motion.imu import Imu
+from rtmms_bridges.motion.pose import PoseNames, PoseReader
 from tests.bridges.harness import plant_info, state
 
 RNG = np.random.default_rng(3)

@@ -1,1 +1,0 @@
-"""Messages of ROS 2 as DDS carries them."""

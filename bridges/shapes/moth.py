@@ -1,0 +1,63 @@
+"""The moth: two wings of rectangular blades and the thorax, from joint angles (docs/moth.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import pi
+from typing import Any
+
+from rtmms.wire.state import PlantInfo
+from rtmms_bridges.motion.frames import Vector, multiply
+from rtmms_bridges.shapes.shape import Pose, Skin, Solid, after, at, turn
+
+
+class MothShape:
+    """Two wings of rectangular blades that twist and bend one after the other, and the thorax (docs/moth.md)."""
+
+    needs = ("joint_position",)
+
+    def __init__(self, plant: PlantInfo) -> None:
+        told = plant.parameters
+        self._sections = n = int(told["sections"])
+        self._length = float(told["span_m"]) / n
+        self._chords = [float(told["chord_m"]) * (1.0 - (k / n) ** 2) ** 0.5 for k in range(n)]
+        height = float(told["thorax_c_m"])
+        self._hinge = (0.0, 0.0, float(told["hinge"]) * height)
+        if plant.output("joint_position").shape != (4 * n,):
+            raise ValueError("not the moth's joints")
+        axes = (2.0 * float(told["thorax_a_m"]), 2.0 * float(told["thorax_b_m"]), 2.0 * height)
+        self.solids = (Solid("thorax", (0.0, 0.0, 0.0), axes),)
+        blades = tuple(4 * k + corner for k in range(n) for corner in (0, 1, 2, 2, 1, 3))
+        edges = tuple((4 * k, 4 * k + 1, 4 * k + 3, 4 * k + 2, 4 * k) for k in range(n))
+        self.skins = (Skin("right_wing", blades, edges), Skin("left_wing", blades, edges))
+
+    def blades(self, angles: Sequence[float], side: int) -> list[Pose]:
+        """side 0 right, 1 left; x outwards along the leading edge, z from the trailing to the leading edge."""
+        poses: list[Pose] = []
+        pose: Pose = (self._hinge, turn(2, pi * side))
+        for k in range(self._sections):
+            first, bend = angles[2 * (side * self._sections + k) :][:2]
+            # the first joint of the root is the stroke, about z; of the others twist, about x; bending is about z
+            pose = after(pose, ((0.0, 0.0, 0.0), multiply(turn(2 if k == 0 else 0, first), turn(2, bend))))
+            poses.append(pose)
+            pose = after(pose, ((self._length, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
+        return poses
+
+    def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
+        angles, length = outputs["joint_position"], self._length
+        return tuple(
+            [
+                at(pose, corner)
+                for pose, chord in zip(self.blades(angles, side), self._chords, strict=True)
+                for corner in ((0.0, 0.0, 0.0), (length, 0.0, 0.0), (0.0, 0.0, -chord), (length, 0.0, -chord))
+            ]
+            for side in (0, 1)
+        )
+
+    def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
+        angles = outputs["joint_position"]
+        return {
+            f"{name}_blade{k + 1}": pose
+            for side, name in enumerate(("right", "left"))
+            for k, pose in enumerate(self.blades(angles, side))
+        }
