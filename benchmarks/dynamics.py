@@ -19,13 +19,13 @@ import numpy as np
 
 from rtmms.dynamics.recursion import configure, outward, solve
 from rtmms.jit import kernel
+from rtmms.mechanism.equations import evaluate
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import C_MASS, C_MOMENT, C_POS, C_RIGID, C_ROT
 from rtmms.model.random_tree import random_state, random_tree
 from rtmms.robots import eel, moth
-from rtmms.robots.tree_kernels import evaluate
 from rtmms.spatial import unpack_inertia
 
 SIZES = (12, 24, 36, 72, 144)

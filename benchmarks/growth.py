@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.fin_layout import LANES
+from rtmms.robots.manta.kernels.fin_layout import LANES
 from rtmms_benchmarks.stepping import compiled_loop, gait, load, time_compiled
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import ModelError
-from rtmms.robots.manta_parameters import MantaParameters
+from rtmms.robots.manta.parameters import MantaParameters
 from rtmms_benchmarks.plain_support import (
     AXIS,
     Support,

@@ -1,7 +1,7 @@
 """The compiled manta's default step in plain Python: the same method, evaluation by evaluation.
 
 Servos, then two linearly implicit stages of the fins with the body's acceleration lagged, the body under what they
-gave, and its motion on SE(3). The method is described in rtmms.coupling.step_implicit and rtmms.dynamics.rods;
+gave, and its motion on SE(3). The method is described in rtmms.robots.manta.coupling.step, the servos in kernels.rods;
 here its stages go through the equations of benchmarks.plain_manta with dense m x m matrices.
 """
 
@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from rtmms.errors import ModelError
-from rtmms.robots.manta_parameters import MantaParameters
+from rtmms.robots.manta.parameters import MantaParameters
 from rtmms_benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics
 from rtmms_benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.robots.manta_parameters import MantaParameters
+from rtmms.robots.manta.parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 

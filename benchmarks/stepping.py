@@ -13,8 +13,8 @@ import numpy.typing as npt
 from numba import njit
 
 import rtmms
-from rtmms.coupling.entry import enter_step
 from rtmms.robots.manta import Manta
+from rtmms.robots.manta.coupling.entry import enter_step
 from rtmms_benchmarks.plain_step import PlainRun
 
 Array = npt.NDArray[np.float64]

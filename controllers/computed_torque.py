@@ -46,10 +46,10 @@ class ComputedTorque(rtmms.Controller):
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Build the inverse model from the plant's own parameters, and warm it up."""
+        from rtmms.analysis.inverse import Inverse
         from rtmms.fluids.ambient import Flow
         from rtmms.model import compile
         from rtmms.robots import eel
-        from rtmms.robots.inverse import Inverse
 
         if not any(channel.name == "yaw1.torque" for channel in plant.actuators):
             raise rtmms.ModelError("controller 'computed_torque': expected torques; run the eel with drive=torque")

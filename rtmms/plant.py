@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
@@ -71,6 +71,23 @@ class Summarised(Protocol):
 
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
         """Numbers for the report, None where undefined. time (k,) s, nearly evenly spaced; trace[name] (k, *shape)."""
+
+
+def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], known: Iterable[str]) -> None:
+    """What a plant's `set` refuses: a change of sizes, channels or states.
+
+    UnknownNameError for a parameter that there is none of, ModelError for one that stays as it was built, or where
+    nothing is given; each says what may change."""
+    settable, known = tuple(settable), tuple(known)
+    if not given:
+        raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(f"{robot} parameter", name, known)
+        if name not in settable:
+            raise ModelError(
+                f"set: {robot}: {name} stays as it was built; what can change while it runs: {', '.join(settable)}"
+            )
 
 
 def robots() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import robots
 
 UNKNOWNS = ("amplitude", "stiffness", "none")
-"""What besides the state may be sought (rtmms.robots.trim)."""
+"""What besides the state may be sought (rtmms.analysis.trim)."""
 
 GAIT = {"amplitude_deg": 40.0, "phase_deg": 40.0, "frequency_hz": 0.6}
 """The manta's, as its controller `gait` has it."""
@@ -52,14 +52,14 @@ def trim(
 
 def _own_gait(robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
     """A robot that moves by itself, as eel and moth do."""
-    from rtmms.robots.tree_plant import TreePlant
-    from rtmms.robots.trim import as_words, fitting_dt, trimmed
+    from rtmms.analysis.trim import as_words, fitting_dt, trimmed
+    from rtmms.mechanism.plant import TreePlant
 
     plant = rtmms.load(robot, **given)
     if not isinstance(plant, TreePlant):
         raise ModelError(
             f"robot '{robot}': trim needs a robot with a gait of its own; for one that moves by commands see "
-            "rtmms.robots.trim_commands"
+            "rtmms.analysis.trim_commands"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
         plant = rtmms.load(robot, **{**given, "dt": fits})
@@ -72,8 +72,8 @@ def _manta(given: dict[str, Any], gait: dict[str, Any], unknown: str | None) -> 
     """The manta under the paper's gait, all else as it is."""
     import numpy as np
 
+    from rtmms.analysis.trim_commands import as_words, trim_commands
     from rtmms.report.flapping import Flapping
-    from rtmms.robots.trim_commands import as_words, trim_commands
 
     for name, value in gait.items():
         if name not in GAIT:

@@ -1,4 +1,5 @@
-"""Dynamics of any compiled mechanism. Names load their module when first used: numba is paid for then."""
+"""Dynamics of any compiled mechanism, at one state: inverse, direct, hybrid; inertia, energy, kinematics.
+Names load their module when first used: numba is paid for then."""
 
 from __future__ import annotations
 

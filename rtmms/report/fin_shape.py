@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.dynamics.support import POINT, ROTATION, SUPPORT_SIZE, support_motion
+from rtmms.robots.manta.kernels.support import POINT, ROTATION, SUPPORT_SIZE, support_motion
 
 if TYPE_CHECKING:
     from rtmms.robots.manta import Manta

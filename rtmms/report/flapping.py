@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.robots.manta_summary import mean
+from rtmms.robots.manta.summary import mean
 
 if TYPE_CHECKING:
     from rtmms.robots.manta import Manta

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import RtmmsError
+from rtmms.mechanism.plant import TreePlant
 from rtmms.report.style import colours, say
-from rtmms.robots.tree_plant import TreePlant
 
 if TYPE_CHECKING:
     from rtmms.loop.trace import Recent

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from rtmms.analysis.trim import trim
 from rtmms.dynamics import body_poses
 from rtmms.report.beside import Row, canvas, save, tell
 from rtmms.robots import eel
-from rtmms.robots.trim import trim
 from rtmms.spatial import Array
 
 

@@ -14,7 +14,7 @@ from rtmms.report.fin_panels import chord_wave, film, span_profile, span_wave
 from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
-from rtmms.robots.manta_summary import BACK, heading
+from rtmms.robots.manta.summary import BACK, heading
 
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics

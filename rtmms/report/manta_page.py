@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import rtmms
-from rtmms.robots.manta_parameters import MantaParameters, describe
+from rtmms.robots.manta.parameters import MantaParameters, describe
 
 MEANINGS = {
     "position": "mass centre of the body",

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.analysis.trim import trim
 from rtmms.dynamics import centre_of_mass
 from rtmms.report.beside import Row, tell
 from rtmms.report.porez2014_figures import Stroke, draw
 from rtmms.robots import moth
-from rtmms.robots.trim import trim
 from rtmms.spatial import Array
 
 READINGS: dict[str, dict[str, Any]] = {

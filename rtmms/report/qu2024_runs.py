@@ -11,7 +11,7 @@ import numpy.typing as npt
 import rtmms
 from rtmms.report.cycles import fundamental, lags_deg
 from rtmms.report.flapping import OUTPUTS, Flapping, Run, fly
-from rtmms.robots.manta_summary import heading
+from rtmms.robots.manta.summary import heading
 
 Array = npt.NDArray[np.float64]
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.analysis.whole_periods import rise, whole_periods
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
-from rtmms.integrators.methods import METHODS
+from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
+from rtmms.mechanism.methods import METHODS
+from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism, khalil_kleinfinger
@@ -19,8 +22,6 @@ from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant import Channel
 from rtmms.robots.parameters import build, step_of
-from rtmms.robots.tree_plant import OFFSET, TORQUE, Actuator, Law, Remade, TreePlant
-from rtmms.robots.whole_periods import rise, whole_periods
 from rtmms.spatial import Array
 
 AXES = ("yaw", "pitch", "roll")

@@ -8,10 +8,10 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.fluids.ambient import SAMPLE, Flow, Wave, sample
+from rtmms.mechanism.plant import TreePlant, fluid_wrench
 from rtmms.model import Blade, Body, Mechanism, Placement, State, Strip, elliptic_strip
 from rtmms.model.random_tree import random_state
 from rtmms.robots import eel
-from rtmms.robots.tree_plant import TreePlant, fluid_wrench
 from rtmms.spatial import quaternion_matrix, skew
 
 RNG = np.random.default_rng(0)

@@ -20,7 +20,7 @@ def test_the_pages_program():
 
 
 def test_the_pages_table_of_methods():
-    from rtmms.integrators.methods import METHODS
+    from rtmms.mechanism.methods import METHODS
 
     rows = re.findall(r"^\| `(\w+)` \| (\d) \| (\d) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert {name: (int(a), int(b)) for name, a, b in rows} == {

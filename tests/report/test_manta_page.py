@@ -8,7 +8,7 @@ import pytest
 
 from rtmms.report.manta_page import MEANINGS, filled
 from rtmms.report.qu2024_choices import READINGS
-from rtmms.robots.manta_parameters import PRESETS, describe
+from rtmms.robots.manta.parameters import PRESETS, describe
 
 PAGE = Path(__file__).parents[2] / "docs" / "manta.md"
 

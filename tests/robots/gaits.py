@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rtmms.coupling.interface import move_supports
-from rtmms.coupling.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.dynamics.rods import ROD_SIZE
 from rtmms.robots.manta import Array, Manta
+from rtmms.robots.manta.coupling.interface import move_supports
+from rtmms.robots.manta.coupling.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
+from rtmms.robots.manta.kernels.rods import ROD_SIZE
 
 FRONT, BACK = 0.215, 0.185
 

@@ -9,9 +9,9 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.mechanism.group import displace, uncurl
+from rtmms.mechanism.plant import fluid_wrench
 from rtmms.robots import eel
-from rtmms.robots.tree_kernels import displace, uncurl
-from rtmms.robots.tree_plant import fluid_wrench
 
 N = 36
 NONE = np.zeros(N)

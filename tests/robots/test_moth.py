@@ -9,12 +9,12 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
-from rtmms.integrators.group import displace, uncurl
+from rtmms.analysis.trim import trim
+from rtmms.mechanism.group import displace, uncurl
+from rtmms.mechanism.plant import fluid_wrench
 from rtmms.model.layout import C_DAMPING, S_TWIST, S_WRENCH
 from rtmms.robots import moth
-from rtmms.robots.moth_orbits import ORBITS
-from rtmms.robots.tree_plant import fluid_wrench
-from rtmms.robots.trim import trim
+from rtmms.robots.moth.orbits import ORBITS
 
 N, STROKE, LEFT = 16, 0, 8
 NONE = np.zeros(4)

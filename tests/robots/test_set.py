@@ -9,7 +9,9 @@ import pytest
 
 import rtmms
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.robots import eel, manta, moth
+from rtmms.robots import eel
+from rtmms.robots.manta import face as manta
+from rtmms.robots.moth import face as moth
 
 SMALL = {"chains": 16, "links": 2}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

@@ -1,0 +1,167 @@
+"""Linearisation of a plant for control: A and B by a complex step, or of a step by differences for any other plant."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.analysis.chart import Chart
+from rtmms.analysis.linear import Linear
+from rtmms.analysis.linearise_step import linearise_step, mean_of
+from rtmms.dynamics.recursion import configure, place
+from rtmms.errors import ModelError
+from rtmms.fluids.ambient import SAMPLE
+from rtmms.fluids.immersed import held_flow
+from rtmms.mechanism.equations import evaluate
+from rtmms.mechanism.joint_laws import TORQUE, Actuator
+from rtmms.mechanism.plant import TreePlant
+from rtmms.plant import Plant
+from rtmms.spatial import Array, ad
+
+DIFFERENCE = 1e-6
+ComplexArray = npt.NDArray[np.complex128]
+STEP = 1e-30  # imag(f(x + i h)) / h: no difference is taken, so h may be as small as this and the error is rounding
+
+
+def linearise(
+    plant: Plant, *, over_period: bool = False, commands: Array | None = None, chart: Chart | None = None
+) -> Linear:  # fmt: skip
+    """A (k, k) and B (k, u) of a plant at its present state and time, or their mean along its motion from there.
+
+    over_period  the mean over one period of the gait that the plant has of its own
+    commands     (steps, n_actuators): the mean along these; one row: at the present state, under that command.
+                 Default: what is held now, for a plant of a mechanism; the neutral command, for any other
+    chart        coordinates of a plant that is not of a mechanism, where it has none of its own
+    A plant of a mechanism: of d/dt x, by a complex step through the equations of motion; the error is rounding, about
+    1e-15 of the largest entry (with a flow given by a function, that of its central differences, about 1e-9). Any
+    other: of one step, see `linearise_step`; the error is estimated. The state is left as it was. Where the model has
+    a kink (|V| V at V = 0, Coulomb friction at rest) it is the derivative on the side where the state stands, or the
+    mean of both. ModelError for a period that the plant does not have, or coordinates that it does not tell.
+    """
+    if not isinstance(plant, TreePlant):
+        if over_period:
+            raise ModelError(
+                f"linearise: over_period needs a gait of the plant's own, which a {type(plant).__name__} has not; give "
+                "the commands of one period"
+            )
+        return linearise_step(plant, commands, chart=chart)
+    if over_period:
+        if not np.any(plant.law.motion[:, 1:]):
+            raise ModelError(f"{plant.model.name}: linearise over a period needs a periodic gait")
+        if commands is not None:
+            raise ModelError(f"{plant.model.name}: linearise: expected over_period or commands, got both")
+        steps = max(1, round(2.0 * math.pi / plant.law.omega / plant.dt))
+        commands = np.tile(plant.commanded, (steps, 1))
+    return _at(plant) if commands is None else mean_of(plant, commands, lambda command: _at(plant))
+
+
+def _at(plant: TreePlant) -> Linear:
+    model, n = plant.model, plant.model.n
+    free = np.flatnonzero(~model.imposed)
+    slow = [(k, drive) for k, drive in enumerate(plant.drives) if drive.kind != TORQUE]
+    m, filters = len(free), len(slow)
+    size, inputs = 12 + 2 * m + 2 * filters, len(plant.drives)
+    a, b = np.zeros((size, size)), np.zeros((size, inputs))
+    call = _Complex(plant)
+    rows = np.concatenate([6 + n + np.arange(6), 12 + n + free])  # twist' and qdd in a rate
+    for k in range(12 + 2 * m):
+        a[6:12, k], a[12 + m : 12 + 2 * m, k] = np.split(call.state(k, free)[rows], [6])
+    w = float(plant.law.bandwidth)
+    for f, (k, drive) in enumerate(slow):
+        at = 12 + 2 * m + 2 * f
+        for rate in (0, 1):
+            a[6:12, at + rate], a[12 + m : 12 + 2 * m, at + rate] = np.split(call.servo(drive, rate)[rows], [6])
+        a[at, at + 1], a[at + 1, at : at + 2], b[at + 1, k] = 1.0, (-w * w, -2.0 * w), w * w
+    for k, drive in enumerate(plant.drives):
+        b[6:12, k], b[12 + m : 12 + 2 * m, k] = np.split(call.command(drive)[rows], [6])
+    # the errors of pose and joints: delta' = -ad_eta delta + d eta, dq' = d qd
+    a[:6, :6], a[:6, 6:12] = -ad(plant.vector[7 + n : 13 + n]), np.eye(6)
+    a[12 : 12 + m, 12 + m : 12 + 2 * m] = np.eye(m)
+    names = [f"{axis}_error" for axis in ("x", "y", "z", "roll", "pitch", "yaw")]
+    names += ["vx", "vy", "vz", "wx", "wy", "wz", *(model.joint_names[j] for j in free)]
+    names += [f"{model.joint_names[j]}.rate" for j in free]
+    for _, drive in slow:
+        names += [f"{drive.channel.name}.filter", f"{drive.channel.name}.filter_rate"]
+    return Linear(a, b, tuple(names), tuple(drive.channel.name for drive in plant.drives))
+
+
+class _Complex:
+    """One complex evaluation at a time, with one entry of the state, of a filter or of a command displaced."""
+
+    def __init__(self, plant: TreePlant) -> None:
+        self.plant = plant
+        self.work = tuple(np.asarray(array).astype(complex) for array in plant._work)
+        self.ambient = np.zeros((len(plant.immersed.rows), SAMPLE), dtype=complex)
+        self.held = self._water(plant.vector).astype(complex)
+        plant._held[:] = self.held.real
+
+    def _water(self, vector: Array) -> Array:
+        """(elements, 3) m/s of a flow given by a function, where the elements stand in a state."""
+        plant, s = self.plant, self.plant.model.scratch()
+        model, n = plant.model, plant.model.n
+        if plant.flow.field is not None:
+            configure(model.topology, model.constant, vector[3:7], model.gravity, vector[7 : 7 + n], s)
+            place(model.topology, vector[:3], vector[3:7], s)
+        return held_flow(model, plant.flow, s, plant.immersed, plant.time)
+
+    def _held(self, vector: ComplexArray) -> ComplexArray:
+        """The same with its slope along the displacement of `vector`: the function knows no complex numbers."""
+        slope = vector.imag / STEP
+        if self.plant.flow.field is None or not np.any(slope[: 7 + self.plant.model.n]):
+            return self.held
+        ends = [self._water(vector.real + sign * DIFFERENCE * slope) for sign in (1.0, -1.0)]
+        moved: ComplexArray = self.held + 1j * STEP * (ends[0] - ends[1]) / (2.0 * DIFFERENCE)
+        return moved
+
+    def _rate(self, vector: ComplexArray, torque: ComplexArray, target: ComplexArray, servo: ComplexArray) -> Array:
+        plant = self.plant
+        rate = np.zeros(12 + 2 * plant.model.n, dtype=complex)
+        hold = (torque, target, servo, float(plant.law.bandwidth), plant.time)
+        fluid = (*plant.immersed.arrays, self._held(vector), self.ambient)
+        evaluate(plant._tree, plant._law, hold, fluid, self.work, vector, plant.time, 0.0, rate)
+        slope: Array = rate.imag / STEP
+        return slope
+
+    def _copies(self) -> list[ComplexArray]:
+        """State vector, torque, target, servo."""
+        plant = self.plant
+        return [array.astype(complex) for array in (plant.vector, plant._torque, plant._target, plant._servo)]
+
+    def state(self, k: int, free: npt.NDArray[np.intp]) -> Array:
+        """Derivative of the rate by error coordinate k."""
+        vector, torque, target, servo = self._copies()
+        n, m, h = self.plant.model.n, len(free), 1j * STEP
+        if k < 3:  # p = p_ref + R_ref e
+            vector[:3] += h * self.plant.state.rotation[:, k]
+        elif k < 6:  # Q = Q_ref (1, theta / 2)
+            w, x, y, z = self.plant.vector[3:7]
+            by = np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
+            vector[3:7] += 0.5 * h * by[:, k - 3]
+        elif k < 12:
+            vector[7 + n + k - 6] += h
+        elif k < 12 + m:
+            vector[7 + free[k - 12]] += h
+        else:
+            vector[13 + n + free[k - 12 - m]] += h
+        return self._rate(vector, torque, target, servo)
+
+    def servo(self, drive: Actuator, rate: int) -> Array:
+        """Derivative by the value (rate 0) or the rate (1) of the filter of a commanded offset or gain."""
+        vector, torque, target, servo = self._copies()
+        kind, joint = drive.kind, drive.joint
+        column = 2 * (kind - 1) + rate
+        servo[joint if joint >= 0 else slice(None), column] += 1j * STEP
+        return self._rate(vector, torque, target, servo)
+
+    def command(self, drive: Actuator) -> Array:
+        """Derivative by a command."""
+        vector, torque, target, servo = self._copies()
+        kind, joint = drive.kind, drive.joint
+        where = joint if joint >= 0 else slice(None)
+        if kind == TORQUE:
+            torque[where] += 1j * STEP
+        else:
+            target[where, kind - 1] += 1j * STEP
+        return self._rate(vector, torque, target, servo)

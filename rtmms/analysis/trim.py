@@ -1,0 +1,282 @@
+"""Periodic gaits by shooting on the period map: a state, and if wanted an amplitude or a stiffness, that comes back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.analysis.pose_chart import displaced, displacement
+from rtmms.dynamics.inertia import composite_inertia
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.layout import C_STIFFNESS
+from rtmms.spatial import Array, quaternion_matrix
+
+UNKNOWNS = ("amplitude", "stiffness")
+SLOW = 0.8
+"""Newton's step that leaves more of the error than this is a slow one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """A periodic gait.
+
+    vector      (13 + 2 n,) the state at the period's start (rtmms.mechanism.group)
+    amplitude   factor on the gait's amplitude, 1 where it was not an unknown
+    stiffness   factor on the stiffness of all joints that have one, 1 where it was not an unknown
+    residual    largest closing error, in the coordinates that were to close (rad, m/s, rad/s, m)
+    multipliers Floquet multipliers of the whole state, largest first; neutral directions give 1
+    travel      (3,) m, world, over one period
+    iterations  of Newton's method
+    """
+
+    vector: Array
+    amplitude: float
+    stiffness: float
+    residual: float
+    multipliers: npt.NDArray[np.complex128]
+    travel: Array
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChart:
+    """Coordinates around a state: position 3, rotation vector 3, twist 6, then q and qd of the joints that are free."""
+
+    origin: Array
+    free: npt.NDArray[np.intp]
+
+    @property
+    def size(self) -> int:
+        return 12 + 2 * len(self.free)
+
+    def names(self) -> list[str]:
+        joints = [f"q{j}" for j in self.free] + [f"qd{j}" for j in self.free]
+        return ["x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", *joints]
+
+    def vector(self, c: Array) -> Array:
+        """Coordinates -> state vector."""
+        out, n, m = self.origin.copy(), (len(self.origin) - 13) // 2, len(self.free)
+        r = quaternion_matrix(self.origin[3:7])
+        out[:7] = displaced(self.origin[:7], np.concatenate([r.T @ c[:3], c[3:6]]))
+        out[7 + n : 13 + n] += c[6:12]
+        out[7 + self.free] += c[12 : 12 + m]
+        out[13 + n + self.free] += c[12 + m :]
+        return out
+
+    def coordinates(self, vector: Array) -> Array:
+        """State vector -> coordinates."""
+        n = (len(vector) - 13) // 2
+        turn = displacement(self.origin[:7], vector[:7])[3:]
+        d = vector - self.origin
+        return np.concatenate(
+            [d[:3], turn, d[7 + n : 13 + n], d[7 + self.free], d[13 + n + self.free]]
+        )  # fmt: skip
+
+
+def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffness: float = 1.0) -> Array:
+    """The state vector one gait period after `vector`, with neutral commands, from the first whole period after the
+    gait's ramp (t = 0 without one); amplitude and stiffness are factors. Leaves the plant there."""
+    period = 2.0 * math.pi / plant.law.omega
+    steps = round(period / plant.dt)
+    if abs(steps * plant.dt - period) > 1e-9 * period:
+        raise ModelError(
+            f"{plant.model.name}: trim needs a whole number of steps in a period of {period:.6g} s, got dt = "
+            f"{plant.dt:.6g} s; dt = {period / max(1, steps):.12g} would do"
+        )
+    plant.reset()
+    plant._steps = steps * math.ceil(plant.law.ramp / period - 1e-9)
+    with _scaled(plant, amplitude, stiffness):
+        plant.vector[:] = vector
+        command = plant._neutral
+        for _ in range(steps):
+            plant.step(command)
+    return plant.vector.copy()
+
+
+@contextmanager
+def _scaled(plant: TreePlant, amplitude: float, stiffness: float) -> Iterator[None]:
+    """Within: the gait's waves and the joints' springs times a factor."""
+    motion, constant = plant._law[0], plant.model.constant
+    before = constant[:, C_STIFFNESS].copy()
+
+    def write(springs: Array) -> None:
+        # the compiled model is read-only for all others, and kernels are compiled for read-only arrays
+        constant.flags.writeable = True
+        constant[:, C_STIFFNESS] = springs
+        constant.flags.writeable = False
+
+    motion[:, 1:] *= amplitude
+    if stiffness != 1.0:
+        write(stiffness * before)
+    try:
+        yield
+    finally:
+        motion[:] = plant.law.motion
+        if stiffness != 1.0:
+            write(before)
+
+
+def fitting_dt(plant: TreePlant) -> float:
+    """s, the largest step not above the plant's own that divides its gait's period."""
+    period = 2.0 * math.pi / plant.law.omega
+    steps = round(period / plant.dt)
+    if steps > 0 and abs(steps * plant.dt - period) <= 1e-9 * period:
+        return plant.dt
+    return period / math.ceil(period / plant.dt)
+
+
+def trim(
+    plant: TreePlant,
+    close: Sequence[str] | None = None,
+    *,
+    unknown: str | None = None,
+    settle: int = 5,
+    tolerance: float = 1e-9,
+    iterations: int = 20,
+) -> Trim:
+    """Find a periodic gait by Newton's method on the period map (least squares, central differences).
+
+    close      names of the coordinates that must come back (TreeChart.names), 'joints' for all q and qd; default: all
+               but x, y, z, which is a gait that travels
+    unknown    'amplitude' or 'stiffness': the gait's amplitude, or the stiffness of all springs, is an unknown too
+               (then close z as well, and the robot hovers)
+    settle     periods run before the first guess is taken
+    Raises ModelError where the gait has no period, or no orbit is found.
+    """
+    if plant.law.omega <= 0.0 or not np.any(plant.law.motion[:, 1:]):
+        raise ModelError(f"{plant.model.name}: trim needs a periodic gait")
+    if unknown is not None and unknown not in UNKNOWNS:
+        raise UnknownNameError("unknown of trim", unknown, UNKNOWNS)
+    if unknown == "stiffness" and not np.any(plant.model.constant[:, C_STIFFNESS]):
+        raise ModelError(f"{plant.model.name}: trim by stiffness needs joints with springs; none has one")
+    vector = _settled(plant, settle)
+    chart = TreeChart(vector, np.flatnonzero(~plant.model.imposed))
+    names = chart.names()
+    rows = _rows(names, close, plant.model.name)
+    c, a = np.zeros(chart.size), 1.0
+
+    def defect(c: Array, a: float) -> Array:
+        return chart.coordinates(period_map(plant, chart.vector(c), *_factors(unknown, a))) - c
+
+    size = _sizes(plant, chart)
+    weight, wide = 1.0 / size[rows], np.append(size, 1.0) if unknown else size
+    wrong = defect(c, a)
+    used = slow = 0
+    while np.max(np.abs(wrong[rows])) > tolerance and used < iterations:
+        jacobian = _jacobian(defect, c, a, unknown is not None)[rows] * weight[:, None] * wide
+        step = wide * np.linalg.lstsq(jacobian, -weight * wrong[rows], rcond=1e-9)[0]
+        scale = 1.0
+        while True:  # halve the step until the error falls
+            trial, factor = c + scale * step[: chart.size], a + (scale * step[-1] if unknown else 0.0)
+            after = defect(trial, factor)
+            if np.linalg.norm(weight * after[rows]) < np.linalg.norm(weight * wrong[rows]) or scale < 1e-3:
+                break
+            scale *= 0.5
+        if scale < 1e-3:
+            break
+        fell = np.linalg.norm(weight * after[rows]) / np.linalg.norm(weight * wrong[rows])
+        slow = slow + 1 if fell > SLOW else 0
+        c, a, wrong, used = trial, factor, after, used + 1
+        if slow == 3:  # it creeps: there is no orbit to go to
+            break
+    residual = float(np.max(np.abs(wrong[rows])))
+    if residual > max(tolerance, 1e-6):
+        raise ModelError(
+            f"{plant.model.name}: trim found no periodic orbit: after {used} iterations the state still misses by "
+            f"{residual:.3g} in '{[names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]}'"
+        )
+    matrix = _jacobian(defect, c, a, False) + np.eye(chart.size)
+    values = np.linalg.eigvals(matrix).astype(complex)
+    final = chart.vector(c)
+    travel = period_map(plant, final, *_factors(unknown, a))[:3] - final[:3]
+    plant.reset()
+    return Trim(final, *_factors(unknown, a), residual, values[np.argsort(-np.abs(values))], travel, used)
+
+
+def _factors(unknown: str | None, a: float) -> tuple[float, float]:
+    """Factors on amplitude and stiffness."""
+    return (a, 1.0) if unknown == "amplitude" else (1.0, a)
+
+
+def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
+    """`trim` with what the robot itself wants closed: a hovering orbit for the moth, a steady swim for the eel.
+
+    unknown  'amplitude', 'stiffness' or 'none' instead of the robot's own choice
+    """
+    wanted = dict(plant.trimming)
+    if unknown is not None:
+        wanted["unknown"] = None if unknown == "none" else unknown
+    return trim(plant, **wanted)
+
+
+def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
+    """A trim as plain numbers, for a report or JSON."""
+    period = 2.0 * math.pi / plant.law.omega
+    return {
+        "robot": plant.model.name,
+        "period_s": period,
+        "amplitude_factor": found.amplitude,
+        "stiffness_factor": found.stiffness,
+        "residual": found.residual,
+        "iterations": found.iterations,
+        "travel_m": found.travel.tolist(),
+        "mean_speed_m_s": float(np.linalg.norm(found.travel)) / period,
+        "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
+        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-6),
+        "state": found.vector.tolist(),
+    }
+
+
+def _sizes(plant: TreePlant, chart: TreeChart) -> Array:
+    """What counts as one of each coordinate: the radius of gyration, a radian, and their rates at the gait's omega."""
+    inertia = composite_inertia(plant.model, plant.model.state())
+    radius, omega = math.sqrt(float(np.trace(inertia[3:, 3:]) / np.trace(inertia[:3, :3]))), plant.law.omega
+    m = len(chart.free)
+    return np.concatenate(
+        [np.full(3, radius), np.ones(3), np.full(3, radius * omega), np.full(3, omega), np.ones(m), np.full(m, omega)]
+    )  # fmt: skip
+
+
+def _settled(plant: TreePlant, periods: int) -> Array:
+    """The state after some periods, the base brought back to where it was, and to rest, after each of them."""
+    plant.reset()
+    start, n = plant.vector.copy(), plant.model.n
+    vector = start.copy()
+    for _ in range(periods):
+        vector = period_map(plant, vector)
+        vector[:7], vector[7 + n : 13 + n] = start[:7], start[7 + n : 13 + n]
+    return vector
+
+
+def _rows(names: list[str], close: Sequence[str] | None, robot: str) -> npt.NDArray[np.intp]:
+    if close is None:
+        return np.arange(3, len(names))
+    rows: list[int] = []
+    for name in close:
+        if name == "joints":
+            rows += range(12, len(names))
+        elif name in names:
+            rows.append(names.index(name))
+        else:
+            raise ModelError(f"{robot}: trim: unknown coordinate '{name}'; known: joints, {', '.join(names)}")
+    return np.array(sorted(set(rows)), dtype=np.intp)
+
+
+def _jacobian(defect, c: Array, a: float, factor: bool) -> Array:  # type: ignore[no-untyped-def]
+    """Central differences, error O(step^2) and about 1e-16 / step; steps of 1e-6 in every coordinate."""
+    h = 1e-6
+    columns = []
+    for k in range(len(c)):
+        step = np.zeros(len(c))
+        step[k] = h
+        columns.append((defect(c + step, a) - defect(c - step, a)) / (2.0 * h))
+    if factor:
+        columns.append((defect(c, a + h) - defect(c, a - h)) / (2.0 * h))
+    return np.array(columns).T

@@ -1,0 +1,131 @@
+"""What joints are meant to do: a gait that starts softly, commanded offsets and gains on top, and servos about it.
+
+In kernels, as tuples of arrays, unpacked where they are used:
+law    motion (n, 3) offset, cosine, sine; omega rad/s; ramp s; kp, kd (n,)
+hold   what is constant over the plant's step: torque (n,), target (n, 2), servo (n, 4), bandwidth rad/s, start s
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.jit import kernel
+from rtmms.plant import Channel
+from rtmms.spatial import Array, scalar
+
+TORQUE, OFFSET, GAIN = 0, 1, 2
+"""What an actuator moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """What joints are meant to do: ramp(t) (offset + cosine cos omega t + sine sin omega t), and how well held.
+
+    motion     (n, 3) offset, cosine, sine, rad;  omega rad/s;  ramp s, a quintic start, 0 for none
+    kp, kd     N m/rad, N m s/rad, numbers or (n,): a servo about that motion, on the joints driven by torque
+    bandwidth  rad/s: how fast commanded offsets and gains are followed, critically damped
+    """
+
+    motion: Array
+    omega: float = 1.0
+    ramp: float = 0.0
+    kp: Any = 0.0
+    kd: Any = 0.0
+    bandwidth: float = 20.0
+
+    def at(self, time: float) -> tuple[Array, Array, Array]:
+        """(q, qd, qdd), each (n,), at a time, without commanded offsets and gains."""
+        f, fd, fdd = ramp(time, self.ramp)
+        c, s, w = np.cos(self.omega * time), np.sin(self.omega * time), self.omega
+        offset, cosine, sine = np.asarray(self.motion, dtype=float).T
+        wave = cosine * c + sine * s
+        x, xd, xdd = offset + wave, w * (sine * c - cosine * s), -w * w * wave
+        return f * x, fd * x + f * xd, fdd * x + 2.0 * fd * xd + f * xdd
+
+
+@dataclass(frozen=True, eq=False)
+class Actuator:
+    """A channel and what it moves: kind TORQUE, OFFSET or GAIN of the joint of that index, -1 for all joints."""
+
+    channel: Channel
+    kind: int
+    joint: int
+
+
+@scalar
+def ramp(t: Any, length: float) -> Any:
+    """(f, f', f'') of the quintic from 0 at t = 0 to 1 at t = length (Khalil 2007, eq 64); 1 where length is 0."""
+    if t >= length:
+        return 1.0, 0.0, 0.0
+    if t <= 0.0:
+        return 0.0, 0.0, 0.0
+    x = t / length
+    f = x * x * x * (10.0 + x * (6.0 * x - 15.0))
+    return f, 30.0 * x * x * (1.0 - x) ** 2 / length, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / length**2
+
+
+@scalar
+def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
+    """(x, x', x'') after t seconds of x'' = w^2 (target - x) - 2 w x': a command made smooth, exactly."""
+    a = value - target
+    b = rate + w * a
+    e = np.exp(-w * t)
+    x = (a + b * t) * e
+    v = (b - w * (a + b * t)) * e
+    return target + x, v, -w * w * x - 2.0 * w * v
+
+
+@scalar
+def reference(law: Any, hold: Any, j: Any, t: Any) -> Any:
+    """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset."""
+    motion, omega, length, _, _ = law
+    _, target, servo, bandwidth, start = hold
+    f, fd, fdd = ramp(t, length)
+    c, s = np.cos(omega * t), np.sin(omega * t)
+    a, b = motion[j, 1], motion[j, 2]
+    w = motion[j, 0] + a * c + b * s
+    wd = omega * (b * c - a * s)
+    wdd = -omega * omega * (a * c + b * s)
+    x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth, t - start)
+    g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth, t - start)
+    g += 1.0
+    return (
+        g * f * w + x,
+        gd * f * w + g * fd * w + g * f * wd + xd,
+        gdd * f * w + g * fdd * w + g * f * wdd + 2.0 * (gd * fd * w + gd * f * wd + g * fd * wd) + xdd,
+    )
+
+
+@kernel
+def follow(tree: Any, law: Any, hold: Any, state: Any, t: float) -> None:
+    """Put imposed joints where their law has them at t."""
+    imposed = tree[4]
+    n = imposed.shape[0]
+    for j in range(n):
+        if imposed[j]:
+            a, b, _ = reference(law, hold, j, t)
+            state[7 + j], state[13 + n + j] = a, b
+
+
+@kernel
+def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any) -> None:
+    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1 stands for all."""
+    for a in range(kinds.shape[0]):
+        for j in range(torque.shape[0]):
+            if joints[a] == j or joints[a] < 0:
+                if kinds[a] == 0:
+                    torque[j] = command[a]
+                else:
+                    target[j, kinds[a] - 1] = command[a]
+
+
+@kernel
+def finish_servo(target: Any, servo: Any, bandwidth: float, dt: float) -> None:
+    """Servo states (value, rate of offset; value, rate of gain) at the end of a step."""
+    for j in range(target.shape[0]):
+        for k in range(2):
+            x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth, dt)
+            servo[j, 2 * k], servo[j, 2 * k + 1] = x, v

@@ -1,0 +1,85 @@
+"""Flat form of a body with two elastic fins: what the step kernels see. Built by rtmms.robots.manta.model.
+
+State is one float64 array, so that a snapshot is its bytes; scratch carries nothing from step to step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, CARRY_FIELDS, LANES, SUMS
+from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
+
+SEQUENTIAL, ITERATED, MONOLITHIC = 0, 1, 2
+IMPLICIT, RK4 = 0, 1
+BODY_MATCHED, BODY_EULER = 0, 1
+NORMAL_LINK, NORMAL_NEIGHBOUR = 0, 1
+
+OK, SINGULAR, NOT_FINITE, NOT_CONVERGED, BAD_COMMAND = 0, 1, 2, 3, 4
+"""What a step returns; on anything but OK the state is still that before the step."""
+
+FINNED_DTYPE = np.dtype(
+    [
+        ("dt", "f8"),
+        ("gamma", "f8"),
+        ("support_length", "f8"),
+        ("r_front", "f8"),
+        ("r_back", "f8"),
+        ("root", "f8", (3,)),
+        ("current", "f8", (3,)),
+        ("servo", "f8", (6,)),
+        ("tolerance", "f8"),
+        ("relaxation", "f8", (36,)),
+        ("body_matrix", "f8", (36,)),
+        ("max_iterations", "i8"),
+        ("roll", "i8"),
+        ("links", "i8"),
+        ("blocks", "i8"),
+        ("chains", "i8"),
+        ("actuation", "i8"),
+        ("coupling", "i8"),
+        ("integrator", "i8"),
+        ("body_method", "i8"),
+        ("normal", "i8"),
+    ]
+)
+"""servo: see rods.advance_rods. body_matrix: diag(m, m, m, J). relaxation: (M_b + M~)^-1 of the iterated
+coupling."""
+
+# state: offsets into the flat array
+TIME, STEP, ITERATIONS, RESIDUAL = 0, 1, 2, 3
+POSITION, QUATERNION, TWIST, ACCELERATION = 4, 7, 11, 17
+RODS = 23
+SUPPORTS = RODS + 4 * ROD_SIZE
+FINS = 128
+assert SUPPORTS + 2 * SUPPORT_SIZE <= FINS
+
+
+def state_size(blocks: int, links: int) -> int:
+    """Per fin and block (links, 2, LANES): joint angles and rates."""
+    return FINS + 2 * blocks * links * 2 * LANES
+
+
+# scratch: offsets; the big arrays follow the small ones
+W_BASE = 0
+W_BIAS = W_BASE + 2 * BASE_SIZE
+W_INERTIA = W_BIAS + 12
+W_WRENCH = W_INERTIA + 72
+W_ON_BODY = W_WRENCH + 12
+W_ON_SUPPORT = W_ON_BODY + 12
+W_MATRIX = W_ON_SUPPORT + 12
+W_FORCE = W_MATRIX + 36
+W_ACC = W_FORCE + 6  # accelerations of the body at up to four stages
+W_TWIST = W_ACC + 24
+W_TWIST_FIN = W_TWIST + 6
+W_POSE = W_TWIST_FIN + 6  # position, quaternion
+W_ROTATION = W_POSE + 8
+W_WATER = W_ROTATION + 9
+W_RODS = W_WATER + 3
+W_MIDDLE = W_RODS + 4 * ROD_SIZE
+W_SUPPORT = W_MIDDLE + 12  # supports at the middle and the end of the step
+W_RK = W_SUPPORT + 4 * SUPPORT_SIZE  # xi, its rate, its sum, sum of the twist's rates (RK4)
+W_SUMS = -(-(W_RK + 24) // 8) * 8
+W_CARRY = W_SUMS + SUMS * LANES
+WORK_SIZE = W_CARRY + CARRY_FIELDS * LANES

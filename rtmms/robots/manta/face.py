@@ -1,0 +1,375 @@
+"""The robotic manta as a plant: body, two elastic fins, four rods (Qu 2024). Model and choices: docs/manta.md."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.jit import COMPILED, compile_progress
+from rtmms.plant import Channel, refuse_fixed
+from rtmms.robots.manta.chart import MantaChart
+from rtmms.robots.manta.checks import check_coupling, check_step
+from rtmms.robots.manta.coupling.account import (
+    O_ACCELERATION,
+    O_ANGULAR_ACCELERATION,
+    O_ANGULAR_VELOCITY,
+    O_BUOYANCY,
+    O_DAMPING_POWER,
+    O_DRAG_POWER,
+    O_ELASTIC,
+    O_ITERATIONS,
+    O_JOINTS,
+    O_KINETIC,
+    O_POSITION,
+    O_QUATERNION,
+    O_RESIDUAL,
+    O_ROD_ANGLE,
+    O_ROD_POWER,
+    O_ROD_RATE,
+    O_ROD_TORQUE,
+    O_THRUST,
+    O_TIP,
+    O_VELOCITY,
+    account,
+    output_size,
+)
+from rtmms.robots.manta.coupling.drift import Field, linear_field, make_gather
+from rtmms.robots.manta.coupling.entry import address, enter_account, enter_step
+from rtmms.robots.manta.coupling.interface import move_supports
+from rtmms.robots.manta.coupling.layout import (
+    BAD_COMMAND,
+    FINS,
+    NOT_CONVERGED,
+    QUATERNION,
+    RK4,
+    RODS,
+    SINGULAR,
+    STEP,
+    SUPPORTS,
+    W_RODS,
+    WORK_SIZE,
+    state_size,
+)
+from rtmms.robots.manta.coupling.step_implicit import HALF_TURN, RATE_LIMIT, step_implicit
+from rtmms.robots.manta.coupling.step_rk4 import step_rk4
+from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES
+from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.model import COUPLINGS, compile_manta
+from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
+from rtmms.robots.manta.summary import TRACE_OUTPUTS, summarise
+
+Array = npt.NDArray[np.float64]
+
+DEFAULT_DT = 1e-3
+SETTABLE = (
+    "young_modulus_pa", "joint_damping_n_m_s", "drag_coefficient", "buoyancy_centre_m", "body_drag_coefficient",
+    "body_drag_area_m2", "body_moment_coefficient", "gravity_m_s2", "servo_frequency_hz", "servo_damping",
+    "rod_rate_limit_rad_s", "rod_acceleration_limit_rad_s2", "current_m_s",
+)  # fmt: skip
+"""What `set` may change while it runs."""
+_MAGIC = b"rtmms manta 1\n"
+
+# name, unit, shape, frame, where in the array that `account` writes
+_OUTPUTS: tuple[tuple[str, str, tuple[int, ...], str, int], ...] = (
+    ("position", "m", (3,), "world", O_POSITION),
+    ("quaternion", "", (4,), "world", O_QUATERNION),
+    ("velocity", "m/s", (3,), "body", O_VELOCITY),
+    ("angular_velocity", "rad/s", (3,), "body", O_ANGULAR_VELOCITY),
+    ("acceleration", "m/s2", (3,), "body", O_ACCELERATION),
+    ("angular_acceleration", "rad/s2", (3,), "body", O_ANGULAR_ACCELERATION),
+    ("rod_angle", "rad", (4,), "", O_ROD_ANGLE),
+    ("rod_rate", "rad/s", (4,), "", O_ROD_RATE),
+    ("rod_torque", "N m", (4,), "", O_ROD_TORQUE),
+    ("thrust", "N, N m", (2, 6), "body", O_THRUST),
+    ("rod_power", "W", (), "", O_ROD_POWER),
+    ("drag_power", "W", (), "", O_DRAG_POWER),
+    ("damping_power", "W", (), "", O_DAMPING_POWER),
+    ("kinetic_energy", "J", (), "", O_KINETIC),
+    ("elastic_energy", "J", (), "", O_ELASTIC),
+    ("buoyancy_energy", "J", (), "", O_BUOYANCY),
+    ("interface_passes", "", (), "", O_ITERATIONS),
+    ("interface_residual", "m/s2, rad/s2", (), "", O_RESIDUAL),
+)
+
+
+def _aligned(*shape: int) -> Array:
+    """Zeros that start on a cache line, so that no vector load straddles two."""
+    size = int(np.prod(shape))
+    raw = np.zeros(size + 8)
+    first = (-raw.ctypes.data // 8) % 8
+    return raw[first : first + size].reshape(shape)
+
+
+class Manta:
+    """A plant as rtmms.Plant describes it. `seed` changes nothing: the manta has no chance in it.
+
+    Outputs are functions of the state alone: accelerations, torques and thrusts are the true ones of body and fins
+    together, also when the run's coupling is sequential. `acceleration` and `angular_acceleration` are the rates of
+    the components of `velocity` and `angular_velocity`; `thrust` has one row a fin, [force; moment] on the body about
+    its mass centre; `rod_torque` is what the motors must give.
+    """
+
+    trace_outputs = TRACE_OUTPUTS
+    recent_outputs = ("joint_position", "rod_angle", "tip")
+
+    def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
+        self.parameters, self.dt, self.coupling = parameters, dt, coupling
+        p = parameters
+        limit = p.rod_limit_rad
+        self.actuators = tuple(Channel(name, "rad", (), "body", -limit, limit, 0.0) for name in RODS_NAMES)
+        joints = (2, p.links, p.chains)
+        self.outputs = (
+            *(Channel(name, unit, shape, frame) for name, unit, shape, frame, _ in _OUTPUTS),
+            Channel("tip", "m", (2, 3), "body"),
+            Channel("joint_position", "rad", joints),
+            Channel("joint_velocity", "rad/s", joints),
+        )
+        self.model = compile_manta(p, dt, coupling)
+        self._blocks = int(self.model.finned["blocks"][0])
+        check_step(self.model, dt)
+
+        self._state = _aligned(state_size(self._blocks, p.links))
+        self._joints = self._state[FINS:].reshape(2 * self._blocks * p.links, 2 * LANES)
+        self._fins = _aligned(2, self._blocks, p.links * FIELDS * LANES)
+        self._links = self._fins.reshape(2 * self._blocks * p.links, FIELDS * LANES)
+        self._work = _aligned(WORK_SIZE)
+        self._normals = _aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
+        self._param = _aligned(*self.model.param.shape)
+        self._param[:] = self.model.param
+        self._many = None if p.links == 3 else p.links
+        self._out = np.zeros(output_size(p.links, p.chains))
+        starts = (*(start for *_, start in _OUTPUTS), O_TIP, O_JOINTS, O_JOINTS + 2 * p.links * p.chains)
+        self._parts = tuple(
+            (o.name, o.shape, slice(start, start + math.prod(o.shape)))
+            for o, start in zip(self.outputs, starts, strict=True)
+        )
+        self._command = np.zeros(4)
+        if field is None and any(p.current_gradient_1_s):
+            field = linear_field(p.current_gradient_1_s)
+        self._drift: Array | None = None
+        self._body_drift: Array | None = None
+        self._rk4 = 0 if self.model.finned["integrator"][0] == RK4 else None
+        with compile_progress("the manta's kernels"):
+            self._gather = None
+            if field is not None:
+                self._gather = make_gather(field)
+                self._drift = _aligned(2, 2, self._blocks, p.links, 3 * LANES)
+                self._body_drift = np.zeros((2, 3))
+            held = (self.model.finned, self.model.body, self._param, self._state, self._fins, self._work, self._command)
+            optional = (self._drift, self._body_drift, self._normals)
+            self._addresses = (*map(address, held), self._many, *map(address, optional))
+            # the drift at the start of a step comes first in its arrays, so one address serves both
+            self._account_addresses = (*self._addresses[:6], self._many, *map(address, (*optional, self._out)))
+            self._reset_state()
+            check_coupling(self.model, self._param, self._state, self._fins, self._work, self._many, self._normals)
+            self._advance()  # compiled, or fetched from the cache, and warm
+            self.observe()
+        self._key = self._hash()
+        self._reset_state()
+
+    # --- the plant's face --------------------------------------------------------------------------------------------
+
+    def reset(self, seed: int = 0) -> None:
+        """Back to t = 0: at rest at the origin, fins straight, rods at 0."""
+        self._reset_state()
+
+    def step(self, command: Array) -> None:
+        """Advance by dt; command (4,) rad, in the order of `actuators`.
+
+        Raises ValueError for a wrong size or a value that is not finite (nothing happens then), DivergedError when the
+        state leaves the finite numbers, a joint bends by half a turn or the support becomes singular; the state is
+        then still the last good one.
+        """
+        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == _FOUR:
+            self._command[:] = command
+        else:
+            self._convert(command)
+        status = self._advance()
+        if status:
+            self._fail(status)
+
+    def observe(self) -> dict[str, Array]:
+        """All outputs at the present state, in new arrays."""
+        body_drift = drift = None
+        if self._gather is not None and self._drift is not None and self._body_drift is not None:
+            drift, body_drift = self._drift[0], self._body_drift[0]
+            self._gather(self.model.finned, self._param, self._state, self._joints, 0.0, drift, body_drift)
+        if COMPILED:
+            enter_account(*self._account_addresses)
+        else:
+            account(
+                self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
+                self._work, self._many, drift, body_drift, self._normals, self._out,
+            )  # fmt: skip
+        out = self._out.copy()
+        return {name: out[part].reshape(shape) for name, shape, part in self._parts}
+
+    def snapshot(self) -> bytes:
+        """The whole state, tied to this model by a hash of its arrays."""
+        return _MAGIC + self._key + self._state.tobytes()
+
+    def restore(self, blob: bytes) -> None:
+        """Back to a snapshot, bit for bit; ModelError if it is not of this very model."""
+        head = len(_MAGIC)
+        if not isinstance(blob, bytes | bytearray | memoryview) or bytes(blob[:head]) != _MAGIC:
+            raise ModelError("snapshot: not a snapshot of a manta of this version")
+        blob = bytes(blob)
+        if blob[head : head + 16] != self._key:
+            raise ModelError("snapshot: of a manta with other parameters, step or coupling")
+        if len(blob) != head + 16 + self._state.nbytes:
+            raise ModelError(f"snapshot: expected {head + 16 + self._state.nbytes} bytes, got {len(blob)}")
+        self._state[:] = np.frombuffer(blob, np.float64, offset=head + 16)
+
+    def set(self, **given: Any) -> None:
+        """Change parameters of SETTABLE at the present state, from the next step on; they stay over a reset.
+
+        Snapshots taken before are of another manta from then on. Raises UnknownNameError, ModelError; nothing is
+        changed then.
+        """
+        refuse_fixed("manta", given, SETTABLE, (f.name for f in fields(MantaParameters)))
+        parameters = replace(self.parameters, **given)
+        model = compile_manta(parameters, self.dt, self.coupling)
+        model.finned["relaxation"] = self.model.finned["relaxation"]  # of the masses, which stay
+        check_step(model, self.dt)
+        self.model.finned[:], self.model.body[:] = model.finned, model.body
+        self._param[:] = model.param  # the arrays that the kernels see stay where they are
+        self.model = replace(self.model, links=model.links, param=model.param)
+        self.parameters, self._key = parameters, self._hash()
+
+    def chart(self) -> MantaChart:
+        """Coordinates around the present state, for `rtmms.analysis`."""
+        return MantaChart(self.parameters, self.model, self._state)
+
+    # --- the report --------------------------------------------------------------------------------------------------
+
+    @property
+    def weight(self) -> float:
+        """N, body and fins in air."""
+        p = self.parameters
+        return (p.body_mass_kg + 2.0 * self.model.fin_mass) * p.gravity_m_s2
+
+    def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
+        """Means over the last whole flapping periods within the second half of the run; see manta_summary."""
+        return summarise(time, trace, self.weight)
+
+    # --- within ------------------------------------------------------------------------------------------------------
+
+    def _hash(self) -> bytes:
+        """What snapshots are tied to."""
+        arrays = (self.model.finned, self.model.body, self.model.param)
+        return hashlib.sha256(b"".join(a.tobytes() for a in arrays)).digest()[:16]
+
+    def _reset_state(self) -> None:
+        self._state[:] = 0.0
+        self._state[QUATERNION] = 1.0
+        if not move_supports(self.model.finned[0], self._state, RODS, ROD_SIZE, self._state, SUPPORTS):
+            raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
+
+    def _advance(self) -> int:
+        """One step under self._command; the status it returned."""
+        if self._gather is not None and self._drift is not None and self._body_drift is not None:
+            for k in range(2):
+                self._gather(
+                    self.model.finned, self._param, self._state, self._joints, k * self.dt,
+                    self._drift[k], self._body_drift[k],
+                )  # fmt: skip
+        status: int
+        if not COMPILED:
+            step = step_implicit if self._rk4 is None else step_rk4
+            status = step(
+                self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
+                self._work, self._command, self._many, self._drift, self._body_drift, self._normals,
+            )  # fmt: skip
+        else:
+            status = enter_step(self._rk4, *self._addresses)
+        return status
+
+    def _convert(self, command: Any) -> None:
+        try:
+            given = np.asarray(command, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"command: expected 4 numbers in rad, got {command!r}") from None
+        if given.shape != (4,):
+            raise ValueError(f"command: expected shape (4,), one angle for each of {RODS_NAMES}; got {given.shape}")
+        self._command[:] = given
+
+    def _fail(self, status: int) -> None:
+        time = float(self._state[STEP] + 1.0) * self.dt
+        if status == BAD_COMMAND:
+            bad = ", ".join(n for n, v in zip(RODS_NAMES, self._command, strict=True) if not np.isfinite(v))
+            raise ValueError(f"command: {bad} must be finite, got {self._command.tolist()}")
+        last = self.observe()
+        if status == SINGULAR:
+            rods = self._work[W_RODS : W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
+            for side, a, b in (("left", rods[0], rods[1]), ("right", rods[2], rods[3])):
+                if abs(a - b) > 1.0:
+                    reason = f"is singular: front rod {np.degrees(a):.1f} deg, back rod {np.degrees(b):.1f} deg"
+                    raise DivergedError(time, f"{side} support", last, reason)
+            raise DivergedError(time, "support", last, f"is singular at rod angles {np.degrees(rods).round(1)} deg")
+        if status == NOT_CONVERGED:
+            raise DivergedError(
+                time, "interface between body and fins", last,
+                f"did not converge in {self.parameters.interface_passes_max} passes to "
+                f"{self.parameters.interface_tolerance_m_s2:g} m/s2",
+            )  # fmt: skip
+        self._advance()
+        raise DivergedError(time, *self._culprit(last))
+
+    def _culprit(self, last: dict[str, Array]) -> tuple[str, dict[str, Array], str]:
+        """Which quantity of the failed step left its range; the stage's values are still in the scratch."""
+        from rtmms.robots.manta.kernels.fin_layout import SUM_Q, SUM_QD
+
+        p = self.parameters
+        for fin, side in enumerate(("left", "right")):
+            for field, name, limit in ((SUM_Q, "joint_position", HALF_TURN), (SUM_QD, "joint_velocity", RATE_LIMIT)):
+                rows = self._fins[fin].reshape(self._blocks, p.links, FIELDS, LANES)
+                lanes = rows[:, :, field].transpose(1, 0, 2)
+                values = lanes.reshape(p.links, self._blocks * LANES)[:, : p.chains]
+                bad = np.argwhere(~(np.abs(values) < limit))
+                if len(bad):
+                    j, i = bad[0]
+                    value = values[j, i]
+                    reason = f"reached {value:.3g}" if np.isfinite(value) else "is not finite"
+                    return f"{side} {name}[{j}, {i}]", last, reason
+        return "velocity of the body", last, "left its range"
+
+
+_FLOAT, _FOUR = np.dtype(np.float64), (4,)
+
+
+def load(
+    dt: float | None = None,
+    preset: str | None = None,
+    coupling: str | None = None,
+    current_field: Field | None = None,
+    **parameters: Any,
+) -> Manta:
+    """Build a manta.
+
+    dt             s, default 1e-3 (preset paper: 1e-2)
+    preset         'paper' or None
+    coupling       'sequential' (default), 'iterated' or 'monolithic'
+    current_field  f(x, y, z, t) -> (u, v, w), world m and s to m/s, compiled with numba: a current that the drag sees,
+                   beyond `current_m_s`
+    parameters     fields of MantaParameters, as numbers or as the words a person types
+    Raises UnknownNameError, ModelError.
+    """
+    named = preset_values(preset)
+    given_dt = dt if dt is not None else named.get("dt", DEFAULT_DT)
+    chosen = coupling if coupling is not None else named.get("coupling", "sequential")
+    if chosen not in COUPLINGS:
+        raise UnknownNameError("coupling", str(chosen), COUPLINGS)
+    try:
+        step = float(given_dt)
+    except (TypeError, ValueError):
+        raise ModelError(f"dt: expected a number in s, got {given_dt!r}") from None
+    if not 0.0 < step < np.inf:
+        raise ModelError(f"dt: must be > 0 s and finite, got {step:g}")
+    return Manta(build(preset, parameters), step, chosen, current_field)

@@ -1,0 +1,121 @@
+"""From a manta's parameters to the flat arrays of the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.jit import COMPILED
+from rtmms.robots.manta.coupling.layout import (
+    BODY_EULER,
+    BODY_MATCHED,
+    FINNED_DTYPE,
+    IMPLICIT,
+    ITERATED,
+    MONOLITHIC,
+    NORMAL_LINK,
+    NORMAL_NEIGHBOUR,
+    RK4,
+    SEQUENTIAL,
+)
+from rtmms.robots.manta.kernels.body import (
+    BODY_DTYPE,
+    DRAG_COMPONENTWISE,
+    DRAG_NORM,
+    MOMENT_COMPONENTWISE,
+    MOMENT_LINEAR,
+    MOMENT_NORM,
+)
+from rtmms.robots.manta.kernels.fin_layout import LANES, LINK_FIELDS, pack_links, padded
+from rtmms.robots.manta.kernels.rods import IDEAL, SERVO
+from rtmms.robots.manta.kernels.support import ROLL_MEAN, ROLL_ZERO
+from rtmms.robots.manta.parameters import MantaParameters
+
+Array = npt.NDArray[np.float64]
+
+GAMMA = 1.0 - np.sqrt(0.5)
+COUPLINGS = {"sequential": SEQUENTIAL, "iterated": ITERATED, "monolithic": MONOLITHIC}
+
+
+@dataclass(frozen=True, slots=True)
+class MantaModel:
+    """finned (1,) FINNED_DTYPE, body (1,) BODY_DTYPE, param (blocks, ...) of fin_lanes.pack_links; read-only.
+
+    links (LINK_FIELDS, m, n) and station (n,) are the same numbers before packing, for checks and displays.
+    """
+
+    finned: np.ndarray
+    body: np.ndarray
+    param: Array
+    links: Array
+    station: Array
+    fin_mass: float
+
+
+def link_fields(p: MantaParameters) -> tuple[Array, Array, float]:
+    """(LINK_FIELDS, m, n) parameters of all links, (n,) stations, kg mass of one fin. Chains run from the back rod."""
+    m, n = p.links, p.chains
+    station = (np.arange(n) + 0.5) * p.support_length_m / n
+    width = p.support_length_m / n
+    taper = (p.chain_length_front_m - p.chain_length_back_m) * station / p.support_length_m
+    length = np.broadcast_to((p.chain_length_back_m + taper) / m, (m, n))
+    thickness = np.interp((np.arange(m) + 0.5) / m, [1 / 6, 1 / 2, 5 / 6], p.link_thickness_m)[:, None]
+    mass = p.fin_density_kg_m3 * width * length * thickness
+    bending = p.young_modulus_pa * width * thickness**3 / 12.0
+    strip = p.water_density_kg_m3 * p.added_mass_coefficient * p.support_length_m * width * length
+    out = np.empty((LINK_FIELDS, m, n))
+    out[0] = length
+    out[1] = mass
+    # a solid box, width along x, length along d, thickness along n
+    out[2] = mass * (length**2 + thickness**2) / 12.0
+    out[3] = mass * (width**2 + thickness**2) / 12.0
+    out[4] = mass * (width**2 + length**2) / 12.0
+    out[5] = 4.0 * bending / length
+    out[6] = 0.5 * p.water_density_kg_m3 * p.drag_coefficient * width * length
+    out[7] = strip if p.added_mass else 0.0
+    out[8] = p.joint_damping_n_m_s
+    return out, station, float(mass.sum())
+
+
+def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
+    """Flat, read-only arrays of a manta; the parameters have been checked already."""
+    links, station, fin_mass = link_fields(p)
+    body = np.zeros(1, BODY_DTYPE)
+    b = body[0]
+    b["mass"] = p.body_mass_kg
+    b["inertia"] = p.body_inertia_kg_m2
+    b["drag_area"] = np.multiply(p.body_drag_coefficient, p.body_drag_area_m2)
+    # the quadratic laws carry 1/2 rho, the paper's linear one does not
+    b["moment_coefficient"] = p.body_moment_coefficient
+    b["buoyancy_centre"] = p.buoyancy_centre_m
+    b["weight"] = p.body_mass_kg * p.gravity_m_s2
+    b["density"] = p.water_density_kg_m3
+    b["drag_law"] = {"norm": DRAG_NORM, "componentwise": DRAG_COMPONENTWISE}[p.body_drag]
+    b["moment_law"] = {
+        "componentwise": MOMENT_COMPONENTWISE, "norm": MOMENT_NORM, "linear": MOMENT_LINEAR,
+    }[p.body_moment]  # fmt: skip
+    b["fixed"] = p.body == "fixed"
+
+    finned = np.zeros(1, FINNED_DTYPE)
+    f = finned[0]
+    f["dt"], f["gamma"] = dt, GAMMA
+    f["support_length"], f["r_front"], f["r_back"] = p.support_length_m, p.front_rod_m, p.back_rod_m
+    f["root"], f["current"] = p.fin_root_m, p.current_m_s
+    f["servo"] = (
+        2.0 * np.pi * p.servo_frequency_hz, p.servo_damping, -p.rod_limit_rad, p.rod_limit_rad,
+        p.rod_rate_limit_rad_s, p.rod_acceleration_limit_rad_s2,
+    )  # fmt: skip
+    f["tolerance"], f["max_iterations"] = p.interface_tolerance_m_s2, p.interface_passes_max
+    f["body_matrix"] = np.diag([p.body_mass_kg] * 3 + list(p.body_inertia_kg_m2)).ravel()
+    f["roll"] = {"mean": ROLL_MEAN, "zero": ROLL_ZERO}[p.support_roll]
+    f["links"], f["chains"], f["blocks"] = p.links, p.chains, padded(p.chains) // LANES
+    f["actuation"] = {"servo": SERVO, "ideal": IDEAL}[p.actuation]
+    f["coupling"] = COUPLINGS[coupling]
+    f["integrator"] = {"implicit": IMPLICIT, "rk4": RK4}[p.integrator]
+    f["body_method"] = {"matched": BODY_MATCHED, "euler": BODY_EULER}[p.body_method]
+    f["normal"] = {"link": NORMAL_LINK, "neighbour": NORMAL_NEIGHBOUR}[p.fin_normal]
+    if not COMPILED:  # plain Python needs records whose fields are attributes
+        finned, body = finned.view(np.recarray), body.view(np.recarray)
+    return MantaModel(finned, body, pack_links(links, station), links, station, fin_mass)

@@ -1,0 +1,300 @@
+"""The flapping-wing moth of Porez, Boyer and Belkhiri (2014): a thorax and two wings of twisting and bending blades."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rtmms.analysis.whole_periods import rise, whole_periods
+from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
+from rtmms.mechanism.methods import METHODS
+from rtmms.mechanism.plant import Remade, TreePlant, unpacked
+from rtmms.model.compiled import Model
+from rtmms.model.compiler import compile
+from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.elements import Blade
+from rtmms.model.solids import Box, Ellipsoid, Placement
+from rtmms.plant import Channel
+from rtmms.robots.moth.orbits import ORBITS
+from rtmms.robots.parameters import build, step_of
+from rtmms.spatial import Array, rotation_z
+
+ADDED = {"none": 0.0, "flat": 0.25, "paper": 1.0}
+
+
+@dataclass(frozen=True)
+class Moth:
+    """Parameters; the defaults are the paper's table I (with l = S / M). SI and radians.
+
+    drive          'motion': the strokes are imposed; 'torque': their torques are given, with a servo about the stroke
+    thorax         'free' or 'fixed'
+    added_mass     'none', 'flat' (rho pi c^2 / 4, a flat plate's) or 'paper' (rho pi c^2, as printed: four times that)
+    start          'hover': on the hovering orbit, with the amplitude that it needs (`amplitude_rad` is then only
+                   where the search starts); 'rest': wings at the end of their stroke, at rest, with `amplitude_rad` as
+                   it is. Default: hover with a free thorax, unless an amplitude is given
+    sections       a wing (M)
+    span_m, chord_m, thickness_m            S, C, e
+    thorax_a_m, thorax_b_m, thorax_c_m      half-axes along s, n, a
+    hinge          alpha: the hinges stand at alpha c above the thorax's centre
+    thorax_density_kg_m3, wing_density_kg_m3, air_density_kg_m3
+    amplitude_rad, omega_rad_s        A, omega of the stroke r1 = A cos omega t
+    twist_root_n_m, twist_tip_n_m, bend_root_n_m, bend_tip_n_m    k_t^1, k_t^2,
+                   k_b^1, k_b^2 in N m/rad, linear along the wing
+    damping_n_m_s        mu
+    pressure       where the air acts, in chords behind the leading edge
+    kp_n_m, kd_n_m_s         N m/rad, N m s/rad, torque drive
+    rotor_kg_m2          kg m2 of each stroke's motor, torque drive (the wing's root itself is massless)
+    bandwidth_rad_s      rad/s, how fast commanded offsets and gains are followed
+    gravity_m_s2        m/s2
+    integrator, step_s   the method and its longest step: the plant takes as many equal ones as its dt needs
+    nodes          Gauss nodes a blade
+    """
+
+    drive: str = "motion"
+    thorax: str = "free"
+    added_mass: str = "flat"
+    start: str = "hover"
+    sections: int = 4
+    span_m: float = 70e-3
+    chord_m: float = 31.5e-3
+    thickness_m: float = 0.1e-3
+    thorax_a_m: float = 8.5e-3
+    thorax_b_m: float = 8.5e-3
+    thorax_c_m: float = 28e-3
+    hinge: float = 0.65
+    thorax_density_kg_m3: float = 800.0
+    wing_density_kg_m3: float = 1400.0
+    air_density_kg_m3: float = 1.22
+    amplitude_rad: float = 41.3 * math.pi / 180.0
+    omega_rad_s: float = 50.0 * math.pi
+    twist_root_n_m: float = 3e-3
+    twist_tip_n_m: float = 9e-3
+    bend_root_n_m: float = 36e-3
+    bend_tip_n_m: float = 9e-3
+    damping_n_m_s: float = 1e-5
+    pressure: float = 0.4
+    kp_n_m: float = 0.5
+    kd_n_m_s: float = 4e-4
+    rotor_kg_m2: float = 1e-7
+    bandwidth_rad_s: float = 60.0
+    gravity_m_s2: float = 9.81
+    integrator: str = "rk4"
+    step_s: float = 1e-4
+    nodes: int = 6
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"added_mass": "paper"},
+    "fit": {"added_mass": "none", "twist_tip_n_m": 3e-3},
+    "quasi-steady": {"added_mass": "none"},
+}
+HOVER = ("z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", "joints")
+CHOICES = {
+    "start": ("hover", "rest"),
+    "drive": ("motion", "torque"),
+    "thorax": ("free", "fixed"),
+    "added_mass": tuple(ADDED),
+    "integrator": tuple(METHODS),
+}
+MAY_VANISH = {
+    "amplitude_rad", "damping_n_m_s", "air_density_kg_m3", "gravity_m_s2", "kp_n_m", "kd_n_m_s", "hinge", "pressure",
+}  # fmt: skip
+
+
+def describe(p: Moth) -> Mechanism:
+    """The mechanism: F_0 = (s lateral, n fore-aft, a up) at the thorax's centre.
+
+    Joint 1 turns about a (stroke). Blade axes: x outwards along the leading edge, z from the trailing to the leading
+    edge (up at rest), y normal. In each section twist (x) comes before bending (z) at the same point; the first has no
+    twist. The left wing's root is Rot(a, pi).
+    """
+    thorax = Body("thorax", solids=[Ellipsoid(p.thorax_a_m, p.thorax_b_m, p.thorax_c_m, p.thorax_density_kg_m3)])
+    bodies, joints = [thorax], []
+    for side, turn in (("right", 0.0), ("left", math.pi)):
+        parent = "thorax"
+        placement = Placement(rotation_z(turn), np.array([0.0, 0.0, p.hinge * p.thorax_c_m]))
+        for k in range(p.sections):
+            x = k / p.sections  # X / S at the section's root
+            blade = f"{side}.blade{k + 1}"
+            if k == 0:
+                root = Joint(
+                    f"{side}.stroke",
+                    parent,
+                    f"{side}.root",
+                    placement=placement,
+                    drive=p.drive,
+                    rotor=p.rotor_kg_m2 if p.drive == "torque" else 0.0,
+                )
+                bodies.append(Body(f"{side}.root"))
+            else:
+                stiffness = p.twist_root_n_m + x * (p.twist_tip_n_m - p.twist_root_n_m)
+                root = Joint(
+                    f"{side}.twist{k + 1}", parent, f"{side}.root{k + 1}", placement=placement, axis=(1.0, 0.0, 0.0),
+                    stiffness=stiffness, damping=p.damping_n_m_s,
+                )  # fmt: skip
+                bodies.append(Body(f"{side}.root{k + 1}"))
+            bend = p.bend_root_n_m + x * (p.bend_tip_n_m - p.bend_root_n_m)
+            bending = Joint(f"{side}.bend{k + 1}", root.child, blade, stiffness=bend, damping=p.damping_n_m_s)
+            bodies.append(_blade(p, blade, p.chord_m * math.sqrt(1.0 - x * x)))
+            joints += [root, bending]
+            parent, placement = blade, Placement(np.eye(3), np.array([p.span_m / p.sections, 0.0, 0.0]))
+    base = "free" if p.thorax == "free" else "fixed"
+    return Mechanism("moth", bodies, joints, base=base, gravity=(0.0, 0.0, -p.gravity_m_s2))
+
+
+def _blade(p: Moth, name: str, chord: float) -> Body:
+    length = p.span_m / p.sections
+    middle = Placement(np.eye(3), np.array([length / 2.0, 0.0, -chord / 2.0]))
+    box = Box(length, p.thickness_m, chord, p.wing_density_kg_m3, middle)
+    element = Blade(length, chord, p.air_density_kg_m3, p.pressure, ADDED[p.added_mass])
+    return Body(name, solids=[box], elements=[element])
+
+
+def stroke(p: Moth, model: Model) -> Law:
+    """r1 = A cos omega t on the right wing, and its negative on the left."""
+    motion = np.zeros((model.n, 3))
+    motion[model.joint("right.stroke"), 1] = p.amplitude_rad
+    motion[model.joint("left.stroke"), 1] = -p.amplitude_rad
+    held = np.zeros(model.n)
+    held[[model.joint("right.stroke"), model.joint("left.stroke")]] = 1.0
+    return Law(motion, p.omega_rad_s, 0.0, p.kp_n_m * held, p.kd_n_m_s * held, p.bandwidth_rad_s)
+
+
+def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The moth as a plant (entry point 'moth'). Parameters: see Moth; presets: 'paper', 'fit', 'quasi-steady'.
+
+    Actuators: right.offset, left.offset (rad, added to the stroke; positive on both moves both wings the same way
+    about a) and right.gain, left.gain (the stroke's amplitude is A (1 + gain)), through a critically damped filter;
+    with drive=torque also right.torque, left.torque (N m, added to a servo about the stroke).
+    """
+    if preset is not None and preset not in PRESETS:
+        raise UnknownNameError("moth preset", preset, PRESETS)
+    if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
+        given["start"] = "rest"
+    p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, set())
+    if p.start == "hover" and p.thorax == "fixed":
+        raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
+    if p.pressure > 1.0:
+        raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
+    dt = step_of("moth", dt, 1e-3)
+    if p.start == "rest":
+        return _plant(p, dt, None)
+    vector, factor = hover(p)
+    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, vector)
+
+
+def _plant(p: Moth, dt: float, initial: Array | None) -> TreePlant:
+    model = compile(describe(p))
+    return TreePlant(
+        model,
+        dt,
+        stroke(p, model),
+        _actuators(p, model),
+        method=p.integrator,
+        substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
+        initial=None if initial is None else unpacked(initial, model.n),
+        nodes={"blade_nodes": p.nodes},
+        extra=((Channel("pitch", "rad"), _pitch),),
+        trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch"),
+        trimming={"close": HOVER, "unknown": "amplitude"},
+        parameters=p,
+        settable=SETTABLE,
+        remake=_remake,
+        summary=_summary,
+    )
+
+
+SETTABLE = (
+    "kp_n_m", "kd_n_m_s", "bandwidth_rad_s", "twist_root_n_m", "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m",
+    "damping_n_m_s", "pressure", "gravity_m_s2",
+)  # fmt: skip
+"""What `set` may change while it runs."""
+_OUTSIDE_MODEL = set(SETTABLE[:3])
+
+
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+    """The parts of a plant with some parameters changed; the wings need the model compiled anew (20 ms)."""
+    p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, set())
+    if p.pressure > 1.0:
+        raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
+    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else compile(describe(p))
+    return Remade(p, model, stroke(p, model), plant.flow)
+
+
+def hover(p: Moth) -> tuple[Array, float]:
+    """State vector at t = 0 on the hovering orbit, and the factor on the amplitude that it needs.
+
+    Known for the table's parameters; found by shooting (seconds) for any others.
+    """
+    physics = replace(p, added_mass="flat", start="hover", drive="motion", **_NOT_PHYSICS)
+    key = {"flat": "flat", "none": "none", "paper": "paper"}[p.added_mass]
+    if physics == Moth(**_NOT_PHYSICS):
+        return np.array(ORBITS[key][1]), ORBITS[key][0]
+    if p.added_mass == "none" and physics == Moth(twist_tip_n_m=3e-3, **_NOT_PHYSICS):
+        return np.array(ORBITS["fit"][1]), ORBITS["fit"][0]
+    from rtmms.analysis.trim import trim
+
+    period = 2.0 * math.pi / p.omega_rad_s
+    still = replace(p, start="rest", drive="motion", integrator="rk4")
+    print("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", file=sys.stderr, flush=True)
+    try:
+        found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, unknown="amplitude")
+    except (ModelError, DivergedError) as fault:
+        raise ModelError(f"moth: no hovering orbit with these parameters: {fault}; use start=rest") from None
+    return symmetric(found.vector, still.sections), found.amplitude
+
+
+def symmetric(vector: Array, sections: int) -> Array:
+    """The nearest state with mirror symmetry: yaw is neutral, so that shooting leaves it where noise puts it."""
+    n, wing = 4 * sections, 2 * sections
+    mirror = vector.copy()
+    mirror[[0, 5, 6, 7 + n, 11 + n, 12 + n]] *= -1.0  # x, the quaternion's y and z, V_x, W_y, W_z
+    for start in (7, 13 + n):
+        right, left = vector[start : start + wing], vector[start + wing : start + n]
+        mirror[start : start + wing], mirror[start + wing : start + n] = -left, -right
+    mean: Array = 0.5 * (vector + mirror)
+    mean[3:7] /= np.linalg.norm(mean[3:7])
+    return mean
+
+
+_NOT_PHYSICS: dict[str, Any] = {
+    name: getattr(Moth(), name)
+    for name in ("kp_n_m", "kd_n_m_s", "rotor_kg_m2", "bandwidth_rad_s", "integrator", "step_s", "nodes")
+}
+
+
+def _actuators(p: Moth, model: Model) -> tuple[Actuator, ...]:
+    made = []
+    for side in ("right", "left"):
+        j = model.joint(f"{side}.stroke")
+        made.append(Actuator(Channel(f"{side}.offset", "rad", lower=-0.5, upper=0.5), OFFSET, j))
+        made.append(Actuator(Channel(f"{side}.gain", "", lower=-0.5, upper=0.5), GAIN, j))
+        if p.drive == "torque":
+            made.append(Actuator(Channel(f"{side}.torque", "N m", lower=-0.05, upper=0.05), TORQUE, j))
+    return tuple(made)
+
+
+def _pitch(plant: TreePlant) -> float:
+    """rad about s, of the thorax."""
+    w, x, _, _ = plant.vector[3:7]
+    return 2.0 * math.atan2(x, w)
+
+
+def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
+    """Means over the whole strokes that fit into the second half of the run."""
+    if len(time) < 2:
+        return {}
+    # rises, not means of samples: a run keeps four samples of a stroke
+    start, end = whole_periods(plant, time)
+    power = rise(time, trace["work"], start, end)
+    return {
+        "mean_power_w": power,
+        "specific_power_w_kg": power / plant.model.mass,
+        "mean_climb_m_s": rise(time, trace["position"][:, 2], start, end),
+    }

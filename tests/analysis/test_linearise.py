@@ -1,0 +1,148 @@
+"""A and B against central differences of the equations of motion, and against the motion itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import rtmms
+from rtmms.analysis.linearise import linearise
+from rtmms.analysis.trim import TreeChart, as_words, trim, trimmed
+from rtmms.fluids.ambient import Flow
+from rtmms.mechanism.plant import TreePlant
+from rtmms.robots import eel, moth
+from rtmms.spatial import ad
+
+
+def swimming(**given):
+    plant = eel.load(joints=3, dt=2e-3, **given)
+    for _ in range(600):
+        plant.step(plant._neutral)
+    return plant
+
+
+def in_a_field():
+    """Water that moves differently at every element, given by a function that knows no complex numbers."""
+    like = swimming(drive="torque")
+
+    def field(x, t):
+        return np.array([0.3 * np.sin(float(x[1]) + t), 0.2 * np.cos(2.0 * float(x[0])), 0.1 * float(x[2])])
+
+    plant = TreePlant(like.model, like.dt, like.law, like.drives, flow=Flow(field=field), nodes=like.nodes)
+    plant.restore(like.snapshot())
+    return plant
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: swimming(drive="torque", current_x_m_s=0.2),
+        lambda: swimming(added_mass="khalil2007"),
+        lambda: moth.load(),
+        in_a_field,
+    ],
+    ids=["eel-torque", "eel-motion", "moth", "eel-field"],
+)
+def test_against_central_differences(make):
+    plant = make()
+    free = np.flatnonzero(~plant.model.imposed)
+    linear, n, m = linearise(plant), plant.model.n, len(free)
+    vector, blob = plant.vector.copy(), plant.snapshot()
+    chart, h = TreeChart(vector, free), 1e-6
+    r = plant.state.rotation
+    for k in range(12 + 2 * m):
+        ends = []
+        for sign in (1.0, -1.0):
+            c = np.zeros(12 + 2 * m)
+            c[k] = sign * h
+            c[:3] = r @ c[:3]  # the chart's position is in the world, the error's in the body
+            plant.vector[:] = chart.vector(c)
+            rate = plant.evaluate()
+            ends.append(np.concatenate([rate[6 + n : 12 + n], rate[12 + n + free]]))
+        got = np.concatenate([linear.a[6:12, k], linear.a[12 + m : 12 + 2 * m, k]])
+        want = (ends[0] - ends[1]) / (2 * h)
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8 * np.max(np.abs(linear.a)))
+    plant.restore(blob)
+    assert np.any(linear.b != 0.0)
+    assert len(linear.states) == linear.a.shape[0]
+    assert linear.inputs == tuple(c.name for c in plant.actuators)
+    for k in range(len(plant.drives)):
+        ends = []
+        for sign in (1.0, -1.0):
+            plant.restore(blob)
+            command = plant._neutral.copy()
+            command[k] += sign * h
+            from rtmms.mechanism.joint_laws import hold_commands
+
+            hold_commands(plant._kinds, plant._joints, command, plant._torque, plant._target)
+            rate = plant.evaluate()
+            ends.append(np.concatenate([rate[6 + n : 12 + n], rate[12 + n + free]]))
+        got = np.concatenate([linear.b[6:12, k], linear.b[12 + m : 12 + 2 * m, k]])
+        np.testing.assert_allclose(got, (ends[0] - ends[1]) / (2 * h), rtol=1e-5, atol=1e-7 * np.max(np.abs(linear.b)))
+
+
+def test_it_predicts_the_motion():
+    """A small error after a short time, beside exp(A t): to second order in time, along a moving reference."""
+    plant = swimming(drive="torque", gait="none")
+    plant.place(plant.model.state())
+    plant.vector[7 + plant.model.n] = -0.3  # coasting straight: the linear model is constant
+    linear, blob = linearise(plant), plant.snapshot()
+    error = 1e-6 * np.random.default_rng(3).normal(size=linear.a.shape[0])
+    error[:6] = 0.0
+    ends = []
+    for scale in (0.0, 1.0):
+        plant.restore(blob)
+        plant.vector[7 + plant.model.n : 13 + plant.model.n] += scale * error[6:12]
+        plant.vector[7 : 7 + plant.model.n] += scale * error[12 : 12 + plant.model.n]
+        plant.vector[13 + plant.model.n :] += scale * error[12 + plant.model.n :]
+        for _ in range(5):
+            plant.step(plant._neutral)
+        ends.append(plant.vector.copy())
+    got = np.concatenate(
+        [(ends[1] - ends[0])[7 + plant.model.n : 13 + plant.model.n], (ends[1] - ends[0])[7 : 7 + plant.model.n]]
+    )
+    want = expm(linear.a * 5 * plant.dt) @ error
+    want = np.concatenate([want[6:12], want[12 : 12 + plant.model.n]])
+    np.testing.assert_allclose(got, want, atol=2e-2 * np.max(np.abs(want)))
+
+
+def test_mean_over_a_period_and_the_state_stays():
+    plant = swimming(period_s=0.2)
+    blob = plant.snapshot()
+    mean = linearise(plant, over_period=True)
+    assert plant.snapshot() == blob
+    total, twist = 0.0, np.zeros(6)
+    for _ in range(100):
+        total = total + linearise(plant).a
+        twist += plant.vector[7 + plant.model.n : 13 + plant.model.n]
+        plant.step(plant._neutral)
+    np.testing.assert_allclose(mean.a, total / 100, atol=1e-9 * np.max(np.abs(mean.a)))
+    np.testing.assert_allclose(mean.a[:6, :6], -ad(twist / 100), atol=1e-12)
+
+
+def test_trim_of_the_eel_is_its_final_speed():
+    """The paper's gait settles to 0.537 m/s, 15 % above its speed after 30 s."""
+    plant = eel.load(preset="paper", dt=4e-3)
+    found = trim(plant, ["vx", "vy", "wz"], settle=3)
+    assert -found.travel[0] / 2.0 == pytest.approx(0.537, abs=2e-3)
+    assert abs(found.multipliers[3]) <= 1.0 + 1e-6
+
+
+def test_each_robot_knows_what_to_close():
+    """The looping eel comes back to its twist; a moth that starts on its hovering orbit is already there."""
+    looping = as_words(p := eel.load(preset="paper", gait="loop", dt=4e-3), trimmed(p))
+    assert looping["mean_speed_m_s"] * 53.0 == pytest.approx(np.pi * 2.76, rel=0.03)
+    hover = as_words(p := moth.load(), trimmed(p))
+    assert hover["amplitude_factor"] == pytest.approx(1.0, abs=1e-9)
+    assert hover["mean_speed_m_s"] < 1e-6
+    assert hover["stable"]
+
+
+def test_trim_refuses_what_has_no_period():
+    with pytest.raises(rtmms.ModelError, match="needs a periodic gait"):
+        trim(eel.load(gait="none"))
+    with pytest.raises(rtmms.ModelError, match=r"whole number of steps .* dt = 0.002"):
+        trim(eel.load(dt=1.9991e-3))
+    with pytest.raises(rtmms.ModelError, match="unknown coordinate 'up'"):
+        trim(eel.load(dt=0.02), ["up"])
