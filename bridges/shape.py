@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import cos, pi, sin
 from typing import Any, Protocol
 
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.frames import Quaternion, Vector, multiply, rotate
 
 Pose = tuple[Vector, Quaternion]

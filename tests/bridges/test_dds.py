@@ -26,7 +26,7 @@ from rosbags.typesys import Stores, get_typestore
 import rtmms
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.dds import HASHES, Dds, configuration, values_of
 from rtmms_bridges.frames import GRAVITY
 from rtmms_bridges.ros2 import types as ros
