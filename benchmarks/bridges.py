@@ -22,7 +22,7 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
-from rtmms.wire.server import Server
+from rtmms.wire.plant.server import Server
 from rtmms_benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_views, setting
 from rtmms_benchmarks.autopilot_peers import PLANTS
 from rtmms_benchmarks.bridge_peers import NotHere

@@ -35,11 +35,11 @@ import numpy.typing as npt
 from rtmms.errors import RtmmsError
 from rtmms.loop.cores import allowed
 from rtmms.loop.realtime import Readiness, may_raise, prepare, raised
-from rtmms.wire import step_port
-from rtmms.wire.keys import make_keys, read_server
-from rtmms.wire.server import Server
-from rtmms.wire.sockets import Threads
-from rtmms.wire.step_line import StepLine
+from rtmms.wire.places.keys import make_keys, read_server
+from rtmms.wire.plant import step_port
+from rtmms.wire.plant.server import Server
+from rtmms.wire.plant.sockets import Threads
+from rtmms.wire.stream.steps import StepLine
 from rtmms_benchmarks import setting
 from rtmms_benchmarks.yardsticks import QUANTILES, quantiles
 

@@ -19,7 +19,7 @@ import msgpack
 import zmq
 
 import rtmms
-from rtmms.wire.tokens import read_token
+from rtmms.wire.places.tokens import read_token
 
 _pack: Any = msgpack.packb
 ENOUGH_S = 600.0

@@ -16,20 +16,20 @@ import zmq
 
 from rtmms.errors import ModelError
 from rtmms.plant import Channel
-from rtmms.wire.codec import decode, decode_from_plant, packer
-from rtmms.wire.data_line import nearest
-from rtmms.wire.door import Door
-from rtmms.wire.doors import ZmqDoor
-from rtmms.wire.endpoints import seen_from
-from rtmms.wire.hearing import hear, read_places, read_welcome
-from rtmms.wire.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
-from rtmms.wire.peers import Peer, Peers
-from rtmms.wire.selection import Selection, select
-from rtmms.wire.state import State
-from rtmms.wire.step_port import StepPort
-from rtmms.wire.step_socket import SENT
-from rtmms.wire.zap import read_question
-from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, encoded, ready
+from rtmms.wire.libzmq.router import SENT
+from rtmms.wire.libzmq.zap import read_question
+from rtmms.wire.peer.hearing import hear, read_places, read_welcome
+from rtmms.wire.places.endpoints import seen_from
+from rtmms.wire.plant.door import Door
+from rtmms.wire.plant.doors import ZmqDoor
+from rtmms.wire.plant.peers import Peer, Peers
+from rtmms.wire.plant.step_port import StepPort
+from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
+from rtmms.wire.protocol.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
+from rtmms.wire.protocol.selection import Selection, select
+from rtmms.wire.protocol.state import State
+from rtmms.wire.stream.dealer import nearest
+from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 
 Parser = tuple[Callable[[bytes], object], list[bytes]]
 

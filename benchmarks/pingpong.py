@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from rtmms.wire.alarm import Alarm
-from rtmms.wire.codec import packer
+from rtmms.wire.protocol.codec import packer
+from rtmms.wire.stream.alarm import Alarm
 
 Exchange = Callable[[], None]
 LONGEST_S = 1.0

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rtmms import dynamics, model
     from rtmms.bridging.bridge import Bridge
     from rtmms.model import Mechanism, compile
-    from rtmms.wire.client import Controller, Link, PlantInfo, State, connect
-    from rtmms.wire.embed import embed
-    from rtmms.wire.errors import NotConnectedError, RequestError
+    from rtmms.wire.peer.client import Controller, Link, PlantInfo, State, connect
+    from rtmms.wire.plant.embed import embed
+    from rtmms.wire.protocol.errors import NotConnectedError, RequestError
 
 __version__ = "0.1.0"
 
@@ -26,11 +26,11 @@ __all__ = [
     "dynamics", "embed", "load", "model",
 ]  # fmt: skip
 
-_LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.client")
+_LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.peer.client")
 _LATE["Bridge"] = "rtmms.bridging.bridge"
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
-_LATE["embed"] = "rtmms.wire.embed"
-_LATE |= dict.fromkeys(("NotConnectedError", "RequestError"), "rtmms.wire.errors")
+_LATE["embed"] = "rtmms.wire.plant.embed"
+_LATE |= dict.fromkeys(("NotConnectedError", "RequestError"), "rtmms.wire.protocol.errors")
 
 
 _PARTS = ("dynamics", "model")

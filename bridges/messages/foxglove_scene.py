@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import floor
 from typing import Any
 
-from rtmms.wire.state import State
+from rtmms.wire.protocol.state import State
 from rtmms_bridges.motion.frames import xyzw
 from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.shapes.shape import Shape, Skin

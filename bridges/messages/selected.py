@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 
 
 def selected(plant: PlantInfo) -> PlantInfo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import GRAVITY, Vector, flu_frd, rotate_back
 from rtmms_bridges.motion.pose import Motion
 

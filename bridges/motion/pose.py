@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmms.errors import ModelError
-from rtmms.wire.state import PlantInfo, State
+from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_bridges.motion.frames import (
     Vector,
     attitude_to_ned,

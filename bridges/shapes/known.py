@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.shapes.eel import EelShape
 from rtmms_bridges.shapes.manta import MantaShape
 from rtmms_bridges.shapes.moth import MothShape

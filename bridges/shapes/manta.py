@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import asin, atan2, cos, sin, sqrt
 from typing import Any
 
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import Vector, from_euler
 from rtmms_bridges.shapes.shape import Pose, Skin, Solid, at, sheet
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import pi
 from typing import Any
 
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import Vector, multiply
 from rtmms_bridges.shapes.shape import Pose, Skin, Solid, after, at, turn
 

@@ -12,7 +12,7 @@ from rtmms.bridging.counters import Counters
 from rtmms.bridging.rates import Filter
 from rtmms.bridging.watchdog import Watchdog
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.wire.state import PlantInfo, State
+from rtmms.wire.protocol.state import PlantInfo, State
 
 
 class Io(Protocol):

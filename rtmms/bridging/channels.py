@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.state import PlantInfo
 
 
 @dataclass(frozen=True, kw_only=True)

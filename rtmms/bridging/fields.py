@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.wire.state import PlantInfo, State
+from rtmms.wire.protocol.state import PlantInfo, State
 
 _FORM = re.compile(r"([^\[\]]+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?\Z")
 _OWN = ("time", "step")

@@ -9,7 +9,7 @@ from typing import Any
 from rtmms.bridging.bridge import Bridge, refuse_without
 from rtmms.bridging.config import construct, hints, spelled
 from rtmms.errors import ModelError
-from rtmms.wire.plugins import Parameter, astray, load, registered, split_spec
+from rtmms.wire.peer.plugins import Parameter, astray, load, registered, split_spec
 
 GROUP = "rtmms.bridges"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import exp, floor, pi, sqrt
 from typing import Any, Literal
 
-from rtmms.wire.state import State
+from rtmms.wire.protocol.state import State
 
 Filter = Literal["none", "mean", "lowpass"]
 CORNER = 0.2

@@ -16,10 +16,10 @@ from rtmms.bridging.counters import Counters
 from rtmms.bridging.rates import Decimator
 from rtmms.bridging.telling import Telling
 from rtmms.bridging.watchdog import Watchdog
-from rtmms.wire.client import Link, connect
-from rtmms.wire.endpoints import EXCHANGE
-from rtmms.wire.errors import NotConnectedError
-from rtmms.wire.state import PlantInfo, State
+from rtmms.wire.peer.client import Link, connect
+from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.protocol.errors import NotConnectedError
+from rtmms.wire.protocol.state import PlantInfo, State
 
 LOOK_S = 0.1
 STATES = 4

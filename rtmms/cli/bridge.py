@@ -20,10 +20,10 @@ from rtmms.bridging.plugins import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.wire.client import GONE
-from rtmms.wire.endpoints import EXCHANGE
-from rtmms.wire.errors import WRONG_WORDS, EndpointError, NotConnectedError
-from rtmms.wire.plugins import loaded_elsewhere, split_spec
+from rtmms.wire.peer.client import GONE
+from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
+from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
 
 _WAIT_S = 5.0
 _CHILD_WAIT_S = 3600.0

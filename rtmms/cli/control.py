@@ -13,11 +13,11 @@ import click
 
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.wire.client import GONE
-from rtmms.wire.controller import run_controller
-from rtmms.wire.endpoints import EXCHANGE
-from rtmms.wire.errors import WRONG_WORDS, EndpointError, NotConnectedError
-from rtmms.wire.plugins import GROUP, build, loaded_elsewhere, split_spec
+from rtmms.wire.peer.client import GONE
+from rtmms.wire.peer.controller import run_controller
+from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
+from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
 
 CHILD = "RTMMS_CHILD"
 """Set to 1 by `rtmms run` in the processes it starts: Ctrl-C is its affair, and it may compile before it answers."""

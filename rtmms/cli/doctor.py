@@ -66,7 +66,7 @@ def _plugins() -> list[Finding]:
     """A folder of the user's own that hides one of ours is the commonest surprise."""
     from rtmms.cli.words import plugins
     from rtmms.errors import ModelError
-    from rtmms.wire.plugins import GROUP, load_controller, loaded_elsewhere
+    from rtmms.wire.peer.plugins import GROUP, load_controller, loaded_elsewhere
 
     found = [Finding("robots", "good", ", ".join(sorted(plugins("rtmms.plants"))) or "none")]
     for name in sorted(plugins("rtmms.controllers")):
@@ -81,7 +81,7 @@ def _plugins() -> list[Finding]:
 
 
 def _ports() -> list[Finding]:
-    from rtmms.wire.endpoints import DEFAULTS
+    from rtmms.wire.places.endpoints import DEFAULTS
 
     found = []
     for role, endpoint in DEFAULTS.items():

@@ -12,7 +12,7 @@ import click
 @click.option("--client", default="client", show_default=True, metavar="NAME", help="Whom the peer's pair is for.")
 def keys(directory: Path, client: str) -> None:
     """Make keys in DIR: the plant's pair if it has none yet, and a pair for a peer, which is let in."""
-    from rtmms.wire.keys import ALLOWED, SERVER, make_keys
+    from rtmms.wire.places.keys import ALLOWED, SERVER, make_keys
 
     for path in make_keys(directory, client):
         click.echo(f"wrote {path}")

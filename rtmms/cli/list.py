@@ -12,7 +12,7 @@ import click
 from rtmms.cli.words import Near, plugins
 
 if TYPE_CHECKING:
-    from rtmms.wire.plugins import Parameter
+    from rtmms.wire.peer.plugins import Parameter
 
 KINDS = ("robots", "controllers", "bridges")
 GROUPS = {"robots": "rtmms.plants", "controllers": "rtmms.controllers", "bridges": "rtmms.bridges"}
@@ -66,7 +66,7 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
 
 
 def _controller(name: str) -> tuple[type, Mapping[str, Parameter]]:
-    from rtmms.wire.plugins import load_controller, parameters
+    from rtmms.wire.peer.plugins import load_controller, parameters
 
     found = load_controller(name)
     return found, parameters(found)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from rtmms.loop.realtime import Readiness
     from rtmms.plant import Plant
     from rtmms.record.recorder import Recorder
-    from rtmms.wire.server import Server
-    from rtmms.wire.sockets import Sockets
+    from rtmms.wire.plant.server import Server
+    from rtmms.wire.plant.sockets import Sockets
 
 ADMISSION_S = 10.0
 IMPATIENT_S = 1.0
@@ -141,9 +141,9 @@ class Session:
     def _open_sockets(self, stack: ExitStack) -> tuple[Readiness, Sockets]:
         """Timer and power states, then the endpoints: the children must know where to go."""
         from rtmms.loop.realtime import may_raise, parse_priority, prepare
-        from rtmms.wire.keys import read_client, read_server
-        from rtmms.wire.sockets import Sockets, Threads
-        from rtmms.wire.tokens import new_token, remove_token, write_token
+        from rtmms.wire.places.keys import read_client, read_server
+        from rtmms.wire.places.tokens import new_token, remove_token, write_token
+        from rtmms.wire.plant.sockets import Sockets, Threads
 
         plan = self.plan
         keys = read_server(plan.keys) if plan.keys is not None else None
@@ -168,7 +168,7 @@ class Session:
 
     def _start_processes(self, sockets: Sockets) -> None:
         """Controllers, bridges, and the display unless all is quiet; they start while we load the plant."""
-        from rtmms.wire.endpoints import seen_from
+        from rtmms.wire.places.endpoints import seen_from
 
         plan = self.plan
         exchange = seen_from("", sockets.endpoints["exchange"])
@@ -216,7 +216,7 @@ class Session:
         from rtmms.loop.realtime import raised
         from rtmms.loop.trial import trial
         from rtmms.loop.waiting import shortest_wait_s
-        from rtmms.wire.server import Server
+        from rtmms.wire.plant.server import Server
 
         plan = self.plan
         steps = None if plan.duration is None else round(plan.duration / plant.dt)
@@ -369,7 +369,7 @@ class Session:
 
 def _moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
     """The endpoints that are not the default ones nor those asked for."""
-    from rtmms.wire.endpoints import DEFAULTS
+    from rtmms.wire.places.endpoints import DEFAULTS
 
     asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
     return {role: endpoint for role, endpoint in endpoints.items() if endpoint != (asked[role] or DEFAULTS[role])}

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import rtmms
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.watchdog import Watchdog
-from rtmms.wire.messages import plain_parameters
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.messages import plain_parameters
+from rtmms.wire.protocol.state import PlantInfo
 from tests.bridges.harness import plant_info
 
 

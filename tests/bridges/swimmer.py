@@ -16,7 +16,7 @@ from rtmms.loop.policies import Policies
 from rtmms.loop.schedule import Schedule
 from rtmms.loop.statistics import Statistics
 from rtmms.plant import Channel
-from rtmms.wire.server import Server
+from rtmms.wire.plant.server import Server
 from tests.bridges.harness import Bridged, wait
 from tests.wire.bench import PATIENCE_S
 

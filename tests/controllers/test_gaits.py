@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.wire.state import PlantInfo, State
+from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.gait import Gait
 from rtmms_controllers.heading import Heading, wrapped, yaw
 from rtmms_controllers.rods import SoftStart

@@ -12,8 +12,8 @@ import pytest
 import zmq
 
 from rtmms.plant import Channel
-from rtmms.wire.server import Server
-from rtmms.wire.step_line import StepLine
+from rtmms.wire.plant.server import Server
+from rtmms.wire.stream.steps import StepLine
 
 PATIENCE_S = 10.0
 """A test fails after this long without what it waits for; none passes or fails by how long something took."""

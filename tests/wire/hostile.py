@@ -6,7 +6,7 @@ import contextlib
 import socket
 import struct
 
-from rtmms.wire.zmtp import ready
+from rtmms.wire.stream.zmtp import ready
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"NULL".ljust(20, b"\0") + bytes(32)
 PING = b"\x04\x07\x04PING\x00\x00"

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.wire.client import Link
-from rtmms.wire.errors import EndpointError, NotConnectedError, RequestError
-from rtmms.wire.tokens import token_path
+from rtmms.wire.peer.client import Link
+from rtmms.wire.places.tokens import token_path
+from rtmms.wire.protocol.errors import EndpointError, NotConnectedError, RequestError
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping, plant_process
 
@@ -319,7 +319,7 @@ class Recorder(rtmms.Controller):
 
 
 def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
-    from rtmms.wire.controller import run_controller
+    from rtmms.wire.peer.controller import run_controller
 
     controller = Recorder()
     ended: list[str] = []

@@ -14,10 +14,10 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.errors import AddressError, NotConnectedError
-from rtmms.wire.keys import ALLOWED, make_keys, read_allowed, read_client, read_server
-from rtmms.wire.sockets import Sockets
-from rtmms.wire.zap import Allowed, Gatekeeper, read_question
+from rtmms.wire.libzmq.zap import Allowed, Gatekeeper, read_question
+from rtmms.wire.places.keys import ALLOWED, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.plant.sockets import Sockets
+from rtmms.wire.protocol.errors import AddressError, NotConnectedError
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping
 
@@ -285,7 +285,7 @@ def test_the_folder_is_looked_at_once_a_second_and_read_when_it_changed(
         reads.append(path)
         return read_allowed(path)
 
-    monkeypatch.setattr("rtmms.wire.zap.read_allowed", counted)
+    monkeypatch.setattr("rtmms.wire.libzmq.zap.read_allowed", counted)
     allowed = Allowed(read_server(folder))
     now = time.monotonic_ns()
     for tick in range(1, 3500):

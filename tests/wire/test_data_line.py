@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtmms
-from rtmms.wire import data_line
-from rtmms.wire.data_line import DataLine, nearest
-from rtmms.wire.ipc import sweep
-from rtmms.wire.runtime import make_runtime_directory
-from rtmms.wire.zmq_data import ZmqData
-from rtmms.wire.zmtp import GREETING, Reader, encoded, ready
+from rtmms.wire.libzmq.dealer import ZmqData
+from rtmms.wire.places.ipc import sweep
+from rtmms.wire.places.runtime import make_runtime_directory
+from rtmms.wire.stream import dealer as data_line
+from rtmms.wire.stream.dealer import DataLine, nearest
+from rtmms.wire.stream.zmtp import GREETING, Reader, encoded, ready
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 
@@ -304,7 +304,7 @@ def test_a_claimant_takes_the_shorter_way_and_the_other_one_where_it_is_barred(
 def test_where_it_is_not_to_be_had_the_socket_is_zeromqs(
     make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtmms.wire.joining._OWN_LINE", False)
+    monkeypatch.setattr("rtmms.wire.peer.joining._OWN_LINE", False)
     with Looping(make_host(token=None)) as running, rtmms.connect(running.host.exchange, claim="*", name="one") as link:
         assert isinstance(link._line.data, ZmqData)
         running.wait(lambda: "one" in running.host.server.admitted() or link.poll())

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.wire.endpoints import DEFAULTS, checked, seen_from
-from rtmms.wire.errors import AddressError, EndpointError
-from rtmms.wire.sockets import Sockets, Threads
-from rtmms.wire.tokens import read_token, remove_token, token_path, write_token
+from rtmms.wire.places.endpoints import DEFAULTS, checked, seen_from
+from rtmms.wire.places.tokens import read_token, remove_token, token_path, write_token
+from rtmms.wire.plant.sockets import Sockets, Threads
+from rtmms.wire.protocol.errors import AddressError, EndpointError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

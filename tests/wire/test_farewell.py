@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmms.wire.client import Link
+from rtmms.wire.peer.client import Link
 
 
 class Words:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtmms.wire.codec import decode
-from rtmms.wire.messages import DOOR_BYTES, Refused
+from rtmms.wire.protocol.codec import decode
+from rtmms.wire.protocol.messages import DOOR_BYTES, Refused
 from tests.wire.bench import Host, Raw
 
 junk = st.one_of(

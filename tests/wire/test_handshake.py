@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.errors import NotConnectedError
+from rtmms.wire.protocol.errors import NotConnectedError
 
 MUTE = r"no plant answered .*something listens there and does not answer: it may still be loading or compiling"
 Listen = Callable[[Callable[[socket.socket], None] | None], str]
@@ -46,7 +46,7 @@ def listen() -> Iterator[Listen]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Handshakes time out after 0.1 s, not 30."""
-    from rtmms.wire.joining import Connection
+    from rtmms.wire.peer.joining import Connection
 
     made = Connection._socket
 

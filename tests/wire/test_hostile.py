@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtmms
-from rtmms.wire.zmtp import GREETING, Reader, ZmtpError, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 from tests.wire.bench import PATIENCE_S
 from tests.wire.hostile import PING, connected, message, pour, reset, shaken
 from tests.wire.looping import plant_process

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.errors import NotConnectedError
-from rtmms.wire.joining import Asked, Connection
+from rtmms.wire.peer.joining import Asked, Connection
+from rtmms.wire.protocol.errors import NotConnectedError
 
 CHANNEL = {"name": "torque", "unit": "N m", "shape": [], "frame": "", "lower": None, "upper": None, "neutral": 0.0}
 WELCOME = {

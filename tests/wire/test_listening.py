@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.listening import Connection, Listener
-from rtmms.wire.zmtp import GREETING, encoded, ready
+from rtmms.wire.stream.listener import Connection, Listener
+from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.bench import PATIENCE_S
 from tests.wire.hostile import message, reset
 
@@ -131,7 +131,7 @@ def test_the_oldest_that_nobody_knows_gives_way(make: Callable[..., Bench]) -> N
 
 
 def test_one_that_never_ends_its_handshake_is_hung_up_on(make: Callable[..., Bench], monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.wire.listening._HANDSHAKE_NS", 50_000_000)
+    monkeypatch.setattr("rtmms.wire.stream.listener._HANDSHAKE_NS", 50_000_000)
     bench = make()
     slow, quick = bench.peer(GREETING[:20]), bench.peer(HELLO)
     bench.until(lambda: bench.listener._numbers == 2 and len(bench.listener.connections) == 1)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire import door, measure, messages, peers, step_port, tending, ticks
-from rtmms.wire.messages import Reason
+from rtmms.wire.plant import door, peers, step_port, tending, ticks
+from rtmms.wire.protocol import measure, messages
+from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()

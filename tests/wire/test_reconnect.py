@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 import rtmms
-from rtmms.wire.controller import run_controller
-from rtmms.wire.errors import RequestError
+from rtmms.wire.peer.controller import run_controller
+from rtmms.wire.protocol.errors import RequestError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from rtmms.wire.step_socket import FULL, GONE, SENT
-from rtmms.wire.zmtp import GREETING, encoded, ready
+from rtmms.wire.libzmq.router import FULL, GONE, SENT
+from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll the socket is ZeroMQ's")
 
@@ -23,7 +23,7 @@ READY = b"\x04\x2c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity" + 
 
 @pytest.fixture
 def line() -> Iterator:
-    from rtmms.wire.step_line import StepLine
+    from rtmms.wire.stream.steps import StepLine
 
     made = StepLine([socket.create_server(("127.0.0.1", 0))], CAP)
     made.known = lambda identity: identity == PEER
@@ -147,7 +147,7 @@ def test_what_is_no_zmtp_is_cut_off(line, said: bytes) -> None:
 
 
 def test_one_that_says_nothing_is_cut_off_after_a_while(line, monkeypatch) -> None:
-    monkeypatch.setattr("rtmms.wire.step_line._HANDSHAKE_NS", 20_000_000)
+    monkeypatch.setattr("rtmms.wire.stream.steps._HANDSHAKE_NS", 20_000_000)
     silent = plain(line)
     until(line, lambda: line._all)
     until(line, lambda: not line._all)
@@ -226,7 +226,7 @@ def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to
 
 
 def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp_path) -> None:
-    from rtmms.wire.step_line import StepLine
+    from rtmms.wire.stream.steps import StepLine
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         bound.bind(str(tmp_path / "s"))

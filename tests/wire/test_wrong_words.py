@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import rtmms
 from rtmms.cli.main import rtmms as command
 from rtmms.errors import ModelError
-from rtmms.wire.endpoints import DEFAULTS, checked
-from rtmms.wire.errors import AddressError
-from rtmms.wire.sockets import Sockets
+from rtmms.wire.places.endpoints import DEFAULTS, checked
+from rtmms.wire.plant.sockets import Sockets
+from rtmms.wire.protocol.errors import AddressError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

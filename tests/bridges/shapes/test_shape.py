@@ -15,8 +15,8 @@ from rtmms.model.compiled import State
 from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
-from rtmms.wire.messages import plain_parameters
-from rtmms.wire.state import PlantInfo
+from rtmms.wire.protocol.messages import plain_parameters
+from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import xyzw
 from rtmms_bridges.motion.joints import Joints
 from rtmms_bridges.shapes.known import SHAPES, shape_of

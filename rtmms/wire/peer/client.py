@@ -1,0 +1,346 @@
+"""A peer's side of the wire: `connect` to a plant, iterate over its states, answer with commands."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from time import monotonic, monotonic_ns, sleep
+from types import TracebackType
+from typing import Any
+
+from rtmms.errors import ModelError
+from rtmms.wire.peer.awaiting import Awaiting
+from rtmms.wire.peer.controller import Controller, run_controller
+from rtmms.wire.peer.hearing import hear
+from rtmms.wire.peer.joining import Asked, Connection
+from rtmms.wire.peer.requests import Asking
+from rtmms.wire.places.endpoints import EXCHANGE, checked
+from rtmms.wire.places.keys import read_client
+from rtmms.wire.protocol.codec import packer
+from rtmms.wire.protocol.errors import NotConnectedError, RequestError
+from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.state import AppliedCommand, PlantInfo, State
+
+__all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connect", "run_controller"]
+
+_LOOK_S = 0.1
+_AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
+GONE = "the plant is gone: its connection closed without a bye"
+
+
+def connect(
+    exchange: str = EXCHANGE,
+    *,
+    name: str = "python",
+    claim: str | Sequence[str] = (),
+    outputs: str | Sequence[str] = (),
+    timeout_s: float = 5.0,
+    token: str | None = None,
+    every: int = 1,
+    meanwhile: Callable[[], None] | None = None,
+    keys: str | os.PathLike[str] | None = None,
+    ticks: bool = False,
+    reconnect: bool = False,
+) -> Link:
+    """Say hello to a plant and return the link.
+
+    exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
+    claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
+    outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
+    timeout_s  how long to wait for an answer
+    token      the session's; None reads it from where the plant left it for this user
+    every      of a claimant: get each every-th state only; between them the last command stands
+    meanwhile  called about every 20 ms while waiting, by those who have other things to look after
+    keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
+    ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
+    reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
+    NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
+    """
+    asked = Asked(
+        checked(exchange, "exchange", inproc=True),
+        name,
+        _patterns("claim", claim),
+        _patterns("outputs", outputs),
+        token,
+        every,
+        ticks,
+        None if keys is None else read_client(Path(keys)),
+        meanwhile,
+    )
+    return Link(asked, timeout_s, reconnect)
+
+
+def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    found = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else None
+    if found is None or not all(isinstance(pattern, str) for pattern in found):
+        raise ModelError(f"connect: {word}: expected names or patterns, got {given!r}")
+    return found
+
+
+class Link:
+    """A connection to a plant: a context manager, and an iterator over its states that ends when the plant does.
+
+    plant    PlantInfo
+    ended    why there will be no more states; '' while there may be
+    lost     with `reconnect`: why there is no plant at present; '' while there is. `plant` is another object after it.
+    errors   the last messages of the plant about what it refused, as (code, text)
+    dropped  commands that could not leave at once
+    """
+
+    def __init__(self, asked: Asked, timeout_s: float = 5.0, reconnect: bool = False) -> None:
+        self._asked, self._reconnect = asked, reconnect
+        self.exchange, self.name = asked.exchange, asked.name
+        self.ended = self.lost = ""
+        self.errors: deque[tuple[str, str]] = deque(maxlen=32)
+        self.dropped = 0
+        self._seq = self._tick_seq = 0
+        self._waiting: State | None = None
+        self._warm = False
+        self._step = -1
+        self._asking, self._awaiting = Asking(), Awaiting()
+        self._pack = packer()
+        self._closed = False
+        self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
+        self._line = Connection(asked, self._note)
+        self.plant = self._line.join(timeout_s, reconnect)
+        self._asking.most = self.plant.request_bytes
+        self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
+
+    # -- states and commands -----------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[State]:
+        return self
+
+    def __next__(self) -> State:
+        """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
+        told = False
+        while not self._closed and not self.ended:
+            if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
+                self.look_around()
+            state = self._take(told)
+            if state is not None:
+                return state
+            if self._over():
+                break
+            if self.lost:
+                sleep(min(_LOOK_S, max(0.0, self._again_at - monotonic())))
+                self._rejoin()
+                continue
+            watch = self.filenos()
+            readable = self._awaiting.readable(watch, _LOOK_S)
+            told = watch[0] in readable
+            if not readable or watch[1] in readable:
+                self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
+        self.ended = self.ended or "the link is closed"
+        raise StopIteration
+
+    def filenos(self) -> tuple[int, int]:
+        """Two descriptors to select on beside others: of states, and of what is said at the door.
+
+        They may tell that something has come only once: call `poll` until it gives None before each wait, also after a
+        command; and `look_around` when the second one is readable, and every 0.1 s. After a connection broke they are
+        others: ask for them before each wait."""
+        if self._line.data is None or self._closed:
+            raise ModelError("this link is closed")
+        return self._line.watch()
+
+    def poll(self) -> State | None:
+        """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
+        if self._closed:
+            self.ended = self.ended or "the link is closed"
+            return None
+        return self._take()
+
+    def look_around(self) -> None:
+        """Has something been said at the door, is the plant still there, or there again? For those who wait by
+        themselves."""
+        self._looked_at = monotonic()
+        if self.lost:
+            self._rejoin()
+            return
+        while self._line.hear_door() is not None:
+            pass
+        if not self.ended and not self.lost and self._line.gone():
+            self._lose(GONE)
+
+    def post(
+        self, op: str, args: Mapping[str, Any] | None = None, done: Callable[[bool, Any], None] | None = None
+    ) -> None:
+        """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
+        between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come.
+        RequestError for one that is larger than the plant takes."""
+        self._asking.post(self._line, op, args, done)
+
+    def command(self, values: Mapping[str, float], step: int | None = None) -> None:
+        """Actuator values for `step` (None: that of the last state). Never blocks.
+
+        Actuators of yours that are not named hold. Values are checked by the plant: what it refuses is in `errors`.
+        """
+        if self._closed or not self.plant.granted:
+            raise ModelError("this link drives nothing: it was made without a claim, or is closed")
+        self._command(values, self._step if step is None else step)
+
+    def tick(self, timeout_s: float = 5.0) -> None:
+        """Start the plant's next step (mode external). The first call waits until the plant has admitted this link.
+
+        States that come meanwhile are kept, the newest of them, for the iteration. ModelError for a link that was made
+        with neither `ticks` nor a claim, or is closed; NotConnectedError if the plant is gone, or does not admit it.
+        """
+        if self._closed or not (self.plant.ticks or self.plant.granted):
+            raise ModelError("this link cannot tick: it was made with neither ticks nor a claim, or is closed")
+        end = monotonic() + timeout_s
+        self._waiting = self._take() or self._waiting
+        while not self._warm and not self.ended and monotonic() < end:
+            if self.lost:
+                sleep(0.01)
+            else:
+                self._awaiting.readable(self.filenos(), _LOOK_S)
+            self.look_around()
+            self._waiting = self._take() or self._waiting
+        if self.ended or not self._warm:
+            raise NotConnectedError(f"tick: {self.ended or self.lost or f'not admitted within {timeout_s:g} s'}")
+        self._tick_seq += 1
+        self._send(self._pack({"type": "tick", "seq": self._tick_seq}))
+
+    def _take(self, told: bool = False) -> State | None:
+        """The newest state that is there, or was put aside by a tick."""
+        message, waiting, self._waiting = self._newest(told), self._waiting, None
+        if message is None:
+            return waiting
+        self._step = message["step"]
+        return State(message, self.plant)
+
+    def _command(self, values: Mapping[str, float], step: int) -> None:
+        self._seq += 1
+        message = {
+            "type": "command",
+            "seq": self._seq,
+            "step": step,
+            "values": values,
+        }
+        try:
+            if type(values) is not dict:
+                message["values"] = dict(values)
+            frame = self._pack(message)
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
+        self._send(frame)
+
+    def _send(self, frame: bytes) -> None:
+        data = self._line.data
+        if data is None or self.lost or not data.send(frame):
+            self.dropped += 1
+
+    def request(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
+        """Ask the plant for something (reset, pause, resume, step, set, snapshot, restore, stop), done between steps.
+
+        Returns its result; RequestError if it refuses, does not answer in time, or takes none of that size.
+        """
+        if self._closed or self.lost:
+            raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
+        return self._asking.request(self._line, op, args, timeout_s)
+
+    def close(self, reason: str = "done", *, bye: bool = True) -> None:
+        """Say bye, which frees the claim, and close. Twice does nothing.
+
+        bye   False: go without a word, as a process that dies would. The claim stays, and the plant's miss policy acts.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self.ended = self.ended or "the link is closed"
+        self._line.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
+        # a controller that fails has not let go of its actuators: that is a death, not a farewell
+        stopped = fault is None or isinstance(fault, KeyboardInterrupt | GeneratorExit)
+        stopped = stopped or (isinstance(fault, SystemExit) and not fault.code)
+        self.close("done" if kind is None else kind.__name__, bye=stopped)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _lose(self, reason: str) -> None:
+        """There is no plant any more: the end, or until there is one again."""
+        if self._reconnect and not self._closed:
+            if not self.lost:
+                self.lost, self._waiting, self._warm = reason, None, False
+                self._again_at, self._gap_s = monotonic() + _AGAIN_FIRST_S, _AGAIN_FIRST_S
+        else:
+            self.ended = self.ended or reason
+
+    def _rejoin(self) -> bool:
+        """One attempt, if it is time for one; later ones come at growing distances."""
+        if monotonic() < self._again_at:
+            return False
+        self._line.close()
+        self.lost = lost = self.lost or GONE
+        try:
+            self._line = Connection(self._asked, self._note)
+            self.plant = self._line.join(_AGAIN_LIMIT_S, True)
+            self._asking.most = self.plant.request_bytes
+        except NotConnectedError as fault:
+            self.lost = lost
+            self.errors.append((fault.code, str(fault)))
+            self._again_at, self._gap_s = monotonic() + self._gap_s, min(2.0 * self._gap_s, _AGAIN_LIMIT_S)
+            return False
+        self.lost = ""
+        self.look_around()
+        return True
+
+    def _newest(self, told: bool) -> dict[str, Any] | None:
+        """Read all that is there and keep the newest state: one that slept must not answer a backlog."""
+        data, newest = self._line.data, None
+        if data is None or self.lost:
+            return None
+        while (frame := data.next(told=told)) is not None:
+            told = False
+            try:
+                message = hear(frame)
+                kind = message["type"]
+                if kind in ("state", "telemetry"):
+                    if message["step"] >= 0:
+                        newest = self._mine(message) if kind == "telemetry" else message
+                        if data.near and message.get("deadline_ns", 0) > monotonic_ns():
+                            data.heard()
+                            return newest  # it can still be answered in time: so the plant has not sent another one
+                    elif kind == "state":
+                        self._command({}, message["step"])  # a warm-up state: no affair of the user's
+                        # a plant that asks whether we are there says -1, too, but nothing of itself
+                        last = message["step"] == -1 and bool(message["outputs"] or message.get("applied"))
+                        self._warm = self._warm or last
+                else:
+                    self._note(message)
+            except Refused as fault:
+                self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
+            data.heard()
+        return newest
+
+    def _over(self) -> bool:
+        return bool(self.ended)
+
+    def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Telemetry carries everything; an observer sees what it asked for."""
+        if self._asked.outputs:
+            message["outputs"] = {
+                name: value
+                for name, value in message["outputs"].items()
+                if any(fnmatchcase(name, pattern) for pattern in self._asked.outputs)
+            }
+        return message
+
+    def _note(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "bye":
+            self._lose(f"the plant said bye: {message.get('reason', '')}")
+        elif message["type"] == "error":
+            self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
+            self._asking.note(message, self._line)
+        elif message["type"] == "reply":
+            if "code" in message:  # refused at the door
+                self.errors.append((str(message["code"]), str(message.get("error", ""))))
+            self._asking.note(message, self._line)

@@ -1,0 +1,112 @@
+"""Requests of a link: what is asked at the plant's door, and what is done with the answers."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any
+
+import zmq
+
+from rtmms.errors import ModelError
+from rtmms.wire.peer.joining import Connection
+from rtmms.wire.protocol.codec import packer
+from rtmms.wire.protocol.errors import RequestError
+from rtmms.wire.protocol.messages import DOOR_BYTES
+
+_NOW = zmq.NOBLOCK
+_MOST_ASKED = 64
+
+Done = Callable[[bool, Any], None]
+
+
+class Asking:
+    """Numbers the requests of one link and finds the one that an answer belongs to.
+
+    A door whose connection broke and came again is a stranger's to the plant, which then answers `token`: hello is said
+    again there, with the identity that the plant gave.
+
+    most   bytes of a request that the plant takes, as its welcome says; 0 where it does not say
+    """
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._ids = itertools.count(1)
+        self._posted: dict[int, Done] = {}
+        self._pack = packer()
+
+    def post(self, line: Connection, op: str, args: Mapping[str, Any] | None, done: Done | None) -> None:
+        """See Link.post."""
+        ident, frame = self._request(op, args)
+        while len(self._posted) >= _MOST_ASKED:
+            del self._posted[next(iter(self._posted))]
+        self._posted[ident] = done or _ignored
+        with contextlib.suppress(zmq.Again):
+            line.door.send(frame, _NOW)
+
+    def request(self, line: Connection, op: str, args: Mapping[str, Any] | None, timeout_s: float) -> Any:
+        """See Link.request."""
+        ident, frame = self._request(op, args)
+        end, again = monotonic() + timeout_s, False
+        if not line.door.poll(max(1, int(timeout_s * 1e3)), zmq.POLLOUT):
+            raise RequestError(f"request '{op}': no plant to ask within {timeout_s:g} s")
+        if len(frame) > DOOR_BYTES:
+            self._introduce(line, op, end)  # from one that it does not know the plant takes no more than that
+        line.door.send(frame)
+        while (left := end - monotonic()) > 0:
+            if not line.door.poll(max(1, int(left * 1e3))):
+                continue
+            message = line.hear_door()
+            if message is None or message["type"] not in ("reply", "error") or message.get("id", ident) != ident:
+                continue
+            if message["type"] == "reply":
+                if message.get("ok"):
+                    return message.get("result")
+                raise RequestError(f"request '{op}': {message.get('error')}")
+            if message.get("code") != "token" or again:
+                raise RequestError(f"request '{op}': {message.get('text')}")
+            again = True
+            self._introduce(line, op, end)
+            line.door.send(frame)
+        raise RequestError(f"request '{op}': no answer within {timeout_s:g} s")
+
+    def _introduce(self, line: Connection, op: str, end: float) -> None:
+        """Hello again, until its welcome."""
+        line.hello_again()
+        while (left := end - monotonic()) > 0:
+            message = line.hear_door() if line.door.poll(max(1, int(left * 1e3))) else None
+            if message is not None and message["type"] == "welcome":
+                return
+            if message is not None and message["type"] == "error" and "id" not in message:
+                raise RequestError(f"request '{op}': {message.get('text')}")
+        raise RequestError(f"request '{op}': the plant did not answer our hello in time")
+
+    def note(self, message: Mapping[str, Any], line: Connection) -> None:
+        """A reply or an error has come at the door: the one who posted the request is told."""
+        ident = message.get("id")
+        done = self._posted.pop(ident, None) if isinstance(ident, int) else None
+        if done is None:
+            return
+        if message["type"] == "reply":
+            ok = message.get("ok") is True
+            done(ok, message.get("result") if ok else str(message.get("error", "")))
+            return
+        if message.get("code") == "token":
+            line.hello_again()  # for the next one: by now this one may be out of date
+        done(False, str(message.get("text", "")))
+
+    def _request(self, op: str, args: Mapping[str, Any] | None) -> tuple[int, bytes]:
+        ident = next(self._ids)
+        try:
+            frame = self._pack({"type": "request", "id": ident, "op": op, "args": dict(args or {})})
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise ModelError(f"request '{op}': expected arguments by name, got {args!r}: {fault}") from None
+        if 0 < self.most < len(frame):
+            raise RequestError(f"request '{op}': this plant takes {self.most} bytes at most, got {len(frame)}")
+        return ident, frame
+
+
+def _ignored(ok: bool, result: Any) -> None:
+    pass

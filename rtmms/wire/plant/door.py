@@ -1,0 +1,146 @@
+"""The exchange socket: hello, requests and strangers. Served in the loop's slack only, a few messages at a time.
+
+A flood here keeps neither the step socket's I/O thread nor the loop busy.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from time import monotonic_ns
+from typing import Any
+
+from rtmms.wire.libzmq.zap import Allowed
+from rtmms.wire.plant.doors import DoorLine
+from rtmms.wire.plant.peers import Peer, Peers
+from rtmms.wire.protocol.codec import decode, packer
+from rtmms.wire.protocol.measure import Measure
+from rtmms.wire.protocol.messages import Hello, Reason, Refused, Request, read_hello, read_id, read_request, shown
+
+_READS = 4
+_WAITING_REQUESTS = 16
+_STRANGERS_BURST = 50
+
+
+class Door:
+    """Answers hello with welcome, queues requests for the loop's owner, refuses the rest by name.
+
+    token    what a claim or a request needs to have said in its hello
+    enter    makes a peer of a checked hello and returns it with its welcome message; Refused if it may not
+    allowed  the keys that may come in, each of which is as good as the token; None where the socket asks for none
+    """
+
+    def __init__(
+        self,
+        line: DoorLine,
+        peers: Peers,
+        token: str,
+        cap: int,
+        rejected: dict[str, int],
+        enter: Callable[[Hello, bytes, bool], Mapping[str, Any]],
+        allowed: Allowed | None = None,
+    ) -> None:
+        self._allowed = allowed
+        self._line, self._peers, self._cap, self._rejected, self._enter = line, peers, cap, rejected, enter
+        self._token = token.encode()
+        self._pack = packer()
+        self._requests: list[Request] = []
+        self._strangers_told = Measure(_STRANGERS_BURST)
+
+    def serve(self, until_ns: int) -> None:
+        for _ in range(_READS):
+            if monotonic_ns() >= until_ns or not self._read_one(until_ns):
+                return
+
+    def requests(self) -> list[Request]:
+        """What was asked since the last call, in order."""
+        asked, self._requests = self._requests, []
+        return asked
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._requests)
+
+    def reply(self, request: Request, ok: bool, result: Any = None, error: str | None = None) -> None:
+        """Answer a request; a result that cannot travel becomes an error."""
+        message: dict[str, Any] = {"type": "reply", "id": request.id, "ok": ok}
+        message["result" if ok else "error"] = result if ok else (error or "refused")
+        try:
+            frame = self._pack(message)
+        except (TypeError, ValueError, OverflowError) as fault:
+            why = f"the result of {request.op} cannot be sent: {fault}"
+            frame = self._pack({"type": "reply", "id": request.id, "ok": False, "error": why})
+        self._line.send(request.door, frame)
+
+    def say(self, door: bytes, message: Mapping[str, Any]) -> None:
+        self._line.send(door, self._pack(message))
+
+    def _read_one(self, until_ns: int) -> bool:
+        heard = self._line.receive(until_ns)
+        if heard is None:
+            return False
+        door, what, frame, key = heard
+        peer = self._peers.by_door.get(door)
+        try:
+            if what == "oversize":
+                raise Refused(Reason.OVERSIZE, f"a message may have {self._cap} bytes here")
+            if what == "garbled":
+                raise Refused(Reason.GARBLED, "a message is one frame here")
+            if self._allowed is not None and key not in self._allowed.names:
+                raise Refused(Reason.TOKEN, "this key is no longer among those that the plant lets in")
+            self._hear(door, peer, decode(frame, self._cap), key)
+        except Refused as refusal:
+            self._rejected[refusal.code] = self._rejected.get(refusal.code, 0) + 1
+            if peer is not None:
+                peer.rejected += 1
+            self._tell(door, peer, refusal)
+        return True
+
+    def _hear(self, door: bytes, peer: Peer | None, message: dict[str, Any], key: bytes | None = None) -> None:
+        kind = message["type"]
+        if kind == "hello":
+            hello = read_hello(message)
+            trusted = key is not None or hmac.compare_digest(hello.token.encode(), self._token)
+            if (hello.claim or hello.ticks) and not trusted:
+                raise Refused(
+                    Reason.TOKEN, "hello: a claim needs the token of this session, which only its user can read"
+                )
+            welcome = self._enter(hello, door, trusted)
+            if key is not None:
+                self._peers.by_door[door].key = key
+            self._line.send(door, self._pack(welcome))
+        elif kind == "request":
+            try:
+                self._take(door, peer, message)
+            except Refused as refusal:
+                refusal.id = read_id(message)
+                raise
+        elif kind == "bye":
+            if peer is not None:
+                self._peers.release(peer)
+        else:
+            raise Refused(Reason.TYPE, f"the exchange socket takes hello, request and bye, got type {shown(kind)}")
+
+    def _take(self, door: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
+        if peer is None:
+            raise Refused(Reason.TOKEN, "request: say hello with the session's token first")
+        request = read_request(message, peer.name, door)
+        if len(self._requests) >= _WAITING_REQUESTS:
+            raise Refused(Reason.BUSY, f"request: {_WAITING_REQUESTS} are waiting already")
+        self._requests.append(request)
+
+    def _tell(self, door: bytes, peer: Peer | None, refusal: Refused) -> None:
+        """Answer with the reason, at most so many a second: a flood must not make us busy answering it.
+
+        Peers have a measure of their own, so that strangers cannot use up theirs.
+        """
+        told = self._strangers_told if peer is None else peer.told
+        if not told.take(monotonic_ns()):
+            return
+        code, text = refusal.code, refusal.text
+        if refusal.id is None:
+            self.say(door, {"type": "error", "code": code, "text": text})
+        elif peer is None:
+            self.say(door, {"type": "error", "code": code, "text": text, "id": refusal.id})
+        else:
+            self.say(door, {"type": "reply", "id": refusal.id, "ok": False, "error": text, "code": code})

@@ -1,0 +1,353 @@
+"""The plant's side of the wire: what the loop sees as its Exchange, over ZeroMQ.
+
+No thread, no lock: every call is made by the loop's own thread, and none of them waits past the instant it is given.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from time import monotonic_ns, sleep
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.loop.ports import Applied
+from rtmms.plant import Plant
+from rtmms.wire.places.keys import ServerKeys
+from rtmms.wire.places.tokens import new_token, remove_token, write_token
+from rtmms.wire.plant.door import Door
+from rtmms.wire.plant.peers import DEAD, LIVE, Missing, Peers
+from rtmms.wire.plant.sockets import Sockets, Threads
+from rtmms.wire.plant.step_port import StepPort
+from rtmms.wire.plant.tending import Tending
+from rtmms.wire.protocol.messages import (
+    DOOR_BYTES,
+    PROTOCOL,
+    Hello,
+    Reason,
+    Refused,
+    Request,
+    channel_map,
+    plain_parameters,
+)
+from rtmms.wire.protocol.selection import Selection, select
+from rtmms.wire.stream.steps import StepLine
+
+if TYPE_CHECKING:
+    from rtmms.loop.ports import Array, Flags
+
+_BEHIND_S = 0.5
+_LEAST_BEHIND = 16
+_FAREWELL_S = 0.02
+_LOOK_NS = 50_000
+_WAKE_NS = 150_000
+"""Waits in the slack end so long before it does: they may wake up late."""
+
+
+class Server:
+    """Peers, their claims, commands and requests, for one plant. Implements rtmms.loop.ports.Exchange.
+
+    plant       its actuators, outputs and dt are read; it is observed once here and never stepped
+    mode        'realtime', 'lockstep', 'free' or 'external', as the peers are told
+    rate        simulated over wall time
+    deadline_s  time for an answer, as the peers are told; None where nobody waits on a clock. May be set later.
+    sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
+    token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
+    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/keys.py
+    telemetry_hz   states sent to observers, at most, per second of wall time
+    """
+
+    def __init__(
+        self,
+        plant: Plant,
+        *,
+        robot: str,
+        mode: str = "realtime",
+        rate: float = 1.0,
+        deadline_s: float | None = None,
+        exchange: str | None = None,
+        step: str | None = None,
+        telemetry: str | None = None,
+        seed: int = 0,
+        token: str | None = None,
+        free_ports: bool = False,
+        io_priority: int | None = None,
+        threads: Threads | None = None,
+        sockets: Sockets | None = None,
+        telemetry_hz: float = 100.0,
+        keys: ServerKeys | None = None,
+    ) -> None:
+        self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
+        self.session = secrets.token_hex(8)
+        self._plant = plant
+        self._outputs: Mapping[str, Any] = _checked_outputs(plant)
+        self._sockets = sockets or Sockets(
+            exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority),
+            keys=keys,
+        )  # fmt: skip
+        self.endpoints, self.near_step = self._sockets.endpoints, self._sockets.near_step
+        self.notes = self._sockets.notes
+        self._token = "" if self._sockets.inproc else token or new_token()  # '' would let everyone in
+        try:
+            if self._token:  # within a program nobody needs one
+                write_token(self.endpoints["exchange"], self._token)
+        except BaseException:
+            self._sockets.close(0)
+            raise
+        behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
+        self._peers = Peers(plant.actuators)
+        self._port = StepPort(
+            self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
+            external=mode == "external",
+        )  # fmt: skip
+        line = self._line = self._sockets.step if isinstance(self._sockets.step, StepLine) else None
+        self._tending = Tending(self._port, self._peers, None if line is None else line.connected)
+        self._allowed = self._sockets.allowed
+        self._allowed_seen = 0
+        self._request_bytes = room = DOOR_BYTES + 2 * _snapshot_size(plant)
+        self._sockets.exchange.limit(DOOR_BYTES, room, self._peers.by_door.__contains__)
+        self._door = Door(
+            self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
+        )
+        if line is not None:
+            line.known, line.entered = self._peers.by_identity.__contains__, self._peers.came
+            line.strange = self._port.count_stranger
+        if self._sockets.gate is not None:
+            self._sockets.gate.comes = self._peers.comes
+            self._sockets.gate.strange = self._port.count_stranger
+        self._topic = robot.encode()
+        self._telemetry = Selection(plant.outputs, "telemetry")
+        self._telemetry_hz = telemetry_hz
+        self._telemetry_gap_ns = round(1e9 / telemetry_hz)
+        self._telemetry_due_ns = 0
+        self._telemetry_frame = b""
+        self._prepared = -1
+        self._selections: dict[tuple[str, ...], Selection] = {}
+        self.claimed: Flags = self._port.claimed
+        self.fresh: Flags = self._port.fresh
+        self.renewed: Flags = self._port.renewed
+        self.applied: Applied = self._port.applied
+        self._closed = False
+
+    # -- Exchange ----------------------------------------------------------------------------------------------------
+
+    def publish(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:
+        """State to the claimants. What observers will get is packed in the slack where there is one, else while the
+        claimants think; `serve` sends it."""
+        self._outputs = outputs
+        self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
+        now_ns = monotonic_ns()
+        if now_ns >= self._telemetry_due_ns and step != self._prepared:
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
+            self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+
+    def prepare(
+        self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:  # fmt: skip
+        """See Preparing."""
+        self._prepared = step
+        self._port.prepare(step, time, deadline_ns, outputs, applied)
+        now_ns = monotonic_ns()
+        if now_ns >= self._telemetry_due_ns and step >= 0:
+            self._telemetry_due_ns = self._telemetry_next(now_ns)
+            budget_ns = max(0, deadline_ns - now_ns)
+            self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+
+    def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        """Commands for `step` into `command`; see Exchange."""
+        return self._port.collect(step, command, until_ns)
+
+    def serve(self, until_ns: int) -> None:
+        """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
+        if self._telemetry_frame:
+            frame, self._telemetry_frame = self._telemetry_frame, b""
+            self._sockets.telemetry.send(self._topic, frame)
+        if self._line is not None:
+            self._line.serve(monotonic_ns())
+        elif self._sockets.gate is not None:
+            now_ns = monotonic_ns()
+            self._sockets.gate.serve(now_ns)
+            if self._sockets.gate.waiting:
+                self._tending.look_for_broken(now_ns)
+        elif self._allowed is not None:
+            self._look_at_keys()
+        port = self._port
+        port.read_in_slack(until_ns)
+        port.admit_ready()
+        if monotonic_ns() < until_ns:
+            self._door.serve(until_ns)
+            self._sockets.telemetry.serve(until_ns)
+        now_ns = monotonic_ns()
+        if now_ns < until_ns and self._peers.all:
+            self._tending.serve(now_ns, self._outputs)
+            self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
+
+    def next_tick(self, until_ns: int) -> int:
+        """See Ticking."""
+        return self._port.next_tick(until_ns)
+
+    def ticks_waiting(self) -> int:
+        """See Ticking."""
+        ticks = self._port.ticks
+        assert ticks is not None
+        self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
+        return ticks.waiting
+
+    def ticker(self) -> str:
+        """Name of the live peer that ticks; '' for none."""
+        peer = self._peers.ticker
+        return peer.name if peer is not None and peer.state is LIVE else ""
+
+    def drop_ticks(self) -> None:
+        """See Ticking."""
+        assert self._port.ticks is not None
+        self._port.ticks.drop()
+
+    def waiting_for(self) -> tuple[str, ...]:
+        return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
+
+    def silent(self) -> tuple[Missing, ...]:
+        """The same peers, to be asked later whether they had died."""
+        return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
+
+    def report(self) -> dict[str, Any]:
+        """Also asks each claimant whether it is still there: where none was published to since, nobody would know."""
+        if not self._closed:
+            for peer in list(self._peers.claimants):
+                self._tending.ask(peer)
+        peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
+        ticks = self._port.ticks
+        return {
+            "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
+            "ticks": None if ticks is None else ticks.report(),
+        }  # fmt: skip
+
+    # -- for the owner of the run ------------------------------------------------------------------------------------
+
+    def admitted(self) -> set[str]:
+        """Names of the peers that are here and warm, observers (with the token) too."""
+        return {peer.name for peer in self._peers.all if peer.state is LIVE}
+
+    def holders(self) -> set[str]:
+        """Names of the peers that hold an actuator, also of dead ones."""
+        return {peer.name for peer in self._peers.claimants}
+
+    def dead(self) -> tuple[str, ...]:
+        """Names of the claimants whose connection is gone; they keep their claim until it is taken over."""
+        return tuple(peer.name for peer in self._peers.claimants if peer.state is DEAD)
+
+    def requests(self) -> list[Request]:
+        """What peers asked for since the last call; each must get a `reply`."""
+        return self._door.requests()
+
+    def reply(self, request: Request, ok: bool = True, result: Any = None, error: str | None = None) -> None:
+        self._door.reply(request, ok, result, error)
+
+    def close(self, reason: str = "the run ended") -> None:
+        """Say bye to every peer, close the sockets, take the token away. Twice does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        for peer in self._peers.all:
+            bye = {"type": "bye", "reason": reason}
+            if not peer.observer:
+                self._port.say(peer, bye)
+            self._door.say(peer.door, bye)
+        if self._token:
+            remove_token(self.endpoints["exchange"], self._token)
+        if self._peers.all:
+            sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
+        self._sockets.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _telemetry_next(self, now_ns: int) -> int:
+        """On a grid, so that the mean rate is kept where steps come at about that rate; from now after a gap."""
+        due = self._telemetry_due_ns + self._telemetry_gap_ns
+        return due if due > now_ns else now_ns + self._telemetry_gap_ns
+
+    def _look_at_keys(self) -> None:
+        """Answer the handshakes that wait; and whose key was taken away must go."""
+        assert self._allowed is not None
+        for gatekeeper in self._sockets.gatekeepers:
+            gatekeeper.serve()
+        self._allowed.look(monotonic_ns())
+        if self._allowed.changes == self._allowed_seen:
+            return
+        self._allowed_seen = self._allowed.changes
+        if self._allowed.taken_away:
+            self._sockets.telemetry.hang_up()
+        for peer in [peer for peer in self._peers.all if peer.key not in self._allowed.names]:
+            bye = {"type": "bye", "reason": "your key was taken away"}
+            if not peer.observer:
+                self._port.say(peer, bye)
+            self._door.say(peer.door, bye)
+            self._peers.release(peer)
+
+    def _enter(self, hello: Hello, door: bytes, trusted: bool) -> Mapping[str, Any]:
+        """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
+        channels = select(self._plant.outputs, hello.outputs)
+        if hello.ticks and self.mode != "external":
+            raise Refused(Reason.MODE, f"hello: ticks are for the mode external; this plant runs in mode {self.mode}")
+        identity, granted = b"", []
+        if trusted:
+            names = tuple(channel.name for channel in channels)
+            if hello.identity:
+                self._peers.known_again(hello.identity, door)
+            peer = self._peers.by_door.get(door)
+            same = (hello.name, hello.claim, hello.every, hello.ticks, names)
+            if peer is None or (peer.name, peer.claim, peer.every, peer.asked_ticks, peer.selection.names) != same:
+                peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
+            identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
+        plant, paced = self._plant, self.mode == "realtime"
+        return {
+            "type": "welcome", "protocol": PROTOCOL, "session": self.session, "identity": identity,
+            "step_endpoint": self.endpoints["step"], "robot": self.robot, "dt": plant.dt, "mode": self.mode,
+            "period_s": plant.dt / self.rate if paced else None,
+            "deadline_s": self.deadline_s if paced or self.mode == "external" else None,
+            "actuators": [channel_map(channel) for channel in plant.actuators],
+            "outputs": [channel_map(channel) for channel in plant.outputs],
+            "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
+            "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
+            "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
+            "request_bytes": self._request_bytes, "near_step_endpoint": self.near_step,
+        }  # fmt: skip
+
+    def _selection(self, names: tuple[str, ...]) -> Selection:
+        """Peers that want the same outputs share one, and a state is packed once for all of them."""
+        if len(self._selections) > 64:
+            self._selections.clear()
+        if names not in self._selections:
+            channels = [channel for channel in self._plant.outputs if channel.name in names]
+            self._selections[names] = Selection(channels)
+        return self._selections[names]
+
+
+def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
+    """One observation, held to the channels the plant declares; ModelError where it is not what it says."""
+    outputs = plant.observe()
+    for channel in plant.outputs:
+        if channel.name not in outputs:
+            raise ModelError(f"output '{channel.name}': declared by the plant, but missing from what it observes")
+        shape = np.shape(outputs[channel.name])
+        if shape != tuple(channel.shape):
+            raise ModelError(f"output '{channel.name}': shape {tuple(channel.shape)} declared, got {shape}")
+    return dict(outputs)
+
+
+def _snapshot_size(plant: Plant) -> int:
+    """Bytes of a snapshot; 0 of a plant that can give none, as some FMUs."""
+    try:
+        return len(plant.snapshot())
+    except ModelError:
+        return 0

@@ -1,0 +1,372 @@
+"""The step socket: state out to the claimants, their commands in, by the deadline. The critical path of the wire.
+
+Only peers that were welcomed at the door have an identity here; what anyone else sends is counted and dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.loop.ports import Applied
+from rtmms.plant import Channel
+from rtmms.wire.libzmq.router import FULL, GONE, StepSocket
+from rtmms.wire.plant.peers import DEAD, LIVE, WARMING, Peer, Peers
+from rtmms.wire.plant.ticks import Ticks
+from rtmms.wire.protocol.codec import decode, packer
+from rtmms.wire.protocol.commands import check_step, check_values, read_head
+from rtmms.wire.protocol.messages import AHEAD_STEPS, COMMAND_BYTES, CREDITS, Reason, Refused, shown
+
+if TYPE_CHECKING:
+    from rtmms.loop.ports import Array, Flags
+
+_AFTER_DEADLINE = 4
+_FREE_READS = 64
+_SLACK_READS = 8
+_DEADLINES = 64
+_TICK_READS = 64
+
+
+class StepPort:
+    """Commands in, state out, on one socket.
+
+    claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
+    behind_steps              a command older than this is refused, a younger one counts as late
+    credits                   states that may lie unanswered with a peer
+    ticks                     of the mode external; None in all others
+    """
+
+    def __init__(
+        self,
+        socket: StepSocket,
+        peers: Peers,
+        actuators: tuple[Channel, ...],
+        *,
+        free: bool,
+        behind_steps: int,
+        external: bool = False,
+    ) -> None:
+        self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
+        self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
+        self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
+        self._pack = packer()
+        self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
+        self.claimed: Flags = peers.claimed
+        self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
+        self.renewed: Flags = np.zeros(len(actuators), dtype=np.bool_)
+        self.applied = Applied()
+        self.ticks = Ticks(peers) if external else None
+        self.rejected: dict[str, int] = {}
+        self.late = 0
+        self._step, self._round = -1, 0
+        self._missing = self._seen = 0
+        self._first = True
+        self._deadline_ns = 0
+        self._deadlines = [(-1, 0)] * _DEADLINES
+        self._command: Array | None = None
+        self._held: dict[int, float] = {}
+        self._held_note: tuple[int, int, int, bool] | None = None
+        self._done = False
+        self._ready = False
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def publish(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:
+        if self._ready:
+            self.admit_ready()
+        self._begin(step, deadline_ns)
+        self._round += 1
+        for peer in self._peers.listeners:
+            if peer.state is DEAD or self._spared(peer, step):
+                continue
+            if peer.owed > self.credits:
+                peer.skipped += not self._free
+                continue
+            selection = peer.selection
+            if selection.round != self._round:  # not the step: that one comes again after a reset
+                selection.due(step, time, deadline_ns, budget_ns, outputs, applied)
+                selection.round = self._round
+            peer.owed += 1
+            self.transmit(peer, selection.payload)
+
+    def prepare(
+        self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:  # fmt: skip
+        """In the slack: pack what `publish` will send at the instant of `step`."""
+        self._round += 1
+        for peer in self._peers.listeners:
+            if peer.selection.round != self._round:
+                peer.selection.prepare(step, time, deadline_ns, outputs, applied)
+                peer.selection.round = self._round
+        if deadline_ns:
+            self._socket.arm(deadline_ns)
+
+    def transmit(self, peer: Peer, payload: bytes) -> bool:
+        """Send without waiting; False if nobody is there. One that has gone is dead within a step of its going."""
+        became = self._socket.send(peer.identity, payload)
+        if became == FULL:
+            peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
+        elif became == GONE:
+            if peer.state is LIVE:
+                peer.state = DEAD
+                peer.forget_queue()
+            return False
+        return True
+
+    def say(self, peer: Peer, message: Mapping[str, Any]) -> None:
+        """An error or a bye, if it can be sent at once."""
+        self.transmit(peer, self._pack(message))
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def _begin(self, step: int, deadline_ns: int) -> None:
+        if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
+            for peer in self._peers.claimants:
+                peer.forget_queue()
+        self._step, self._deadline_ns, self._first, self._done = step, deadline_ns, True, False
+        self._deadlines[step % _DEADLINES] = (step, deadline_ns)
+        self.fresh[:] = False
+        self._missing = 0
+        for peer in self._peers.claimants:
+            peer.fresh, peer.early = peer.early or self._spared(peer, step), False
+            if peer.fresh:
+                for i in peer.actuators:
+                    self.fresh[i] = True
+            else:
+                self._missing += 1
+        self._seen = self._peers.changes
+
+    def _spared(self, peer: Peer, step: int) -> bool:
+        """It asked for each n-th state, and this is none of those: its last command stands."""
+        return peer.every > 1 and step % peer.every != 0 and peer.state is LIVE and not self._free
+
+    def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        if step != self._step:
+            self._begin(step, 0)
+        self._command = command
+        try:
+            if self._seen != self._peers.changes:
+                self._recount()
+            if self._held:
+                for i, value in self._held.items():
+                    command[i] = value
+                self._held.clear()
+            if self._held_note is not None:
+                self._note(*self._held_note)
+                self._held_note = None
+            if self._missing and self._first:
+                self._take_queued(step)
+            self._done = self._gather(until_ns) if self._peers.claimants else True
+            return self._done
+        finally:
+            self._command = None
+
+    def _recount(self) -> None:
+        """Peers came or went within the step."""
+        self._seen = self._peers.changes
+        self._missing = sum(not peer.fresh for peer in self._peers.claimants)
+
+    def _gather(self, until_ns: int) -> bool:
+        """Wait and read until all is in hand, or the clock reads until_ns.
+
+        What already lies in the socket then is still looked at, a few messages and no more.
+        """
+        wait, past = self._socket.wait, 0
+        while self._missing or self._free:
+            in_time = monotonic_ns() < until_ns
+            if in_time:
+                wait(until_ns)
+            if self._read_one():
+                past += not in_time
+                if past >= (_AFTER_DEADLINE if until_ns else _FREE_READS):
+                    break
+            elif not in_time:
+                break
+        return self._missing == 0
+
+    def next_tick(self, until_ns: int) -> int:
+        """When the oldest waiting tick came, in ns; 0 when there is none by until_ns (0: what is there, no waiting)."""
+        assert self.ticks is not None
+        reads = 0
+        while not self.ticks.waiting:
+            if self._read_one():
+                reads += 1
+                if reads >= _TICK_READS and monotonic_ns() >= until_ns:
+                    break
+                continue
+            if monotonic_ns() >= until_ns:
+                break
+            self._socket.wait(until_ns)
+        return self.ticks.take()
+
+    def await_answer(self, until_ns: int) -> None:
+        """In the slack: until a message may have come, or then."""
+        self._socket.wait(until_ns)
+
+    def read_in_slack(self, until_ns: int) -> None:
+        """Answers to warm-up states, byes and late commands, off the critical path: a few messages at most."""
+        for _ in range(_SLACK_READS):
+            if monotonic_ns() >= until_ns or not self._read_one():
+                return
+
+    def _read_one(self) -> bool:
+        """Read and deal with one message; False when there is none."""
+        found = self._socket.next()
+        if found is None:
+            return False
+        identity, frame, whole = found
+        peer = self._peers.by_identity.get(identity)
+        if peer is None:
+            if identity:
+                self._count(Reason.STRANGER)
+            return True
+        peer.owed = peer.probes = 0
+        try:
+            if not whole:
+                raise Refused(Reason.GARBLED, "a message is one frame here")
+            message = decode(frame, COMMAND_BYTES)
+            if message["type"] == "command":
+                self._hear_command(peer, message)
+            else:
+                self._hear(peer, message)
+        except Refused as refusal:
+            self._count(refusal.code)
+            peer.rejected += 1
+            if peer.error is None:
+                peer.error = (refusal.code, refusal.text, refusal.unknown)
+        return True
+
+    def count_stranger(self) -> None:
+        """One that nobody waits for knocked at the step endpoint."""
+        self._count(Reason.STRANGER)
+
+    def _count(self, reason: str) -> None:
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+
+    def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
+        kind = message["type"]
+        if kind == "bye":
+            self._peers.release(peer)
+            self._recount()
+        elif kind == "tick":
+            if self.ticks is None:
+                raise Refused(Reason.TYPE, "tick: this plant has a pace of its own; ticks are for the mode external")
+            if peer.state is DEAD:
+                peer.state = LIVE
+            self.ticks.hear(peer, message)
+        else:
+            raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
+
+    def _hear_command(self, peer: Peer, message: dict[str, Any]) -> None:
+        """Check all of it before any of it counts: a command is taken whole or not at all."""
+        seq, step, values = read_head(peer, message)
+        if peer.state is DEAD:
+            peer.state = LIVE  # it has come back, and nobody has taken its place
+        if step < 0:
+            peer.seq = seq
+            self._hear_warm_answer(peer, step)
+            return
+        now = self._step
+        ahead = 0 if step == now or (self._free and step < now) else check_step(step, now, self._behind)
+        check_values(peer, values, self._peers.known)
+        peer.seq = seq
+        peer.commands += 1
+        if self._free or (ahead == 0 and (self._command is not None or not self._closed())):
+            self._use(peer, seq, step, values, monotonic_ns())
+        elif ahead > 0:
+            slot = step % AHEAD_STEPS
+            if peer.queue[slot] is None:
+                peer.queued += 1
+            peer.queue[slot] = (step, seq, values, monotonic_ns())
+        else:
+            self._hold(peer, seq, step, values)
+
+    def _hold(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
+        """Too late for its step: from the next one on it is the value that is held."""
+        peer.late += 1
+        self.late += 1
+        for i in peer.actuators:
+            self.renewed[i] = True
+        deadline_ns = self._deadline_of(step)
+        lateness_ns = monotonic_ns() - deadline_ns if deadline_ns else 0
+        clamped = self._set(peer, values)
+        if self._command is None:  # the step that it will be used for is still to come
+            self._held_note = (seq, step, lateness_ns, clamped)
+        else:
+            self._note(seq, step, lateness_ns, clamped)
+
+    def _closed(self) -> bool:
+        """The present step has gone on, when no commands are being collected: all was in hand, or it is past the
+        deadline."""
+        return self._done or 0 < self._deadline_ns < monotonic_ns()
+
+    def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int) -> None:
+        """This is the command for the present step. Actuators it does not name hold."""
+        clamped = self._set(peer, values) or (self.applied.clamped and not self._first)
+        if self._free and self._command is None:  # it came between two steps, and is news for the second
+            peer.early, self._held_note = True, (seq, step, 0, clamped)
+            return
+        self._first = False
+        self._note(seq, step, came_ns - self._deadline_ns if self._deadline_ns else 0, clamped)
+        if not peer.fresh:
+            peer.fresh = True
+            self._missing -= 1
+            for i in peer.actuators:
+                self.fresh[i] = True
+
+    def _set(self, peer: Peer, values: Mapping[str, float]) -> bool:
+        """Whether one of the values had to be moved to a limit."""
+        index, lower, upper, command = peer.index, self._lower, self._upper, self._command
+        clamped = False
+        for name, value in values.items():
+            i = index[name]
+            if value < lower[i]:
+                value, clamped = lower[i], True
+            elif value > upper[i]:
+                value, clamped = upper[i], True
+            if command is None:
+                self._held[i] = value
+            else:
+                command[i] = value
+        peer.clamped += clamped
+        return clamped
+
+    def _note(self, seq: int, step: int, lateness_ns: int, clamped: bool) -> None:
+        applied = self.applied
+        applied.seq, applied.step, applied.lateness_ns, applied.clamped = seq, step, lateness_ns, clamped
+
+    def _deadline_of(self, step: int) -> int:
+        found, deadline_ns = self._deadlines[step % _DEADLINES]
+        return deadline_ns if found == step else self._deadline_ns
+
+    def _take_queued(self, step: int) -> None:
+        for peer in self._peers.claimants:
+            if not peer.queued:
+                continue
+            slot = step % AHEAD_STEPS
+            waiting = peer.queue[slot]
+            if waiting is not None:
+                peer.queue[slot] = None
+                peer.queued -= 1
+                if waiting[0] == step:
+                    self._use(peer, waiting[1], step, waiting[2], waiting[3])
+
+    def _hear_warm_answer(self, peer: Peer, step: int) -> None:
+        if peer.state is WARMING and step == peer.warm_step:
+            peer.warm_step += 1
+            peer.ready = peer.warm_step == 0
+            self._ready = self._ready or peer.ready
+
+    def admit_ready(self) -> None:
+        """Between steps only: a claim that began within a step would wait for a command nobody was asked for."""
+        if self._ready:
+            self._ready = False
+            for peer in list(self._peers.all):
+                if peer.ready:
+                    self._peers.admit(peer)
