@@ -26,6 +26,7 @@ from rtmms.cli.recording import begin, conclude
 from rtmms.cli.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.loop.names import TIMED
+from rtmms.plant import Summarised
 from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class Session:
         self, plant: Plant, sockets: Sockets, ready: Readiness, stack: ExitStack
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
-        from rtmms.loop.loop import Loop
+        from rtmms.loop.loop import Beside, Loop
         from rtmms.loop.realtime import raised
         from rtmms.loop.trial import trial
         from rtmms.loop.waiting import shortest_wait_s
@@ -235,10 +236,10 @@ class Session:
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
+        blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
-            commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
-            blame=begin_blame(ready, statistics, stack, alone=bool(plan.controllers)),
+            seed=plan.seed, beside=Beside(keep.commands, self._watch, self._status, blame),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)
@@ -276,8 +277,8 @@ class Session:
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
         """What is made of the run when it is over: summary, figure, trace of commands."""
-        if keep.trace is not None and outcome.steps:
-            self.report["summary"] = plant.summarise(*keep.trace.read())  # type: ignore[attr-defined]
+        if keep.trace is not None and outcome.steps and isinstance(plant, Summarised):
+            self.report["summary"] = plant.summarise(*keep.trace.read())
         if self.plan.figure is not None:
             self._tell("drawing the figure")
             draw = drawing(self.plan.robot, plant)
