@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.pace import Pace
     from rtmms.loop.statistics import Statistics
 

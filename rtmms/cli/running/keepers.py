@@ -8,7 +8,7 @@ from rtmms.errors import ModelError
 from rtmms.plant import Drawn, Summarised
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.loop.limits import WORDS
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.policies import Policies
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rtmms.dynamics import centre_of_mass
 from rtmms.report.beside import Row, tell
-from rtmms.report.porez2014_figures import Stroke, draw
+from rtmms.report.porez2014.figures import Stroke, draw
 from rtmms.robots import moth
 from rtmms.robots.trim import trim
 from rtmms.spatial import Array

@@ -12,7 +12,7 @@ from rtmms.loop.causes import CAUSES
 from rtmms.plant import Coupled
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.blame import Blame
     from rtmms.loop.loop import Outcome
     from rtmms.loop.statistics import Statistics

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.board import Board
-from rtmms.cli.children import Child, Children
-from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
-from rtmms.cli.foreign import brace
-from rtmms.cli.interrupts import heeding_interrupts
-from rtmms.cli.keepers import Keepers
-from rtmms.cli.lateness import policies
-from rtmms.cli.pacing import Ticking, pacing
-from rtmms.cli.placing import keep_off, place_controllers
-from rtmms.cli.recording import begin, conclude
-from rtmms.cli.watching import await_witness, begin_blame
+from rtmms.cli.running.board import Board
+from rtmms.cli.running.children import Child, Children
+from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.running.foreign import brace
+from rtmms.cli.running.interrupts import heeding_interrupts
+from rtmms.cli.running.keepers import Keepers
+from rtmms.cli.running.lateness import policies
+from rtmms.cli.running.pacing import Ticking, pacing
+from rtmms.cli.running.placing import keep_off, place_controllers
+from rtmms.cli.running.recording import begin, conclude
+from rtmms.cli.running.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.loop.names import TIMED
 from rtmms.plant import Summarised
 from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.realtime import Readiness
     from rtmms.plant import Plant
@@ -179,7 +179,7 @@ class Session:
             self.children.start_bridge(word, exchange, plan.keys)
         if not self.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
-            arguments = ["-m", "rtmms.cli.display", str(self.board.descriptor)]
+            arguments = ["-m", "rtmms.cli.running.display", str(self.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
             handed = (self.board.descriptor, *files.values())
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
