@@ -29,7 +29,7 @@ _ARMED, _LOCKSTEP, _FIRST_US = 128, 1, 1_000_000
 
 @contextmanager
 def _process(*arguments: str) -> Iterator[None]:
-    child = subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.autopilot_peers", *arguments])
+    child = subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.autopilot_peers", *arguments])
     try:
         yield
     finally:

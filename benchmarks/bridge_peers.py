@@ -37,7 +37,7 @@ def free_port(kind: int = socket.SOCK_DGRAM) -> int:
 @contextmanager
 def _process(*words: str) -> Iterator[None]:
     """This module as a peer, until the block is left."""
-    child = subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.bridge_peers", *words])
+    child = subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.bridge_peers", *words])
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ def _process(name: str, number: int, *modules: str) -> Iterator[None]:
     for module in modules:
         if importlib.util.find_spec(module) is None:
             raise NotHere(module)
-    child = subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.bridge_views", name, str(number)])
+    child = subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.bridge_views", name, str(number)])
     try:
         yield
     finally:

@@ -84,7 +84,7 @@ def exchange(words: str, plant: Stamper, seconds: float) -> dict[str, Any]:
     )
     with server, tempfile.TemporaryFile("w+") as said:
         bridge = subprocess.Popen(
-            [sys.executable, "-m", "rtmms.cli.main", "bridge", words, "--once", "--exchange",
+            [sys.executable, "-P", "-m", "rtmms.cli.main", "bridge", words, "--once", "--exchange",
              server.endpoints["exchange"]], stdout=said, stderr=said,
         )  # fmt: skip
         try:

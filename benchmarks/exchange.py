@@ -233,7 +233,7 @@ def _peer(
     words = [server.endpoints["exchange"], claim, str(folder / _file(claim)), "--core", str(core), "--steps",
              str(steps), "--priority", str(priority - 10 if priority else 0)]  # fmt: skip
     words += ["--keys", str(folder / "keys")] if case.transport == "curve" else []
-    return subprocess.Popen([sys.executable, "-m", "rtmms_benchmarks.exchange_peer", *words])
+    return subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.exchange_peer", *words])
 
 
 def _file(claim: str) -> str:

@@ -99,7 +99,7 @@ def manta(rate: int, seconds: float, deadline_us: float, controller: str = "gait
              "--priority", str(PRIORITY), "--json", "--quiet", "--controller", controller]  # fmt: skip
     with registered() as environment:
         child = subprocess.run(
-            [sys.executable, "-c", "from rtmms.cli.main import main; main()", *words],
+            [sys.executable, "-P", "-m", "rtmms", *words],
             capture_output=True, text=True, timeout=3 * seconds + 120, check=False, env=environment,
         )  # fmt: skip
     if not child.stdout.strip():

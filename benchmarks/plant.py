@@ -37,7 +37,7 @@ def allocations() -> dict[str, Any]:
     """Python objects kept per step, and numba's allocations counted in a process of its own."""
     out: dict[str, Any] = {"python_objects_per_step": stepping.blocks_kept(10_000)}
     child = subprocess.run(
-        [sys.executable, "-m", "rtmms_benchmarks.allocations"],
+        [sys.executable, "-P", "-m", "rtmms_benchmarks.allocations"],
         env={**os.environ, "NUMBA_NRT_STATS": "1"},
         capture_output=True,
         text=True,
@@ -59,7 +59,7 @@ def free_run(controller: str, duration: float) -> dict[str, Any]:
     """`rtmms run manta --mode free`: real-time factor and the plant's percentiles, from its own report."""
     words = ["run", "manta", "--mode", "free", "--controller", controller, "--duration", f"{duration:g}", "--json"]
     child = subprocess.run(
-        [sys.executable, "-c", "from rtmms.cli.main import main; main()", *words, "--quiet"],
+        [sys.executable, "-P", "-m", "rtmms", *words, "--quiet"],
         capture_output=True,
         text=True,
         timeout=120,

@@ -56,9 +56,7 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
         "command": " ".join(["rtmms", *(word if word != str(path) else path.name for word in words)]),
     }  # fmt: skip
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as faults:
-        run = subprocess.Popen(
-            [sys.executable, "-c", "from rtmms.cli.main import main; main()", *words], stdout=said, stderr=faults
-        )
+        run = subprocess.Popen([sys.executable, "-P", "-m", "rtmms", *words], stdout=said, stderr=faults)
         try:
             samples = _sample(run, wall_s, path)
         finally:

@@ -66,7 +66,7 @@ def pingpong(
              "--state_bytes", sizes[0], "--command_bytes", sizes[1]]  # fmt: skip
     with _witness(priority, round(deadline_us * 1000), core) if witness else nullcontext(_nothing_seen) as stalls:
         child = subprocess.run(
-            [sys.executable, "-m", "rtmms_benchmarks.pingpong", kind, *map(str, words)],
+            [sys.executable, "-P", "-m", "rtmms_benchmarks.pingpong", kind, *map(str, words)],
             capture_output=True, text=True, timeout=3 * seconds + 60, check=False,
         )  # fmt: skip
         seen = stalls()

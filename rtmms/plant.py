@@ -151,3 +151,43 @@ def _read_preset(path: str) -> dict[str, Any]:
         raise ModelError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: not TOML: {error}") from None
+
+
+# What a plant may offer beside that: whoever can use it asks by isinstance.
+
+
+@runtime_checkable
+class Settable(Protocol):
+    """A plant with parameters that can be changed while it runs."""
+
+    def set(self, **parameters: Any) -> None:
+        """Change them between steps: all or none; ModelError or UnknownNameError, naming the one that cannot be."""
+
+
+@runtime_checkable
+class Drawn(Protocol):
+    """A plant whose figure needs some outputs of the last seconds of a run."""
+
+    recent_outputs: tuple[str, ...]
+
+
+@runtime_checkable
+class Drawing(Protocol):
+    """A plant that draws its own figure of a run."""
+
+    def figure(self, path: Any, trace: Any, recent: Any, statistics: Any) -> None:
+        """Write it to `path`: samples of the whole run, of its last seconds, timings."""
+
+
+@runtime_checkable
+class Coupled(Protocol):
+    """A plant that says how its parts share a step."""
+
+    coupling: str
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A plant that tells its parameters: a dataclass or a mapping."""
+
+    parameters: Any

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rtmms.cli.plan import COUPLINGS
+from rtmms.cli.running.plan import COUPLINGS
 from rtmms.cli.words import Near, Number, settings
 from rtmms.errors import ModelError
 from rtmms.plant import builder

@@ -12,10 +12,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.damage import tell_damage
-
 if TYPE_CHECKING:
     from rtmms.record.log import Log
+
+_MOST_DAMAGE = 5
 
 
 @click.group()
@@ -31,7 +31,7 @@ file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path, as_json: bool) -> int:
     """What was run, how it went, and whether the log is whole."""
-    from rtmms.cli.final import plain
+    from rtmms.cli.running.final import plain
     from rtmms.record.log import open_log
 
     log = open_log(file)
@@ -137,3 +137,11 @@ def _told(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None or value == "" else str(value)
+
+
+def tell_damage(log: Log) -> None:
+    """A line on standard error for each place of the log that cannot be read, _MOST_DAMAGE of them."""
+    for sentence in log.damage[:_MOST_DAMAGE]:
+        click.echo(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
+    if len(log.damage) > _MOST_DAMAGE:
+        click.echo(f"rtmms: {log.path}: damaged in {len(log.damage) - _MOST_DAMAGE} more places", err=True)

@@ -12,7 +12,7 @@ from importlib import import_module
 
 import click
 
-from rtmms.cli.interrupts import heeding_interrupts
+from rtmms.cli.running.interrupts import heeding_interrupts
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 
 COMMANDS = {
@@ -63,7 +63,7 @@ def rtmms() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Always ends by SystemExit."""
     if "RTMMS_PARENT" in os.environ:
-        from rtmms.cli.children import settle
+        from rtmms.cli.running.children import settle
 
         settle()
     status = _status(arguments)

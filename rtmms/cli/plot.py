@@ -14,7 +14,7 @@ import click
 def plot(file: Path, output: Path) -> int:
     """Draw the run that LOG (from run --log) holds."""
     import rtmms
-    from rtmms.cli.damage import tell_damage
+    from rtmms.cli.log import tell_damage
     from rtmms.errors import ModelError
     from rtmms.record.figure import gather
     from rtmms.record.log import open_log

@@ -16,7 +16,7 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def replay(file: Path, check: bool, as_json: bool) -> int:
     """Rerun the commands in LOG (from run --log, or --trace) on a new plant, in lockstep."""
-    from rtmms.cli.final import plain
+    from rtmms.cli.running.final import plain
 
     result = _log(file) if _is_mcap(file) else _trace(file)
     first, unchecked = result["first_difference"], result["unchecked"]
@@ -42,8 +42,8 @@ def _is_mcap(file: Path) -> bool:
 
 
 def _log(file: Path) -> Mapping[str, Any]:
-    from rtmms.cli.damage import tell_damage
-    from rtmms.cli.foreign import brace
+    from rtmms.cli.log import tell_damage
+    from rtmms.cli.running.foreign import brace
     from rtmms.record.log import open_log
     from rtmms.record.rerun import rerun, summary
 
@@ -58,7 +58,7 @@ def _log(file: Path) -> Mapping[str, Any]:
 
 
 def _trace(file: Path) -> Mapping[str, Any]:
-    from rtmms.cli.foreign import brace
+    from rtmms.cli.running.foreign import brace
     from rtmms.record.commands import load
     from rtmms.record.commands import replay as rerun
 

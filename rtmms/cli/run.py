@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rtmms.cli.plan import plan, simulation
+from rtmms.cli.running.plan import plan, simulation
 from rtmms.cli.words import Number
 
 
@@ -22,7 +22,7 @@ from rtmms.cli.words import Number
               help="Keep every step's command, for rtmms replay.")  # fmt: skip
 def run(robot: str, controllers: tuple[str, ...], **words: Any) -> int:
     """Run ROBOT with its controllers, each in a process of its own."""
-    from rtmms.cli.session import Session
+    from rtmms.cli.running.session import Session
 
     if "none" in controllers:
         if len(controllers) > 1:

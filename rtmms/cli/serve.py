@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rtmms.cli.plan import plan, simulation
+from rtmms.cli.running.plan import plan, simulation
 from rtmms.cli.words import Number
 
 
@@ -19,6 +19,6 @@ from rtmms.cli.words import Number
 @click.option("--telemetry", metavar="ENDPOINT", help="Where observers listen (default tcp://127.0.0.1:9872).")
 def serve(robot: str, **words: Any) -> int:
     """Serve ROBOT to controllers started elsewhere. In lockstep, step 0 waits for the first claim."""
-    from rtmms.cli.session import Session
+    from rtmms.cli.running.session import Session
 
     return Session(plan(robot, words | {"wait_for_claim": words["mode"] == "lockstep"})).execute()

@@ -18,6 +18,7 @@ from rtmms.loop.causes import (
     BadStep,
     Setting,
     Stall,
+    Times,
     limit_ns,
     miss_cause,
     overrun_cause,
@@ -120,19 +121,18 @@ class Blame:
         self._new_faults, self._new_switches = faults - self._faults, switches - self._switches
         self._silent_now = silent
 
-    def keep(
-        self, step: int, missed: bool, overran: bool, due: int, begun: int, published: int, gathered: int,
-        called: int, stepped: int, ended: int, deadline: int,
-    ) -> None:  # fmt: skip
+    def keep(self, step: int, missed: bool, overran: bool, times: Times) -> None:
         """A bad step, after `look`: into fixed memory."""
         if self.waiting == self._capacity:
             self.overflow += missed + overran
             return
         place = (self._first + self.waiting) % self._capacity
         at, rows = place * _WIDTH, self._rows
-        rows[at], rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = step, missed, overran, due, self.rested
-        rows[at + 5], rows[at + 6], rows[at + 7], rows[at + 8] = begun, published, gathered, called
-        rows[at + 9], rows[at + 10], rows[at + 11] = stepped, ended, deadline
+        rows[at], rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = step, missed, overran, times.due, self.rested
+        rows[at + 5], rows[at + 6], rows[at + 7] = times.begun, times.published, times.gathered
+        rows[at + 8], rows[at + 9], rows[at + 10], rows[at + 11] = (
+            times.called, times.stepped, times.ended, times.deadline,
+        )  # fmt: skip
         rows[at + 12], rows[at + 13] = self._new_faults, self._new_switches
         self._bad_counts[0] += self._new_faults
         self._bad_counts[1] += self._new_switches

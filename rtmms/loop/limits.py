@@ -15,6 +15,18 @@ class Counts:
     overruns_in_a_row: int = 0
 
 
+@dataclass(slots=True)
+class Grace:
+    """The time from the start of a run in which neither limits nor `abort` act."""
+
+    length_ns: int
+    until_ns: int = 0
+
+    def start(self, instant_ns: int) -> None:
+        """The run counts from there."""
+        self.until_ns = instant_ns + self.length_ns
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The most that a run may have of each; None: any number."""

@@ -10,20 +10,26 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rtmms.errors import DivergedError
-from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED
-from rtmms.loop.control import Control
+from rtmms.loop.causes import Times
+from rtmms.loop.chores import Chores
+from rtmms.loop.commands import MISSED
 from rtmms.loop.limits import Counts, add, exceeded
-from rtmms.loop.miss import MISS_POLICIES, Miss
-from rtmms.loop.pace import FIRST_NS, PeerError
+from rtmms.loop.pace import PeerError
+from rtmms.loop.ports import Naming, Preparing
+from rtmms.loop.requests import Requests
+from rtmms.loop.stand_in import StandIn
 from rtmms.loop.statistics import UNDEFINED
+from rtmms.loop.view import NEVER, View
 
 if TYPE_CHECKING:
     from rtmms.loop.blame import Blame
+    from rtmms.loop.chores import Watch
     from rtmms.loop.clock import Clock
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.pace import Pace
@@ -32,15 +38,8 @@ if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
     from rtmms.plant import Plant
 
-NEVER = 1 << 62
 MOST_CHANGES = 1000
 """Changes by request that are kept for a replay, which stops at the first that is not."""
-WATCH_EVERY_NS = 50_000_000
-WATCH_COST_NS = 120_000
-JUDGE_NS = 60_000
-
-Watch = Callable[[], Sequence[str]]
-"""Called about every 50 ms between steps; returns a sentence for each process that has died since the last call."""
 
 
 @dataclass(slots=True)
@@ -60,126 +59,116 @@ class Outcome:
     final: dict[str, Array]
 
 
-class Loop:
-    """One run of a plant. `run` is called once.
+@dataclass(slots=True)
+class Beside:
+    """What goes along with the steps.
 
-    steps      to take; None: until it is told to end
-    observers  see the steps they ask for;  commands  keeps every command, or None
+    commands   keeps every command, or None
     watch      says which processes died
     status     called after `watch` with the loop: what a display shows
     blame      finds the cause of each miss and overrun
+    """
+
+    commands: CommandTrace | None = None
+    watch: Watch | None = None
+    status: Callable[[Loop], None] | None = None
+    blame: Blame | None = None
+
+
+class Loop:
+    """One run of a plant. `run` is called once.
+
+    observers  see the steps they ask for
+    steps      to take; None: until it is told to end
+    step       the next one;  ended, message  why the run ends, '' while it does not
+    seed, resets, alterations, changes   what requests made of the run
     collections   garbage collections within the run: 0, unless something collects on purpose
     """
 
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
-        observers: Sequence[Observer] = (), *, steps: int | None = None, commands: CommandTrace | None = None,
-        watch: Watch | None = None, status: Callable[[Loop], None] | None = None, seed: int = 0,
-        blame: Blame | None = None,
+        observers: Sequence[Observer] = (), *, steps: int | None = None, seed: int = 0, beside: Beside | None = None,
     ) -> None:  # fmt: skip
+        beside = beside or Beside()
         self.plant, self.exchange, self.clock, self.pace = plant, exchange, clock, pace
-        self.policies, self.statistics = policies, statistics
-        self.observers, self.commands, self.seed = tuple(observers), commands, seed
+        self.policies, self.statistics, self.commands, self.blame = policies, statistics, beside.commands, beside.blame
         self.steps = NEVER if steps is None else steps
-        self.step, self.ended, self.message = 0, "", ""
-        self.alterations = self.collections = self.resets = 0
+        self.step, self.ended, self.message, self.started_ns = 0, "", "", 0
+        self.seed, self.resets, self.alterations, self.collections = seed, 0, 0, 0
         self.changes: list[dict[str, Any]] = []
-        self.dead: list[str] = []
-        self._watch, self._status, self._watched_ns = watch, status, 0
-        self.blame, self._silent = blame, getattr(exchange, "silent", tuple)
-        self._published_ns = self._deadline_ns = 0
-        self._prepare: Any = getattr(exchange, "prepare", None)
-        self._control = Control(self)
-
-        self._stand_in = MISS_POLICIES["hold" if pace.mode == "free" else policies.miss]
-        self._stand_in_name = "hold" if pace.mode == "free" else policies.miss
-        self._abort_on_miss = policies.miss == "abort" and pace.mode != "free"
-        self._remember = policies.miss == "extrapolate"
-        self._oldest_ns = int(policies.oldest_s * 1e9)
-        self._grace_ns, self._grace_until, self._excused = int(policies.grace_s * 1e9), 0, False
+        self.view = View(plant, observers)
+        self._stand_in = StandIn(plant, exchange, clock, policies, free=pace.mode == "free")
+        self.command, self._claims = self._stand_in.command, self._stand_in.claims
+        show = None if beside.status is None else partial(beside.status, self)
+        self._chores = Chores(clock, statistics, beside.watch, show, beside.blame)
+        self._requests = Requests(self)
+        self._preparing = exchange if isinstance(exchange, Preparing) else None
+        self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
-        self._late = REUSED if pace.mode == "free" else MISSED
-        self._miss = Miss(plant.actuators, plant.dt)
-        self.command: Array = self._miss.command
-        n = len(plant.actuators)
-        self._claimed = np.zeros(n, dtype=np.bool_)
-        self._claimed_bytes, self.claimed_any = b"", False
-        self._homing = False
-        self._answered = np.zeros(n, dtype=np.bool_)
-        self._claimed_at = np.zeros(n, dtype=np.int64)
-        self.ahead = False
-        self._fresh_at = np.zeros(n, dtype=np.int64)
-        self._complete_at = 0
-        self._observed_step = -1
-        self._outputs: Mapping[str, Array] = {}
-        self._due = NEVER
-        self.started_ns = 0
+        self._times, self._answered = Times(), False
         pace.bind(self)
 
-    # --- what the paces and the control use -------------------------------------------------------------------------
+    # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
+
+    @property
+    def claimed_any(self) -> bool:
+        """Some actuator is claimed."""
+        return self._claims.any
+
+    @property
+    def dead(self) -> list[str]:
+        """A sentence for each process that has died."""
+        return self._chores.dead
 
     def end(self, reason: str, message: str = "") -> None:
         """End the run after the present step; the first reason stands. Safe to call from a signal handler."""
         if not self.ended:
             self.ended, self.message = reason, message
 
-    def start_at(self, instant_ns: int) -> None:
-        """The run counts from there: its wall time, its grace, the age of what is held."""
-        self.started_ns = self._complete_at = instant_ns
-        self._grace_until = instant_ns + self._grace_ns
+    def start_at(self, instant_ns: int, *, answered: bool = False) -> None:
+        """The run counts from there: its wall time, its grace, the age of what is held.
+
+        answered   the commands of its first step are in hand: that exchange was none of the schedule's
+        """
+        self.started_ns, self._answered = instant_ns, answered
+        self._stand_in.start_at(instant_ns)
 
     def in_grace(self) -> bool:
         """Neither limits nor `abort` act yet."""
-        return self.clock.now() < self._grace_until
+        return self.clock.now() < self._stand_in.grace.until_ns
 
     def publish(self, step: int, deadline_ns: int, budget_ns: int) -> None:
         """State `step` to the world; it is observed at most once."""
-        outputs = self.outputs(step)
+        outputs = self.view.outputs(step)
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
-        self._published_ns, self._deadline_ns = self.clock.now(), deadline_ns
+        self._times.published, self._times.deadline = self.clock.now(), deadline_ns
 
     def prepare(self, step: int, deadline_ns: int) -> None:
         """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
-        if self._prepare is not None and not self._control.pending:
+        if self._preparing is not None and not self._requests.pending:
             time = step * self.plant.dt
-            self._prepare(step, time, deadline_ns, self.outputs(step), self.exchange.applied)
+            self._preparing.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
 
     def collect(self, step: int, until_ns: int) -> bool:
         """Commands for `step` into `command`; True when every claimed actuator has its own."""
         complete = self.exchange.collect(step, self.command, until_ns)
-        self._refresh_claims()
+        self._stand_in.refresh()
         return complete
 
     def serve(self, until_ns: int) -> None:
         """The low-priority work, until the instant at most."""
         self.exchange.serve(until_ns)
-        self._refresh_claims()
-        self._control.fetch()
-        now = self.clock.now()
-        unwatched = now - self._watched_ns
-        if unwatched >= WATCH_EVERY_NS and (until_ns - now > WATCH_COST_NS or unwatched > 10 * WATCH_EVERY_NS):
-            self.watch_now()
-        else:
-            self.statistics.drain(min(8, (until_ns - now) // 4000))
-            if self.blame is not None and self.blame.waiting and until_ns - now > JUDGE_NS:
-                self.blame.judge(now, 2)
+        self._stand_in.refresh()
+        self._requests.fetch()
+        self._chores.do(until_ns)
 
     def watch_now(self) -> None:
         """Look after the processes and the display."""
-        self._watched_ns = self.clock.now()
-        if self._watch is not None:
-            self.dead.extend(self._watch())
-        if self._status is not None:
-            self._status(self)
-        if self.blame is not None:
-            self.blame.judge(self._watched_ns, 8)
+        self._chores.watch_now()
 
     def outputs(self, step: int) -> Mapping[str, Array]:
         """The outputs at t = step * dt."""
-        if self._observed_step != step:
-            self._outputs = self.plant.observe()
-            self._observed_step = step
-        return self._outputs
+        return self.view.outputs(step)
 
     def restart(self, seed: int) -> None:
         """Back to t = 0: the plant, the counters and what was kept."""
@@ -190,9 +179,8 @@ class Loop:
         self.statistics.clear()
         if self.blame is not None:
             self.blame.clear()
-        self.command[:] = self._miss.neutral
-        for observer in self.observers:
-            observer.clear()
+        self._stand_in.clear()
+        self.view.clear()
         if self.commands is not None:
             self.commands.clear()
         self._begin()
@@ -201,15 +189,15 @@ class Loop:
         """The state was changed from outside between steps;  how  op and args of the request, for a replay."""
         if len(self.changes) < MOST_CHANGES:
             self.changes.append({"run": self.resets, "step": self.step, **how})
-        self._observed_step = -1
+        self.view.forget()
         self._forget_prepared()
         self.alterations += 1
         if self.commands is not None:
             self.commands.altered.append(self.step)
 
     def _forget_prepared(self) -> None:
-        if self._prepare is not None:
-            self._prepare(-1, 0.0, 0, {}, self.exchange.applied)
+        if self._preparing is not None:
+            self._preparing.prepare(-1, 0.0, 0, {}, self.exchange.applied)
 
     # --- the run ----------------------------------------------------------------------------------------------------
 
@@ -244,21 +232,18 @@ class Loop:
 
     def _begin(self) -> None:
         """Step 0 is next: the first state to the observers, ages and schedule from now."""
-        self._observed_step = -1
-        for observer in self.observers:
-            observer.start(self.outputs(0))
-        self._due = min((observer.due for observer in self.observers), default=NEVER)
+        self.view.start()
         self._counts = Counts()
         self.start_at(self.pace.anchor(self.step))
         if self.blame is not None:
             self.blame.rest(self.clock.now(), self.started_ns)
-        self._refresh_claims()
+        self._stand_in.refresh()
 
     def _take_steps(self) -> None:
-        control, advance, ready = self._control, self.advance, self.pace.ready
+        requests, advance, ready = self._requests, self.advance, self.pace.ready
         while self.step < self.steps and not self.ended:
-            if control.pending:
-                control.between_steps()
+            if requests.pending:
+                requests.between_steps()
             elif ready(self.step):
                 advance(self.step)
         if not self.ended:
@@ -266,86 +251,49 @@ class Loop:
 
     def advance(self, step: int) -> None:
         """One step, from its instant to the end of its slack."""
-        now, pace, statistics = self.clock.now, self.pace, self.statistics
+        now, pace, times, stand_in = self.clock.now, self.pace, self._times, self._stand_in
         wake = pace.begin(step)
-        begun = now()
+        times.begun = now()
         complete = pace.gather(step)
-        gathered = now()
+        times.gathered = now()
         if not complete and self.ended:
             return
-        outcome = self._resolve(complete, gathered)
-        if self._homing:
-            self._go_home()
+        outcome = stand_in.resolve(step, complete, times.gathered)
+        if stand_in.verdict:
+            self.end("policy", stand_in.verdict)
 
-        called = now()
+        times.called = now()
         self.plant.step(self.command)
-        stepped = now()
+        times.stepped = now()
 
-        self.step = after = step + 1
-        statistics.count(outcome)
-        if self._due <= step:
-            self._show(step)
+        self.step = step + 1
+        self.statistics.count(outcome)
+        if self.view.due <= step:
+            self.view.show(step, self.command, self.exchange.applied)
         if self.commands is not None:
-            self.commands.record(step, self.command, outcome, self.exchange.applied, self.outputs(after))
-        ended, overruns, missed = now(), statistics.overruns, outcome == MISSED
-        blame, due = self.blame, begun if wake == UNDEFINED else begun - wake
-        if blame is not None and (missed or ended - due > blame.busy_ns):
-            blame.look(self._silent() if missed else ())
-        slack = pace.finish(step, ended)
-        asked, self.ahead = self.claimed_any and not self.ahead, False
-        statistics.record(wake, gathered - begun if asked else UNDEFINED, stepped - called, slack)
-        if self._limited and not self.ended and ended >= self._grace_until:
-            self._hold_to_limits(missed and not self._excused, statistics.overruns != overruns)
+            self.commands.record(step, self.command, outcome, self.exchange.applied, self.outputs(step + 1))
+        times.ended = now()
+        times.due = times.begun if wake == UNDEFINED else times.begun - wake
+        self._account(step, complete, outcome == MISSED, wake)
+
+    def _account(self, step: int, complete: bool, missed: bool, wake: int) -> None:
+        """The slack of a step, and what is counted of it."""
+        times, blame, statistics, overruns = self._times, self.blame, self.statistics, self.statistics.overruns
+        if blame is not None and (missed or times.ended - times.due > blame.busy_ns):
+            blame.look(self._naming.silent() if missed and self._naming is not None else ())
+        slack = self.pace.finish(step, times.ended)
+        asked, self._answered = self._claims.any and not self._answered, False
+        exchange = times.gathered - times.begun
+        statistics.record(wake, exchange if asked else UNDEFINED, times.stepped - times.called, slack)
+        overran = statistics.overruns != overruns
+        if self._limited and not self.ended and times.ended >= self._stand_in.grace.until_ns:
+            self._hold_to_limits(missed and not self._stand_in.excused, overran)
         if blame is not None:
             if complete and asked:
-                blame.answered(gathered - begun)
-            overran = statistics.overruns != overruns
+                blame.answered(exchange)
             if missed or overran:
-                blame.keep(step, missed, overran, due, begun, self._published_ns, gathered, called, stepped, ended,
-                           self._deadline_ns)  # fmt: skip
-            blame.rest(now(), due)
-
-    def _resolve(self, complete: bool, now_ns: int) -> int:
-        """What becomes of the step; a policy stands in for what is missing. Returns the outcome's code."""
-        if not self.claimed_any:
-            self.exchange.applied.policy = ""
-            return UNCLAIMED
-        if complete:
-            self.exchange.applied.policy = ""
-            self._complete_at = now_ns
-            self._answered[:] = self._claimed
-            if self._remember:
-                self._miss.remember()
-            return APPLIED
-        self._replace_missing(now_ns)
-        return self._late
-
-    def _replace_missing(self, now_ns: int) -> None:
-        """The miss policy on the claimed actuators without a fresh value; `home` on those held for too long."""
-        miss, fresh, applied = self._miss, self.exchange.fresh, self.exchange.applied
-        np.greater(self._claimed, fresh, out=miss.missing)
-        self._fresh_at[fresh | self.exchange.renewed] = now_ns
-        self.exchange.renewed[:] = False
-        self._answered |= fresh
-        applied.policy = self._stand_in_name
-        self._excused = now_ns < self._grace_until or not np.any(
-            miss.missing & (self._answered | (now_ns - self._claimed_at >= FIRST_NS))
-        )
-        if self._abort_on_miss and self._excused:
-            applied.policy = "hold"
-        elif self._abort_on_miss:
-            silent = ", ".join(self.exchange.waiting_for()) or "a peer"
-            self.end("policy", f"{silent} sent no command for step {self.step} in time (miss policy abort)")
-            return
-        old = miss.missing & (now_ns - np.maximum(self._fresh_at, self._complete_at) > self._oldest_ns)
-        if old.any():
-            miss.missing &= ~old
-            self._stand_in(miss)
-            miss.missing[:] = old
-            MISS_POLICIES["home"](miss)
-            applied.policy = "home"
-        else:
-            self._stand_in(miss)
+                blame.keep(step, missed, overran, times)
+            blame.rest(self.clock.now(), times.due)
 
     def _hold_to_limits(self, missed: bool, overran: bool) -> None:
         """Count the step, and end the run where a limit is exceeded."""
@@ -354,33 +302,6 @@ class Loop:
         if text:
             silent = ", ".join(self.exchange.waiting_for()) if missed else ""
             self.end("policy", f"step {self.step - 1}: {text}" + (f"; no command from {silent}" if silent else ""))
-
-    def _refresh_claims(self) -> None:
-        """Notice that claims were taken or released (35 ns when they were not)."""
-        seen = self.exchange.claimed.tobytes()
-        if seen == self._claimed_bytes:
-            return
-        taken = self.exchange.claimed & ~self._claimed
-        self._fresh_at[taken] = self._claimed_at[taken] = self.clock.now()  # the age of its value counts from the claim
-        self._answered[taken] = False
-        self._claimed[:] = self.exchange.claimed
-        self._claimed_bytes, self.claimed_any = seen, bool(self._claimed.any())
-        self._homing = True
-
-    def _go_home(self) -> None:
-        """Actuators that nobody holds move to neutral at the limited rate."""
-        miss = self._miss
-        np.logical_not(self._claimed, out=miss.missing)
-        MISS_POLICIES["home"](miss)
-        self._homing = bool(np.any(miss.command[miss.missing] != miss.neutral[miss.missing]))
-
-    def _show(self, step: int) -> None:
-        """The end of `step` to the observers that asked for it."""
-        outputs, time = self.outputs(step + 1), (step + 1) * self.plant.dt
-        for observer in self.observers:
-            if observer.due <= step:
-                observer.after_step(step, time, outputs, self.command, self.exchange.applied)
-        self._due = min(observer.due for observer in self.observers)
 
 
 def _collections() -> int:

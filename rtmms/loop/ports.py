@@ -5,9 +5,9 @@ The loop knows no socket. The wire implements Exchange over ZeroMQ; the tests sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,8 +76,12 @@ class Exchange(Protocol):
         """{'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]} for the final report."""
 
 
+# What an Exchange may be able to do beside that. The loop asks once, by isinstance, when it is made.
+
+
+@runtime_checkable
 class Preparing(Protocol):
-    """An Exchange that can pack a state before its instant (the loop looks for `prepare` on it)."""
+    """An Exchange that can pack a state before its instant."""
 
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
@@ -86,15 +90,24 @@ class Preparing(Protocol):
 
 
 class Silent(Protocol):
-    """A peer whose command was missing at a deadline; an Exchange may list them (the loop looks for `silent` on it)."""
+    """A peer whose command was missing at a deadline."""
 
     @property
     def gone(self) -> bool:
         """It is dead, and has sent no command since."""
 
 
-class Requests(Protocol):
-    """What peers asked of the plant, for an Exchange that carries requests (the loop looks for `requests` on it)."""
+@runtime_checkable
+class Naming(Protocol):
+    """An Exchange that can name the peers whose command was missing at the last deadline."""
+
+    def silent(self) -> Sequence[Silent]:
+        """Those of the present step; what is known of each may change later."""
+
+
+@runtime_checkable
+class Requesting(Protocol):
+    """An Exchange that carries requests: what peers asked of the plant."""
 
     def requests(self) -> Iterable[Request]:
         """The requests that `serve` or `collect` took in since the last call, oldest first; each is answered once."""
@@ -103,8 +116,9 @@ class Requests(Protocol):
         """Answer one: ok with a result that msgpack can carry, or not ok with a text that says why."""
 
 
+@runtime_checkable
 class Ticking(Protocol):
-    """For an Exchange whose peers tick: what the pace `external` needs beside the rest."""
+    """An Exchange whose peers tick: what the pace `external` needs beside the rest."""
 
     def next_tick(self, until_ns: int) -> int:
         """The instant at which the oldest unused tick came; waits for one until until_ns. 0 for none. Uses it up."""

@@ -50,7 +50,7 @@ class Witness:
         self.stalls = Stalls(cores or sorted(os.sched_getaffinity(0)))
         words = [str(word) for word in (self.stalls.descriptor, self.period_ns, self.priority, *self.stalls.cores)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "rtmms.loop.watch", *words], pass_fds=(self.stalls.descriptor,),
+            [sys.executable, "-P", "-m", "rtmms.loop.watch", *words], pass_fds=(self.stalls.descriptor,),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env=os.environ | {"RTMMS_PARENT": str(os.getpid())},
         )  # fmt: skip

@@ -9,6 +9,7 @@ from rtmms.loop.commands import OUTCOMES
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import CAPACITY, Recent, Trace
+from rtmms.plant import Drawn, Summarised
 from rtmms.record.log import Log, Start
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class Gathered:
 def gather(log: Log, plant: Plant, names: tuple[str, ...] | None = None) -> Gathered:
     """Read the log once. plant: of the log's robot; names: outputs to sample, None for those the plant itself asks."""
     schedule = {} if log.end is None else log.end.told.get("report", {}).get("schedule", {})
-    kept = tuple(getattr(plant, "trace_outputs", ())) if names is None else names
+    kept = names if names is not None else tuple(plant.trace_outputs) if isinstance(plant, Summarised) else ()
     trace = Trace(plant.outputs, kept, plant.dt, None, _rows(log, kept), APART_S)
-    recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
+    recent = Recent(plant.outputs, plant.recent_outputs if isinstance(plant, Drawn) else (), plant.dt)
     statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))
     applied = Applied()
     for row in log.rows():

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import rtmms
+from rtmms.plant import Described
 from rtmms.record.layout import FORMAT
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         **{key: plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
-        "description": plain(getattr(plant, "parameters", None)),
+        "description": plain(plant.parameters if isinstance(plant, Described) else None),
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip

@@ -66,7 +66,7 @@ class Recorder:
         self._seed = 0
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
+            [sys.executable, "-P", "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip

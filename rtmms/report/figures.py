@@ -7,6 +7,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from rtmms.plant import Drawing, Plant, Summarised
+
 FIGURES = {"manta": "rtmms.report.manta_figure"}
 """Modules with draw(path, plant, trace, recent, statistics), by robot."""
 
@@ -14,20 +16,19 @@ GENERAL = "rtmms.report.run_figure"
 """For any plant that keeps its position or its velocity."""
 
 
-def drawing(robot: str, plant: Any) -> Callable[..., None] | None:
+def drawing(robot: str, plant: Plant) -> Callable[..., None] | None:
     """figure(path, trace, recent, statistics) for this plant, or None; matplotlib loads when it is called."""
-    if hasattr(plant, "figure"):
-        own: Callable[..., None] = plant.figure
-        return own
+    if isinstance(plant, Drawing):
+        return plant.figure
     if robot in FIGURES:
         return partial(_draw, FIGURES[robot], plant, {})
     return partial(_draw, GENERAL, plant, {"robot": robot}) if _says_where(plant) else None
 
 
-def _says_where(plant: Any) -> bool:
+def _says_where(plant: Plant) -> bool:
     """The plant keeps samples of a position or a velocity, (3,)."""
     shapes = {channel.name: channel.shape for channel in plant.outputs}
-    kept = getattr(plant, "trace_outputs", ()) if hasattr(plant, "summarise") else ()
+    kept = plant.trace_outputs if isinstance(plant, Summarised) else ()
     return any(name in kept and shapes.get(name) == (3,) for name in ("position", "velocity"))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.plant import Summarised
 from rtmms.report.joint_panels import joint_panels
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, SERIES, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
@@ -67,7 +68,7 @@ def _title(
     facts = f"{counts['misses']:,} misses   |   {counts['overruns']:,} overruns"
     page.text(0.975, 1.0 - 0.46 / HEIGHT, facts, fontsize=16, color=BLUE, va="center", ha="right")
     words = [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
-    if len(time) > 1 and hasattr(plant, "summarise"):
+    if len(time) > 1 and isinstance(plant, Summarised):
         found = plant.summarise(time, kept)
         words += [_words(key, value) for key, value in found.items() if value is not None]
     page.text(0.05, 1.0 - 0.81 / HEIGHT, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")

@@ -11,7 +11,8 @@ import numpy as np
 from rtmms.bridging.bridge import Bridge
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop
-from rtmms.loop.pace import Lockstep, Realtime
+from rtmms.loop.paces.lockstep import Lockstep
+from rtmms.loop.paces.realtime import Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.schedule import Schedule
 from rtmms.loop.statistics import Statistics

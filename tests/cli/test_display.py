@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.cli import display
-from rtmms.cli.board import SIZE, Board
-from rtmms.cli.final import as_json, as_table, blank, plain
-from rtmms.cli.plan import Plan
+from rtmms.cli.running import display
+from rtmms.cli.running.board import SIZE, Board
+from rtmms.cli.running.final import as_json, as_table, blank, plain
+from rtmms.cli.running.plan import Plan
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the display is handed its files by descriptor")
 

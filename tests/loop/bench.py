@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from rtmms.loop.clock import FakeClock
-from rtmms.loop.external import External
-from rtmms.loop.loop import Loop, Outcome
-from rtmms.loop.pace import Free, Lockstep, Pace, Realtime
+from rtmms.loop.loop import Beside, Loop, Outcome
+from rtmms.loop.pace import Pace
+from rtmms.loop.paces.external import External
+from rtmms.loop.paces.free import Free
+from rtmms.loop.paces.lockstep import Lockstep
+from rtmms.loop.paces.realtime import Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.ports import Applied
 from rtmms.loop.schedule import Schedule
@@ -259,10 +262,11 @@ class Bench:
             "realtime": lambda: Realtime(self.schedule, round(first_us * US)), "lockstep": Lockstep, "free": Free,
             "external": lambda: External(round(deadline_us * US)),
         }[mode]()  # fmt: skip
-        loop_options = {key: options.pop(key) for key in ("observers", "commands", "status", "blame") if key in options}
+        observers = options.pop("observers", ())
+        beside = {key: options.pop(key) for key in ("commands", "status", "blame") if key in options}
         self.loop = Loop(
-            self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, steps=steps,
-            watch=self.world.watch, **loop_options,
+            self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, observers, steps=steps,
+            beside=Beside(watch=self.world.watch, **beside),
         )  # fmt: skip
         self.outcome: Outcome = self.loop.run()
 

@@ -8,7 +8,7 @@ import pytest
 
 from rtmms.loop import causes
 from rtmms.loop.blame import Blame
-from rtmms.loop.causes import CAUSES, BadStep, Setting
+from rtmms.loop.causes import CAUSES, BadStep, Setting, Times
 from tests.loop.bench import PERIOD_US, US, Arrival, Bench, on_time
 
 START_US = 10**9 // US + PERIOD_US
@@ -192,7 +192,7 @@ def test_more_bad_steps_than_memory_are_unknown_and_none_is_lost() -> None:
     blame = Blame(PERIOD_US * US, 500 * US, Saw(), lambda: (0, 0), capacity=2)
     blame.look(())
     for step in range(5):
-        blame.keep(step, True, False, 0, 0, 0, 500, 500, 510, 510, 500)
+        blame.keep(step, True, False, Times(0, 0, 0, 500, 500, 510, 510, 500))
     blame.finish(10**9)
     assert blame.counts()["unknown"] == 3
     assert sum(blame.counts().values()) == 5
@@ -203,7 +203,7 @@ def test_judgement_waits_until_the_witnesses_have_looked() -> None:
     saw.looked_ns = lambda: 0  # type: ignore[method-assign]
     blame = Blame(PERIOD_US * US, 500 * US, saw, lambda: (0, 0))
     blame.look((Silence(True),))
-    blame.keep(0, True, False, 0, 0, 0, 500_000, 500_000, 510_000, 510_000, 500_000)
+    blame.keep(0, True, False, Times(0, 0, 0, 500_000, 500_000, 510_000, 510_000, 500_000))
     blame.judge(600_000)
     assert blame.waiting == 1
     blame.judge(200_000_000)  # they may have died

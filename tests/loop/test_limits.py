@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmms.errors import ModelError
+from rtmms.loop.claims import FIRST_NS
 from rtmms.loop.limits import Counts, Limits, add, exceeded
-from rtmms.loop.pace import FIRST_NS
 from rtmms.loop.policies import Policies
 from tests.loop.bench import Arrival, Bench, Happening, on_time
 

@@ -17,11 +17,14 @@ from rtmms.errors import ModelError
 from rtmms.loop import names, realtime
 from rtmms.loop.clock import FakeClock, MonotonicClock
 from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED, CommandTrace
-from rtmms.loop.external import External
-from rtmms.loop.loop import Loop
+from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.miss import MISS_POLICIES, Miss, extrapolate, home
 from rtmms.loop.overrun import OVERRUN_POLICIES, abort, catch_up, skip, slip
-from rtmms.loop.pace import Free, Lockstep, Pace, Realtime
+from rtmms.loop.pace import Pace
+from rtmms.loop.paces.external import External
+from rtmms.loop.paces.free import Free
+from rtmms.loop.paces.lockstep import Lockstep
+from rtmms.loop.paces.realtime import Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.ports import Applied
 from rtmms.loop.schedule import Schedule, deadline_s, quantile
@@ -327,7 +330,8 @@ def test_the_loop_retains_no_objects(mode: str) -> None:
     commands = CommandTrace(plant.actuators, plant.outputs, 4100)
     blocks = Blocks()
     observers = (trace, blocks)
-    loop = Loop(plant, exchange, clock, pace, Policies(), Statistics(256), observers, steps=4100, commands=commands)
+    loop = Loop(plant, exchange, clock, pace, Policies(), Statistics(256), observers, steps=4100,
+                beside=Beside(commands=commands))  # fmt: skip
     loop.run()
     assert gc.isenabled()
     first, second, third = blocks.counts

@@ -10,8 +10,8 @@ from mcap.reader import make_reader
 
 from rtmms.loop.blame import Blame
 from rtmms.loop.clock import FakeClock
-from rtmms.loop.loop import Loop
-from rtmms.loop.pace import Realtime
+from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.paces.realtime import Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.schedule import Schedule
 from rtmms.loop.statistics import Statistics
@@ -47,7 +47,7 @@ def test_the_cause_of_a_miss_is_an_event_of_the_log(tmp_path: Path) -> None:
     blame = Blame(PERIOD_NS, PERIOD_NS // 2, None, lambda: (0, 0))
     loop = Loop(
         plant, Forgetful(clock), clock, Realtime(Schedule(PERIOD_NS, PERIOD_NS // 2)), Policies(), Statistics(), [kept],
-        steps=40, blame=blame,
+        steps=40, beside=Beside(blame=blame),
     )  # fmt: skip
     kept.bind(loop)
     outcome = loop.run()

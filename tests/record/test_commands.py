@@ -103,11 +103,11 @@ def test_a_place_that_takes_nothing_at_the_start_is_refused(tmp_path: Path) -> N
 
 
 def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rtmms.cli.plan import plan
+    from rtmms.cli.running.plan import plan
     from rtmms.record.tables import write_parquet
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("rtmms.cli.plan.builder", lambda robot: None)
+    monkeypatch.setattr("rtmms.cli.running.plan.builder", lambda robot: None)
     with pytest.raises(ModelError, match="--log: logs need the library mcap: pip install mcap orjson"):
         plan("pendulum", {"log": folder / "x.mcap"})
     with pytest.raises(ModelError, match=r"Parquet needs the library pyarrow: pip install 'rtmms\[parquet\]'"):

@@ -19,7 +19,7 @@ def test_samples_last_seconds_and_timings_are_those_of_the_run(tmp_path: Path) -
     recent = Recent(plant.outputs, plant.recent_outputs, plant.dt)
     kept = recorder(path, plant)
     loop = loop_of(plant, kept, steps)
-    loop.observers = (trace, recent, kept)
+    loop.view.observers = (trace, recent, kept)
     try:
         outcome = loop.run()
         kept.finish({"ended": outcome.ended, "message": "", "steps": steps}, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rtmms.report.manta_page import MEANINGS, filled
-from rtmms.report.qu2024_choices import READINGS
+from rtmms.report.qu2024.choices import READINGS
 from rtmms.robots.manta.parameters import PRESETS, describe
 
 PAGE = Path(__file__).parents[2] / "docs" / "manta.md"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.report import qu2024
-from rtmms.report.qu2024_runs import Settings
-from rtmms.report.qu2024_table import DIFFERS, rows
+from rtmms.report.qu2024 import reproduce as qu2024
+from rtmms.report.qu2024.runs import Settings
+from rtmms.report.qu2024.table import DIFFERS, rows
 from tests.cli.shell import rtmms
 
 SHORT = Settings(

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from rtmms.report import khalil2007, porez2014
+from rtmms.report.khalil2007 import reproduce as khalil2007
+from rtmms.report.porez2014 import reproduce as porez2014
 
 
 def test_khalil2007(tmp_path, capsys):

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from rtmms.errors import ModelError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop, Outcome
-from rtmms.loop.pace import Free, Lockstep
+from rtmms.loop.paces.free import Free
+from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.wire.plant.server import Server

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from rtmms.cli.children import Child
+    from rtmms.cli.running.children import Child
     from rtmms.loop.realtime import Readiness
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.pace import Pace
     from rtmms.loop.statistics import Statistics
 
@@ -27,9 +27,12 @@ def pacing(
     report   its `schedule` is told the period and the deadline
     ModelError when the deadline asked for cannot be kept.
     """
-    from rtmms.loop.external import External
     from rtmms.loop.names import TIMED
-    from rtmms.loop.pace import START_NS, Free, Lockstep, Realtime
+    from rtmms.loop.pace import START_NS
+    from rtmms.loop.paces.external import External
+    from rtmms.loop.paces.free import Free
+    from rtmms.loop.paces.lockstep import Lockstep
+    from rtmms.loop.paces.realtime import Realtime
     from rtmms.loop.schedule import Schedule, deadline_s
     from rtmms.loop.statistics import Statistics
 

@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.board import Board
-from rtmms.cli.children import Child, Children
-from rtmms.cli.final import add_outcome, add_plant, as_json, as_table, blank
-from rtmms.cli.foreign import brace
-from rtmms.cli.interrupts import heeding_interrupts
-from rtmms.cli.keepers import Keepers
-from rtmms.cli.lateness import policies
-from rtmms.cli.pacing import Ticking, pacing
-from rtmms.cli.placing import keep_off, place_controllers
-from rtmms.cli.recording import begin, conclude
-from rtmms.cli.watching import await_witness, begin_blame
+from rtmms.cli.running.board import Board
+from rtmms.cli.running.children import Child, Children
+from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.running.foreign import brace
+from rtmms.cli.running.interrupts import heeding_interrupts
+from rtmms.cli.running.keepers import Keepers
+from rtmms.cli.running.lateness import policies
+from rtmms.cli.running.pacing import Ticking, pacing
+from rtmms.cli.running.placing import keep_off, place_controllers
+from rtmms.cli.running.recording import begin, conclude
+from rtmms.cli.running.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.loop.names import TIMED
+from rtmms.plant import Summarised
 from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.realtime import Readiness
     from rtmms.plant import Plant
@@ -178,7 +179,7 @@ class Session:
             self.children.start_bridge(word, exchange, plan.keys)
         if not self.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
-            arguments = ["-m", "rtmms.cli.display", str(self.board.descriptor)]
+            arguments = ["-m", "rtmms.cli.running.display", str(self.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
             handed = (self.board.descriptor, *files.values())
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
@@ -212,7 +213,7 @@ class Session:
         self, plant: Plant, sockets: Sockets, ready: Readiness, stack: ExitStack
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
-        from rtmms.loop.loop import Loop
+        from rtmms.loop.loop import Beside, Loop
         from rtmms.loop.realtime import raised
         from rtmms.loop.trial import trial
         from rtmms.loop.waiting import shortest_wait_s
@@ -235,10 +236,10 @@ class Session:
         self._note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
+        blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
-            commands=keep.commands, watch=self._watch, status=self._status, seed=plan.seed,
-            blame=begin_blame(ready, statistics, stack, alone=bool(plan.controllers)),
+            seed=plan.seed, beside=Beside(keep.commands, self._watch, self._status, blame),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)
@@ -276,8 +277,8 @@ class Session:
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
         """What is made of the run when it is over: summary, figure, trace of commands."""
-        if keep.trace is not None and outcome.steps:
-            self.report["summary"] = plant.summarise(*keep.trace.read())  # type: ignore[attr-defined]
+        if keep.trace is not None and outcome.steps and isinstance(plant, Summarised):
+            self.report["summary"] = plant.summarise(*keep.trace.read())
         if self.plan.figure is not None:
             self._tell("drawing the figure")
             draw = drawing(self.plan.robot, plant)

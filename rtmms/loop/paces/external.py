@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rtmms.loop.pace import SERVE_NS
+from rtmms.loop.ports import Ticking
 from rtmms.loop.statistics import UNDEFINED
 
 if TYPE_CHECKING:
-    from rtmms.loop.loop import Loop
-    from rtmms.loop.ports import Ticking
+    from rtmms.loop.pace import Run
 
 WAIT_NS = 5_000_000
 """A tick is waited for in slices of this, between which requests and newcomers are served."""
@@ -27,10 +27,12 @@ class External:
     def __init__(self, deadline_ns: int) -> None:
         self.deadline_ns = deadline_ns
 
-    def bind(self, loop: Loop) -> None:
-        self.loop, self.clock = loop, loop.clock
-        self.exchange = cast("Ticking", loop.exchange)
-        self.served_ns = loop.clock.now()
+    def bind(self, run: Run) -> None:
+        self.run, self.clock = run, run.clock
+        if not isinstance(run.exchange, Ticking):
+            raise TypeError("mode external: an exchange that knows no ticks")
+        self.exchange: Ticking = run.exchange
+        self.served_ns = run.clock.now()
         self.came_ns, self.begun = 0, False
 
     def anchor(self, step: int) -> int:
@@ -44,12 +46,12 @@ class External:
         """Ticks that came meanwhile wait, and each is a step."""
 
     def ready(self, step: int) -> bool:
-        loop, now = self.loop, self.clock.now()
+        run, now = self.run, self.clock.now()
         self.came_ns = self.exchange.next_tick(now + WAIT_NS)
         if self.came_ns:
-            return not loop.ended
+            return not run.ended
         now = self.served_ns = self.clock.now()
-        loop.serve(now + SERVE_NS)
+        run.serve(now + SERVE_NS)
         return False
 
     def begin(self, step: int) -> int:
@@ -57,16 +59,16 @@ class External:
 
     def gather(self, step: int) -> bool:
         deadline = self.came_ns + self.deadline_ns
-        self.loop.publish(step, deadline, max(1, deadline - self.clock.now()))
-        return self.loop.collect(step, deadline)
+        self.run.publish(step, deadline, max(1, deadline - self.clock.now()))
+        return self.run.collect(step, deadline)
 
     def finish(self, step: int, now_ns: int) -> int:
-        loop = self.loop
+        run = self.run
         if self.exchange.ticks_waiting():
-            loop.statistics.overruns += 1
-            if loop.policies.overrun == "abort" and not loop.in_grace():
-                loop.end("policy", f"step {step} ended after the next tick had come (overrun policy abort)")
+            run.statistics.overruns += 1
+            if run.policies.overrun == "abort" and not run.in_grace():
+                run.end("policy", f"step {step} ended after the next tick had come (overrun policy abort)")
         if now_ns - self.served_ns >= SERVE_EVERY_NS:
             self.served_ns = now_ns
-            loop.serve(now_ns + SERVE_NS)
+            run.serve(now_ns + SERVE_NS)
         return UNDEFINED

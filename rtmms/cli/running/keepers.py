@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtmms.errors import ModelError
+from rtmms.plant import Drawn, Summarised
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant
@@ -26,13 +27,12 @@ class Keepers:
         self.trace: Trace | None = None
         self.recent: Recent | None = None
         self.commands: CommandTrace | None = None
-        names = getattr(plant, "trace_outputs", ())
-        if names and hasattr(plant, "summarise"):
-            row = sum(plant.observe()[name].nbytes for name in names)
+        if isinstance(plant, Summarised) and plant.trace_outputs:
+            row = sum(plant.observe()[name].nbytes for name in plant.trace_outputs)
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, names, plant.dt, steps, capacity, TRACE_APART_S)
+            self.trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, steps, capacity, TRACE_APART_S)
         if plan.figure is not None:
-            self.recent = Recent(plant.outputs, getattr(plant, "recent_outputs", ()), plant.dt)
+            self.recent = Recent(plant.outputs, plant.recent_outputs if isinstance(plant, Drawn) else (), plant.dt)
         if plan.trace is not None:
             if steps is None:
                 raise ModelError("--trace: needs a --duration")

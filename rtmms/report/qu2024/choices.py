@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError
 from rtmms.report.flapping import Flapping, fly
-from rtmms.report.qu2024_runs import TURNS, Settings, held_thrust, plant, settled, turning
+from rtmms.report.qu2024.runs import TURNS, Settings, held_thrust, plant, settled, turning
 
 Array = npt.NDArray[np.float64]
 Say = Callable[[str], None]

@@ -12,7 +12,7 @@ import numpy as np
 from rtmms.analysis.trim import trim
 from rtmms.dynamics import centre_of_mass
 from rtmms.report.beside import Row, tell
-from rtmms.report.porez2014_figures import Stroke, draw
+from rtmms.report.porez2014.figures import Stroke, draw
 from rtmms.robots import moth
 from rtmms.spatial import Array
 

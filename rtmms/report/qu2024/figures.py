@@ -18,7 +18,7 @@ WRENCH = ("$F_x$, N", "$F_y$, N", "$F_z$, N", "$M_x$, N m", "$M_y$, N m", "$M_z$
 
 
 def draw_all(found: Found, folder: Path) -> Iterator[Path]:
-    """Write one PNG each into the folder; yields the paths. `found` as `qu2024.compute` returns it."""
+    """Write one PNG each into the folder; yields the paths. `found` as `reproduce.compute` returns it."""
     pages: dict[str, tuple[Callable[[Any], Any], Any]] = {
         "fig07_waves": (waves, found["fig7"]),
         "fig08_thrust": (thrust, found["fig8"]),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import rtmms
 from rtmms.loop.causes import CAUSES
+from rtmms.plant import Coupled
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.loop.blame import Blame
     from rtmms.loop.loop import Outcome
     from rtmms.loop.statistics import Statistics
@@ -41,8 +42,8 @@ def blank(plan: Plan) -> dict[str, Any]:
 def add_plant(report: dict[str, Any], plant: Plant) -> None:
     """What the plant itself says: its dt and coupling."""
     report["dt"] = plant.dt
-    coupling = getattr(plant, "coupling", report["coupling"])
-    report["coupling"] = coupling if isinstance(coupling, str) else report["coupling"]
+    if isinstance(plant, Coupled) and isinstance(plant.coupling, str):
+        report["coupling"] = plant.coupling
 
 
 def add_outcome(

@@ -13,8 +13,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmms.cli.board import Board
-from rtmms.cli.children import settle
+from rtmms.cli.running.board import Board
+from rtmms.cli.running.children import settle
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -173,7 +173,7 @@ def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> Non
 
 
 def main(arguments: list[str]) -> None:
-    """python -m rtmms.cli.display BOARD_FD [NAME=FD ...]"""
+    """python -m rtmms.cli.running.display BOARD_FD [NAME=FD ...]"""
     settle()
     files = {name: int(descriptor) for name, _, descriptor in (word.rpartition("=") for word in arguments[1:])}
     screen = Terminal() if sys.stderr.isatty() else Plain()

@@ -26,7 +26,7 @@ class Row:
 
 
 def rows(found: Found) -> list[Row]:
-    """All rows; `found` as `qu2024.compute` returns it."""
+    """All rows; `found` as `reproduce.compute` returns it."""
     return [*_waves(found), *_thrust(found), *_speed(found), *_turns(found), *_methods(found)]
 
 

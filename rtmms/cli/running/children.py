@@ -36,7 +36,7 @@ class Child:
         family = {"RTMMS_CHILD": "1", "RTMMS_PARENT": str(os.getpid())}
         with _deaf_to_interrupts():
             self.process = subprocess.Popen(
-                [sys.executable, *arguments],
+                [sys.executable, "-P", *arguments],  # what lies in the working directory is not imported
                 stdin=subprocess.DEVNULL, stdout=words if words is not None else subprocess.DEVNULL, stderr=words,
                 env=os.environ | family, pass_fds=tuple(pass_fds),
             )  # fmt: skip

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from rtmms.cli.lateness import lateness
 from rtmms.cli.words import Near, Number, options, plugin, settings
 from rtmms.errors import ModelError
-from rtmms.loop.names import MODES
+from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
@@ -110,6 +109,22 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         refuse_without_mcap("--log")
     return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
 
+
+_COUNT = click.IntRange(min=0)
+
+lateness = options(
+    click.option("--on-miss", type=Near("miss policy", MISS), default="hold", help="Stands in for a missing command."),
+    click.option("--on-overrun", type=Near("overrun policy", OVERRUN), default="skip",
+                 help="What the schedule does when a step took longer than its period."),
+    click.option("--oldest", type=Number("s"), default=0.5, help="Age at which a held value goes home (default 0.5)."),
+    click.option("--catchup", type=click.IntRange(min=1), default=5, help="Most steps catchup may owe (default 5)."),
+    click.option("--max-misses", type=_COUNT, metavar="N", help="End the run at more misses than that."),
+    click.option("--max-consecutive-misses", type=_COUNT, metavar="N", help="The same, in a row."),
+    click.option("--max-overruns", type=_COUNT, metavar="N", help="End the run at more overruns than that."),
+    click.option("--max-consecutive-overruns", type=_COUNT, metavar="N", help="The same, in a row."),
+    click.option("--grace", type=Number("s", zero=True), default=0.0,
+                 help="Time from the start in which neither the limits nor abort act (default 0)."),
+)  # fmt: skip
 
 simulation = options(
     click.option("--bridge", "bridges", multiple=True, metavar="NAME[:KEY=VALUE,...]",

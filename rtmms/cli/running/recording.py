@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtmms.cli.final import plain
-from rtmms.cli.lateness import told
+from rtmms.cli.running.final import plain
+from rtmms.cli.running.lateness import told
 from rtmms.errors import ModelError
 from rtmms.loop.names import TIMED
 
 if TYPE_CHECKING:
-    from rtmms.cli.plan import Plan
+    from rtmms.cli.running.plan import Plan
     from rtmms.plant import Plant
     from rtmms.record.recorder import Recorder
 

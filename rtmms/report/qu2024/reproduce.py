@@ -12,10 +12,9 @@ from typing import Any
 import click
 import numpy as np
 
-from rtmms.report import qu2024_choices as choices
-from rtmms.report import qu2024_runs as runs
-from rtmms.report.qu2024_runs import Settings
-from rtmms.report.qu2024_table import Row, as_data, rows
+from rtmms.report.qu2024 import choices, runs
+from rtmms.report.qu2024.runs import Settings
+from rtmms.report.qu2024.table import Row, as_data, rows
 
 COST_STEPS = 4000
 
@@ -27,7 +26,7 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
     table = rows(found)
     data = {"paper": "qu2024", **_plain(found), "table": as_data(table)}
     if out is not None:
-        from rtmms.report.qu2024_figures import draw_all
+        from rtmms.report.qu2024.figures import draw_all
 
         for path in draw_all(found, out):
             _say(f"wrote {path}")

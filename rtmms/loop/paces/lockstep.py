@@ -1,0 +1,42 @@
+"""The mode lockstep: each step waits for its commands, however long they take to come."""
+
+from __future__ import annotations
+
+from rtmms.loop.pace import SERVE_EVERY_NS, SERVE_NS, SILENT_NS, SLICE_NS, PeerError
+from rtmms.loop.paces.unpaced import Unpaced
+from rtmms.loop.statistics import UNDEFINED
+
+
+class Lockstep(Unpaced):
+    """As fast as both sides go: waits for every command, ends when a peer is dead or silent."""
+
+    mode = "lockstep"
+
+    def gather(self, step: int) -> bool:
+        run, since = self.run, self.clock.now()
+        run.publish(step, 0, 0)
+        while not run.collect(step, self.clock.now() + SLICE_NS):
+            now = self.clock.now()
+            run.serve(now + SERVE_NS)  # a bye or a stop comes this way
+            run.watch_now()
+            if run.ended:
+                return False
+            if run.dead:
+                raise PeerError(f"{run.dead[0]}; lockstep cannot go on without it (step {step})")
+            if now - since >= SILENT_NS:
+                silent = ", ".join(run.exchange.waiting_for()) or "a peer"
+                refused = run.exchange.report().get("rejected") or {}
+                told = ", ".join(f"{reason} {count}" for reason, count in refused.items())
+                raise PeerError(
+                    f"{silent} sent no command for step {step} within {SILENT_NS * 1e-9:g} s"
+                    + (f"; refused so far: {told}" if told else "")
+                )
+        return True
+
+    def finish(self, step: int, now_ns: int) -> int:
+        if now_ns - self.served_ns >= SERVE_EVERY_NS:
+            self.served_ns = now_ns
+            self.run.serve(now_ns + SERVE_NS)
+            if self.run.dead and not self.run.ended:
+                raise PeerError(f"{self.run.dead[0]}; lockstep cannot go on without it (step {step})")
+        return UNDEFINED

@@ -1,0 +1,184 @@
+"""What peers may ask of a run between steps, and how each request is done: one function for each, in OPERATIONS."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.loop.ports import Requesting
+from rtmms.plant import Settable
+
+if TYPE_CHECKING:
+    from rtmms.loop.clock import Clock
+    from rtmms.loop.pace import Pace
+    from rtmms.loop.ports import Exchange, Request
+    from rtmms.plant import Plant
+
+MOST_WAITING = 64
+PAUSE_SLICE_NS = 5_000_000
+
+
+class Run(Protocol):
+    """What requests see of the run, and may do to it."""
+
+    plant: Plant
+    exchange: Exchange
+    clock: Clock
+    pace: Pace
+    seed: int
+    step: int
+    steps: int
+    ended: str
+
+    def end(self, reason: str, message: str = "") -> None: ...
+    def advance(self, step: int) -> None: ...
+    def serve(self, until_ns: int) -> None: ...
+    def restart(self, seed: int) -> None: ...
+    def altered(self, **how: Any) -> None: ...
+
+
+class Requests:
+    """Takes requests in the slack and does them between steps. An exchange without requests costs nothing.
+
+    paused, singles   no step is taken, but for so many that were asked for
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.pending: deque[Request] = deque()
+        self.paused, self.singles = False, 0
+        self._from: Requesting | None = run.exchange if isinstance(run.exchange, Requesting) else None
+
+    def fetch(self) -> None:
+        """Take in what has come. A stop counts at once, so that it also ends a wait; the rest waits its turn."""
+        if self._from is None:
+            return
+        for request in self._from.requests():
+            if request.op == "stop":
+                self._from.reply(request, result={"step": self.run.step})
+                self.run.end("stop", "stopped by request")
+            elif len(self.pending) >= MOST_WAITING:
+                self._from.reply(request, ok=False, error=f"{MOST_WAITING} requests are waiting already")
+            else:
+                self.pending.append(request)
+
+    def between_steps(self) -> None:
+        """Do everything that waits; stay here while the run is paused."""
+        run = self.run
+        self._do_pending()
+        if not self.paused:
+            run.pace.let_pass(run.step)
+            return
+        while self.paused and not run.ended:
+            if self.singles:
+                self.singles -= 1
+                run.pace.anchor(run.step)
+                run.advance(run.step)
+                if run.step >= run.steps:
+                    return
+                continue
+            now = run.clock.now()
+            run.serve(now + PAUSE_SLICE_NS)
+            self._do_pending()
+            if self.paused and not self.singles:
+                run.clock.sleep_until(now + PAUSE_SLICE_NS)
+        run.pace.anchor(run.step)
+
+    def _do_pending(self) -> None:
+        assert self._from is not None or not self.pending
+        while self.pending and not self.run.ended:
+            request = self.pending.popleft()
+            try:
+                result = self._do(request.op, request.args or {})
+            except (RtmmsError, ValueError, TypeError, KeyError) as error:
+                self._from.reply(request, ok=False, error=str(error) or type(error).__name__)  # type: ignore[union-attr]
+            else:
+                self._from.reply(request, result=result)  # type: ignore[union-attr]
+
+    def _do(self, op: str, args: Mapping[str, Any]) -> Any:
+        if op not in OPERATIONS:
+            raise UnknownNameError("request", op, OPERATIONS)
+        known, do = OPERATIONS[op]
+        for name in args:
+            if known is not None and name not in known:
+                raise UnknownNameError(f"argument of {op}", str(name), known)
+        more = do(self, args)
+        return {"step": self.run.step, **(more or {})}
+
+
+# --- the operations --------------------------------------------------------------------------------------------------
+
+
+def _pause(requests: Requests, args: Mapping[str, Any]) -> None:
+    requests.paused = True
+
+
+def _resume(requests: Requests, args: Mapping[str, Any]) -> None:
+    requests.paused = False
+
+
+def _step(requests: Requests, args: Mapping[str, Any]) -> None:
+    requests.singles += _whole("step", "count", args.get("count", 1), 1)
+    requests.paused = True
+
+
+def _reset(requests: Requests, args: Mapping[str, Any]) -> None:
+    requests.run.restart(_whole("reset", "seed", args.get("seed", requests.run.seed), 0))
+
+
+def _snapshot(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
+    return {"state": base64.b64encode(requests.run.plant.snapshot()).decode()}
+
+
+def _restore(requests: Requests, args: Mapping[str, Any]) -> None:
+    requests.run.plant.restore(_state(args))
+    requests.run.altered(op="restore")
+
+
+def _set(requests: Requests, args: Mapping[str, Any]) -> None:
+    plant = requests.run.plant
+    if not isinstance(plant, Settable):
+        raise ValueError("set: this plant has no parameters that can be changed while it runs")
+    plant.set(**args)
+    requests.run.altered(op="set", args=dict(args))
+
+
+def _stop(requests: Requests, args: Mapping[str, Any]) -> None:
+    """Done where it is taken in, see `fetch`."""
+
+
+Operation = Callable[[Requests, Mapping[str, Any]], "dict[str, Any] | None"]
+
+OPERATIONS: Mapping[str, tuple[tuple[str, ...] | None, Operation]] = {
+    "pause": ((), _pause), "reset": (("seed",), _reset), "restore": (("state",), _restore), "resume": ((), _resume),
+    "set": (None, _set), "snapshot": ((), _snapshot), "step": (("count",), _step), "stop": ((), _stop),
+}  # fmt: skip
+"""Of each request: the arguments it takes (None: the plant's own), and what is done."""
+
+
+def _whole(op: str, name: str, value: Any, least: int) -> int:
+    """A whole number from `least` on; ModelError."""
+    if type(value) is not int or value < least:
+        raise ModelError(f"{op}: {name} must be a whole number >= {least}, got {value!r}"[:200])
+    return value
+
+
+def _state(args: Mapping[str, Any]) -> bytes:
+    """The snapshot in the arguments of restore; ModelError."""
+    expected = "restore: state must be what a snapshot gave (base64 text)"
+    if "state" not in args:
+        raise ModelError(f"{expected}, got none")
+    text = args["state"]
+    if not isinstance(text, (str, bytes)):
+        raise ModelError(f"{expected}, got {type(text).__name__}")
+    try:
+        blob = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ModelError(f"{expected}, got text that is not base64") from None
+    if not blob:
+        raise ModelError(f"{expected}, got nothing")
+    return blob

@@ -1,0 +1,55 @@
+"""The plant's outputs, observed once a step at most, for whoever wants to see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rtmms.loop.ports import Applied, Array, Observer
+    from rtmms.plant import Plant
+
+NEVER = 1 << 62
+
+
+class View:
+    """What the wire, the observers and a display see.
+
+    due   the next step whose end an observer asked for
+    """
+
+    def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
+        self._plant, self.observers, self.due = plant, tuple(observers), NEVER
+        self._step = -1
+        self._outputs: Mapping[str, Array] = {}
+
+    def outputs(self, step: int) -> Mapping[str, Array]:
+        """The outputs at t = step * dt."""
+        if self._step != step:
+            self._outputs = self._plant.observe()
+            self._step = step
+        return self._outputs
+
+    def forget(self) -> None:
+        """The state was changed from outside."""
+        self._step = -1
+
+    def clear(self) -> None:
+        """The plant was reset."""
+        for observer in self.observers:
+            observer.clear()
+
+    def start(self) -> None:
+        """Step 0 is next: the first state to the observers."""
+        self.forget()
+        for observer in self.observers:
+            observer.start(self.outputs(0))
+        self.due = min((observer.due for observer in self.observers), default=NEVER)
+
+    def show(self, step: int, command: Array, applied: Applied) -> None:
+        """The end of `step` to the observers that asked for it."""
+        outputs, time = self.outputs(step + 1), (step + 1) * self._plant.dt
+        for observer in self.observers:
+            if observer.due <= step:
+                observer.after_step(step, time, outputs, command, applied)
+        self.due = min(observer.due for observer in self.observers)
