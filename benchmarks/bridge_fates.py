@@ -51,7 +51,7 @@ def beside(fate: str, seconds: float) -> dict[str, Any]:
         drives = fate.startswith("driving")
         words = ["--controller", "none", "--bridge", f"{bridge},claim=*"] if drives else ["--bridge", bridge]
         run = subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtmms.cli.main", "run", "manta", "--duration", f"{seconds:g}", "--json", "--quiet",
+            [sys.executable, "-P", "-m", "rtmms", "run", "manta", "--duration", f"{seconds:g}", "--json", "--quiet",
              *words], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         when: list[float] = []

@@ -158,7 +158,7 @@ class ArduPilot(rtmms.Bridge):
 
     def _wait_or_not(self, plant: rtmms.PlantInfo) -> None:
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
-        self.peer.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
+        self.peer_watch.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
 
     # -- the autopilot -----------------------------------------------------------------------------------------------
 

@@ -216,7 +216,7 @@ class Mavlink(rtmms.Bridge):
 
     def _take(self, message: Any) -> None:
         self.counts.add("received")
-        self.peer.fed()
+        self.peer_watch.fed()
         to = (getattr(message, "target_system", 0), getattr(message, "target_component", 0))
         if to[0] not in (0, self.system) or to[1] not in (0, self.component):
             return

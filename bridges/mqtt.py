@@ -285,7 +285,7 @@ class Mqtt(rtmms.Bridge):
                 self.counts.refuse(refusal.reason)
                 continue
             self.counts.add("received")
-            self.peer.fed()
+            self.peer_watch.fed()
         with self._lock:
             overrun, self._overrun = self._overrun, 0
         if overrun:

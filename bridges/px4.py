@@ -177,7 +177,7 @@ class Px4(rtmms.Bridge):
     def _pace(self, plant: rtmms.PlantInfo) -> None:
         """How long a frame is, and whether the plant waits for us."""
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
-        self.peer.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
+        self.peer_watch.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
         self._steps = substeps(self.sensor_hz, plant.dt * self.every, 0.0)
         self._frame_s = self._steps * plant.dt * self.every
         self.tick_s = min(0.05, self._frame_s)

@@ -281,7 +281,7 @@ class Serial(rtmms.Bridge):
                 except Refusal as refusal:
                     self.counts.refuse(refusal.reason)
                     continue
-                self.peer.fed(now)
+                self.peer_watch.fed(now)
                 self.waits = self.paced
                 over |= self._turns.answered(now, surely)
         if over and self.plant.granted:

@@ -206,7 +206,7 @@ class Udp(rtmms.Bridge):
                 self.counts.refuse(refusal.reason)
                 continue
             self.counts.add("received")
-            self.peer.fed(now)
+            self.peer_watch.fed(now)
             if self.port == 0:
                 self._peer = (peer[0], peer[1])
             self.waits = self.paced

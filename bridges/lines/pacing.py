@@ -76,7 +76,7 @@ class Pacer:
 
     def drive(self, values: Mapping[str, float]) -> None:
         """The peer's actuator values, from now on; in lockstep they let no step begin."""
-        self._bridge.peer.fed()
+        self._bridge.peer_watch.fed()
         self._set(values)
 
     def idle(self, values: Mapping[str, float]) -> None:

@@ -51,8 +51,8 @@ class Bridge:
     filter   against aliasing where rate_hz is below what comes: none, mean, lowpass
     watchdog_periods   `on_silence` when no state has come for so many periods (of the plant's wall time times `every`;
                        0.1 s where nobody paces it, telemetry's for an observer); 0: never
-    peer_timeout_s     a peer that was heard (`command`, `self.peer.fed()`) and then is silent for longer is lost (wall
-                       time); 0: never
+    peer_timeout_s     a peer that was heard (`command`, `self.peer_watch.fed()`) and then is silent for longer is
+                       lost (wall time); 0: never
     peer_lost          what its actuators do then: hold, or neutral
     """
 
@@ -86,7 +86,7 @@ class Bridge:
     """By which the plant lists it."""
     silent: bool = field(init=False, default=False, repr=False)
     """The plant is silent for longer than the watchdog allows."""
-    peer: Watchdog = field(init=False, repr=False, compare=False)
+    peer_watch: Watchdog = field(init=False, repr=False, compare=False)
     """Of the peer's silence: `fed` when it was heard."""
 
     def __post_init__(self) -> None:
@@ -122,7 +122,7 @@ class Bridge:
     def on_peer_lost(self, why: str) -> None:
         """The peer was silent for peer_timeout_s; call it yourself where the protocol tells that the peer is gone. Its
         actuators go to neutral, or hold (`peer_lost`); the next `command` drives them again."""
-        self.peer.tripped = True
+        self.peer_watch.tripped = True
         self.counts.add("peer_lost")
         if self.plant.granted:
             self.io.tell(f"{why}: {self.peer_lost}")
@@ -153,7 +153,7 @@ class Bridge:
     def command(self, values: Mapping[str, float]) -> None:
         """Actuator values from the peer. They stand until others come; actuators that are not named keep theirs."""
         if values:
-            self.peer.fed()
+            self.peer_watch.fed()
         self.io.command(values)
 
     def neutral(self) -> dict[str, float]:

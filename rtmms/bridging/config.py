@@ -9,7 +9,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from rtmms.errors import ModelError, UnknownNameError
 
@@ -148,10 +148,9 @@ def from_word(place: str, word: str, hint: Any) -> Any:
                 raise ModelError(f"{place}: expected KEY=VALUE, parted by '{APART}'; got '{key}'")
         return {key: from_word(f"{place}.{key}", value, inner[1]) for key, _, value in pairs}
     if dataclasses.is_dataclass(hint):
-        reader = getattr(hint, "from_word", None)
-        if reader is None:
+        if (worded := _worded(hint)) is None:
             raise ModelError(f"{place}: can only be given in a file (config=FILE.toml), or as {_key(place)}.KEY=VALUE")
-        return _from_its_word(reader, word, place)
+        return _from_its_word(worded, word, place)
     if hint is bool and word.lower() in _WORDS:
         return _WORDS[word.lower()]
     if hint in (int, float):
@@ -169,9 +168,21 @@ def _key(place: str) -> str:
     return place.rpartition(": ")[2]
 
 
-def _from_its_word(reader: Any, word: str, place: str) -> Any:
+@runtime_checkable
+class Worded(Protocol):
+    """A class of parameters that can be written as one word on the command line."""
+
+    def from_word(self, word: str, place: str) -> Any:
+        """An instance; ModelError, naming the place."""
+
+
+def _worded(hint: object) -> Worded | None:
+    return hint if isinstance(hint, Worded) else None
+
+
+def _from_its_word(hint: Worded, word: str, place: str) -> Any:
     try:
-        return reader(word, place)
+        return hint.from_word(word, place)
     except ModelError as fault:
         if place in str(fault):
             raise
@@ -194,8 +205,8 @@ def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:
             raise ModelError(f"{place}: expected a table of {spelled(inner[1])}, got {_shown(value)}")
         return {key: from_toml(f"{place}.{key}", one, inner[1]) for key, one in value.items()}
     if dataclasses.is_dataclass(hint):
-        if isinstance(value, str) and hasattr(hint, "from_word"):
-            return _from_its_word(hint.from_word, value, place)
+        if isinstance(value, str) and (worded := _worded(hint)) is not None:
+            return _from_its_word(worded, value, place)
         if not isinstance(value, dict):
             raise ModelError(f"{place}: expected a table, got {_shown(value)}")
         return _part(place, hint, value, base)

@@ -49,7 +49,12 @@ class Runner:
         self._decimator = Decimator(bridge.rate_hz, bridge.filter)
         self._opened = self._paused = False
         self.counts = Counters()
-        bridge.io, bridge.counts, bridge.name, bridge.peer = self, self.counts, name, Watchdog(bridge.peer_timeout_s)
+        bridge.io, bridge.counts, bridge.name, bridge.peer_watch = (
+            self,
+            self.counts,
+            name,
+            Watchdog(bridge.peer_timeout_s),
+        )
 
     def run(self, timeout_s: float, stay_s: float) -> str:
         """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
@@ -228,7 +233,7 @@ class Runner:
         """The peer's files, the timer and the watchdog; back after wait_s at most, or when something came."""
         bridge = self._bridge
         now = monotonic()
-        ends = [wait_s, None if self._awaited() else self._watchdog.left_s(now), bridge.peer.left_s(now)]
+        ends = [wait_s, None if self._awaited() else self._watchdog.left_s(now), bridge.peer_watch.left_s(now)]
         if self._opened:
             ends.append(max(0.0, self._next_tick - now))
         for key, events in self._selector.select(min(end for end in ends if end is not None)):
@@ -245,8 +250,8 @@ class Runner:
             bridge.silent = True
             self.counts.add("silences")
             bridge.on_silence()
-        if self._linked() and bridge.peer.trips(now):
-            bridge.on_peer_lost(f"the peer is silent for more than {bridge.peer.limit_s:g} s")
+        if self._linked() and bridge.peer_watch.trips(now):
+            bridge.on_peer_lost(f"the peer is silent for more than {bridge.peer_watch.limit_s:g} s")
         if self._opened and now >= self._next_tick:
             self._next_tick = now + bridge.tick_s
             bridge.tick(now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from rtmms.cli.words import Number, plugins
 from rtmms.errors import ModelError, UnknownNameError
 
 GROUP = "rtmms.benchmarks"
+_ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone it and run pip install -e . there"
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -25,7 +27,10 @@ GROUP = "rtmms.benchmarks"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
     """Run the benchmark NAME; without one, list them. `rtmms bench NAME --options` lists what it may be told."""
-    known = plugins(GROUP)
+    listed = plugins(GROUP)
+    known = {key: point for key, point in listed.items() if find_spec(point.module.partition(".")[0]) is not None}
+    if name in listed.keys() - known.keys() or (listed and not known):
+        raise ModelError(_ELSEWHERE)
     if name is None:
         if as_json:
             click.echo(json.dumps({"benchmarks": sorted(known)}))

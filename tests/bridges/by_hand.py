@@ -41,7 +41,12 @@ def opened(bridge: B, info: PlantInfo) -> B:
     """The bridge, open for that plant; its `io` is a Desk."""
     if not info.selected:
         info = replace(info, selected=tuple(channel.name for channel in info.outputs))
-    bridge.io, bridge.plant, bridge.counts, bridge.peer = Desk(), info, Counters(), Watchdog(bridge.peer_timeout_s)
+    bridge.io, bridge.plant, bridge.counts, bridge.peer_watch = (
+        Desk(),
+        info,
+        Counters(),
+        Watchdog(bridge.peer_timeout_s),
+    )
     try:
         bridge.open(info)
     except Exception:

@@ -30,7 +30,8 @@ class Said:
 
 def environment(tmp_path: Path) -> dict[str, str]:
     """The test plug-ins on the path, and a runtime directory of the test's own."""
-    path = os.pathsep.join([str(ROOT / "tests" / "plugins"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    parts = [str(ROOT / "tests" / "plugins"), str(ROOT), os.environ.get("PYTHONPATH")]
+    path = os.pathsep.join(part for part in parts if part)
     return os.environ | {"PYTHONPATH": path, "XDG_RUNTIME_DIR": str(tmp_path), "COLUMNS": "200"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.shell import rtmms
 
-pytest.importorskip("rtmms.robots.manta")
+pytest.importorskip("rtmms.robots.manta.face")
 
 
 @pytest.fixture(autouse=True, scope="module")

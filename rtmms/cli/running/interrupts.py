@@ -5,9 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rtmms.loop.loop import Loop
+
+IMPATIENT_S = 1.0
 
 
 @contextmanager
@@ -46,3 +52,23 @@ def heeding_interrupts(*, to_the_end: bool = False) -> Iterator[None]:
     finally:
         sys.unraisablehook = hook
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def interrupts_end(run: Loop) -> Iterator[None]:
+    """Within: Ctrl-C and SIGTERM end the run after its step, and let what follows be; one more breaks off."""
+    first_s: list[float] = []
+
+    def end(*_: Any) -> None:
+        # some senders signal the process and then its group: the second of a pair is not a person's impatience
+        if first_s and time.monotonic() - first_s[0] > IMPATIENT_S:
+            raise KeyboardInterrupt
+        first_s.append(time.monotonic())
+        run.end("interrupt")
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

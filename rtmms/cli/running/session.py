@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
-import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
-from rtmms.cli.running.board import Board
+from rtmms.cli.running.admission import StartError, await_peers
 from rtmms.cli.running.children import Child, Children
 from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank
 from rtmms.cli.running.foreign import brace
-from rtmms.cli.running.interrupts import heeding_interrupts
+from rtmms.cli.running.interrupts import heeding_interrupts, interrupts_end
 from rtmms.cli.running.keepers import Keepers
 from rtmms.cli.running.lateness import policies
+from rtmms.cli.running.opening import moved, open_sockets
 from rtmms.cli.running.pacing import Ticking, pacing
 from rtmms.cli.running.placing import keep_off, place_controllers
 from rtmms.cli.running.recording import begin, conclude
+from rtmms.cli.running.teller import Teller
 from rtmms.cli.running.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.loop.names import TIMED
 from rtmms.plant import Summarised
 from rtmms.report.figures import drawing
 
@@ -38,19 +36,8 @@ if TYPE_CHECKING:
     from rtmms.wire.plant.server import Server
     from rtmms.wire.plant.sockets import Sockets
 
-ADMISSION_S = 10.0
-IMPATIENT_S = 1.0
-MOST_MESSAGES = 50
 SMALL = 4
 GOOD_ENDS = ("duration", "interrupt", "stop")
-
-
-class StartError(RtmmsError):
-    """A run that could not begin. status is what the command exits with."""
-
-    def __init__(self, text: str, status: int = 1) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 class Session:
@@ -58,18 +45,16 @@ class Session:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.report = plan, blank(plan)
-        self.silent = plan.quiet or os.name != "posix"  # the display is handed its files by descriptor
-        self.children, self.board = Children(), Board()
+        self.teller = Teller(silent=plan.quiet or os.name != "posix")  # the display is handed its files by descriptor
+        self.children = Children()
         self.display: Child | None = None
         self.holders: Callable[[], set[str]] = set
         self.ticking: Callable[[], list[str]] = list
         self.recorder: Recorder | None = None
-        self.phase, self.token = "starting", ""
+        self.token = ""
         self.farewell = False  # the children were told that the run is over
-        self.messages: list[str] = []
         self.plant_at_end: Plant | None = None
         self.loop: Loop | None = None
-        self.begun = time.monotonic()
         self._to_the_end = ExitStack()
 
     def execute(self) -> int:
@@ -106,66 +91,38 @@ class Session:
     # --- the order of things ----------------------------------------------------------------------------------------
 
     def _run(self, stack: ExitStack) -> tuple[int, str]:
-        ready, sockets = self._open_sockets(stack)
+        ready, sockets, self.token = open_sockets(self.plan, stack)
         self._start_processes(sockets)
         started = [child.process for child in self.children.all]
         keep_off([*started, self.display.process if self.display is not None else None], ready)
-        self._tell("loading the plant")
+        self.teller.tell("loading the plant")
         with heeding_interrupts(to_the_end=True):  # a compiler may swallow it
             plant = self._load()
             self._start_log(plant, stack)
             keep_off([self.recorder.process] if self.recorder is not None else [], ready)
             server, loop, keep = self._assemble(plant, sockets, ready, stack)
             stack.callback(server.close)
-        self._await_peers(server)
+        await_peers(server, self.children, self.plan.wait_for_claim, self.teller.tell)
         await_witness(loop.blame, ready)
         if self.recorder is not None:
             self.recorder.await_ready()
         if self.plan.mode == "external":
-            self._tell("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
+            self.teller.tell("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
         self._raise(ready)
-        self.phase = "running"
-        self._to_the_end.enter_context(_interrupts_end(loop))  # a late Ctrl-C must not cost report or log
+        self.teller.phase = "running"
+        self._to_the_end.enter_context(interrupts_end(loop))  # a late Ctrl-C must not cost report or log
         self.loop = loop
         outcome = loop.run()
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         server.close()
-        self.phase, self.farewell = "finishing", True
+        self.teller.phase, self.farewell = "finishing", True
         ready.close()
         self.plant_at_end = plant
         refused = self.children.refused()
         if refused:
             raise StartError(refused, 2)
         return self._finish(plant, loop, outcome, keep)
-
-    def _open_sockets(self, stack: ExitStack) -> tuple[Readiness, Sockets]:
-        """Timer and power states, then the endpoints: the children must know where to go."""
-        from rtmms.loop.realtime import may_raise, parse_priority, prepare
-        from rtmms.wire.places.keys import read_client, read_server
-        from rtmms.wire.places.tokens import new_token, remove_token, write_token
-        from rtmms.wire.plant.sockets import Sockets, Threads
-
-        plan = self.plan
-        keys = read_server(plan.keys) if plan.keys is not None else None
-        if plan.keys is not None and (plan.controllers or plan.bridges):
-            read_client(plan.keys)  # what is wrong with them is better said here than by each child
-        priority, _ = parse_priority(plan.priority)
-        ready = prepare(priority if plan.mode in TIMED else None, plan.affinity)
-        stack.callback(ready.close)
-        granted = priority if ready.asked is not None and may_raise(priority) else None
-        threads = Threads(granted, ready.cores.loop, next(iter(ready.cores.others), None))
-        sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=threads, keys=keys)
-        stack.callback(sockets.close)
-        if granted is not None:
-            ready.done.append(
-                f"I/O thread SCHED_FIFO {granted}" if sockets.io_thread else "exchange without I/O thread"
-            )
-        # before the children look for it: the first hello is then granted, and not only the second
-        self.token = new_token()
-        write_token(sockets.endpoints["exchange"], self.token)
-        stack.callback(remove_token, sockets.endpoints["exchange"], self.token)
-        return ready, sockets
 
     def _start_processes(self, sockets: Sockets) -> None:
         """Controllers, bridges, and the display unless all is quiet; they start while we load the plant."""
@@ -177,18 +134,18 @@ class Session:
             self.children.start_controller(word, exchange, plan.keys)
         for word in plan.bridges:
             self.children.start_bridge(word, exchange, plan.keys)
-        if not self.silent:
+        if not self.teller.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
-            arguments = ["-m", "rtmms.cli.running.display", str(self.board.descriptor)]
+            arguments = ["-m", "rtmms.cli.running.display", str(self.teller.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
-            handed = (self.board.descriptor, *files.values())
+            handed = (self.teller.board.descriptor, *files.values())
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
-        moved = _moved(plan, sockets.endpoints)
-        if moved or not plan.controllers:
+        elsewhere = moved(plan, sockets.endpoints)
+        if elsewhere or not plan.controllers:
             places = "; ".join(f"{role} {endpoint}" for role, endpoint in sockets.endpoints.items())
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
-            busy = any(asked[role] is None for role in moved)
-            self._tell("", f"{places} (the default port is busy)" if busy else places)
+            busy = any(asked[role] is None for role in elsewhere)
+            self.teller.tell("", f"{places} (the default port is busy)" if busy else places)
 
     def _load(self) -> Plant:
         """The plant, warm and at t = 0."""
@@ -225,7 +182,7 @@ class Session:
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             p999_s = trial(plant, plan.seed)
             shortest_s = shortest_wait_s()
-        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self._note)
+        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.teller.note)
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token, telemetry_hz=plan.telemetry_hz,
@@ -233,7 +190,7 @@ class Session:
         self.holders = server.holders
         if plan.mode == "external":
             self.ticking = Ticking(server.ticker).news
-        self._note(sockets.notes)
+        self.teller.note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
         blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
@@ -244,27 +201,6 @@ class Session:
         if self.recorder is not None:
             self.recorder.bind(loop)
         return server, loop, keep
-
-    def _await_peers(self, server: Server) -> None:
-        """Until every process that was started is admitted and warm; StartError naming the one that is not."""
-        expected = {child.peer for child in self.children.all}
-        if expected:
-            self._tell("waiting for " + ", ".join(sorted(expected)))
-        elif self.plan.wait_for_claim:
-            self._tell("waiting for a controller to claim an actuator")
-        until = time.monotonic() + ADMISSION_S
-        while True:
-            server.serve(time.monotonic_ns() + 2_000_000)
-            if expected <= server.admitted() and (not self.plan.wait_for_claim or bool(server.claimed.any())):
-                return
-            for child in self.children.ended():
-                status = child.process.returncode
-                raise StartError(child.obituary(status), 2 if status == 2 else 1)
-            if expected and time.monotonic() > until:
-                here = server.admitted()
-                silent = ", ".join(child.name for child in self.children.all if child.peer not in here)
-                raise StartError(f"{silent} did not say hello within {ADMISSION_S:g} s")
-            time.sleep(0.0005)
 
     def _raise(self, ready: Readiness) -> None:
         """Children to their places; memory and scheduler last."""
@@ -280,7 +216,7 @@ class Session:
         if keep.trace is not None and outcome.steps and isinstance(plant, Summarised):
             self.report["summary"] = plant.summarise(*keep.trace.read())
         if self.plan.figure is not None:
-            self._tell("drawing the figure")
+            self.teller.tell("drawing the figure")
             draw = drawing(self.plan.robot, plant)
             assert draw is not None  # refused before the run
             draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
@@ -302,7 +238,7 @@ class Session:
     def _end_log(self, message: str) -> None:
         if self.recorder is not None and self.plant_at_end is not None:
             trouble = conclude(self.recorder, self.plant_at_end, self.report, message)
-            self._note([trouble] if trouble else [])
+            self.teller.note([trouble] if trouble else [])
 
     # --- between steps ----------------------------------------------------------------------------------------------
 
@@ -312,85 +248,42 @@ class Session:
             self.loop.end("peer", refused)
             return []
         dead, others = self.children.watch(self.holders)
-        self._note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
-        self._note(self.ticking())
+        self.teller.note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
+        self.teller.note(self.ticking())
         if self.recorder is not None:
-            self._note(self.recorder.watch())
+            self.teller.note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":
-            self._note([f"{sentence}; the run goes on by the miss policy {self.plan.on_miss}" for sentence in dead])
+            self.teller.note(
+                [f"{sentence}; the run goes on by the miss policy {self.plan.on_miss}" for sentence in dead]
+            )
         return dead
 
     def _status(self, loop: Loop) -> None:
         """A few facts for the display; about 60 us, done in the slack."""
-        if self.silent:
+        if self.teller.silent:
             return
         statistics, time_s = loop.statistics, loop.step * loop.plant.dt
         outputs = loop.outputs(loop.step)
         wall_s = (loop.clock.now() - loop.started_ns) * 1e-9
-        self.board.write({
-            "phase": self.phase, "time_s": time_s, "duration_s": self.plan.duration, "misses": statistics.misses,
+        self.teller.board.write({
+            "phase": self.teller.phase, "time_s": time_s, "duration_s": self.plan.duration, "misses": statistics.misses,
             "overruns": statistics.overruns, "exchange_p99_us": statistics.recent("exchange", 0.99),
             "real_time_factor": time_s / wall_s if self.plan.mode != "realtime" and wall_s > 0 else None,
             "outputs": {name: value.tolist() for name, value in outputs.items() if value.size <= SMALL},
-            "messages": self.messages,
+            "messages": self.teller.messages,
         })  # fmt: skip
-
-    def _tell(self, phase: str, message: str = "") -> None:
-        self.phase = phase or self.phase
-        self._note([message] if message else [])
-        self.board.write({"phase": self.phase, "messages": self.messages})
-
-    def _note(self, messages: list[str]) -> None:
-        """Messages for the display, bounded: a fault that repeats must not fill the memory. Without one, they are
-        written here, but within the run."""
-        self.messages.extend(messages[: MOST_MESSAGES - len(self.messages)])
-        if self.silent and self.phase != "running":
-            self._write_messages()
-
-    def _write_messages(self) -> None:
-        for message in self.messages:
-            print(message, file=sys.stderr)
-        self.messages.clear()
 
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
-        self._note(self.children.close(patience_s=1.0 if self.farewell else 0.0))
+        self.teller.note(self.children.close(patience_s=1.0 if self.farewell else 0.0))
         if self.plan.bridges:
             self.report["bridges"] = self.children.bridge_counts
-        self.board.write({"phase": "done", "messages": self.messages})
+        self.teller.board.write({"phase": "done", "messages": self.teller.messages})
         if self.display is not None:
             try:
                 self.display.process.wait(1.0)
             except Exception:
                 self.display.process.kill()
-        self.board.close()
-        if self.silent:
-            self._write_messages()
-
-
-def _moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
-    """The endpoints that are not the default ones nor those asked for."""
-    from rtmms.wire.places.endpoints import DEFAULTS
-
-    asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
-    return {role: endpoint for role, endpoint in endpoints.items() if endpoint != (asked[role] or DEFAULTS[role])}
-
-
-@contextmanager
-def _interrupts_end(loop: Loop) -> Iterator[None]:
-    """Within: Ctrl-C and SIGTERM end the run after its step, and let what follows be; one more breaks off."""
-    first_s: list[float] = []
-
-    def end(*_: Any) -> None:
-        # some senders signal the process and then its group: the second of a pair is not a person's impatience
-        if first_s and time.monotonic() - first_s[0] > IMPATIENT_S:
-            raise KeyboardInterrupt
-        first_s.append(time.monotonic())
-        loop.end("interrupt")
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        self.teller.board.close()
+        if self.teller.silent:
+            self.teller.write_messages()

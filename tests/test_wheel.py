@@ -1,0 +1,103 @@
+"""The wheel, installed where there is nothing of the repository, run from a folder full of traps."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAPS = (
+    "benchmarks.py", "bridges/__init__.py", "controllers/__init__.py", "rtmms_benchmarks.py", "rtmms_bridges.py",
+    "rtmms_controllers.py", "click.py", "msgpack.py", "numba.py", "numpy.py", "zmq.py",
+)  # fmt: skip
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("hatchling") is None, reason="pip install hatchling"),
+    pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="needs pip"),
+]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    words = ["wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(ROOT)]
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True, timeout=120)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of an environment with the wheel and what it depends on, which is taken from ours."""
+    home = tmp_path_factory.mktemp("environment")
+    venv.create(home, with_pip=False)
+    paths = {"base": str(home), "platbase": str(home)}
+    library = Path(sysconfig.get_path("purelib", "venv", paths))
+    # a folder that is named in a .pth file is searched, but its own .pth files (an editable install) are not read
+    (library / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    scripts = Path(sysconfig.get_path("scripts", "venv", paths))
+    words = ["--python", str(scripts / "python"), "install", "-q", "--no-deps", "--no-index", "--ignore-installed"]
+    subprocess.run([sys.executable, "-m", "pip", *words, str(wheel)], check=True, timeout=120)
+    return scripts
+
+
+@pytest.fixture
+def trapped(tmp_path: Path) -> Path:
+    for name in TRAPS:
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("raise RuntimeError('taken from the working directory')\n")
+    return tmp_path
+
+
+def run(program: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    told = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    told |= {"XDG_RUNTIME_DIR": str(cwd)}
+    return subprocess.run([str(program), *words], cwd=cwd, env=told, capture_output=True, text=True, timeout=240)
+
+
+def test_the_wheel_carries_the_package_its_plug_ins_and_no_more(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"rtmms", "rtmms_bridges", "rtmms_controllers"}
+    examples = {f"rtmms_bridges/examples/{file.name}" for file in (ROOT / "bridges" / "examples").glob("*.toml")}
+    assert examples <= set(names)
+    assert "rtmms/py.typed" in names
+
+
+@pytest.mark.parametrize("words", [("rtmms",), ("python", "-m", "rtmms")], ids=" ".join)
+def test_it_lists_its_plug_ins(programs: Path, trapped: Path, words: tuple[str, ...]) -> None:
+    said = run(programs / words[0], *words[1:], "list", "--json", cwd=trapped)
+    assert (said.returncode, said.stderr) == (0, "")
+    found = json.loads(said.stdout)
+    listed = {kind: {entry["name"] for entry in entries} for kind, entries in found.items()}
+    assert {"manta", "eel", "moth"} <= listed["robots"]
+    assert "gait" in listed["controllers"]
+    assert "udp" in listed["bridges"]
+
+
+@pytest.mark.slow  # compiles the kernels anew: their cache is that of the sources' place
+def test_it_runs(programs: Path, trapped: Path) -> None:
+    words = ("--mode", "lockstep", "--duration", "0.05", "--controller", "gait", "--bridge", "template", "--json")
+    said = run(programs / "rtmms", "run", "manta", *words, "--log", "run.mcap", cwd=trapped)
+    assert said.returncode == 0, said.stderr
+    report = json.loads(said.stdout)
+    assert (report["steps"], report["ended"], report["exchange"]["commands_applied"]) == (50, "duration", 50)
+
+
+@pytest.mark.parametrize("name", [(), ("plant",)])
+def test_benchmarks_are_in_the_repository(programs: Path, trapped: Path, name: tuple[str, ...]) -> None:
+    said = run(programs / "rtmms", "bench", *name, cwd=trapped)
+    assert said.returncode == 2
+    assert said.stderr.splitlines() == [
+        "rtmms: bench: benchmarks are in the repository, not in the wheel: clone it and run pip install -e . there"
+    ]
