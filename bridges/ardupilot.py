@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
+from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms_bridges.autopilot.pulses import map_channels
@@ -27,6 +28,7 @@ from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _ALONE_S = 1.5
+_FIRST_FRAMES = 100
 """For so long after its last packet an autopilot is the only one that is heard."""
 
 
@@ -74,6 +76,7 @@ class ArduPilot(rtmms.Bridge):
     """Drives the plant from ArduPilot's software in the loop (--model JSON), and tells it how the robot moves.
 
     host, port   where to listen; it answers whoever sent the packet
+    peer         who may send: HOST, HOST:PORT or NETWORK/BITS; none: whoever reaches the port
     channels     pulse widths to actuators: actuator = scale (us - trim). None: channel i is actuator i, 1000 to 2000 us
                  over its limits. A channel without pulses (0 us) sets its actuator to neutral
     frame_rate   frames per second of simulated time; 0: as its packets say. A frame is a whole number of plant steps
@@ -90,6 +93,7 @@ class ArduPilot(rtmms.Bridge):
 
     host: str = "127.0.0.1"
     port: int = 9002
+    peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()
     frame_rate: float = 0.0
     home: Home = field(default_factory=Home)
@@ -123,6 +127,7 @@ class ArduPilot(rtmms.Bridge):
         self._read = PoseReader(self.pose, plant)
         self._more = Further(self.more, plant, self.home.x_bearing)
         self._imu = Imu(gravity_of(plant))
+        self._admission = Admission(self.peer)
         self._wait_or_not(plant)
         self.tick_s = 0.05
         self._pacer = Pacer(self, self.waits, "the autopilot")
@@ -138,7 +143,8 @@ class ArduPilot(rtmms.Bridge):
         except OSError as fault:
             raise rtmms.RtmmsError(f"cannot listen on UDP {self.host}:{self.port}: {fault.strerror}") from None
         self.io.watch(self._socket, self._on_readable)
-        self.io.tell(f"waiting for ArduPilot on UDP {self.host}:{self._socket.getsockname()[1]}")
+        place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
+        self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.told(place)}")
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
@@ -178,6 +184,8 @@ class ArduPilot(rtmms.Bridge):
             self._take(servo)
 
     def _admit(self, sender: tuple[Any, ...]) -> None:
+        if not self._admission.admits(sender):
+            raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
         now = monotonic()
         if self._autopilot is not None and sender != self._autopilot and now - self._heard < _ALONE_S:
             raise Refusal("second", "another autopilot is here")
@@ -193,6 +201,9 @@ class ArduPilot(rtmms.Bridge):
                 self._send(self._answered)
             return
         if servo.frame_count < self._frame:
+            if servo.frame_count > _FIRST_FRAMES:
+                self.counts.refuse("old")  # one that begins anew begins at its beginning
+                return
             self.io.tell(f"the autopilot began anew (frame {self._frame}, then {servo.frame_count})")
             self._ahead = 0.0
             if self.reset:

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
+from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
 from rtmms_bridges.autopilot.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
@@ -81,6 +82,7 @@ class Px4(rtmms.Bridge):
     """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and tells it what its sensors read.
 
     host, port   where to listen; PX4 connects to 4560 and its instance's number
+    peer         who may connect: HOST or NETWORK/BITS; none: whoever reaches the port
     channels     controls 1 to 16, each -1 to 1, to actuators: actuator = scale (control - trim). None: channel i is
                  actuator i over its limits. Not armed: all actuators neutral
     sensor_hz    frames of HIL_SENSOR per second of simulated time; a frame is a whole number of the plant's steps
@@ -98,6 +100,7 @@ class Px4(rtmms.Bridge):
 
     host: str = "127.0.0.1"
     port: int = 4560
+    peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()
     sensor_hz: float = 250.0
     mag_hz: float = 50.0
@@ -157,10 +160,13 @@ class Px4(rtmms.Bridge):
             family, self._ground = resolved(self.ground, "ground")
             self._listener = socket.socket(family, socket.SOCK_DGRAM)
             self._listener.setblocking(False)
+        admission = Admission(self.peer)
         self._peer = TcpPeer(
-            self.io, self.counts, self.host, self.port, received=self._on_bytes, came=self._came, gone=self._gone
-        )
-        self.io.tell(f"waiting for PX4 on TCP {self.host}:{self._peer.address[1]}")
+            self.io, self.counts, self.host, self.port, received=self._on_bytes, came=self._came, gone=self._gone,
+            admission=admission,
+        )  # fmt: skip
+        place = f"TCP {self.host}:{self._peer.address[1]}"
+        self.io.tell(f"waiting for PX4 on {place}; {admission.told(place)}")
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any, Literal
 
 import rtmms
+from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
 from rtmms.bridging.turns import Turns
@@ -50,6 +51,7 @@ class Udp(rtmms.Bridge):
 
     host, port     where states go; port 0: to where the last good command came from
     bind, bind_port   where commands come in
+    peer           who may send them: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port
     format         json or struct, both ways; command_format for commands, if other
     endian         of structures: little or big
     state_fields   what a state has, in order; of JSON none: everything
@@ -58,13 +60,14 @@ class Udp(rtmms.Bridge):
     safe           values by field sent in place of the last ones while the plant is silent; none: nothing is sent
     paced          a state is answered by the peer's next command, so that in lockstep the peer sets the pace; one that
                    is not answered is sent again after a while, the same to the bit
-    strangers      take commands from hosts other than `host`
+    strangers      take commands from everyone, where `peer` does not say from whom
     """
 
     host: str = "127.0.0.1"
     port: int = 9900
     bind: str = "127.0.0.1"
     bind_port: int = 9901
+    peer: tuple[str, ...] = ()
     format: Literal["json", "struct"] = "json"
     command_format: Literal["json", "struct"] | None = None
     endian: Endian = "little"
@@ -117,6 +120,7 @@ class Udp(rtmms.Bridge):
         place = _resolved(self.host, self.port, "host", family)[0][4]
         self._host = str(place[0])
         self._peer = (self._host, self.port) if self.port else None
+        self._admission = Admission(self.peer or (() if self.strangers else (self._host,)))
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:
@@ -124,6 +128,8 @@ class Udp(rtmms.Bridge):
         except OSError as fault:
             raise rtmms.RtmmsError(f"cannot bind {self.bind}:{self.bind_port}: {fault.strerror or fault}") from None
         self.io.watch(self._socket, self._on_readable)
+        if plant.granted:
+            self.io.tell(self._admission.told(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
 
     def on_state(self, state: rtmms.State) -> None:
         self._last = state
@@ -216,7 +222,7 @@ class Udp(rtmms.Bridge):
 
     def _read(self, data: bytes, peer: Any) -> tuple[dict[str, float], bool]:
         """Actuator values of one datagram, and whether it says that it answers what is asked; Refusal."""
-        if peer[0] != self._host and not self.strangers:
+        if not self._admission.admits(peer):
             raise Refusal("stranger", f"a command from {peer[0]}")
         values, seq, step = self._unpack(data) if self._unpack is not None else parse_json(data)
         if step is not None and self._turns.message and self._last is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import floor
+from math import floor, inf
 from time import monotonic
 
 import rtmms
@@ -14,6 +14,7 @@ HOLD_S = 2.0
 """In lockstep a plant ends its run when nobody has answered it for 5 s. After this long it is asked to pause."""
 FETCH_S = 0.2
 RESET_S = 5.0
+RESET_EVERY_S = 2.0
 LONGEST_S = 0.1
 """Autopilots take no frame that is longer than this."""
 
@@ -47,6 +48,7 @@ class Pacer:
         self.held = False
         """The plant was asked to pause."""
         self.resetting = False
+        self._reset_at = -inf
         self._values: dict[str, float] = {}
         self._owed = 0  # steps that the peer has asked for and the plant has not begun
         self._here = False  # in lockstep: the newest state is not answered yet
@@ -115,7 +117,12 @@ class Pacer:
             self._bridge.io.post("resume")
 
     def reset(self) -> None:
-        """The plant is to begin anew: what it still sends of its old life is passed over."""
+        """The plant is to begin anew: what it still sends of its old life is passed over. At most one in RESET_EVERY_S:
+        a peer that begins anew more often than that is none that began anew."""
+        if monotonic() - self._reset_at < RESET_EVERY_S:
+            self._bridge.counts.add("resets_refused")
+            return
+        self._reset_at = monotonic()
         self._bridge.io.post("reset")
         self._bridge.counts.add("resets")
         self.resetting, self._owed, self.asked, self._since = True, 0, False, monotonic()

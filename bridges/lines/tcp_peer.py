@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 import rtmms
+from rtmms.bridging.admission import Admission
 from rtmms.bridging.bridge import Io
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.outbox import Outbox
@@ -22,14 +23,16 @@ class TcpPeer:
     after that only when it has said something.
 
     received    gets the bytes as they come;  came, gone: when a client is there, and no more
+    admission   whose connections are taken; others are counted as strangers and closed
     limit       messages that wait for a slow client; the oldest is dropped for the next
     RtmmsError where the address cannot be listened at.
     """
 
     def __init__(
         self, io: Io, counts: Counters, host: str, port: int, *, received: Callable[[bytes], None],
-        came: Callable[[], None], gone: Callable[[], None], limit: int = 256,
+        came: Callable[[], None], gone: Callable[[], None], admission: Admission, limit: int = 256,
     ) -> None:  # fmt: skip
+        self._admission = admission
         self._io, self._counts = io, counts
         self._received, self._came, self._gone = received, came, gone
         self._client: socket.socket | None = None
@@ -80,7 +83,10 @@ class TcpPeer:
             except OSError:
                 return
             client.setblocking(False)
-            if self._client is None:
+            if not self._admission.admits(address):
+                self._counts.refuse("stranger")
+                client.close()
+            elif self._client is None:
                 self._take(client, address)
             elif monotonic() - self._heard < _ALONE_S:
                 self._counts.refuse("second")
