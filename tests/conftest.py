@@ -1,4 +1,4 @@
-"""Two workers, one core each: tests that start processes or wait for peers take turns on one, the others share the rest.
+"""Two workers, one core each: tests that start processes or wait for peers take turns on one, the rest share both.
 
 So no two plants, brokers or multicast groups meet, and nobody's deadline is another test's load but by one core.
 """
