@@ -1,1 +1,4 @@
-"""Controllers that come with rtmms: clients of the wire like anyone's, found by entry points `rtmms.controllers`."""
+"""One controller a file, found by entry points of group rtmms.controllers; template.py is where a new one begins.
+
+They use rtmms's public face alone, as a third party's do. Import name: rtmms_controllers.
+"""

@@ -128,7 +128,9 @@ def test_the_first_two_commands_need_python_alone() -> None:
     for line in (run, test):
         assert line.startswith("python3 -m venv .venv && .venv/bin/pip install -q -e ")
     assert "rtmms run manta" in run
-    assert test in (ROOT / ".ci" / "run").read_text().splitlines()[-1], "CI must end with the README's test command"
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-2:] == [test, f"{test.rpartition('&& ')[2]} -m slow"], (
+        "CI must end with the README's test command, and then all that it leaves out"
+    )
 
 
 def test_links_of_the_pages_lead_somewhere() -> None:

@@ -1,1 +1,4 @@
-"""What every bridge stands on: its base class, its loop, and the parts that bridges share. Loads no numpy."""
+"""What every bridge stands on: rtmms.Bridge, its loop, parameters from words and files, rates, channels, time-outs.
+
+Nothing of one protocol: that is in a bridge of its own, outside this package.
+"""

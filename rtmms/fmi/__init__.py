@@ -1,1 +1,4 @@
-"""FMI: a robot as a functional mock-up unit (FMU) for other tools, and another tool's FMU as a plant in our loop."""
+"""FMI both ways: a robot as an FMU (export, slave), an FMU as a plant (plant, library, guard).
+
+Needs fmpy and pythonfmu3, which are loaded when asked for.
+"""
