@@ -211,6 +211,30 @@ def test_an_autopilot_that_begins_anew_gets_a_plant_that_does(port: int, autopil
         assert autopilot.exchange()["timestamp"] == pytest.approx(0.004)
 
 
+def test_random_frames_reset_the_plant_neither_often_nor_by_an_old_one(port: int, autopilot: Autopilot) -> None:
+    with Sailing(bridge(port)) as sailing:
+        autopilot.frame = 500
+        for _ in range(5):
+            autopilot.exchange()
+        resets = sailing.plant.resets
+        for frame in (400, 300, 200):  # an old packet, not a beginning
+            autopilot.socket.sendto(struct.pack("<HHI16H", 18458, 400, frame, *[1500] * 16), autopilot.address)
+        wait(lambda: sailing.bridged.counts.reasons() == {"old": 3})
+        assert sailing.plant.resets == resets
+        for frame in (90, 80, 70, 60, 50):
+            autopilot.socket.sendto(struct.pack("<HHI16H", 18458, 400, frame, *[1500] * 16), autopilot.address)
+        wait(lambda: sailing.bridged.counts["resets_refused"] == 4)
+        assert sailing.bridged.counts["resets"] == 1
+        assert sailing.plant.resets == resets + 1
+
+
+def test_who_is_not_named_is_not_listened_to(port: int, autopilot: Autopilot) -> None:
+    with Sailing(bridge(port, peer=("127.0.0.1:1",))) as sailing:
+        autopilot.socket.sendto(autopilot.packet(), autopilot.address)
+        wait(lambda: sailing.bridged.counts.reasons() == {"stranger": 1})
+        assert sailing.plant.commands == []
+
+
 def test_a_restart_from_another_port_is_taken_when_the_first_is_silent(port: int, autopilot: Autopilot) -> None:
     with Sailing(bridge(port, reset=False)) as sailing:
         for _ in range(5):
@@ -232,11 +256,11 @@ def test_a_silent_autopilot_finds_the_plant_waiting(
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("asked to wait" in line for line in sailing.bridged.said))
-        wait(lambda: sailing.loop._control.paused and sailing.loop.step == 1)
+        wait(lambda: sailing.loop._requests.paused and sailing.loop.step == 1)
         told = autopilot.exchange()
         assert told["timestamp"] == pytest.approx(0.003)
-        assert not sailing.loop._control.paused
-        wait(lambda: sailing.loop._control.paused)
+        assert not sailing.loop._requests.paused
+        wait(lambda: sailing.loop._requests.paused)
         told = autopilot.exchange()
         assert told["timestamp"] == pytest.approx(0.006)
 

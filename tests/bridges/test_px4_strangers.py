@@ -57,6 +57,16 @@ def test_those_that_knock_and_say_nothing_take_nobodys_place() -> None:
             wait(lambda: sailing.plant.resets == 2)
 
 
+def test_who_is_not_named_cannot_connect() -> None:
+    port = free_port(socket.SOCK_STREAM)
+    with Sailing(bridge(port, peer=("127.0.0.2",))) as sailing:
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.settimeout(20.0)
+            assert stranger.recv(1) == b""
+        wait(lambda: sailing.bridged.counts.reasons() == {"stranger": 1})
+        assert not sailing.bridged.counts["connections"]
+
+
 def test_before_px4_has_said_anything_nothing_is_sent() -> None:
     port = free_port(socket.SOCK_STREAM)
     with Sailing(bridge(port), mode="realtime") as sailing, socket.create_connection(("127.0.0.1", port)) as silent:

@@ -191,6 +191,24 @@ def test_strangers(make_host: Callable[..., Host]) -> None:
         assert beside.command[0] == 0.0
 
 
+def test_peer_names_who_may_drive(make_host: Callable[..., Host]) -> None:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mine,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
+    ):
+        for one in (mine, other):
+            one.bind(("127.0.0.1", 0))
+        port = mine.getsockname()[1]
+        bridge = Udp(host="127.0.0.2", port=1, bind_port=0, claim=("*",), peer=(f"127.0.0.1:{port}",))
+        with Beside(bridge, make_host) as beside:
+            wait(lambda: beside.bridged.counts["states"])
+            assert bridge._socket is not None
+            other.sendto(b'{"values": {"left.front": 1}}', bridge._socket.getsockname())
+            wait(lambda: beside.bridged.counts.reasons() == {"stranger": 1})
+            mine.sendto(b'{"values": {"left.front": 0.5}}', bridge._socket.getsockname())
+            wait(lambda: beside.command[0] == 0.5)
+
+
 def test_a_silent_plant_and_the_safe_output(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     bridge = udp(peer, claim=("*",), watchdog_periods=50, state_fields=packed("speed", "ok"[:0] or "position[0]"),
                  safe={"position[0]": -9.0})  # fmt: skip
