@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import RtmmsError
-from rtmms.loop.cores import allowed
-from rtmms.loop.realtime import Readiness, may_raise, prepare, raised
+from rtmms.loop.machine.cores import allowed
+from rtmms.loop.machine.realtime import Readiness, may_raise, prepare, raised
 from rtmms.wire import step_port
 from rtmms.wire.keys import make_keys, read_server
 from rtmms.wire.server import Server

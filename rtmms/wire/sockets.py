@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import zmq
 
-from rtmms.loop.realtime import may_raise
+from rtmms.loop.machine.realtime import may_raise
 from rtmms.wire.doors import DoorLine, PlainDoor, PlainTelemetry, TelemetryLine, ZmqDoor, ZmqTelemetry
 from rtmms.wire.endpoints import DEFAULTS, bind, checked, listen, listen_near, set_family
 from rtmms.wire.errors import AddressError
