@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import RtmmsError
-from rtmms.loop.cores import allowed
-from rtmms.loop.realtime import Readiness, may_raise, prepare, raised
+from rtmms.loop.machine.cores import allowed
+from rtmms.loop.machine.realtime import Readiness, may_raise, prepare, raised
 from rtmms.wire.places.keys import make_keys, read_server
 from rtmms.wire.plant import step_port
 from rtmms.wire.plant.server import Server

@@ -13,8 +13,8 @@ from array import array
 from time import monotonic_ns
 
 import rtmms
-from rtmms.loop.cores import pin
-from rtmms.loop.realtime import raise_child
+from rtmms.loop.machine.cores import pin
+from rtmms.loop.machine.realtime import raise_child
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import statistics
 import sys
 from typing import Any
 
-from rtmms.loop.cores import allowed
+from rtmms.loop.machine.cores import allowed
 from rtmms_benchmarks import setting
 from rtmms_benchmarks.loop import PRIORITY, message_sizes
 from rtmms_benchmarks.yardsticks import QUANTILES, pingpong

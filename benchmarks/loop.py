@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rtmms.errors import ModelError
-from rtmms.loop.cores import allowed
+from rtmms.loop.machine.cores import allowed
 from rtmms_benchmarks import setting
 from rtmms_benchmarks.ringwrite import ring_write
 from rtmms_benchmarks.steady import registered

@@ -9,8 +9,8 @@ import time
 from array import array
 from typing import Any
 
-from rtmms.loop.cores import allowed, pin
-from rtmms.loop.realtime import raised
+from rtmms.loop.machine.cores import allowed, pin
+from rtmms.loop.machine.realtime import raised
 from rtmms.record.layout import Head
 from rtmms.record.ring import Ring
 from rtmms_benchmarks.yardsticks import quantiles

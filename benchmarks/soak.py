@@ -23,7 +23,7 @@ from rtmms_benchmarks import setting
 SETTLED = 0.1
 """Share of the run, at most a minute, after which memory counts."""
 TOLD = 40
-PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.watch": "witness"}
+PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.machine.watch": "witness"}
 
 
 def main(

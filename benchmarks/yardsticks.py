@@ -16,7 +16,7 @@ import numpy as np
 
 from rtmms.errors import RtmmsError
 from rtmms.loop.causes import Stall, stalled
-from rtmms.loop.witness import Witness
+from rtmms.loop.machine.witness import Witness
 
 QUANTILES = (("p50", 50.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
 

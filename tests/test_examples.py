@@ -29,6 +29,7 @@ COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) 
 SHORTER = {
     "rtmms run": ["--duration", "1.5"],
     "rtmms reproduce": ["--help"],
+    "rtmms bench plant": ["--options"],
     "python -m pytest": ["--collect-only", "-q"],
 }
 
@@ -86,7 +87,6 @@ def test_a_plant_of_ones_own_is_exact() -> None:
     assert float(buoy.observe()["heave"]) == pytest.approx(8.0 / 200.0 * (1.0 - math.cos(2.0)), rel=1e-12)
 
 
-@pytest.mark.slow
 def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(code.strip().splitlines()) <= 11, "ten lines were promised"
@@ -102,7 +102,6 @@ def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.
     assert speeds[-1] > 0.01
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
     for command in line.split("&&"):
@@ -121,6 +120,16 @@ def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
         assert ran.stdout.strip()
         if "--figure" in words:
             assert (tmp_path / "manta.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_the_readme(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "rtmms", "bench", "plant"], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
+        text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "manta" in ran.stdout
 
 
 def test_the_first_two_commands_need_python_alone() -> None:

@@ -135,8 +135,8 @@ def _machine() -> list[Finding]:
 
 def _real_time() -> list[Finding]:
     """The set-up of a run, tried on this process and taken back."""
-    from rtmms.loop.realtime import AUTO_PRIORITY, finish, may_raise, prepare
-    from rtmms.loop.witness import PRIORITY
+    from rtmms.loop.machine.realtime import AUTO_PRIORITY, finish, may_raise, prepare
+    from rtmms.loop.machine.witness import PRIORITY
 
     ready = prepare(AUTO_PRIORITY)
     finish(ready)

@@ -44,7 +44,7 @@ _LITTLE_NS = 250
 
 
 class Saw(Protocol):
-    """What blame needs of the witnesses' memory; see rtmms.loop.stalls.Stalls."""
+    """What blame needs of the witnesses' memory; see rtmms.loop.machine.stalls.Stalls."""
 
     def take(self) -> list[Stall]: ...
     def looked_ns(self) -> int: ...

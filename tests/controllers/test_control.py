@@ -155,7 +155,7 @@ def test_an_interrupt_ends_it_with_0(control: Control, make_host: Callable[..., 
 
 
 def test_a_folder_of_the_same_name_is_told(control: Control, make_host: Callable[..., Host], tmp_path: Path) -> None:
-    folder = tmp_path / "project" / "controllers"
+    folder = tmp_path / "project" / "rtmms_controllers"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
     with Looping(make_host(token=None)) as running:

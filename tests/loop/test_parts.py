@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtmms.errors import ModelError
-from rtmms.loop import names, realtime
+from rtmms.loop import names
 from rtmms.loop.clock import FakeClock, MonotonicClock
 from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED, CommandTrace
 from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.machine import realtime
+from rtmms.loop.machine.waiting import shortest_wait_s
 from rtmms.loop.miss import MISS_POLICIES, Miss, extrapolate, home
 from rtmms.loop.overrun import OVERRUN_POLICIES, abort, catch_up, skip, slip
 from rtmms.loop.pace import Pace
@@ -31,7 +33,6 @@ from rtmms.loop.schedule import Schedule, deadline_s, quantile
 from rtmms.loop.statistics import UNDEFINED, Statistics
 from rtmms.loop.trace import Recent, Trace
 from rtmms.loop.trial import trial
-from rtmms.loop.waiting import shortest_wait_s
 from rtmms.plant import Channel
 from tests.pendulum import Pendulum
 

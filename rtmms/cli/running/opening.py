@@ -9,13 +9,13 @@ from rtmms.loop.names import TIMED
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
-    from rtmms.loop.realtime import Readiness
+    from rtmms.loop.machine.realtime import Readiness
     from rtmms.wire.plant.sockets import Sockets
 
 
 def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
     """Timer and power states, the endpoints, and the token of whoever may claim. All are given back with the stack."""
-    from rtmms.loop.realtime import may_raise, parse_priority, prepare
+    from rtmms.loop.machine.realtime import may_raise, parse_priority, prepare
     from rtmms.wire.places.keys import read_client, read_server
     from rtmms.wire.places.tokens import new_token, remove_token, write_token
     from rtmms.wire.plant.sockets import Sockets, Threads

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
     from rtmms.cli.running.children import Child
-    from rtmms.loop.realtime import Readiness
+    from rtmms.loop.machine.realtime import Readiness
 
 
 def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None:
     """Processes just started, which have our core from us: onto the others. What the run starts loads there, and what
     only watches or writes stays there."""
-    from rtmms.loop.cores import pin
+    from rtmms.loop.machine.cores import pin
 
     for process in processes:
         if process is not None:
@@ -25,8 +25,8 @@ def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None
 
 def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
     """Controllers that are loaded and warm onto their core; raised only where a number was asked for."""
-    from rtmms.loop.cores import pin
-    from rtmms.loop.realtime import CHILD_BELOW, parse_priority, raise_child
+    from rtmms.loop.machine.cores import pin
+    from rtmms.loop.machine.realtime import CHILD_BELOW, parse_priority, raise_child
 
     number, explicit = parse_priority(priority)
     for child in children:

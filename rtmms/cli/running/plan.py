@@ -89,11 +89,11 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
     if words.get("priority") is not None:
-        from rtmms.loop.realtime import parse_priority
+        from rtmms.loop.machine.realtime import parse_priority
 
         parse_priority(words["priority"])
     if words.get("affinity") is not None:
-        from rtmms.loop.cores import allowed, parse_affinity
+        from rtmms.loop.machine.cores import allowed, parse_affinity
 
         parse_affinity(words["affinity"], allowed())
     for option in ("figure", "trace", "log"):

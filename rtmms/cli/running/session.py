@@ -30,7 +30,7 @@ from rtmms.report.figures import drawing
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.loop import Loop, Outcome
-    from rtmms.loop.realtime import Readiness
+    from rtmms.loop.machine.realtime import Readiness
     from rtmms.plant import Plant
     from rtmms.record.recorder import Recorder
     from rtmms.wire.plant.server import Server
@@ -171,9 +171,10 @@ class Session:
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.loop import Beside, Loop
-        from rtmms.loop.realtime import raised
+        from rtmms.loop.machine.realtime import raised
+        from rtmms.loop.machine.waiting import shortest_wait_s
         from rtmms.loop.trial import trial
-        from rtmms.loop.waiting import shortest_wait_s
+        from rtmms.loop.machine.waiting import shortest_wait_s
         from rtmms.wire.plant.server import Server
 
         plan = self.plan
@@ -204,7 +205,7 @@ class Session:
 
     def _raise(self, ready: Readiness) -> None:
         """Children to their places; memory and scheduler last."""
-        from rtmms.loop.realtime import finish
+        from rtmms.loop.machine.realtime import finish
 
         holds = self.holders()
         holding = [child for child in self.children.all if child.peer in holds]

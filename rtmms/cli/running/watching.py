@@ -9,13 +9,13 @@ from rtmms.errors import RtmmsError
 
 if TYPE_CHECKING:
     from rtmms.loop.blame import Blame
-    from rtmms.loop.realtime import Readiness
+    from rtmms.loop.machine.realtime import Readiness
     from rtmms.loop.statistics import Statistics
 
 
 def await_witness(blame: Blame | None, ready: Readiness) -> None:
     """Until it looks; a run whose witness does not begin goes on without it, and says so."""
-    from rtmms.loop.stalls import Stalls
+    from rtmms.loop.machine.stalls import Stalls
 
     if blame is not None and isinstance(blame.saw, Stalls):
         if blame.saw.await_first():
@@ -34,7 +34,7 @@ def begin_blame(ready: Readiness, statistics: Statistics, stack: ExitStack, *, a
     alone   all controllers are the run's own; others may be on any core
     """
     from rtmms.loop.blame import Blame
-    from rtmms.loop.witness import Witness
+    from rtmms.loop.machine.witness import Witness
 
     if statistics.deadline_us is None:
         return None

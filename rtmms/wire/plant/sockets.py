@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import zmq
 
-from rtmms.loop.realtime import may_raise
+from rtmms.loop.machine.realtime import may_raise
 from rtmms.wire.libzmq.router import ZmqStep
 from rtmms.wire.libzmq.zap import Allowed, Gatekeeper, StepGate, guard, lock
 from rtmms.wire.places.endpoints import DEFAULTS, bind, checked, listen, listen_near, set_family

@@ -11,10 +11,10 @@ import time
 import pytest
 
 from rtmms.errors import RtmmsError
-from rtmms.loop import witness as module
-from rtmms.loop.realtime import may_raise
-from rtmms.loop.stalls import ROWS, Stalls
-from rtmms.loop.witness import Witness, period_ns
+from rtmms.loop.machine import witness as module
+from rtmms.loop.machine.realtime import may_raise
+from rtmms.loop.machine.stalls import ROWS, Stalls
+from rtmms.loop.machine.witness import Witness, period_ns
 
 permitted = pytest.mark.skipif(not may_raise(90), reason="SCHED_FIFO is not permitted here")
 
@@ -123,7 +123,7 @@ def test_it_looks_and_sees_a_core_that_is_taken_from_it() -> None:
 def test_its_processes_end_when_the_run_is_killed() -> None:
     program = (
         "import sys, time\n"
-        "from rtmms.loop.witness import Witness\n"
+        "from rtmms.loop.machine.witness import Witness\n"
         "made = Witness(80, 500_000); made.stalls.await_first(30.0)\n"
         "print(made.process.pid, flush=True); time.sleep(60)\n"
     )

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from rtmms.errors import RtmmsError
-from rtmms.loop.realtime import may_raise
-from rtmms.loop.stalls import Stalls
+from rtmms.loop.machine.realtime import may_raise
+from rtmms.loop.machine.stalls import Stalls
 
 PRIORITY, HIGHEST = 90, 99
 LEAST_NS, SHORTEST_NS, LONGEST_NS = 160_000, 250_000, 1_000_000
@@ -50,7 +50,7 @@ class Witness:
         self.stalls = Stalls(cores or sorted(os.sched_getaffinity(0)))
         words = [str(word) for word in (self.stalls.descriptor, self.period_ns, self.priority, *self.stalls.cores)]
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtmms.loop.watch", *words], pass_fds=(self.stalls.descriptor,),
+            [sys.executable, "-P", "-m", "rtmms.loop.machine.watch", *words], pass_fds=(self.stalls.descriptor,),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env=os.environ | {"RTMMS_PARENT": str(os.getpid())},
         )  # fmt: skip

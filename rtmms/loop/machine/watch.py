@@ -1,4 +1,4 @@
-"""python -m rtmms.loop.watch DESCRIPTOR PERIOD_NS PRIORITY CORE...: the witness, one process a core.
+"""python -m rtmms.loop.machine.watch DESCRIPTOR PERIOD_NS PRIORITY CORE...: the witness, one process a core.
 
 Each sleeps until its next instant, at a priority above everything of ours, and writes how late it was woken when that
 is worth telling. What delayed it cannot have been ours: the machine did not run the core, or the kernel held it.
@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 
-from rtmms.loop.stalls import Stalls
+from rtmms.loop.machine.stalls import Stalls
 
 LEAST_NS = 60_000
 """Lateness below this is the ordinary cost of waking."""

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from rtmms.errors import ModelError
-from rtmms.loop import memory, realtime
-from rtmms.loop.cores import Cores, allowed, choose, parse_affinity, pin, threads
+from rtmms.loop.machine import memory, realtime
+from rtmms.loop.machine.cores import Cores, allowed, choose, parse_affinity, pin, threads
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity")
 

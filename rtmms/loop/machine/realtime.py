@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtmms.errors import ModelError
-from rtmms.loop.cores import Cores, allowed, choose, parse_affinity, threads
-from rtmms.loop.memory import lock, prefault, unlock
+from rtmms.loop.machine.cores import Cores, allowed, choose, parse_affinity, threads
+from rtmms.loop.machine.memory import lock, prefault, unlock
 
 AUTO_PRIORITY = 80
 CHILD_BELOW = 10
