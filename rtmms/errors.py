@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,3 +41,19 @@ class DivergedError(RtmmsError):
     def __init__(self, time: float, quantity: str, last_good: dict[str, Any], reason: str = "is not finite") -> None:
         super().__init__(f"the simulation diverged at t = {time:.6g} s: {quantity} {reason}")
         self.time, self.quantity, self.last_good, self.reason = time, quantity, last_good, reason
+
+
+_LIMITS = {
+    errno.EFBIG: "ulimit -f", errno.ENOSPC: "df", errno.EMFILE: "ulimit -n", errno.ENFILE: "sysctl fs.file-max",
+    errno.ENOMEM: "ulimit -v, free", errno.EAGAIN: "ulimit -u", errno.EDQUOT: "quota",
+}  # fmt: skip
+
+
+def limit_reached(error: BaseException) -> str:
+    """A sentence when the system gave no more of something (memory, files, room); '' for any other fault."""
+    if isinstance(error, MemoryError):
+        return "the system gives no more memory (see: ulimit -v, free)"
+    if isinstance(error, OSError) and error.errno in _LIMITS:
+        where = f" for {error.filename}" if error.filename else ""
+        return f"the system refused{where}: {error.strerror} (see: {_LIMITS[error.errno]})"
+    return ""

@@ -128,7 +128,9 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
     if preset is None or not preset.endswith(".toml"):
         plant: Plant = build(**asked, **parameters)
         return plant
-    written = _read_preset(preset)
+    from rtmms.words import read_toml
+
+    written = read_toml(preset)
     keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]
     given = {**written, **parameters, **({} if dt is None else {"dt": dt})}
     try:
@@ -138,19 +140,6 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
             raise ModelError(f"{preset}: {error}") from None
         raise
     return plant
-
-
-def _read_preset(path: str) -> dict[str, Any]:
-    """Parameters from a TOML file; ModelError naming the file, and the line where it does not parse."""
-    import tomllib
-
-    try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path}: not TOML: {error}") from None
 
 
 # What a plant may offer beside that: whoever can use it asks by isinstance.

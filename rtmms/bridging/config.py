@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
-import tomllib
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.words import read_toml
 
 T = TypeVar("T")
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -30,17 +29,6 @@ def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T
     path = words.pop("config", None)
     table = {} if path is None else read_toml(path)
     return _made(cls, f"{kind} '{name}'", "" if path is None else path, table, words)
-
-
-def read_toml(path: str) -> dict[str, Any]:
-    """A TOML file's table; ModelError naming the file, and the line where it does not parse."""
-    try:
-        with open(os.path.expanduser(path), "rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path}: not TOML: {error}") from None
 
 
 def hints(cls: type) -> dict[str, Any]:

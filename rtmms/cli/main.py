@@ -13,7 +13,7 @@ from importlib import import_module
 import click
 
 from rtmms.cli.running.interrupts import heeding_interrupts
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached
 
 COMMANDS = {
     "run": "rtmms.cli.run:run",
@@ -91,6 +91,12 @@ def _status(arguments: list[str] | None) -> int:
     except BrokenPipeError:  # the reader of our standard output has gone, as with `| head`
         sys.stderr.close()
         return 0
+    except (OSError, MemoryError) as fault:
+        told = limit_reached(fault)
+        if not told:
+            raise
+        click.echo(f"rtmms: {told}", err=True)
+        return 1
     return result if isinstance(result, int) else 0
 
 

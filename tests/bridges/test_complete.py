@@ -13,8 +13,9 @@ import pytest
 
 import rtmms
 from rtmms.bridging.bridge import refuse_without
-from rtmms.bridging.config import construct, hints, read_toml
+from rtmms.bridging.config import construct, hints
 from rtmms.bridging.plugins import bridges, build_bridge, load_bridge, parameters
+from rtmms.words import read_toml
 from tests.bridges.harness import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -23,7 +23,7 @@ from rtmms.cli.running.placing import keep_off, place_controllers
 from rtmms.cli.running.recording import begin, conclude
 from rtmms.cli.running.teller import Teller
 from rtmms.cli.running.watching import await_witness, begin_blame
-from rtmms.errors import ModelError, RtmmsError
+from rtmms.errors import ModelError, RtmmsError, limit_reached
 from rtmms.plant import Summarised
 from rtmms.report.figures import drawing
 
@@ -78,6 +78,10 @@ class Session:
             raise
         except RtmmsError as error:
             text = str(error)
+        except (OSError, MemoryError) as error:
+            text = limit_reached(error)
+            if not text:
+                traceback.print_exc()
         except Exception:  # a bug, here or in a plug-in: its author needs to see where
             traceback.print_exc()
         if text:
@@ -174,7 +178,6 @@ class Session:
         from rtmms.loop.machine.realtime import raised
         from rtmms.loop.machine.waiting import shortest_wait_s
         from rtmms.loop.trial import trial
-        from rtmms.loop.machine.waiting import shortest_wait_s
         from rtmms.wire.plant.server import Server
 
         plan = self.plan

@@ -1,0 +1,30 @@
+"""What a user wrote into a file: read whole, with every fault told by the file's name."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from rtmms.errors import ModelError
+
+LONGEST_BYTES = 1 << 22
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """A TOML file's table; ModelError naming the file, and the line where it does not parse. ~ is the user's home."""
+    if Path(path).expanduser().exists() and not Path(path).expanduser().is_file():  # a pipe would be waited for
+        raise ModelError(f"{path}: is not a file")
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            text = file.read(LONGEST_BYTES + 1)
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror}") from None
+    if len(text) > LONGEST_BYTES:
+        raise ModelError(f"{path}: has more than {LONGEST_BYTES >> 20} MiB, which no table that a person wrote has")
+    try:
+        return tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise ModelError(f"{path}: not TOML that can be read: nested too deep") from None
