@@ -6,6 +6,7 @@ import base64
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from rtmms.contract import OPERATIONS
 from rtmms.errors import RtmmsError, UnknownNameError
 from rtmms.loop import asked
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from rtmms.loop.loop import Loop
     from rtmms.loop.ports import Request
 
-OPERATIONS = ("pause", "reset", "restore", "resume", "set", "snapshot", "step", "stop")
 MOST_WAITING = 64
 PAUSE_SLICE_NS = 5_000_000
 
