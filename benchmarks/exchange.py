@@ -11,7 +11,8 @@ that only answer, in processes of their own on the same core, 10 below it. Parts
     validate  unpacking, every check, taking it over
 
 With four controllers `to peer` and `to plant` are those of the one that got its state last. `tcp` is without the
-shorter way that processes of the plant's user have beside it, which is `ipc`.
+shorter way that processes of the plant's user have beside it, which is `ipc`; `libzmq` is the same with ZeroMQ's own
+sockets on both sides in place of ours.
 """
 
 from __future__ import annotations
@@ -36,10 +37,9 @@ from rtmms.errors import RtmmsError
 from rtmms.loop.machine.cores import allowed
 from rtmms.loop.machine.realtime import Readiness, may_raise, prepare, raised
 from rtmms.wire.places.keys import make_keys, read_server
-from rtmms.wire.plant import step_port
 from rtmms.wire.plant.server import Server
-from rtmms.wire.plant.sockets import Threads
-from rtmms.wire.stream.steps import StepLine
+from rtmms.wire.plant.sockets import Sockets, Threads
+from rtmms.wire.protocol.port import Heard, Hosting
 from rtmms_benchmarks import setting
 from rtmms_benchmarks.yardsticks import QUANTILES, quantiles
 
@@ -64,7 +64,7 @@ def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = 
     """
     setting.refuse_less("exchange: --steps", steps, 100)
     setting.refuse_less("exchange: --blocks", blocks, 1)
-    cases = [Case(transport, count) for transport in ("ipc", "tcp", "curve") for count in (1, 4)]
+    cases = [Case(transport, count) for transport in ("ipc", "tcp", "libzmq", "curve") for count in (1, 4)]
     found: dict[Case, list[dict[str, Any]]] = {case: [] for case in cases}
     out: dict[str, Any] = {"commit": setting.commit(), "machine": setting.machine(), "at": setting.now(),
                            "load": [setting.load()], "steps": steps}  # fmt: skip
@@ -97,104 +97,77 @@ def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmms-exchange-")))
         os.chmod(folder, 0o700)
-        server = stack.enter_context(_server(case, plant, folder, Threads(priority, place, None)))
+        sockets = _sockets(case, folder, Threads(priority, place, None))
+        sockets.step = stamped = Stamped(sockets.step, steps)
+        server = stack.enter_context(Server(plant, robot="manta", deadline_s=DEADLINE_NS * 1e-9, sockets=sockets))
         server.near_step = ""
         peers = [_peer(case, server, claim, folder, place, priority, steps) for claim in claims]
         stack.callback(_end, peers)
         _admit(server, len(claims), peers)
-        clock = Clock(server, steps)
         gc.collect()
-        try:
-            with raised(PRIORITY):
-                clock.run(plant)
-        finally:
-            clock.close()
+        with raised(PRIORITY):
+            run(server, plant, stamped)
         server.close()
         for peer in peers:
             peer.wait(PATIENCE_S)
         answers = [np.fromfile(folder / _file(claim), np.int64) for claim in claims]
-    return parts(clock.stamps, answers)
+    return parts(stamped.stamps, answers)
 
 
-class Clock:
-    """Runs the exchanges and notes when each part of them began and ended; the server's own code in between."""
+class Stamped:
+    """A step socket that notes when a wait ended and when a message was out; else the one it stands for."""
 
-    def __init__(self, server: Server, steps: int) -> None:
-        self.server, self.steps = server, steps
-        self._raw = array("q", [0]) * (6 * steps)
-        self._at = 0
-        now, raw, its_decode = time.monotonic_ns, self._raw, vars(step_port)["decode"]
-        self._own: dict[str, Any] = {"decode": its_decode}
+    def __init__(self, socket: Hosting, steps: int) -> None:
+        self._socket, self._next, self._wait = socket, socket.next, socket.wait
+        self.steps, self.raw, self.at = steps, array("q", [0]) * (6 * steps), 0
 
-        def decode(frame: bytes, cap: int) -> dict[str, Any]:
-            raw[self._at + READ] = now()
-            found: dict[str, Any] = its_decode(frame, cap)
-            return found
+    def next(self) -> Heard | None:
+        heard = self._next()
+        if heard is not None:
+            self.raw[self.at + READ] = time.monotonic_ns()
+        return heard
 
-        def woken() -> None:
-            raw[self._at + WOKEN] = now()
+    def wait(self, until_ns: int) -> bool:
+        came = self._wait(until_ns)
+        self.raw[self.at + WOKEN] = time.monotonic_ns()
+        return came
 
-        vars(step_port).update(decode=decode)
-        step: Any = server._sockets.step
-        if isinstance(step, StepLine):
-            step._near = _Woken(step._near, woken)  # type: ignore[assignment]
-        else:
-            its_wait = step.wait
-
-            def wait(until_ns: int) -> None:
-                its_wait(until_ns)
-                woken()
-
-            step.wait = wait
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
 
     @property
     def stamps(self) -> Stamps:
         """(steps, 6) ns: packing, begin, sent, woken, read, done."""
-        return np.frombuffer(self._raw, np.int64).reshape(-1, 6)
-
-    def run(self, plant: Any) -> None:
-        server, raw, now = self.server, self._raw, time.monotonic_ns
-        command = np.zeros(len(plant.actuators))
-        gc.disable()
-        due = now() + 5 * PERIOD_NS
-        for step in range(self.steps):
-            at = self._at = 6 * step
-            deadline = due + DEADLINE_NS
-            outputs = plant.observe()
-            begun = now()
-            server.prepare(step, step * 1e-3, deadline, outputs, server.applied)
-            raw[at + PACKED] = now() - begun
-            left = due - now()
-            if left > 0:
-                time.sleep(left * 1e-9)
-            raw[at + BEGUN] = now()
-            server.publish(step, step * 1e-3, deadline, max(1, deadline - now()), outputs, server.applied)
-            raw[at + SENT] = now()
-            complete = server.collect(step, command, deadline)
-            raw[at + DONE] = now() if complete else 0
-            plant.step(command)
-            server.serve(due + PERIOD_NS - 200_000)
-            due += PERIOD_NS * max(1, -((due - now()) // PERIOD_NS))
-        gc.enable()
-
-    def close(self) -> None:
-        vars(step_port).update(self._own)
+        return np.frombuffer(self.raw, np.int64).reshape(-1, 6)
 
 
-class _Woken:
-    """An epoll object that notes when a wait on it has ended."""
-
-    def __init__(self, epoll: Any, woken: Any) -> None:
-        self._epoll, self._woken = epoll, woken
-
-    def poll(self, *words: Any) -> Any:
-        found = self._epoll.poll(*words)
-        if not words:
-            self._woken()
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._epoll, name)
+def run(server: Server, plant: Any, stamped: Stamped) -> None:
+    """The exchanges, noted part by part; the server's own code in between."""
+    raw, now = stamped.raw, time.monotonic_ns
+    command = np.zeros(len(plant.actuators))
+    gc.disable()
+    due = now() + 5 * PERIOD_NS
+    for step in range(stamped.steps):
+        at = stamped.at = 6 * step
+        deadline = due + DEADLINE_NS
+        outputs = plant.observe()
+        begun = now()
+        server.prepare(step, step * 1e-3, deadline, outputs, server.applied)
+        raw[at + PACKED] = now() - begun
+        left = due - now()
+        if left > 0:
+            time.sleep(left * 1e-9)
+        raw[at + BEGUN] = now()
+        server.publish(step, step * 1e-3, deadline, max(1, deadline - now()), outputs, server.applied)
+        raw[at + SENT] = now()
+        complete = server.collect(step, command, deadline)
+        raw[at + DONE] = now() if complete else 0
+        woken, read = raw[at + WOKEN], raw[at + READ]
+        plant.step(command)
+        server.serve(due + PERIOD_NS - 200_000)
+        raw[at + WOKEN], raw[at + READ] = woken, read  # what came in the slack is another step's
+        due += PERIOD_NS * max(1, -((due - now()) // PERIOD_NS))
+    gc.enable()
 
 
 def parts(stamps: Stamps, answers: list[Stamps]) -> dict[str, Any]:
@@ -216,15 +189,14 @@ def parts(stamps: Stamps, answers: list[Stamps]) -> dict[str, Any]:
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
-def _server(case: Case, plant: Any, folder: Path, threads: Threads) -> Server:
-    exchange, step, telemetry = (f"ipc://{folder}/{role}" if case.transport == "ipc" else "tcp://127.0.0.1:*"
-                                 for role in ("exchange", "step", "telemetry"))  # fmt: skip
+def _sockets(case: Case, folder: Path, threads: Threads) -> Sockets:
+    ends = (f"ipc://{folder}/{role}" if case.transport == "ipc" else "tcp://127.0.0.1:*"
+            for role in ("exchange", "step", "telemetry"))  # fmt: skip
     keys = None
     if case.transport == "curve":
         make_keys(folder / "keys")
         keys = read_server(folder / "keys")
-    return Server(plant, robot="manta", deadline_s=DEADLINE_NS * 1e-9, threads=threads, keys=keys, exchange=exchange,
-                  step=step, telemetry=telemetry)  # fmt: skip
+    return Sockets(*ends, threads=threads, keys=keys, libzmq=case.transport == "libzmq")
 
 
 def _peer(
@@ -233,6 +205,7 @@ def _peer(
     words = [server.endpoints["exchange"], claim, str(folder / _file(claim)), "--core", str(core), "--steps",
              str(steps), "--priority", str(priority - 10 if priority else 0)]  # fmt: skip
     words += ["--keys", str(folder / "keys")] if case.transport == "curve" else []
+    words += ["--libzmq"] if case.transport == "libzmq" else []
     return subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.exchange_peer", *words])
 
 

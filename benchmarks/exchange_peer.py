@@ -10,11 +10,14 @@ import gc
 import os
 import sys
 from array import array
+from pathlib import Path
 from time import monotonic_ns
 
-import rtmms
 from rtmms.loop.machine.cores import pin
 from rtmms.loop.machine.realtime import raise_child
+from rtmms.wire.peer.client import Link
+from rtmms.wire.peer.joining import Terms
+from rtmms.wire.places.keys import read_client
 
 
 def main() -> int:
@@ -23,14 +26,16 @@ def main() -> int:
     words.add_argument("endpoint")
     words.add_argument("claim")
     words.add_argument("file")
-    words.add_argument("--keys")
+    words.add_argument("--keys", type=Path)
+    words.add_argument("--libzmq", action="store_true")
     words.add_argument("--core", type=int)
     words.add_argument("--priority", type=int, default=0)
     words.add_argument("--steps", type=int, required=True)
     asked = words.parse_args()
     stamps = array("q", [0]) * asked.steps
-    with rtmms.connect(asked.endpoint, name=f"peer {asked.claim}", claim=asked.claim, outputs="velocity",
-                       keys=asked.keys, timeout_s=20.0) as link:  # fmt: skip
+    keys = None if asked.keys is None else read_client(asked.keys)
+    terms = Terms(asked.endpoint, f"peer {asked.claim}", (asked.claim,), ("velocity",), keys=keys, libzmq=asked.libzmq)
+    with Link(terms, timeout_s=20.0) as link:
         values = dict.fromkeys(link.plant.granted, 0.1)
         if asked.core is not None:
             pin(os.getpid(), [asked.core])

@@ -20,6 +20,7 @@ import zmq
 
 import rtmms
 from rtmms.wire.places.tokens import read_token
+from rtmms.wire.protocol.port import SENT
 
 _pack: Any = msgpack.packb
 ENOUGH_S = 600.0
@@ -68,14 +69,14 @@ def mute(link: rtmms.Link) -> None:
 
 def _bad(link: rtmms.Link, frames: Callable[[rtmms.State, Iterator[int]], bytes]) -> None:
     """Every other state is answered as it should be, the others with a bad frame."""
-    data, seqs = link._line.data, itertools.count(1 << 20, 2)
+    data, seqs = link._at.data, itertools.count(1 << 20, 2)
     assert data is not None
     for state in link:
         if state.step % 2:
             link._seq = next(seqs)
             link.command(wave(state, link))
         else:
-            link.dropped += not data.send(frames(state, seqs))
+            link.dropped += data.send(b"", frames(state, seqs)) != SENT
 
 
 def _command(seq: int, step: int, values: Any, **more: Any) -> bytes:

@@ -16,19 +16,20 @@ import zmq
 
 from rtmms.errors import ModelError
 from rtmms.plant import Channel
-from rtmms.wire.libzmq.router import SENT
+from rtmms.wire.libzmq.router import Router
 from rtmms.wire.libzmq.zap import read_question
 from rtmms.wire.peer.hearing import hear, read_places, read_welcome
-from rtmms.wire.places.endpoints import seen_from
+from rtmms.wire.places.endpoints import nearest, seen_from
 from rtmms.wire.plant.door import Door
-from rtmms.wire.plant.doors import ZmqDoor
-from rtmms.wire.plant.peers import Peer, Peers
+from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
 from rtmms.wire.protocol.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
+from rtmms.wire.protocol.port import GARBLED, MESSAGE, SENT, Guests, Heard
 from rtmms.wire.protocol.selection import Selection, select
+from rtmms.wire.protocol.standing import WARM
 from rtmms.wire.protocol.state import State
-from rtmms.wire.stream.dealer import nearest
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 
 Parser = tuple[Callable[[bytes], object], list[bytes]]
@@ -90,6 +91,8 @@ class FakeSocket:
         return frames
 
     def getsockopt(self, option: int) -> int:
+        if option == zmq.FD:
+            return 0
         if option == zmq.EVENTS:
             return int(zmq.POLLIN if self._rest or self._messages else 0) | int(zmq.POLLOUT)
         return bool(self._rest) if option == zmq.RCVMORE else 0
@@ -99,23 +102,35 @@ class FakeSocket:
 
 
 class FakeStep:
-    """A StepSocket that does the same."""
+    """A Hosting that does the same."""
+
+    threaded = False
 
     def __init__(self) -> None:
-        self._messages: deque[tuple[bytes, bytes, bool]] = deque()
+        self._messages: deque[Heard] = deque()
 
     def put(self, identity: bytes, frame: bytes, *more: bytes) -> None:
-        self._messages.append((identity, frame, not more))
+        self._messages.append((identity, GARBLED if more else MESSAGE, frame, None))
 
-    def next(self) -> tuple[bytes, bytes, bool] | None:
+    def attend(self, guests: Guests, cap: int) -> None: ...
+
+    def next(self) -> Heard | None:
         return self._messages.popleft() if self._messages else None
 
-    def send(self, identity: bytes, message: bytes) -> int:
+    def send(self, who: bytes, frame: bytes) -> int:
         return SENT
 
     def arm(self, instant_ns: int) -> None: ...
 
-    def wait(self, until_ns: int) -> None: ...
+    def wait(self, until_ns: int) -> bool:
+        return bool(self._messages)
+
+    def serve(self, until_ns: int) -> None: ...
+
+    def connected(self, who: bytes) -> bool | None:
+        return None
+
+    def close(self, linger_ms: int = 0) -> None: ...
 
 
 def codec() -> Parser:
@@ -142,6 +157,7 @@ def step() -> Parser:
     def join() -> Peer:
         hello = Hello("fuzz", ("left.*",), ("speed",), "secret")
         peer = peers.welcome(hello, b"door", Selection(OUTPUTS[1:2]), 0)
+        peer.on(WARM)
         peers.admit(peer)
         return peer
 
@@ -185,7 +201,10 @@ def door() -> Parser:
             peers.welcome(hello, door, Selection(channels), monotonic_ns())
         return _WELCOME
 
-    port = Door(ZmqDoor(socket, False), peers, "secret", DOOR_BYTES, rejected, enter)  # type: ignore[arg-type]
+    def count(reason: str) -> None:
+        rejected[reason] = rejected.get(reason, 0) + 1
+
+    port = Door(Router(socket), peers, "secret", DOOR_BYTES, count, enter)  # type: ignore[arg-type]
     seen = [0]
 
     def read(frame: bytes) -> str:

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from rtmms import dynamics, model
     from rtmms.bridging.bridge import Bridge
     from rtmms.model import Mechanism, compile
-    from rtmms.wire.peer.client import Controller, Link, PlantInfo, State, connect
+    from rtmms.wire.peer.client import Link, connect
+    from rtmms.wire.peer.controller import Controller
     from rtmms.wire.plant.embed import embed
     from rtmms.wire.protocol.errors import NotConnectedError, RequestError
+    from rtmms.wire.protocol.state import PlantInfo, State
 
 __version__ = "0.1.0"
 
@@ -26,11 +28,13 @@ __all__ = [
     "dynamics", "embed", "load", "model",
 ]  # fmt: skip
 
-_LATE = dict.fromkeys(("connect", "Controller", "Link", "PlantInfo", "State"), "rtmms.wire.peer.client")
+_LATE = dict.fromkeys(("connect", "Link"), "rtmms.wire.peer.client")
+_LATE["Controller"] = "rtmms.wire.peer.controller"
 _LATE["Bridge"] = "rtmms.bridging.bridge"
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
 _LATE["embed"] = "rtmms.wire.plant.embed"
 _LATE |= dict.fromkeys(("NotConnectedError", "RequestError"), "rtmms.wire.protocol.errors")
+_LATE |= dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state")
 
 
 _PARTS = ("dynamics", "model")

@@ -14,8 +14,8 @@ import click
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.peer.client import GONE
-from rtmms.wire.peer.controller import run_controller
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
+from rtmms.wire.peer.running import run_controller
 from rtmms.wire.places.endpoints import EXCHANGE
 from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
 

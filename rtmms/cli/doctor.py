@@ -46,9 +46,8 @@ def doctor(as_json: bool) -> int:
 
 
 def _software() -> list[Finding]:
-    import zmq
-
     import rtmms
+    from rtmms.wire.libzmq.version import described
 
     system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     found = [Finding("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
@@ -58,7 +57,7 @@ def _software() -> list[Finding]:
             found.append(Finding(package, "good", version(package)))
         except PackageNotFoundError:
             found.append(Finding(package, "bad", "not installed", f"pip install {package}"))
-    found.append(Finding("libzmq", "good", f"{zmq.zmq_version()}, curve {'yes' if zmq.has('curve') else 'no'}"))
+    found.append(Finding("libzmq", "good", described()))
     return found
 
 

@@ -6,8 +6,9 @@ The loop knows no socket. The wire implements Exchange over ZeroMQ; the tests sc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from rtmms.contract import Applied as Applied
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,24 +16,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(slots=True)
-class Applied:
-    """What was used for one step. One object, rewritten each step.
-
-    seq          newest sequence number among the commands used; -1 before the first
-    step         step that this command was meant for; -1 before the first
-    lateness_ns  how long after the deadline it came; <= 0 in time
-    policy       '' when every claimed actuator had its command, else the policy that stood in
-    clamped      a value was out of range and was moved to its limit
-    """
-
-    seq: int = -1
-    step: int = -1
-    lateness_ns: int = 0
-    policy: str = ""
-    clamped: bool = False
 
 
 class Exchange(Protocol):

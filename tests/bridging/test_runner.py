@@ -230,9 +230,9 @@ def test_states_wake_it_as_before_after_its_connection_broke(
         line: Any = beside.running.host.server._sockets.step
         for _ in range(2):
             wait(lambda: len(probe.steps) > 3)
-            beside.running.errands.append(lambda: [line._drop(one) for one in list(line._all.values())])
-            wait(lambda: not line._all)
-            wait(lambda: line._all)
+            beside.running.errands.append(lambda: [line.drop(one) for one in list(line.connections.values())])
+            wait(lambda: not line.connections)
+            wait(lambda: line.connections)
             probe.steps.clear()
             wait(lambda: len(probe.steps) > 30)
 

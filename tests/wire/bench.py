@@ -13,7 +13,6 @@ import zmq
 
 from rtmms.plant import Channel
 from rtmms.wire.plant.server import Server
-from rtmms.wire.stream.steps import StepLine
 
 PATIENCE_S = 10.0
 """A test fails after this long without what it waits for; none passes or fails by how long something took."""
@@ -104,12 +103,7 @@ class Host:
 
     def something_comes(self, wait_s: float) -> bool:
         """Whether a message lies in the step socket, or does so within that time."""
-        step = self.server._sockets.step
-        until = time.monotonic_ns() + int(wait_s * 1e9)
-        if isinstance(step, StepLine):
-            step.wait(until)
-            return bool(step._queue)
-        return bool(step.socket.poll(int(wait_s * 1e3)))
+        return self.server._sockets.step.wait(time.monotonic_ns() + int(wait_s * 1e9))
 
     @property
     def rejected(self) -> dict[str, int]:

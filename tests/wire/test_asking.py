@@ -25,10 +25,10 @@ def _break(running: Looping) -> None:
     """All connections at the door break off, and the peers have noticed: what is said into one that has just broken
     is lost, as with any socket."""
     listener: Any = running.host.server._sockets.exchange
-    before = set(listener.listener.connections)
-    running.errands.append(lambda: [listener.listener.drop(c) for c in list(listener.listener.connections.values())])
-    running.wait(lambda: not before & set(listener.listener.connections))
-    running.wait(lambda: len(listener.listener.connections) >= len(before))
+    before = set(listener.connections)
+    running.errands.append(lambda: [listener.drop(c) for c in list(listener.connections.values())])
+    running.wait(lambda: not before & set(listener.connections))
+    running.wait(lambda: len(listener.connections) >= len(before))
 
 
 @pytest.mark.parametrize("claim", [(), "*"])
@@ -75,7 +75,7 @@ def test_a_posted_request_to_a_door_that_broke_is_told_and_the_next_one_is_heard
 
     with rtmms.connect(running.host.exchange) as link:
         _break(running)
-        assert link._line.door.poll(5000, 2)  # POLLOUT: it is connected again
+        assert link._at.door._socket.poll(5000, 2)  # POLLOUT: it is connected again
         link.post("pause", None, lambda ok, result: told.append((ok, result)))
         running.wait(one_more)
         assert not told[0][0]

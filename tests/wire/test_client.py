@@ -194,7 +194,7 @@ def test_requests_that_nobody_waits_for_tell_when_they_are_done(tcp: Looping) ->
         assert told == [(True, {"op": "pause", "why": "tea"}), (False, "not this one")]
         for _ in range(200):  # a plant that never answers is not waited for without end
             link.post("explode", None, lambda ok, text: None)
-        assert len(link._asking._posted) <= 64
+        assert len(link._requests._posted) <= 64
 
 
 def test_what_the_plant_refuses_is_told_and_nothing_is_raised(tcp: Looping) -> None:
@@ -319,7 +319,7 @@ class Recorder(rtmms.Controller):
 
 
 def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
-    from rtmms.wire.peer.controller import run_controller
+    from rtmms.wire.peer.running import run_controller
 
     controller = Recorder()
     ended: list[str] = []

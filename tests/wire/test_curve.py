@@ -14,8 +14,8 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.libzmq.zap import Allowed, Gatekeeper, read_question
-from rtmms.wire.places.keys import ALLOWED, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.libzmq.zap import Gatekeeper, read_question
+from rtmms.wire.places.keys import ALLOWED, Allowed, make_keys, read_allowed, read_client, read_server
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.errors import AddressError, NotConnectedError
 from tests.wire.bench import PATIENCE_S, Host, Raw
@@ -221,7 +221,9 @@ def test_a_key_that_is_taken_away_gets_no_more_telemetry(running: Looping, folde
 def test_handshakes_are_answered_in_the_slack_and_nowhere_else(locked: Host, make_keyed: Any) -> None:
     """While a stranger with a key shakes hands, steps go on; its key is looked at by serve, not by publish, collect."""
     served: list[str] = []
-    for gatekeeper in locked.server._sockets.gatekeepers:
+    steps: Any = locked.server._sockets.step
+    door: Any = locked.server._sockets.exchange
+    for gatekeeper in (steps._gatekeeper, door._gatekeeper):
         real = gatekeeper.serve
         gatekeeper.serve = lambda real=real: (served.append("serve"), real())  # type: ignore[method-assign]
     peer = make_keyed(locked)
@@ -254,7 +256,7 @@ def test_a_flood_of_handshakes_is_answered_a_few_at_a_time(folder: Path) -> None
             assert frames[2] == b"400"
 
     keeper = Gatekeeper.__new__(Gatekeeper)
-    keeper._allowed, keeper.refused = Allowed(read_server(folder)), 0
+    keeper._name_of, keeper.refused = Allowed(read_server(folder)).name_of, 0
     keeper._socket = Counting()  # type: ignore[assignment]
     keeper.serve()
     assert (keeper._socket.answered, keeper.refused) == (4, 4)  # type: ignore[attr-defined]
@@ -285,7 +287,7 @@ def test_the_folder_is_looked_at_once_a_second_and_read_when_it_changed(
         reads.append(path)
         return read_allowed(path)
 
-    monkeypatch.setattr("rtmms.wire.libzmq.zap.read_allowed", counted)
+    monkeypatch.setattr("rtmms.wire.places.keys.read_allowed", counted)
     allowed = Allowed(read_server(folder))
     now = time.monotonic_ns()
     for tick in range(1, 3500):

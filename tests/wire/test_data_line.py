@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,11 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtmms
-from rtmms.wire.libzmq.dealer import ZmqData
+from rtmms.wire.libzmq.dealer import Dealer as ZeroMQ
+from rtmms.wire.places.endpoints import nearest
 from rtmms.wire.places.ipc import sweep
 from rtmms.wire.places.runtime import make_runtime_directory
-from rtmms.wire.stream import dealer as data_line
-from rtmms.wire.stream.dealer import DataLine, nearest
+from rtmms.wire.protocol.port import SENT
+from rtmms.wire.stream import dealer as module
+from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.zmtp import GREETING, Reader, encoded, ready
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
@@ -56,12 +59,12 @@ def endpoint(listener: socket.socket) -> str:
     return f"tcp://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def taken(listener: socket.socket, line: DataLine) -> socket.socket:
+def taken(listener: socket.socket, line: Dealer) -> socket.socket:
     """The plant's end of its connection, shaken hands on."""
     there, _ = listener.accept()
     there.settimeout(PATIENCE_S)
     there.sendall(GREETING + ready(b"ROUTER"))
-    until(lambda: line.next(told=False) is None and line._reader.ready)
+    until(lambda: heard(line) is None and line._connection.reader.ready)
     said = b""
     while len(said) < len(GREETING + ready(b"DEALER", NAME)):
         said += there.recv(4096)
@@ -69,38 +72,51 @@ def taken(listener: socket.socket, line: DataLine) -> socket.socket:
     return there
 
 
-def readable(line: DataLine, wait_s: float) -> bool:
+def heard(line: Dealer) -> bytes | None:
+    """The next message, if there is one."""
+    found = line.next()
+    return None if found is None else found[2]
+
+
+def gone(line: Dealer) -> bool:
+    """After it was looked after."""
+    line.serve(time.monotonic_ns())
+    return line.gone()
+
+
+def readable(line: Dealer, wait_s: float) -> bool:
     return bool(select.select([line.descriptor], [], [], wait_s)[0])
 
 
 def test_it_talks_with_a_router_of_zeromq_both_ways(router: Any) -> None:
-    line = DataLine(router.getsockopt_string(zmq.LAST_ENDPOINT), NAME)
-    until(lambda: line.next(told=False) is None and line.send(b"hello"))
+    line = Dealer(router.getsockopt_string(zmq.LAST_ENDPOINT), NAME)
+    until(lambda: heard(line) is None and line.send(b"", b"hello") == SENT)
     assert router.poll(int(PATIENCE_S * 1e3))
     assert router.recv_multipart() == [NAME, b"hello"]
     for frame in (b"", b"short", b"x" * 255, b"y" * 256, b"z" * 70_000, b"w" * 3_000_000):
         router.send_multipart([NAME, frame])
-        assert until(lambda: (got := line.next(told=False)) is not None and [got]) == [frame]
+        assert until(lambda: (got := heard(line)) is not None and [got]) == [frame]
     for frame in (b"x" * 255, b"y" * 256, b"z" * 70_000):
-        assert line.send(frame)
+        assert line.send(b"", frame) == SENT
         assert router.poll(int(PATIENCE_S * 1e3))
         assert router.recv_multipart() == [NAME, frame]
-    line.close(b"bye")
+    line.send(b"", b"bye")
+    line.close()
     assert router.poll(int(PATIENCE_S * 1e3))
     assert router.recv_multipart() == [NAME, b"bye"]
 
 
 def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.socket) -> None:
-    line = DataLine(endpoint(listener), NAME)
+    line = Dealer(endpoint(listener), NAME)
     there = taken(listener, line)
     there.sendall(encoded([b"one"]) + encoded([b"2" * 300]) + encoded([b"of", b"several"]) + encoded([b"three"])[:3])
     assert readable(line, PATIENCE_S)
-    assert line.next(told=True) == b"one"
-    assert line.next(told=False) == b"2" * 300
-    assert line.next(told=False) is None
+    assert heard(line) == b"one"
+    assert heard(line) == b"2" * 300
+    assert heard(line) is None
     there.sendall(encoded([b"three"])[3:])
-    assert until(lambda: line.next(told=False)) == b"three"
-    line.close(None)
+    assert until(lambda: heard(line)) == b"three"
+    line.close()
     there.close()
 
 
@@ -120,84 +136,84 @@ class Heap:
 @pytest.mark.parametrize("size", [1_000, 20_000, 66_000, 400_000])
 def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket, size: int) -> None:
     """One that slept asks until there is none, and takes the last."""
-    line = DataLine(endpoint(listener), NAME)
-    there, connection = taken(listener, line), line._socket
+    line = Dealer(endpoint(listener), NAME)
+    there, connection = taken(listener, line), line._connection.socket
     said = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
-    line._socket = Heap(said + encoded([b"begun"])[:3])  # type: ignore[assignment]
+    line._connection.socket = Heap(said + encoded([b"begun"])[:3])  # type: ignore[assignment]
     got = []
-    while (frame := line.next(told=False)) is not None:
+    while (frame := heard(line)) is not None:
         got.append(frame[0])
     assert got == [1, 2, 3, 4, 5]
-    line._socket = Heap(encoded([b"begun"])[3:])  # type: ignore[assignment]
-    assert line.next(told=False) == b"begun"
-    line._socket = connection
-    line.close(None)
+    line._connection.socket = Heap(encoded([b"begun"])[3:])  # type: ignore[assignment]
+    assert heard(line) == b"begun"
+    line._connection.socket = connection
+    line.close()
     there.close()
 
 
 def test_nothing_is_said_before_the_other_side_is_known(listener: socket.socket) -> None:
-    line = DataLine(endpoint(listener), NAME)
-    assert not line.send(b"too early")
+    line = Dealer(endpoint(listener), NAME)
+    assert line.send(b"", b"too early") != SENT
     taken(listener, line).close()
-    line.close(None)
+    line.close()
 
 
 def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_line, "_GRACE_S", 1e6)
-    line = DataLine(endpoint(listener), NAME)
+    monkeypatch.setattr(module, "_GRACE_S", 1e6)
+    line = Dealer(endpoint(listener), NAME)
     there = taken(listener, line)
     there.sendall(encoded([b"the last"]))
     there.close()
-    assert until(lambda: line.next(told=False)) == b"the last"
-    until(lambda: line.next(told=False) is None and line.broken)
-    assert not line.send(b"nobody hears")
+    assert until(lambda: heard(line)) == b"the last"
+    until(lambda: heard(line) is None and line.broken)
+    assert line.send(b"", b"nobody hears") != SENT
     assert not readable(line, 0.05), "who waits on it would turn in circles"
-    until(lambda: not line.gone() and not line.broken)
+    until(lambda: not gone(line) and not line.broken)
     there = taken(listener, line)
     there.sendall(encoded([b"back again"]))
-    assert until(lambda: line.next(told=False)) == b"back again"
-    line.heard()
-    monkeypatch.setattr(data_line, "_GRACE_S", 0.0)
-    assert not line.gone()
+    assert until(lambda: heard(line)) == b"back again"
+    line.stands()
+    monkeypatch.setattr(module, "_GRACE_S", 0.0)
+    assert not gone(line)
     there.close()
-    line.close(None)
+    line.close()
 
 
 def test_it_is_gone_when_nobody_is_there_for_long(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_line, "_GRACE_S", 0.2)
-    line = DataLine(endpoint(listener), NAME)
+    monkeypatch.setattr(module, "_GRACE_S", 0.2)
+    line = Dealer(endpoint(listener), NAME)
     there = taken(listener, line)
     there.close()
     listener.close()
-    until(lambda: line.next(told=False) is None and line.gone())
+    until(lambda: heard(line) is None and gone(line))
     assert not readable(line, 0.0)
-    line.close(b"nobody hears")
+    line.close()
 
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(70), GREETING + b"\xf0" * 20,
                                   GREETING + ready(b"PUB")])  # fmt: skip
 def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, said: bytes) -> None:
-    line = DataLine(endpoint(listener), NAME)
+    line = Dealer(endpoint(listener), NAME)
     there, _ = listener.accept()
     there.sendall(said)
-    until(lambda: line.next(told=False) is None and line.broken)
-    line.close(None)
+    until(lambda: heard(line) is None and line.broken)
+    line.close()
     there.close()
 
 
 def test_one_that_does_not_read_costs_commands_and_no_time(listener: socket.socket) -> None:
-    line = DataLine(endpoint(listener), NAME)
+    line = Dealer(endpoint(listener), NAME)
     there = taken(listener, line)
-    until(lambda: not line.send(b"c" * 60_000))
-    assert len(line._unsent) <= 60_009
+    until(lambda: line.send(b"", b"c" * 60_000) != SENT)
+    assert len(line._connection.unsent) <= 60_009
     got = 0
-    while line._unsent:  # it reads again: what was begun is whole
+    while line._connection.unsent:  # it reads again: what was begun is whole
         got += len(there.recv(1 << 20))
-        line.gone()
-    assert line.send(b"d")
-    line.close(None)
+        gone(line)
+    assert line.send(b"", b"d") == SENT
+    line.close()
     while data := there.recv(1 << 20):
         got += len(data)
         last = data
@@ -208,7 +224,7 @@ def test_one_that_does_not_read_costs_commands_and_no_time(listener: socket.sock
 
 def test_a_host_that_there_is_none_of_is_told() -> None:
     with pytest.raises(OSError, match=r"\S"):
-        DataLine("tcp://no.such.host.invalid:9", NAME)
+        Dealer("tcp://no.such.host.invalid:9", NAME)
 
 
 def test_without_a_descriptor_to_spare_it_tries_again_later(
@@ -217,21 +233,21 @@ def test_without_a_descriptor_to_spare_it_tries_again_later(
     def none_left(*_: object) -> Any:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(data_line, "_GRACE_S", 1e6)
-    line = DataLine(endpoint(listener), NAME)
+    monkeypatch.setattr(module, "_GRACE_S", 1e6)
+    line = Dealer(endpoint(listener), NAME)
     there = taken(listener, line)
     with monkeypatch.context() as within:
         within.setattr(socket, "socketpair", none_left)
         within.setattr(socket, "socket", none_left)
         there.close()
-        until(lambda: line.next(told=False) is None and line.broken)
-        time.sleep(2 * data_line._AGAIN_S)
-        assert not line.gone()
+        until(lambda: heard(line) is None and line.broken)
+        time.sleep(2 * module._AGAIN_S)
+        assert not gone(line)
         assert line.broken
-    until(lambda: not line.gone() and not line.broken)
+    until(lambda: not gone(line) and not line.broken)
     there = taken(listener, line)
     there.close()
-    line.close(None)
+    line.close()
 
 
 # --- the shorter way --------------------------------------------------------------------------------------------------
@@ -277,7 +293,7 @@ def test_what_killed_plants_left_is_swept_away(tmp_path: Path, monkeypatch: pyte
     assert other.exists()
 
 
-@pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll there is one way only")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peers elsewhere take ZeroMQ's way")
 @pytest.mark.parametrize("there", [True, False])
 def test_a_claimant_takes_the_shorter_way_and_the_other_one_where_it_is_barred(
     make_host: Callable[..., Host], there: bool
@@ -292,7 +308,7 @@ def test_a_claimant_takes_the_shorter_way_and_the_other_one_where_it_is_barred(
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
                 dead.bind(str(path))
         with rtmms.connect(running.host.exchange, claim="*", name="one") as link:
-            family: Any = link._line.data._socket.family  # type: ignore[union-attr]
+            family: Any = link._at.data._connection.socket.family  # type: ignore[union-attr]
             assert family == (socket.AF_UNIX if there else socket.AF_INET)
             running.wait(lambda: "one" in running.host.server.admitted() or link.poll())
             next(link)
@@ -304,9 +320,9 @@ def test_a_claimant_takes_the_shorter_way_and_the_other_one_where_it_is_barred(
 def test_where_it_is_not_to_be_had_the_socket_is_zeromqs(
     make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtmms.wire.peer.joining._OWN_LINE", False)
+    monkeypatch.setattr("rtmms.wire.peer.joining._STREAMS", False)
     with Looping(make_host(token=None)) as running, rtmms.connect(running.host.exchange, claim="*", name="one") as link:
-        assert isinstance(link._line.data, ZmqData)
+        assert isinstance(link._at.data, ZeroMQ)
         running.wait(lambda: "one" in running.host.server.admitted() or link.poll())
         next(link)
         link.command({"left.front": 0.25})

@@ -123,9 +123,14 @@ def test_what_a_closed_plant_leaves_is_not_the_next_ones(tmp_path: Path) -> None
     """The first one's file is taken away before its socket is closed, never after."""
     ends = {role: f"ipc://{tmp_path}/{role}" for role in DEFAULTS}
     first = Sockets(**ends)
-    real = first._step_context.term
+    real = first.exchange.close  # the last of them
     later: list[Sockets] = []
-    first._step_context.term = lambda: (real(), later.append(Sockets(**ends)))  # type: ignore[method-assign]
+
+    def close(linger_ms: int) -> None:
+        real(linger_ms)
+        later.append(Sockets(**ends))
+
+    first.exchange.close = close  # type: ignore[method-assign]
     first.close()
     assert (tmp_path / "exchange").exists()
     later[0].close()
@@ -165,7 +170,7 @@ def test_a_priority_that_is_not_permitted_is_noted_and_not_fatal(monkeypatch: py
 
     monkeypatch.setattr("os.sched_setscheduler", refuse)
     free = "tcp://127.0.0.1:*"
-    sockets = Sockets(free, free, free, threads=Threads(priority=80))
+    sockets = Sockets(free, free, free, threads=Threads(priority=80), libzmq=True)
     assert sockets.notes == ["I/O thread priority 80: not permitted"]
     sockets.close()
 

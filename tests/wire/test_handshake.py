@@ -46,16 +46,16 @@ def listen() -> Iterator[Listen]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Handshakes time out after 0.1 s, not 30."""
-    from rtmms.wire.peer.joining import Connection
+    from rtmms.wire.libzmq.dealer import Dealers
 
-    made = Connection._socket
+    made = Dealers._socket
 
-    def quick(self: Connection, kind: int, endpoint: str) -> zmq.Socket[bytes]:
+    def quick(self: Dealers, kind: int, endpoint: str) -> zmq.Socket[bytes]:
         found = made(self, kind, endpoint)
         found.setsockopt(zmq.HANDSHAKE_IVL, 100)
         return found
 
-    monkeypatch.setattr(Connection, "_socket", quick)
+    monkeypatch.setattr(Dealers, "_socket", quick)
 
 
 def why(exchange: str) -> NotConnectedError:

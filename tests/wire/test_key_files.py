@@ -13,8 +13,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.libzmq.zap import Allowed
-from rtmms.wire.places.keys import ALLOWED, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.places.keys import ALLOWED, Allowed, make_keys, read_allowed, read_client, read_server
 
 
 def mode(path: Path) -> int:

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.stream.listener import Connection, Listener
+from rtmms.wire.protocol.port import FULL, SENT, Guests, Heard
+from rtmms.wire.stream.connection import Connection
+from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.bench import PATIENCE_S
 from tests.wire.hostile import message, reset
@@ -25,7 +27,7 @@ class Bench:
         bound = socket.socket()
         bound.bind(("127.0.0.1", 0))
         self.address = bound.getsockname()
-        self.listener = Listener(bound, b"ROUTER", frozenset([b"DEALER"]), 512, **({"most": 8} | options))
+        self.listener = Listener([bound], 512, **({"most": 8} | options))
 
     def peer(self, said: bytes = HELLO) -> socket.socket:
         peer = socket.create_connection(self.address, timeout=PATIENCE_S)
@@ -39,8 +41,8 @@ class Bench:
             self.listener.serve(FOREVER)
         return found
 
-    def hear(self) -> tuple[Connection, str, bytes]:
-        found: tuple[Connection, str, bytes] = self.until(self.listener.heard)
+    def hear(self) -> Heard:
+        found: Heard = self.until(self.listener.next)
         return found
 
 
@@ -60,11 +62,11 @@ def make() -> Iterator[Callable[..., Bench]]:
 def test_messages_in_turn_and_answers(make: Callable[..., Bench]) -> None:
     bench = make()
     one, two = bench.peer(HELLO + message(b"a1") + message(b"a2")), bench.peer(HELLO + message(b"b1") + message(b"b2"))
-    bench.until(lambda: len(bench.listener._waiting) == 2)
+    bench.until(lambda: len(bench.listener._queue) == 2)
     heard = [bench.hear() for _ in range(4)]
-    assert [frame for _, _, frame in heard[:2]] in ([b"a1", b"b1"], [b"b1", b"a1"])  # each in its turn
-    assert sorted(frame for _, _, frame in heard) == [b"a1", b"a2", b"b1", b"b2"]
-    assert bench.listener.send(heard[0][0], (b"answer",))
+    assert [frame for _, _, frame, _ in heard[:2]] in ([b"a1", b"b1"], [b"b1", b"a1"])  # each in its turn
+    assert sorted(frame for _, _, frame, _ in heard) == [b"a1", b"a2", b"b1", b"b2"]
+    assert bench.listener.send(heard[0][0], b"answer") == SENT
     first = one if heard[0][2][:1] == b"a" else two
     got = b""
     while not got.endswith(message(b"answer")):
@@ -89,7 +91,7 @@ def test_one_that_breaks_off_with_a_message_behind_its_handshake(
 
     monkeypatch.setattr(bench.listener, "_flush", flush)
     bench.until(lambda: bench.listener._numbers == 1 and not bench.listener.connections)
-    assert bench.listener.heard() is None
+    assert bench.listener.next() is None
     monkeypatch.undo()
     other = bench.peer(HELLO + message(b"still here"))
     assert bench.hear()[2] == b"still here"
@@ -117,8 +119,8 @@ def test_nothing_more_is_read_from_one_that_waits(make: Callable[..., Bench]) ->
 def test_the_oldest_that_nobody_knows_gives_way(make: Callable[..., Bench]) -> None:
     bench = make(most=4)
     known = bench.peer(HELLO + message(b"known"))
-    kept = bench.hear()[0].key
-    bench.listener.keep = lambda key: key == kept
+    kept = bench.hear()[0]
+    bench.listener.attend(Guests(lambda key: key == kept), 512)
     strangers = [bench.peer() for _ in range(10)]
     bench.until(lambda: bench.listener._numbers == 11)
     assert len(bench.listener.connections) == 4
@@ -154,10 +156,10 @@ def test_nothing_is_done_when_the_time_is_up(make: Callable[..., Bench]) -> None
 def test_a_long_answer_leaves_piece_by_piece_and_a_full_one_is_refused(make: Callable[..., Bench]) -> None:
     bench = make()
     peer = bench.peer(HELLO + message(b"x"))
-    connection = bench.hear()[0]
+    who = bench.hear()[0]
     answer = bytes(range(256)) * (1 << 15)  # 8 MiB
-    assert bench.listener.send(connection, (answer,))
-    assert not bench.listener.send(connection, (b"more",)), "its line is full"
+    assert bench.listener.send(who, answer) == SENT
+    assert bench.listener.send(who, b"more") == FULL
     peer.settimeout(0.01)
     whole = GREETING + ready(b"ROUTER") + encoded((answer,))
     got = bytearray()
@@ -190,12 +192,12 @@ def test_whatever_peers_do_the_listener_goes_on(make: Callable[..., Bench]) -> N
             peer = peers.pop(draw.randrange(len(peers)))
             (reset if draw.random() < 0.7 else socket.socket.close)(peer)
         bench.listener.serve(FOREVER)
-        if draw.random() < 0.5 and (heard := bench.listener.heard()) is not None:
-            bench.listener.send(heard[0], (b"a" * draw.choice((1, 300, 100_000)),))
+        if draw.random() < 0.5 and (heard := bench.listener.next()) is not None:
+            bench.listener.send(heard[0], b"a" * draw.choice((1, 300, 100_000)))
         assert len(bench.listener.connections) <= 6
     for peer in peers:
         peer.close()
-    while bench.listener.heard() is not None:
+    while bench.listener.next() is not None:
         pass
     last = bench.peer(HELLO + message(b"at last"))
     while bench.hear()[2] != b"at last":

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.plant import door, peers, step_port, tending, ticks
+from rtmms.wire.plant import door, peer, peers, step_port, tending, ticks
 from rtmms.wire.protocol import measure, messages
 from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
@@ -86,7 +86,7 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
         ("error", "too many peers ({})", peers.MOST_PEERS),
         ("error", "At most {} a second for each claimant", 1_000_000_000 // tending._ERROR_GAP_NS),
         ("error", "exchange endpoint {} a second for each peer", measure.A_SECOND),
-        ("error", "{} of them at once", peers._ERROR_BURST),
+        ("error", "{} of them at once", peer.ERROR_BURST),
         ("error", "and {} for all strangers", door._STRANGERS_BURST),
         ("welcome", "within {} s", tending._WARM_LIMIT_NS // 1_000_000_000),
         ("Who holds", "nothing for {} s", tending.SILENT_NS / 1e9),

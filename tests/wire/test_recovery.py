@@ -20,13 +20,14 @@ class Broken:
 
     def __init__(self, host: Host) -> None:
         self.line: Any = host.server._sockets.step
-        self.before = len(self.line._all)
+        self.before = len(self.line.connections)
 
     def wait(self) -> None:
         until = time.monotonic() + PATIENCE_S
-        while len(self.line._all) >= self.before:
+        while len(self.line.connections) >= self.before:
             assert time.monotonic() < until, "the connection stands"
             self.line.wait(time.monotonic_ns() + 10_000_000)
+            self.line.next()
 
 
 def step(host: Host, wait_s: float = 0.0) -> bool:
@@ -204,7 +205,7 @@ def test_a_newcomer_that_compiles_keeps_its_place_without_a_heap(host: Host, raw
 
 
 def test_where_only_sending_tells_more_probes_follow_slowly(host: Host, raw: Raw, monkeypatch: Any) -> None:
-    monkeypatch.setattr(host.server._tending, "_connected", None)  # as with keys
+    monkeypatch.setattr(host.server._port, "connected", lambda peer: None)  # as with keys
     monkeypatch.setattr("rtmms.wire.plant.tending._PROBE_SLOW_GAP_NS", 10**15)
     raw.join(["*"])
     _asleep(host, raw)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import threading
 import time
@@ -11,24 +10,21 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from rtmms.wire.libzmq.router import FULL, GONE, SENT
+from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, OVERSIZE, SENT, Guests, Heard
+from rtmms.wire.stream.steps import Steps
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
-
-pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="where there is no epoll the socket is ZeroMQ's")
 
 CAP, PEER = 1000, b"\x01peer"
 PATIENCE_S = 10.0
 READY = b"\x04\x2c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity" + len(PEER).to_bytes(4, "big") + PEER
 
 
-@pytest.fixture
-def line() -> Iterator:
-    from rtmms.wire.stream.steps import StepLine
-
-    made = StepLine([socket.create_server(("127.0.0.1", 0))], CAP)
-    made.known = lambda identity: identity == PEER
+@pytest.fixture(params=["best", "selected"])
+def line(request: pytest.FixtureRequest) -> Iterator:
+    """With epoll and the kernel's alarm where there are some, and as where there are none."""
+    made = Steps([socket.create_server(("127.0.0.1", 0))], CAP, selected=request.param == "selected")
     made.strangers = []
-    made.strange = lambda: made.strangers.append(1)
+    made.attend(Guests(lambda identity: identity == PEER, refused=made.strangers.append), CAP)
     yield made
     made.close()
     made.close()
@@ -46,11 +42,11 @@ def until(line, done) -> None:
     end = time.monotonic() + PATIENCE_S
     while not done():
         assert time.monotonic() < end, "waited in vain"
-        line.serve(time.monotonic_ns())
+        line.serve(1 << 62)
         time.sleep(0.001)
 
 
-def hear(line) -> tuple[bytes, bytes, bool]:
+def hear(line) -> Heard:
     end = time.monotonic_ns() + int(PATIENCE_S * 1e9)
     while (found := line.next()) is None:
         assert time.monotonic_ns() < end, "nothing arrived"
@@ -60,7 +56,7 @@ def hear(line) -> tuple[bytes, bytes, bool]:
 
 def joined(line) -> socket.socket:
     made = plain(line, GREETING, _ready())
-    until(line, lambda: PEER in line._by_identity)
+    until(line, lambda: PEER in line.connections)
     return made
 
 
@@ -75,8 +71,8 @@ def test_a_dealer_of_zeromq_talks_with_it_both_ways(line) -> None:
         dealer.setsockopt(zmq.ROUTING_ID, PEER)
         dealer.connect(f"tcp://127.0.0.1:{next(iter(line._bound.values())).getsockname()[1]}")
         dealer.send(b"hello")
-        until(line, lambda: PEER in line._by_identity)
-        assert hear(line) == (PEER, b"hello", True)
+        until(line, lambda: PEER in line.connections)
+        assert hear(line) == (PEER, MESSAGE, b"hello", None)
         for frame in (b"short", b"x" * 255, b"y" * 256, b"z" * 70_000):
             assert line.send(PEER, frame) == SENT
             assert dealer.poll(int(PATIENCE_S * 1000))
@@ -88,11 +84,11 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(line) -> None:
     peer = joined(line)
     whole = encoded([b"one"]) + encoded([b"two"]) + encoded([b"3" * 300])
     peer.sendall(whole)
-    assert [hear(line)[1] for _ in range(3)] == [b"one", b"two", b"3" * 300]
+    assert [hear(line)[2] for _ in range(3)] == [b"one", b"two", b"3" * 300]
     for byte in encoded([b"bit by bit"]):
         peer.sendall(bytes((byte,)))
         time.sleep(0.001)
-    assert hear(line)[1] == b"bit by bit"
+    assert hear(line)[2] == b"bit by bit"
     assert line.next() is None
     peer.close()
 
@@ -100,22 +96,21 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(line) -> None:
 def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(line) -> None:
     peer = joined(line)
     peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
-    identity, _, whole = hear(line)
-    assert (identity, whole) == (PEER, False)
-    assert hear(line) == (PEER, b"sound", True)
+    assert hear(line)[:2] == (PEER, GARBLED)
+    assert hear(line) == (PEER, MESSAGE, b"sound", None)
     peer.close()
 
 
 def test_a_message_that_is_too_long_is_told_as_such_and_not_kept(line) -> None:
     peer = joined(line)
     peer.sendall(encoded([b"l" * (CAP + 500)]) + encoded([b"sound"]))
-    assert len(hear(line)[1]) == CAP + 1
-    assert hear(line)[1] == b"sound"
+    assert hear(line)[:3] == (PEER, OVERSIZE, b"")
+    assert hear(line)[2] == b"sound"
     peer.sendall(b"\x02" + (1 << 40).to_bytes(8, "big"))
     end = time.monotonic() + PATIENCE_S
-    while PEER in line._by_identity and time.monotonic() < end:
+    while PEER in line.connections and time.monotonic() < end:
         assert line.next() is None
-    assert line._all == {}
+    assert line.connections == {}
     peer.close()
 
 
@@ -123,7 +118,7 @@ def test_one_that_is_no_peer_is_cut_off_and_counted(line) -> None:
     body = _ready()[2:].replace(PEER, b"\x01else")
     stranger = plain(line, GREETING, bytes((4, len(body))) + body)
     until(line, lambda: line.strangers)
-    assert line._all == {}
+    assert line.connections == {}
     assert line.next() is None
     stranger.close()
 
@@ -132,7 +127,7 @@ def test_a_second_connection_under_the_same_name_does_not_take_its_place(line) -
     first, second = joined(line), plain(line, GREETING, _ready())
     until(line, lambda: line.strangers)
     first.sendall(encoded([b"still here"]))
-    assert hear(line)[1] == b"still here"
+    assert hear(line)[2] == b"still here"
     first.close()
     second.close()
 
@@ -141,23 +136,23 @@ def test_a_second_connection_under_the_same_name_does_not_take_its_place(line) -
 def test_what_is_no_zmtp_is_cut_off(line, said: bytes) -> None:
     other = plain(line, said)
     other.settimeout(PATIENCE_S)
-    until(line, lambda: line._all)
-    until(line, lambda: not line._all)
+    until(line, lambda: line.connections)
+    until(line, lambda: not line.connections)
     other.close()
 
 
 def test_one_that_says_nothing_is_cut_off_after_a_while(line, monkeypatch) -> None:
-    monkeypatch.setattr("rtmms.wire.stream.steps._HANDSHAKE_NS", 20_000_000)
+    monkeypatch.setattr("rtmms.wire.stream.listener._HANDSHAKE_NS", 20_000_000)
     silent = plain(line)
-    until(line, lambda: line._all)
-    until(line, lambda: not line._all)
+    until(line, lambda: line.connections)
+    until(line, lambda: not line.connections)
     silent.close()
 
 
 def test_one_that_is_gone_cannot_be_reached(line) -> None:
     joined(line).close()
     end = time.monotonic() + PATIENCE_S
-    while PEER in line._by_identity and time.monotonic() < end:
+    while PEER in line.connections and time.monotonic() < end:
         assert line.next() is None
     assert line.send(PEER, b"anybody?") == GONE
 
@@ -166,14 +161,14 @@ def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(line) -> Non
     peer = joined(line)
 
     assert FULL in (line.send(PEER, b"s" * 60_000) for _ in range(10_000))
-    assert len(line._by_identity[PEER].unsent) <= 60_009
+    assert len(line.connections[PEER].unsent) <= 60_009
     peer.close()
 
 
 def test_one_that_is_no_peer_any_more_is_not_heard_within_the_step(line) -> None:
     peer = joined(line)
-    line.known = lambda identity: False
-    until(line, lambda: not line._by_identity[PEER].near)
+    line.attend(Guests(), CAP)
+    until(line, lambda: line.connections[PEER].poller is line._far)
     peer.sendall(encoded([b"anything"]) * 100)
     line.wait(time.monotonic_ns() + 20_000_000)
     assert line.next() is None
@@ -196,21 +191,7 @@ def test_a_wait_ends_when_its_time_is_up_armed_or_not_and_an_alarm_that_rang_dis
     peer.sendall(encoded([b"in time"]))
     line.wait(later)
     assert time.monotonic_ns() < later
-    assert line.next() == (PEER, b"in time", True)
-    peer.close()
-
-
-def test_without_an_alarm_of_the_kernel_the_wait_has_a_time_out(line) -> None:
-    line._near.unregister(line._alarm.descriptor)
-    line._alarm.close()
-    line._alarm = None
-    peer = joined(line)
-    until_ns = time.monotonic_ns() + 5_000_000
-    line.arm(until_ns)
-    line.wait(until_ns)
-    assert time.monotonic_ns() >= until_ns
-    peer.sendall(encoded([b"in time"]))
-    assert hear(line) == (PEER, b"in time", True)
+    assert line.next() == (PEER, MESSAGE, b"in time", None)
     peer.close()
 
 
@@ -221,22 +202,20 @@ def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to
     end = time.monotonic() + PATIENCE_S
     while line.send(PEER, b"a state") != GONE:
         assert time.monotonic() < end, "it stays"
-    assert hear(line) == (PEER, b"bye", True)
-    until(line, lambda: line.next() is None and line.send(PEER, b"anybody?") == GONE and not line._all)
+    assert hear(line) == (PEER, MESSAGE, b"bye", None)
+    until(line, lambda: line.next() is None and line.send(PEER, b"anybody?") == GONE and not line.connections)
 
 
 def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp_path) -> None:
-    from rtmms.wire.stream.steps import StepLine
-
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         bound.bind(str(tmp_path / "s"))
-        line = StepLine([bound], CAP)
-        line.known = lambda identity: identity == PEER
+        line = Steps([bound], CAP)
+        line.attend(Guests(lambda identity: identity == PEER), CAP)
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         peer.settimeout(PATIENCE_S)
         peer.connect(str(tmp_path / "s"))
         peer.sendall(GREETING + _ready())
-        until(line, lambda: PEER in line._by_identity)
+        until(line, lambda: PEER in line.connections)
         state, got = b"s" * 3_000_000, bytearray()
         head = len(GREETING + ready(b"ROUTER"))
         assert line.send(PEER, state) == SENT
@@ -248,10 +227,10 @@ def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp
 
         reader = threading.Thread(target=read)
         reader.start()
-        assert hear(line) == (PEER, b"answer", True)  # nobody called `serve` meanwhile
+        assert hear(line) == (PEER, MESSAGE, b"answer", None)  # nobody called `serve` meanwhile
         reader.join()
         assert got[head:] == encoded([state])
-        assert line._by_identity[PEER].unsent == b""
+        assert line.connections[PEER].unsent == b""
         assert line.send(PEER, b"t" * 3_000_000) == SENT
         line.wait(time.monotonic_ns() + 1_000_000)
         line.close()  # with what the kernel takes of the rest

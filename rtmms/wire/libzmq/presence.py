@@ -19,12 +19,12 @@ class Presence:
         self._monitor: Any = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED, f"inproc://presence.{id(self)}")
         self._lost_at: float | None = None
 
-    def heard(self) -> None:
+    def stands(self) -> None:
         """A message has come. (On the path of every state: cheap.)"""
         self._lost_at = None
 
-    def gone(self) -> bool:
-        """The connection broke, and nothing has come since for longer than the grace."""
+    def look(self) -> None:
+        """What has happened to the connection?"""
         try:
             while True:
                 self._monitor.recv_multipart(zmq.NOBLOCK)
@@ -32,6 +32,9 @@ class Presence:
                     self._lost_at = monotonic()
         except zmq.Again:
             pass
+
+    def gone(self) -> bool:
+        """When last looked at the connection had broken, and nothing has come since for longer than the grace."""
         return self._lost_at is not None and monotonic() - self._lost_at > _GRACE_S
 
     def close(self) -> None:

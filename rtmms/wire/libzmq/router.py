@@ -1,59 +1,51 @@
-"""What the plant's step socket has to do, and ZeroMQ's ROUTER doing it: with keys, within a program, without epoll.
-
-Elsewhere it is a StepLine (step_line.py).
-"""
+"""A plant's sockets that peers talk to, by ZeroMQ's ROUTER: with keys, and within a program."""
 
 from __future__ import annotations
 
 import errno
 import select
 from time import monotonic_ns
-from typing import Any, Protocol
+from typing import Any
 
 import zmq
 
-SENT, FULL, GONE = 0, 1, 2
-"""What became of a message: on its way; left out, as the peer does not read; nobody is there."""
+from rtmms.wire.libzmq.zap import Gatekeeper
+from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, SENT, Guests, Heard
 
 _NOW, _NOW_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 _EVENTS, _POLLIN, _MORE = int(zmq.EVENTS), int(zmq.POLLIN), int(zmq.RCVMORE)
+_SKIPS = 32
 
 
-class StepSocket(Protocol):
-    """Messages of peers, each known by an identity. Nothing here waits but `wait`."""
+class Router:
+    """Messages of those that are connected, each known by its routing id.
 
-    def send(self, identity: bytes, message: bytes) -> int:
-        """SENT, FULL or GONE."""
+    gatekeeper  answers for the keys of all that connect in this context; None where no keys are asked for
+    tells_keys  messages are told with the key that their sender came in with
+    """
 
-    def next(self) -> tuple[bytes, bytes, bool] | None:
-        """(identity, frame, whole) of the next message; None when there is none. Not whole: it had more frames."""
+    threaded = True
 
-    def arm(self, instant_ns: int) -> None:
-        """In the slack: the next `wait` will be until then."""
-
-    def wait(self, until_ns: int) -> None:
-        """Until a message may have come, or the clock reads until_ns."""
-
-
-class ZmqStep:
-    """ZeroMQ's ROUTER as a StepSocket."""
-
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
-        self.socket = socket
+    def __init__(self, socket: zmq.Socket[bytes], gatekeeper: Gatekeeper | None = None, tells_keys: bool = False):
+        self.socket, self._gatekeeper, self._tells_keys = socket, gatekeeper, tells_keys
         self._send, self._recv, self._get = socket.send, socket.recv, socket.getsockopt
         self._watch: list[Any] = [socket.getsockopt(zmq.FD)]
         self._skipping = False
 
-    def send(self, identity: bytes, message: bytes) -> int:
+    def attend(self, guests: Guests, cap: int) -> None:
+        """ZeroMQ lets in whom it wants to: what strangers say is its owner's to refuse."""
+
+    def send(self, who: bytes, frame: bytes) -> int:
+        """See Messages."""
         try:
             try:
-                self._send(identity, _NOW_MORE)
+                self._send(who, _NOW_MORE)
             except zmq.Again:
                 # libzmq looks only once a millisecond at what the other side has read; a queue that seems full in a
                 # quick exchange may be empty. Asking for events makes it look.
                 self._get(_EVENTS)
-                self._send(identity, _NOW_MORE)
-            self._send(message, _NOW)
+                self._send(who, _NOW_MORE)
+            self._send(frame, _NOW)
         except zmq.Again:
             return FULL
         except zmq.ZMQError as fault:
@@ -62,34 +54,51 @@ class ZmqStep:
             return GONE
         return SENT
 
-    def next(self) -> tuple[bytes, bytes, bool] | None:
-        """Frames beyond the first are thrown away, one a call."""
+    def next(self) -> Heard | None:
+        """Frames beyond the first are thrown away, a few a call: None may come before all are gone."""
         if not int(self._get(_EVENTS)) & _POLLIN:  # half as dear as a recv that finds none
             return None
         try:
-            if self._skipping:
+            skips = 0
+            while self._skipping:
+                if skips == _SKIPS:
+                    return None
                 self._recv(_NOW)
-                self._skipping = bool(self._get(_MORE))
-                return b"", b"", True
-            identity = self._recv(_NOW)
+                self._skipping, skips = bool(self._get(_MORE)), skips + 1
+            who = self._recv(_NOW)
         except zmq.Again:
             return None
         except zmq.ZMQError as fault:
             if fault.errno == errno.EINTR:
                 return None
             raise
-        frame = self._recv(_NOW)  # a ROUTER gives no identity without a frame behind it
+        key, frame = self._frame() if self._tells_keys else (None, self._recv(_NOW))  # there is one behind each id
         self._skipping = bool(self._get(_MORE))
-        return identity, frame, not self._skipping
+        return who, GARBLED if self._skipping else MESSAGE, frame, key
+
+    def _frame(self) -> tuple[bytes | None, bytes]:
+        frame = self.socket.recv(_NOW, copy=False)
+        return bytes.fromhex(str(frame.get("User-Id"))), frame.bytes
+
+    def serve(self, until_ns: int) -> None:
+        """The handshakes that wait for an answer."""
+        if self._gatekeeper is not None:
+            self._gatekeeper.serve()
 
     def arm(self, instant_ns: int) -> None:
         """A wait sets its own timer here."""
 
-    def wait(self, until_ns: int) -> None:
+    def wait(self, until_ns: int) -> bool:
         """ZeroMQ's own time-outs are whole milliseconds; its descriptor tells of news only once, so it is asked."""
+        if int(self._get(_EVENTS)) & _POLLIN:
+            return True
         left_ns = until_ns - monotonic_ns()
-        if left_ns > 0 and not int(self._get(_EVENTS)) & _POLLIN:
-            select.select(self._watch, (), (), left_ns * 1e-9)
+        return left_ns > 0 and bool(select.select(self._watch, (), (), left_ns * 1e-9)[0])
 
-    def close(self, linger: int = 0) -> None:
-        self.socket.close(linger=linger)
+    def connected(self, who: bytes) -> bool | None:
+        """See Hosting."""
+        return None
+
+    def close(self, linger_ms: int = 0) -> None:
+        """See Messages."""
+        self.socket.close(linger=linger_ms)

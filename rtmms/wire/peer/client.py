@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
@@ -13,18 +12,16 @@ from typing import Any
 
 from rtmms.errors import ModelError
 from rtmms.wire.peer.awaiting import Awaiting
-from rtmms.wire.peer.controller import Controller, run_controller
 from rtmms.wire.peer.hearing import hear
-from rtmms.wire.peer.joining import Asked, Connection
-from rtmms.wire.peer.requests import Asking
+from rtmms.wire.peer.joining import Attachment, Terms
+from rtmms.wire.peer.requests import Requests
 from rtmms.wire.places.endpoints import EXCHANGE, checked
 from rtmms.wire.places.keys import read_client
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.errors import NotConnectedError, RequestError
 from rtmms.wire.protocol.messages import Refused
-from rtmms.wire.protocol.state import AppliedCommand, PlantInfo, State
-
-__all__ = ["AppliedCommand", "Controller", "Link", "PlantInfo", "State", "connect", "run_controller"]
+from rtmms.wire.protocol.port import SENT
+from rtmms.wire.protocol.state import State
 
 _LOOK_S = 0.1
 _AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
@@ -59,7 +56,7 @@ def connect(
     reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
-    asked = Asked(
+    terms = Terms(
         checked(exchange, "exchange", inproc=True),
         name,
         _patterns("claim", claim),
@@ -70,7 +67,7 @@ def connect(
         None if keys is None else read_client(Path(keys)),
         meanwhile,
     )
-    return Link(asked, timeout_s, reconnect)
+    return Link(terms, timeout_s, reconnect)
 
 
 def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -90,9 +87,9 @@ class Link:
     dropped  commands that could not leave at once
     """
 
-    def __init__(self, asked: Asked, timeout_s: float = 5.0, reconnect: bool = False) -> None:
-        self._asked, self._reconnect = asked, reconnect
-        self.exchange, self.name = asked.exchange, asked.name
+    def __init__(self, terms: Terms, timeout_s: float = 5.0, reconnect: bool = False) -> None:
+        self._terms, self._reconnect = terms, reconnect
+        self.exchange, self.name = terms.exchange, terms.name
         self.ended = self.lost = ""
         self.errors: deque[tuple[str, str]] = deque(maxlen=32)
         self.dropped = 0
@@ -100,13 +97,13 @@ class Link:
         self._waiting: State | None = None
         self._warm = False
         self._step = -1
-        self._asking, self._awaiting = Asking(), Awaiting()
+        self._requests, self._awaiting = Requests(), Awaiting()
         self._pack = packer()
         self._closed = False
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
-        self._line = Connection(asked, self._note)
-        self.plant = self._line.join(timeout_s, reconnect)
-        self._asking.most = self.plant.request_bytes
+        self._at = Attachment(terms, self._note)
+        self.plant = self._at.join(timeout_s, reconnect)
+        self._requests.most = self.plant.request_bytes
         self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     # -- states and commands -----------------------------------------------------------------------------------------
@@ -116,11 +113,10 @@ class Link:
 
     def __next__(self) -> State:
         """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
-        told = False
         while not self._closed and not self.ended:
             if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
                 self.look_around()
-            state = self._take(told)
+            state = self._take()
             if state is not None:
                 return state
             if self._over():
@@ -131,7 +127,8 @@ class Link:
                 continue
             watch = self.filenos()
             readable = self._awaiting.readable(watch, _LOOK_S)
-            told = watch[0] in readable
+            if self._at.data is not None and watch[0] in readable:
+                self._at.data.woken()
             if not readable or watch[1] in readable:
                 self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
         self.ended = self.ended or "the link is closed"
@@ -143,9 +140,9 @@ class Link:
         They may tell that something has come only once: call `poll` until it gives None before each wait, also after a
         command; and `look_around` when the second one is readable, and every 0.1 s. After a connection broke they are
         others: ask for them before each wait."""
-        if self._line.data is None or self._closed:
+        if self._at.data is None or self._closed:
             raise ModelError("this link is closed")
-        return self._line.watch()
+        return self._at.watch()
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
@@ -161,9 +158,9 @@ class Link:
         if self.lost:
             self._rejoin()
             return
-        while self._line.hear_door() is not None:
+        while self._at.hear_door() is not None:
             pass
-        if not self.ended and not self.lost and self._line.gone():
+        if not self.ended and not self.lost and self._at.gone():
             self._lose(GONE)
 
     def post(
@@ -172,7 +169,7 @@ class Link:
         """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
         between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come.
         RequestError for one that is larger than the plant takes."""
-        self._asking.post(self._line, op, args, done)
+        self._requests.post(self._at, op, args, done)
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Actuator values for `step` (None: that of the last state). Never blocks.
@@ -205,9 +202,9 @@ class Link:
         self._tick_seq += 1
         self._send(self._pack({"type": "tick", "seq": self._tick_seq}))
 
-    def _take(self, told: bool = False) -> State | None:
+    def _take(self) -> State | None:
         """The newest state that is there, or was put aside by a tick."""
-        message, waiting, self._waiting = self._newest(told), self._waiting, None
+        message, waiting, self._waiting = self._newest(), self._waiting, None
         if message is None:
             return waiting
         self._step = message["step"]
@@ -230,8 +227,8 @@ class Link:
         self._send(frame)
 
     def _send(self, frame: bytes) -> None:
-        data = self._line.data
-        if data is None or self.lost or not data.send(frame):
+        data = self._at.data
+        if data is None or self.lost or data.send(b"", frame) != SENT:
             self.dropped += 1
 
     def request(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
@@ -241,7 +238,7 @@ class Link:
         """
         if self._closed or self.lost:
             raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
-        return self._asking.request(self._line, op, args, timeout_s)
+        return self._requests.request(self._at, op, args, timeout_s)
 
     def close(self, reason: str = "done", *, bye: bool = True) -> None:
         """Say bye, which frees the claim, and close. Twice does nothing.
@@ -252,7 +249,7 @@ class Link:
             return
         self._closed = True
         self.ended = self.ended or "the link is closed"
-        self._line.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
+        self._at.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
 
     def __enter__(self) -> Link:
         return self
@@ -278,12 +275,12 @@ class Link:
         """One attempt, if it is time for one; later ones come at growing distances."""
         if monotonic() < self._again_at:
             return False
-        self._line.close()
+        self._at.close()
         self.lost = lost = self.lost or GONE
         try:
-            self._line = Connection(self._asked, self._note)
-            self.plant = self._line.join(_AGAIN_LIMIT_S, True)
-            self._asking.most = self.plant.request_bytes
+            self._at = Attachment(self._terms, self._note)
+            self.plant = self._at.join(_AGAIN_LIMIT_S, True)
+            self._requests.most = self.plant.request_bytes
         except NotConnectedError as fault:
             self.lost = lost
             self.errors.append((fault.code, str(fault)))
@@ -293,21 +290,20 @@ class Link:
         self.look_around()
         return True
 
-    def _newest(self, told: bool) -> dict[str, Any] | None:
+    def _newest(self) -> dict[str, Any] | None:
         """Read all that is there and keep the newest state: one that slept must not answer a backlog."""
-        data, newest = self._line.data, None
+        data, newest = self._at.data, None
         if data is None or self.lost:
             return None
-        while (frame := data.next(told=told)) is not None:
-            told = False
+        while (heard := data.next()) is not None:
             try:
-                message = hear(frame)
+                message = hear(heard[2])
                 kind = message["type"]
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
-                        if data.near and message.get("deadline_ns", 0) > monotonic_ns():
-                            data.heard()
+                        if self._at.near and message.get("deadline_ns", 0) > monotonic_ns():
+                            data.stands()
                             return newest  # it can still be answered in time: so the plant has not sent another one
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
@@ -318,7 +314,7 @@ class Link:
                     self._note(message)
             except Refused as fault:
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
-            data.heard()
+            data.stands()
         return newest
 
     def _over(self) -> bool:
@@ -326,12 +322,9 @@ class Link:
 
     def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
         """Telemetry carries everything; an observer sees what it asked for."""
-        if self._asked.outputs:
-            message["outputs"] = {
-                name: value
-                for name, value in message["outputs"].items()
-                if any(fnmatchcase(name, pattern) for pattern in self._asked.outputs)
-            }
+        if self._terms.outputs:
+            mine = self.plant.selected
+            message["outputs"] = {name: value for name, value in message["outputs"].items() if name in mine}
         return message
 
     def _note(self, message: Mapping[str, Any]) -> None:
@@ -339,8 +332,8 @@ class Link:
             self._lose(f"the plant said bye: {message.get('reason', '')}")
         elif message["type"] == "error":
             self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
-            self._asking.note(message, self._line)
+            self._requests.note(message, self._at)
         elif message["type"] == "reply":
             if "code" in message:  # refused at the door
                 self.errors.append((str(message["code"]), str(message.get("error", ""))))
-            self._asking.note(message, self._line)
+            self._requests.note(message, self._at)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
-import zmq
-
 from rtmms.errors import ModelError
-from rtmms.wire.peer.joining import Connection
+from rtmms.wire.peer.joining import Attachment
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.errors import RequestError
 from rtmms.wire.protocol.messages import DOOR_BYTES
 
-_NOW = zmq.NOBLOCK
-_MOST_ASKED = 64
+_MOST_POSTED = 64
 
 Done = Callable[[bool, Any], None]
 
 
-class Asking:
+class Requests:
     """Numbers the requests of one link and finds the one that an answer belongs to.
 
     A door whose connection broke and came again is a stranger's to the plant, which then answers `token`: hello is said
@@ -37,28 +33,24 @@ class Asking:
         self._posted: dict[int, Done] = {}
         self._pack = packer()
 
-    def post(self, line: Connection, op: str, args: Mapping[str, Any] | None, done: Done | None) -> None:
+    def post(self, at: Attachment, op: str, args: Mapping[str, Any] | None, done: Done | None) -> None:
         """See Link.post."""
         ident, frame = self._request(op, args)
-        while len(self._posted) >= _MOST_ASKED:
+        while len(self._posted) >= _MOST_POSTED:
             del self._posted[next(iter(self._posted))]
         self._posted[ident] = done or _ignored
-        with contextlib.suppress(zmq.Again):
-            line.door.send(frame, _NOW)
+        at.door.send(b"", frame)
 
-    def request(self, line: Connection, op: str, args: Mapping[str, Any] | None, timeout_s: float) -> Any:
+    def request(self, at: Attachment, op: str, args: Mapping[str, Any] | None, timeout_s: float) -> Any:
         """See Link.request."""
         ident, frame = self._request(op, args)
         end, again = monotonic() + timeout_s, False
-        if not line.door.poll(max(1, int(timeout_s * 1e3)), zmq.POLLOUT):
-            raise RequestError(f"request '{op}': no plant to ask within {timeout_s:g} s")
         if len(frame) > DOOR_BYTES:
-            self._introduce(line, op, end)  # from one that it does not know the plant takes no more than that
-        line.door.send(frame)
-        while (left := end - monotonic()) > 0:
-            if not line.door.poll(max(1, int(left * 1e3))):
-                continue
-            message = line.hear_door()
+            self._introduce(at, op, end)  # from one that it does not know the plant takes no more than that
+        if not at.say(frame, end):
+            raise RequestError(f"request '{op}': no plant to ask within {timeout_s:g} s")
+        while monotonic() < end:
+            message = at.await_door(end)
             if message is None or message["type"] not in ("reply", "error") or message.get("id", ident) != ident:
                 continue
             if message["type"] == "reply":
@@ -68,22 +60,22 @@ class Asking:
             if message.get("code") != "token" or again:
                 raise RequestError(f"request '{op}': {message.get('text')}")
             again = True
-            self._introduce(line, op, end)
-            line.door.send(frame)
+            self._introduce(at, op, end)
+            at.say(frame, end)
         raise RequestError(f"request '{op}': no answer within {timeout_s:g} s")
 
-    def _introduce(self, line: Connection, op: str, end: float) -> None:
+    def _introduce(self, at: Attachment, op: str, end: float) -> None:
         """Hello again, until its welcome."""
-        line.hello_again()
-        while (left := end - monotonic()) > 0:
-            message = line.hear_door() if line.door.poll(max(1, int(left * 1e3))) else None
+        at.hello_again(end)
+        while monotonic() < end:
+            message = at.await_door(end)
             if message is not None and message["type"] == "welcome":
                 return
             if message is not None and message["type"] == "error" and "id" not in message:
                 raise RequestError(f"request '{op}': {message.get('text')}")
         raise RequestError(f"request '{op}': the plant did not answer our hello in time")
 
-    def note(self, message: Mapping[str, Any], line: Connection) -> None:
+    def note(self, message: Mapping[str, Any], at: Attachment) -> None:
         """A reply or an error has come at the door: the one who posted the request is told."""
         ident = message.get("id")
         done = self._posted.pop(ident, None) if isinstance(ident, int) else None
@@ -94,7 +86,7 @@ class Asking:
             done(ok, message.get("result") if ok else str(message.get("error", "")))
             return
         if message.get("code") == "token":
-            line.hello_again()  # for the next one: by now this one may be out of date
+            at.hello_again()  # for the next one: by now this one may be out of date
         done(False, str(message.get("text", "")))
 
     def _request(self, op: str, args: Mapping[str, Any] | None) -> tuple[int, bytes]:

@@ -6,8 +6,7 @@ import errno
 import os
 import re
 import socket as plain
-
-import zmq
+import stat
 
 from rtmms.wire.places import ipc
 from rtmms.wire.protocol.errors import AddressError, EndpointError
@@ -19,6 +18,8 @@ ANYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 """Hosts that stand for every address of a machine, and how the machine itself reaches them."""
 
 INPROC = "inproc://"
+NEAR = ("ipc://", INPROC, "tcp://127.", "tcp://[::1]", "tcp://localhost")
+"""How endpoints on this machine begin."""
 
 DEFAULTS = {"exchange": EXCHANGE, "step": STEP, "telemetry": TELEMETRY}
 
@@ -68,21 +69,41 @@ def seen_from(exchange: str, endpoint: str) -> str:
     return f"tcp://{ANYWHERE.get(here, here)}:{port}"
 
 
-def set_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
-    """IPv6 has to be asked for before an address of it is used."""
-    if "[" in endpoint:
-        socket.setsockopt(zmq.IPV6, 1)
+def nearest(exchange: str, step: str, near: str) -> bool:
+    """Whether a plant's shorter way is there for us: a socket of our own user, on the machine where we found it, and
+    named by the port of the step endpoint, which somebody between us and the plant may have put in place of its own."""
+    if not exchange.startswith(NEAR) or not near.startswith("ipc:///") or not hasattr(os, "getuid"):
+        return False
+    if not near.endswith(f"/step-{step.rpartition(':')[2]}"):
+        return False
+    try:
+        found = os.stat(near.removeprefix("ipc://"))
+    except (OSError, ValueError):  # ValueError: a name that no file can have
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
+
+
+def cleared(endpoint: str, role: str, *, keyed: bool = False, inproc: bool = False) -> str:
+    """The endpoint in its plain form, with nothing of ours in the way of binding it.
+
+    keyed   its socket lets in whom it has a key of, so that others may reach it
+    AddressError where it may not be bound, EndpointError where it cannot be.
+    """
+    endpoint = checked(endpoint, role, inproc=inproc)
+    if not keyed:
+        only_local(endpoint, role)
+    if endpoint.startswith("ipc://"):
+        ipc.prepare(endpoint, role, keyed)
+    return endpoint
 
 
 def listen(endpoint: str, role: str, *, may_move: bool) -> tuple[plain.socket, str]:
     """A bound socket of the operating system, for an endpoint that only this machine reaches, and its address.
 
-    may_move  as for `bind`
+    may_move  a busy tcp port gives way to a free one; otherwise EndpointError names the endpoint
     """
-    endpoint = checked(endpoint, role)
-    only_local(endpoint, role)
+    endpoint = cleared(endpoint, role)
     if endpoint.startswith("ipc://"):
-        ipc.prepare(endpoint, role, False)
         return _bound(plain.AF_UNIX, endpoint.removeprefix("ipc://"), endpoint, role), endpoint
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     family, plain_host = (plain.AF_INET6, host[1:-1]) if host[0] == "[" else (plain.AF_INET, host)
@@ -120,29 +141,3 @@ def _bound(family: int, address: str | tuple[str, int], endpoint: str, role: str
         why = "is in use by another process" if fault.errno == errno.EADDRINUSE else f"cannot be bound: {fault}"
         raise EndpointError(f"{role} endpoint '{endpoint}' {why}") from None
     return bound
-
-
-def bind(
-    socket: zmq.Socket[bytes], endpoint: str, role: str, *, may_move: bool, keyed: bool = False, inproc: bool = False
-) -> str:
-    """Bind and return the address really bound.
-
-    may_move  a busy tcp port gives way to a free one; otherwise EndpointError names the endpoint
-    keyed     the socket lets in whom it has a key of, so that others may reach it
-    """
-    endpoint = checked(endpoint, role, inproc=inproc)
-    if not keyed:
-        only_local(endpoint, role)
-    set_family(socket, endpoint)
-    if endpoint.startswith("ipc://"):
-        ipc.prepare(endpoint, role, keyed)
-    try:
-        with ipc.private_files():
-            socket.bind(endpoint)
-    except zmq.ZMQError as fault:
-        if may_move and fault.errno == errno.EADDRINUSE and endpoint.startswith("tcp://"):
-            socket.bind(endpoint.rpartition(":")[0] + ":*")
-        else:
-            why = "is in use by another process" if fault.errno == errno.EADDRINUSE else f"cannot be bound: {fault}"
-            raise EndpointError(f"{role} endpoint '{endpoint}' {why}") from None
-    return str(socket.getsockopt_string(zmq.LAST_ENDPOINT))

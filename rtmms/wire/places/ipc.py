@@ -7,17 +7,17 @@ import errno
 import os
 import socket
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-import zmq
 
 from rtmms.wire.places.runtime import make_runtime_directory, runtime_directory
 from rtmms.wire.protocol.errors import AddressError, EndpointError
 
 SCHEME = "ipc://"
 _YOUNG_S = 10.0
+_LONGEST_PATH = 103 if sys.platform == "darwin" else 107  # sun_path, less its zero
 
 
 def resolved(endpoint: str) -> str:
@@ -31,9 +31,9 @@ def resolved(endpoint: str) -> str:
 def short_enough(endpoint: str, role: str) -> str:
     """The endpoint itself; AddressError if its path is longer than the operating system lets a socket's be."""
     length = len(os.fsencode(endpoint.removeprefix(SCHEME)))
-    if length > zmq.IPC_PATH_MAX_LEN:
+    if length > _LONGEST_PATH:
         raise AddressError(f"{role} endpoint '{endpoint}': its path has {length} bytes, a socket's may have at most "
-                           f"{zmq.IPC_PATH_MAX_LEN}: use a shorter one, or ipc://NAME")  # fmt: skip
+                           f"{_LONGEST_PATH}: use a shorter one, or ipc://NAME")  # fmt: skip
     return endpoint
 
 

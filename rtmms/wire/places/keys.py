@@ -15,15 +15,17 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-
-import zmq
+from time import monotonic_ns
 
 from rtmms.errors import ModelError
+from rtmms.wire.libzmq import curve
+from rtmms.wire.libzmq.curve import ClientKeys
 
 SERVER, CLIENT, ALLOWED = "server", "client", "clients"
 _PUBLIC, _SECRET = ".key", ".key_secret"
 _TEXT = '#   {what}\n\nmetadata\ncurve\n    public-key = "{public}"\n'
 _MOST_KEYS = 4096
+_LOOK_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,6 @@ class ServerKeys:
     public: bytes
     secret: bytes
     allowed: Path
-
-
-@dataclass(frozen=True)
-class ClientKeys:
-    """A peer's pair, and the public key by which it knows the plant; z85."""
-
-    public: bytes
-    secret: bytes
-    server: bytes
 
 
 def make_keys(directory: Path, client: str = CLIENT) -> list[Path]:
@@ -85,7 +78,7 @@ def make_keys(directory: Path, client: str = CLIENT) -> list[Path]:
 
 
 def _pair(directory: Path, name: str, whose: str) -> dict[Path, str]:
-    public, secret = (key.decode() for key in zmq.curve_keypair())
+    public, secret = (key.decode() for key in curve.new_pair())
     open_text = _TEXT.format(what=f"public key of {whose}: may be shown to everyone", public=public)
     kept_text = _TEXT.format(what=f"SECRET key of {whose}: keep it to yourself", public=public)
     return {
@@ -123,8 +116,6 @@ def read_client(directory: Path) -> ClientKeys:
 def read_allowed(directory: Path) -> dict[bytes, str] | None:
     """Public keys (32 bytes) of the peers that may come in, and their names; files that hold no key, or that others
     can write, are left out. None where others can write into the folder: what stands there is then nobody's word."""
-    from zmq.utils import z85
-
     allowed: dict[bytes, str] = {}
     try:
         _check_unwritable(directory, 0o700)
@@ -136,10 +127,52 @@ def read_allowed(directory: Path) -> dict[bytes, str] | None:
     for path in paths:
         try:
             _check_unwritable(path, 0o600)
-            allowed[z85.decode(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
+            allowed[curve.plain(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
         except (ModelError, OSError):
             continue
     return allowed
+
+
+class Allowed:
+    """The public keys that a plant lets in, read again when their folder has changed (looked at once a second).
+
+    names    key (32 bytes) -> name of its file
+    changes  counts the times they became others;  taken_away  at the last reading one was missing
+    """
+
+    def __init__(self, keys: ServerKeys) -> None:
+        self._folder = keys.allowed
+        self.names: dict[bytes, str] = {}
+        self.changes = 0
+        self.taken_away = False
+        self._stamp: tuple[int, int] | None = None
+        self._again = False
+        self._looked_ns = 0
+        self.look(monotonic_ns())
+
+    def name_of(self, key: bytes) -> str | None:
+        """None for a key that may not come in."""
+        return self.names.get(key)
+
+    def look(self, now_ns: int) -> None:
+        """A call to stat, once a second, and files only when there is news. Called in the slack."""
+        if self._stamp is not None and now_ns - self._looked_ns < _LOOK_NS:
+            return
+        self._looked_ns = now_ns
+        before = self._stamp
+        try:
+            found = os.stat(self._folder)
+            stamp = (max(found.st_mtime_ns, found.st_ctime_ns), found.st_ino)
+        except OSError:  # no folder: nobody may come in
+            stamp = (0, 0)
+        if stamp != before or self._again:  # once more after a change: a file may have been there before its content
+            self._again, self._stamp = stamp != before, stamp
+            names = read_allowed(self._folder)
+            if names is None:  # others can write there: nobody new comes in, nobody is sent away
+                return
+            self.changes += names != self.names
+            self.taken_away = not set(self.names) <= set(names)
+            self.names = names
 
 
 def _needed(directory: Path, name: str) -> Path:
@@ -152,21 +185,18 @@ def _needed(directory: Path, name: str) -> Path:
 def _read_secret(path: Path) -> tuple[bytes, bytes]:
     _check_private(path, 0o600)
     public, secret = _read(path)
-    if secret is None or zmq.curve_public(secret) != public:
+    if secret is None or curve.public_of(secret) != public:
         raise ModelError(f"keys: '{path}' does not hold a pair of keys; make one with: rtmms keys DIR")
     return public, secret
 
 
 def _read(path: Path) -> tuple[bytes, bytes | None]:
     """Public and secret key, each 40 characters of z85."""
-    from zmq.auth import load_certificate
-    from zmq.utils import z85
-
     try:
         if path.stat().st_size > 1 << 16:
             raise ValueError("too long")
-        public, secret = load_certificate(path)
-        if any(len(key) != 40 or len(z85.decode(key)) != 32 for key in (public, secret) if key is not None):
+        public, secret = curve.certificate(path)
+        if any(len(key) != 40 or len(curve.plain(key)) != 32 for key in (public, secret) if key is not None):
             raise ValueError("not a key")
     except OSError as fault:
         raise ModelError(f"keys: cannot read '{path}': {fault.strerror or fault}") from None

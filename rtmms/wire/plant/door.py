@@ -10,12 +10,23 @@ from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import Any
 
-from rtmms.wire.libzmq.zap import Allowed
-from rtmms.wire.plant.doors import DoorLine
-from rtmms.wire.plant.peers import Peer, Peers
+from rtmms.wire.places.keys import Allowed
+from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peers import Peers
 from rtmms.wire.protocol.codec import decode, packer
 from rtmms.wire.protocol.measure import Measure
-from rtmms.wire.protocol.messages import Hello, Reason, Refused, Request, read_hello, read_id, read_request, shown
+from rtmms.wire.protocol.messages import (
+    Hello,
+    Reason,
+    Refused,
+    Request,
+    not_a_message,
+    read_hello,
+    read_id,
+    read_request,
+    shown,
+)
+from rtmms.wire.protocol.port import MESSAGE, Guests, Hosting
 
 _READS = 4
 _WAITING_REQUESTS = 16
@@ -26,40 +37,39 @@ class Door:
     """Answers hello with welcome, queues requests for the loop's owner, refuses the rest by name.
 
     token    what a claim or a request needs to have said in its hello
+    cap      bytes of a message from one that is known;  count  is told the reason of each refusal
     enter    makes a peer of a checked hello and returns it with its welcome message; Refused if it may not
     allowed  the keys that may come in, each of which is as good as the token; None where the socket asks for none
     """
 
     def __init__(
         self,
-        line: DoorLine,
+        socket: Hosting,
         peers: Peers,
         token: str,
         cap: int,
-        rejected: dict[str, int],
+        count: Callable[[str], None],
         enter: Callable[[Hello, bytes, bool], Mapping[str, Any]],
         allowed: Allowed | None = None,
     ) -> None:
         self._allowed = allowed
-        self._line, self._peers, self._cap, self._rejected, self._enter = line, peers, cap, rejected, enter
+        self._socket, self._peers, self._cap, self._count, self._enter = socket, peers, cap, count, enter
+        socket.attend(Guests(known=peers.by_door.__contains__, refused=count), cap)
         self._token = token.encode()
         self._pack = packer()
         self._requests: list[Request] = []
         self._strangers_told = Measure(_STRANGERS_BURST)
 
     def serve(self, until_ns: int) -> None:
+        self._socket.serve(until_ns)
         for _ in range(_READS):
-            if monotonic_ns() >= until_ns or not self._read_one(until_ns):
+            if monotonic_ns() >= until_ns or not self._read_one():
                 return
 
     def requests(self) -> list[Request]:
         """What was asked since the last call, in order."""
-        asked, self._requests = self._requests, []
-        return asked
-
-    @property
-    def waiting(self) -> bool:
-        return bool(self._requests)
+        taken, self._requests = self._requests, []
+        return taken
 
     def reply(self, request: Request, ok: bool, result: Any = None, error: str | None = None) -> None:
         """Answer a request; a result that cannot travel becomes an error."""
@@ -70,27 +80,25 @@ class Door:
         except (TypeError, ValueError, OverflowError) as fault:
             why = f"the result of {request.op} cannot be sent: {fault}"
             frame = self._pack({"type": "reply", "id": request.id, "ok": False, "error": why})
-        self._line.send(request.door, frame)
+        self._socket.send(request.door, frame)
 
     def say(self, door: bytes, message: Mapping[str, Any]) -> None:
-        self._line.send(door, self._pack(message))
+        self._socket.send(door, self._pack(message))
 
-    def _read_one(self, until_ns: int) -> bool:
-        heard = self._line.receive(until_ns)
+    def _read_one(self) -> bool:
+        heard = self._socket.next()
         if heard is None:
             return False
-        door, what, frame, key = heard
+        door, kind, frame, key = heard
         peer = self._peers.by_door.get(door)
         try:
-            if what == "oversize":
-                raise Refused(Reason.OVERSIZE, f"a message may have {self._cap} bytes here")
-            if what == "garbled":
-                raise Refused(Reason.GARBLED, "a message is one frame here")
+            if kind != MESSAGE:
+                raise not_a_message(kind, self._cap)
             if self._allowed is not None and key not in self._allowed.names:
                 raise Refused(Reason.TOKEN, "this key is no longer among those that the plant lets in")
             self._hear(door, peer, decode(frame, self._cap), key)
         except Refused as refusal:
-            self._rejected[refusal.code] = self._rejected.get(refusal.code, 0) + 1
+            self._count(refusal.code)
             if peer is not None:
                 peer.rejected += 1
             self._tell(door, peer, refusal)
@@ -108,7 +116,7 @@ class Door:
             welcome = self._enter(hello, door, trusted)
             if key is not None:
                 self._peers.by_door[door].key = key
-            self._line.send(door, self._pack(welcome))
+            self._socket.send(door, self._pack(welcome))
         elif kind == "request":
             try:
                 self._take(door, peer, message)

@@ -1,101 +1,21 @@
-"""Who holds which actuators: peers, their claims, and how a claim passes on. No socket here."""
+"""Who holds which actuators: all peers, their claims, and how a claim passes on. No socket here."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
-from rtmms.wire.protocol.measure import Measure
-from rtmms.wire.protocol.messages import AHEAD_STEPS, WARM_STEPS, Hello, Reason, Refused
+from rtmms.wire.plant.peer import Peer
+from rtmms.wire.protocol.messages import Hello, Reason, Refused
+from rtmms.wire.protocol.patterns import Matching
 from rtmms.wire.protocol.selection import Selection
+from rtmms.wire.protocol.standing import ADMITTED, DEAD, GONE, LEFT
 
-WARMING, LIVE, DEAD = "warming", "live", "dead"
 MOST_PEERS = 64
-_GRANT_GAP_NS = 1_000_000_000
-_ERROR_BURST = 10
-
-
-class Peer:
-    """One that said hello with the session's token. Its size is fixed: nothing in it grows with what it sends.
-
-    identity    its routing id on the step socket, made by us and known to it alone
-    door        its routing id on the exchange socket
-    key         the key by which it came in, b"" where none was asked for
-    actuators   indices it holds; `index` is the same by name
-    state       warming until it has answered the warm-up states, then live; dead when its connection is gone, or
-                when it has long said nothing; live again with its next message
-    warm_step   the warm-up state it owes an answer to
-    owed        states sent since its last message;  probes  likewise, and on this connection
-    born_ns     when it was welcomed;  granted_ns  when a connection was last let in for it at the step endpoint
-    early       its command for the next step has come (free mode)
-    every       it is asked for a command at each every-th step; between them its last one stands
-    ticks       it sends the ticks of the mode external, or asked to (asked_ticks);  tick_seq  of the newest
-    queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
-    error       the next one to be told: (code, text, unknown name);  told  how many it may be told at the door
-    """
-
-    __slots__ = (
-        "actuators", "asked_ticks", "born_ns", "claim", "clamped", "commands", "door", "early", "error", "error_ns",
-        "every", "fresh", "granted_ns", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns",
-        "probes", "queue", "queued", "ready", "rejected", "selection", "seq", "since_ns", "skipped", "state",
-        "tick_seq", "ticks", "told", "warm_step",
-    )  # fmt: skip
-
-    def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
-        self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
-        self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
-        self.key = b""
-        self.every = hello.every
-        self.index = index
-        self.actuators: list[int] = list(index.values())
-        self.ticks = self.asked_ticks = hello.ticks
-        self.observer = not index and not hello.ticks
-        self.state = LIVE if self.observer else WARMING
-        self.warm_step = -WARM_STEPS
-        self.ready = False
-        self.seq = self.tick_seq = -1
-        self.early = False
-        self.owed = self.probes = 0
-        self.fresh = False
-        self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS
-        self.queued = 0
-        self.since_ns = self.probe_ns = self.born_ns = now_ns
-        self.granted_ns = now_ns - _GRANT_GAP_NS
-        self.error: tuple[str, str, str] | None = None
-        self.error_ns = 0
-        self.told = Measure(_ERROR_BURST)
-        self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
-
-    def forget_queue(self) -> None:
-        if self.queued:
-            self.queue = [None] * AHEAD_STEPS
-            self.queued = 0
-
-    def summary(self) -> dict[str, Any]:
-        """For the final report."""
-        return {
-            "name": self.name, "claim": list(self.claim), "state": self.state, "commands": self.commands,
-            "late": self.late, "clamped": self.clamped, "rejected": self.rejected, "states_withheld": self.skipped,
-        }  # fmt: skip
-
-
-class Missing:
-    """A peer whose command was not there at a deadline; see rtmms.loop.ports.Silent."""
-
-    __slots__ = ("_commands", "_peer")
-
-    def __init__(self, peer: Peer) -> None:
-        self._peer, self._commands = peer, peer.commands
-
-    @property
-    def gone(self) -> bool:
-        return self._peer.state is DEAD and self._peer.commands == self._commands
 
 
 class Peers:
@@ -126,26 +46,15 @@ class Peers:
     def match(self, claim: Iterable[str]) -> dict[str, int]:
         """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none."""
         wanted: set[str] = set()
+        matching = Matching()
         for pattern in claim:
-            found = [name for name in self._names if fnmatchcase(name, pattern)]
+            found = matching.matched(pattern, self._names)
             if not found:
                 raise Refused(
                     Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, self._names))
                 )
             wanted.update(found)
         return {name: i for name, i in self._names.items() if name in wanted}
-
-    def comes(self, arrived_ns: int, now_ns: int) -> bool:
-        """Whether a connection that arrived then may be a peer's that is to connect to the step endpoint: one that was
-        welcomed before, or one that is dead. One a second for each, as others may be quicker."""
-        for peer in self.by_identity.values():
-            if peer.state == LIVE or now_ns - peer.granted_ns < _GRANT_GAP_NS:
-                continue
-            if peer.state == WARMING and (peer.owed or peer.warm_step > -WARM_STEPS or arrived_ns < peer.born_ns):
-                continue  # it is there already, or was not welcome yet
-            peer.granted_ns = now_ns
-            return True
-        return False
 
     def came(self, identity: bytes) -> None:
         """This one has a new connection: nothing was sent on it yet."""
@@ -165,11 +74,11 @@ class Peers:
         index = self.match(hello.claim)
         for name, i in index.items():
             for other in self.all:
-                if i in other.actuators and other.state != DEAD and other.door != door:
+                if i in other.actuators and other.state is not DEAD and other.door != door:
                     raise Refused(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
         if hello.ticks:
             for other in self.all:
-                if other.ticks and other.state != DEAD and other.door != door:
+                if other.ticks and other.state is not DEAD and other.door != door:
                     raise Refused(Reason.CLAIM_HELD, f"hello: '{other.name}' ticks here")
         earlier = self.by_door.get(door)
         if earlier is not None:
@@ -206,7 +115,7 @@ class Peers:
                     self.displaced.append((before, peer.name))
             self._owner[i] = peer
             self.claimed[i] = True
-        peer.state, peer.ready = LIVE, False
+        peer.on(ADMITTED)
         peer.fresh = True  # it has not been asked for the present step
         self.changes += 1
         if peer.actuators and peer not in self.claimants:
@@ -234,7 +143,8 @@ class Peers:
         self._forget(peer)
 
     def _forget(self, peer: Peer) -> None:
-        peer.state = DEAD
+        if peer.state is not GONE:
+            peer.on(LEFT)
         self.changes += 1
         if peer in self.all:
             self.all.remove(peer)

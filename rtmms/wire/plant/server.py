@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmms.contract import Applied
 from rtmms.errors import ModelError
-from rtmms.loop.ports import Applied
 from rtmms.plant import Plant
-from rtmms.wire.places.keys import ServerKeys
+from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.places.tokens import new_token, remove_token, write_token
 from rtmms.wire.plant.door import Door
-from rtmms.wire.plant.peers import DEAD, LIVE, Missing, Peers
+from rtmms.wire.plant.peer import Missing
+from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.sockets import Sockets, Threads
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.plant.tending import Tending
@@ -32,8 +33,10 @@ from rtmms.wire.protocol.messages import (
     channel_map,
     plain_parameters,
 )
+from rtmms.wire.protocol.patterns import PEERS_WORK, STRANGERS_WORK
+from rtmms.wire.protocol.port import Guests
 from rtmms.wire.protocol.selection import Selection, select
-from rtmms.wire.stream.steps import StepLine
+from rtmms.wire.protocol.standing import DEAD, LIVE
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
@@ -102,21 +105,14 @@ class Server:
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
         )  # fmt: skip
-        line = self._line = self._sockets.step if isinstance(self._sockets.step, StepLine) else None
-        self._tending = Tending(self._port, self._peers, None if line is None else line.connected)
+        self._tending = Tending(self._port, self._peers)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
         self._request_bytes = room = DOOR_BYTES + 2 * _snapshot_size(plant)
-        self._sockets.exchange.limit(DOOR_BYTES, room, self._peers.by_door.__contains__)
         self._door = Door(
-            self._sockets.exchange, self._peers, self._token, room, self._port.rejected, self._enter, self._allowed
+            self._sockets.exchange, self._peers, self._token, room, self._port.count, self._enter, self._allowed
         )
-        if line is not None:
-            line.known, line.entered = self._peers.by_identity.__contains__, self._peers.came
-            line.strange = self._port.count_stranger
-        if self._sockets.gate is not None:
-            self._sockets.gate.comes = self._peers.comes
-            self._sockets.gate.strange = self._port.count_stranger
+        self._sockets.telemetry.attend(Guests(refused=self._port.count), DOOR_BYTES)
         self._topic = robot.encode()
         self._telemetry = Selection(plant.outputs, "telemetry")
         self._telemetry_hz = telemetry_hz
@@ -166,15 +162,9 @@ class Server:
         if self._telemetry_frame:
             frame, self._telemetry_frame = self._telemetry_frame, b""
             self._sockets.telemetry.send(self._topic, frame)
-        if self._line is not None:
-            self._line.serve(monotonic_ns())
-        elif self._sockets.gate is not None:
-            now_ns = monotonic_ns()
-            self._sockets.gate.serve(now_ns)
-            if self._sockets.gate.waiting:
-                self._tending.look_for_broken(now_ns)
-        elif self._allowed is not None:
-            self._look_at_keys()
+        self._sockets.step.serve(until_ns)
+        if self._allowed is not None:
+            self._look_at_keys(self._allowed)
         port = self._port
         port.read_in_slack(until_ns)
         port.admit_ready()
@@ -276,18 +266,15 @@ class Server:
         due = self._telemetry_due_ns + self._telemetry_gap_ns
         return due if due > now_ns else now_ns + self._telemetry_gap_ns
 
-    def _look_at_keys(self) -> None:
-        """Answer the handshakes that wait; and whose key was taken away must go."""
-        assert self._allowed is not None
-        for gatekeeper in self._sockets.gatekeepers:
-            gatekeeper.serve()
-        self._allowed.look(monotonic_ns())
-        if self._allowed.changes == self._allowed_seen:
+    def _look_at_keys(self, allowed: Allowed) -> None:
+        """Whose key was taken away must go."""
+        allowed.look(monotonic_ns())
+        if allowed.changes == self._allowed_seen:
             return
-        self._allowed_seen = self._allowed.changes
-        if self._allowed.taken_away:
+        self._allowed_seen = allowed.changes
+        if allowed.taken_away:
             self._sockets.telemetry.hang_up()
-        for peer in [peer for peer in self._peers.all if peer.key not in self._allowed.names]:
+        for peer in [peer for peer in self._peers.all if peer.key not in allowed.names]:
             bye = {"type": "bye", "reason": "your key was taken away"}
             if not peer.observer:
                 self._port.say(peer, bye)
@@ -296,7 +283,7 @@ class Server:
 
     def _enter(self, hello: Hello, door: bytes, trusted: bool) -> Mapping[str, Any]:
         """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
-        channels = select(self._plant.outputs, hello.outputs)
+        channels = select(self._plant.outputs, hello.outputs, PEERS_WORK if trusted else STRANGERS_WORK)
         if hello.ticks and self.mode != "external":
             raise Refused(Reason.MODE, f"hello: ticks are for the mode external; this plant runs in mode {self.mode}")
         identity, granted = b"", []
@@ -306,7 +293,7 @@ class Server:
                 self._peers.known_again(hello.identity, door)
             peer = self._peers.by_door.get(door)
             same = (hello.name, hello.claim, hello.every, hello.ticks, names)
-            if peer is None or (peer.name, peer.claim, peer.every, peer.asked_ticks, peer.selection.names) != same:
+            if peer is None or (peer.name, peer.claim, peer.every, peer.wants_ticks, peer.selection.names) != same:
                 peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
         plant, paced = self._plant, self.mode == "realtime"

@@ -12,14 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.loop.ports import Applied
+from rtmms.contract import Applied
 from rtmms.plant import Channel
-from rtmms.wire.libzmq.router import FULL, GONE, StepSocket
-from rtmms.wire.plant.peers import DEAD, LIVE, WARMING, Peer, Peers
+from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.ticks import Ticks
 from rtmms.wire.protocol.codec import decode, packer
 from rtmms.wire.protocol.commands import check_step, check_values, read_head
-from rtmms.wire.protocol.messages import AHEAD_STEPS, COMMAND_BYTES, CREDITS, Reason, Refused, shown
+from rtmms.wire.protocol.messages import (
+    AHEAD_STEPS,
+    COMMAND_BYTES,
+    CREDITS,
+    Reason,
+    Refused,
+    not_a_message,
+    shown,
+)
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Guests, Hosting
+from rtmms.wire.protocol.standing import DEAD, HEARD, LIVE, READY, WARM, WARMING
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
@@ -42,7 +52,7 @@ class StepPort:
 
     def __init__(
         self,
-        socket: StepSocket,
+        socket: Hosting,
         peers: Peers,
         actuators: tuple[Channel, ...],
         *,
@@ -72,6 +82,7 @@ class StepPort:
         self._held_note: tuple[int, int, int, bool] | None = None
         self._done = False
         self._ready = False
+        socket.attend(Guests(peers.by_identity.__contains__, peers.came, self.count), COMMAND_BYTES)
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -114,8 +125,7 @@ class StepPort:
             peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
         elif became == GONE:
             if peer.state is LIVE:
-                peer.state = DEAD
-                peer.forget_queue()
+                peer.dies()
             return False
         return True
 
@@ -220,33 +230,33 @@ class StepPort:
         found = self._socket.next()
         if found is None:
             return False
-        identity, frame, whole = found
+        identity, kind, frame, _ = found
         peer = self._peers.by_identity.get(identity)
         if peer is None:
-            if identity:
-                self._count(Reason.STRANGER)
+            self.count(Reason.STRANGER)
             return True
         peer.owed = peer.probes = 0
         try:
-            if not whole:
-                raise Refused(Reason.GARBLED, "a message is one frame here")
+            if kind != MESSAGE:
+                raise not_a_message(kind, COMMAND_BYTES)
             message = decode(frame, COMMAND_BYTES)
             if message["type"] == "command":
                 self._hear_command(peer, message)
             else:
                 self._hear(peer, message)
         except Refused as refusal:
-            self._count(refusal.code)
+            self.count(refusal.code)
             peer.rejected += 1
             if peer.error is None:
                 peer.error = (refusal.code, refusal.text, refusal.unknown)
         return True
 
-    def count_stranger(self) -> None:
-        """One that nobody waits for knocked at the step endpoint."""
-        self._count(Reason.STRANGER)
+    def connected(self, peer: Peer) -> bool | None:
+        """See Hosting."""
+        return self._socket.connected(peer.identity)
 
-    def _count(self, reason: str) -> None:
+    def count(self, reason: str) -> None:
+        """Something was refused."""
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
 
     def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
@@ -258,23 +268,23 @@ class StepPort:
             if self.ticks is None:
                 raise Refused(Reason.TYPE, "tick: this plant has a pace of its own; ticks are for the mode external")
             if peer.state is DEAD:
-                peer.state = LIVE
+                peer.on(HEARD)
             self.ticks.hear(peer, message)
         else:
             raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
 
     def _hear_command(self, peer: Peer, message: dict[str, Any]) -> None:
         """Check all of it before any of it counts: a command is taken whole or not at all."""
-        seq, step, values = read_head(peer, message)
+        seq, step, values = read_head(peer.seq, message)
         if peer.state is DEAD:
-            peer.state = LIVE  # it has come back, and nobody has taken its place
+            peer.on(HEARD)  # it has come back, and nobody has taken its place
         if step < 0:
             peer.seq = seq
             self._hear_warm_answer(peer, step)
             return
         now = self._step
         ahead = 0 if step == now or (self._free and step < now) else check_step(step, now, self._behind)
-        check_values(peer, values, self._peers.known)
+        check_values(peer.index, values, peer.state is LIVE, self._peers.known)
         peer.seq = seq
         peer.commands += 1
         if self._free or (ahead == 0 and (self._command is not None or not self._closed())):
@@ -360,13 +370,14 @@ class StepPort:
     def _hear_warm_answer(self, peer: Peer, step: int) -> None:
         if peer.state is WARMING and step == peer.warm_step:
             peer.warm_step += 1
-            peer.ready = peer.warm_step == 0
-            self._ready = self._ready or peer.ready
+            if peer.warm_step == 0:
+                peer.on(WARM)
+                self._ready = True
 
     def admit_ready(self) -> None:
         """Between steps only: a claim that began within a step would wait for a command nobody was asked for."""
         if self._ready:
             self._ready = False
             for peer in list(self._peers.all):
-                if peer.ready:
+                if peer.state is READY:
                     self._peers.admit(peer)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import monotonic_ns
 from typing import Any
 
-from rtmms.wire.plant.peers import DEAD, LIVE, WARMING, Peer, Peers
+from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.commands import with_hint
+from rtmms.wire.protocol.standing import LIVE, READY, WARMING
 
 _ERROR_GAP_NS = 200_000_000
 _PROBE_GAP_NS, _PROBE_SLOW_GAP_NS = 100_000_000, 2_000_000_000
@@ -21,13 +23,10 @@ SILENT_NS = 1_500_000_000
 
 
 class Tending:
-    """What peers on the step socket are sent outside the steps.
+    """What peers on the step socket are sent outside the steps."""
 
-    connected  whether an identity has a connection; None where only sending tells
-    """
-
-    def __init__(self, port: StepPort, peers: Peers, connected: Callable[[bytes], bool] | None = None) -> None:
-        self._port, self._peers, self._connected = port, peers, connected
+    def __init__(self, port: StepPort, peers: Peers) -> None:
+        self._port, self._peers = port, peers
         self._probe = packer()({
             "type": "state", "step": -1, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
             "outputs": {}, "applied": {},
@@ -46,7 +45,7 @@ class Tending:
                 text = with_hint(text, unknown, self._peers.names)
                 self._port.say(peer, {"type": "error", "code": code, "text": text})
                 peer.error, peer.error_ns = None, now_ns
-            if peer.state is WARMING:
+            if peer.state in (WARMING, READY):
                 self._warm_up(peer, now_ns, outputs)
             elif peer.state is LIVE and peer.owed <= self._port.credits:
                 peer.since_ns = now_ns
@@ -55,8 +54,7 @@ class Tending:
                     peer.owed += self._send_probe(peer, now_ns)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
-                    peer.state = DEAD  # until its next message; meanwhile another one may take its place
-                    peer.forget_queue()
+                    peer.dies()
                 self._look_for(peer, now_ns)
 
     def ask(self, peer: Peer) -> None:
@@ -74,20 +72,14 @@ class Tending:
     @staticmethod
     def _answers(peer: Peer, now_ns: int) -> bool:
         """It was just sent a warm-up state: its answer may be waited for."""
-        return peer.state is WARMING and not peer.ready and peer.owed > 0 and now_ns - peer.since_ns < _PROMPT_NS
-
-    def look_for_broken(self, now_ns: int) -> None:
-        """Somebody waits to be let in: is it one whose connection broke unnoticed? What cannot be sent, tells."""
-        for peer in list(self._peers.listeners):
-            if peer.state is LIVE and now_ns - peer.probe_ns > _PROBE_GAP_NS:
-                self._send_probe(peer, now_ns)
+        return peer.state is WARMING and peer.owed > 0 and now_ns - peer.since_ns < _PROMPT_NS
 
     def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
         """States as in earnest but for their steps, which make both sides' first exchanges before they count.
 
         A newcomer that is not (or no longer) connected after a while loses its place; one that is takes its time.
         """
-        if peer.ready:
+        if peer.state is READY:
             return
         if peer.owed == 0:
             payload = peer.selection.packed(peer.warm_step, 0.0, 0, 0, outputs, self._port.applied)
@@ -107,10 +99,11 @@ class Tending:
         """
         gap_ns = _PROBE_GAP_NS
         if peer.probes >= _PROBES:
-            if self._connected is None:
-                gap_ns = _PROBE_SLOW_GAP_NS
-            elif self._connected(peer.identity):
+            connected = self._port.connected(peer)
+            if connected:
                 return True
+            if connected is None:
+                gap_ns = _PROBE_SLOW_GAP_NS
         return now_ns - peer.probe_ns > gap_ns and self._send_probe(peer, now_ns)
 
     def _send_probe(self, peer: Peer, now_ns: int) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from time import monotonic_ns
 from typing import Any
 
-from rtmms.wire.plant.peers import LIVE, Peer, Peers
+from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peers import Peers
 from rtmms.wire.protocol.messages import Reason, Refused, shown
+from rtmms.wire.protocol.standing import LIVE, READY
 
 MOST_WAITING = 16
 """Ticks that may wait for the steps before theirs; what comes beyond is surplus."""
@@ -31,7 +33,7 @@ class Ticks:
         seq = message.get("seq")
         if type(seq) is not int:
             raise Refused(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {shown(seq)}")
-        if peer.state is not LIVE and not peer.ready:
+        if peer.state not in (LIVE, READY):
             raise Refused(Reason.TOO_EARLY, "tick: answer the warm-up states first")
         ticker = self._peers.ticker
         if ticker is not peer:

@@ -7,20 +7,20 @@ from math import isfinite
 from typing import Any
 
 from rtmms.errors import UnknownNameError
-from rtmms.wire.plant.peers import WARMING, Peer
 from rtmms.wire.protocol.messages import AHEAD_STEPS, Reason, Refused, shown
 
 _HINTS_AMONG = 64
 _HINT_LENGTH = 40
 
 
-def read_head(peer: Peer, message: Mapping[str, Any]) -> tuple[int, int, dict[str, Any]]:
-    """seq, step and values of a command; Refused if they are not what they should be, or if seq does not rise."""
+def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[str, Any]]:
+    """seq, step and values of a command; Refused if they are not what they should be,
+    or if seq does not rise above the newest."""
     seq, step, values = message.get("seq"), message.get("step"), message.get("values")
     if type(seq) is not int or type(step) is not int or type(values) is not dict:
         raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
-    if not peer.seq < seq < 1 << 63:
-        raise Refused(Reason.SEQ, f"command: seq must rise; newest {peer.seq}, got {shown(seq)}")
+    if not newest < seq < 1 << 63:
+        raise Refused(Reason.SEQ, f"command: seq must rise; newest {newest}, got {shown(seq)}")
     return seq, step, values
 
 
@@ -34,9 +34,9 @@ def check_step(step: int, now: int, behind: int) -> int:
     return ahead
 
 
-def check_values(peer: Peer, values: dict[str, Any], known: Callable[[str], bool]) -> None:
-    """Finite numbers for actuators of this peer, made floats in place; Refused otherwise, or before the warm-up."""
-    index = peer.index
+def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, known: Callable[[str], bool]) -> None:
+    """Finite numbers for actuators of the peer's (index), made floats in place; Refused otherwise, or before the
+    warm-up is done."""
     for name, value in values.items():
         if name not in index:
             _refuse_name(name, known)
@@ -48,7 +48,7 @@ def check_values(peer: Peer, values: dict[str, Any], known: Callable[[str], bool
             raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
     if not index:
         raise Refused(Reason.NOT_CLAIMED, "command: you claimed no actuator")
-    if peer.state is WARMING:
+    if not warm:
         raise Refused(Reason.TOO_EARLY, "command: answer the warm-up states first")
 
 

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rtmms.contract import OPERATIONS
 from rtmms.plant import Channel
+from rtmms.wire.protocol.port import OVERSIZE
 
 PROTOCOL = 1
 SPOKEN = (1,)
@@ -37,8 +39,6 @@ MOST_EVERY = 10_000
 
 CREDITS = 4
 """States that may lie unanswered with a claimant before the plant stops sending it more."""
-
-OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop")
 
 
 class Reason:
@@ -74,6 +74,13 @@ class Refused(Exception):
         super().__init__(text)
         self.code, self.text, self.unknown = code, text, unknown
         self.id: int | str | None = None
+
+
+def not_a_message(kind: str, cap: int) -> Refused:
+    """What came was one only in part: see the kinds of port.py."""
+    if kind == OVERSIZE:
+        return Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
+    return Refused(Reason.GARBLED, "a message is one frame here")
 
 
 @dataclass(frozen=True, slots=True)

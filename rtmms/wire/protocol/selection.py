@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rtmms.contract import Applied
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.messages import Reason, Refused
-
-if TYPE_CHECKING:
-    from rtmms.loop.ports import Applied
+from rtmms.wire.protocol.patterns import PEERS_WORK, Matching
 
 FIELD_DIMENSIONS = 3
 """An output of so many dimensions or more is a field: it travels only where it is asked for."""
@@ -23,18 +21,23 @@ _BUDGET = b"\xa9budget_ns\xce" + _STAND_IN.to_bytes(4, "big")
 _MOST_BUDGET = 0xFFFFFFFF
 
 
-def select(outputs: Sequence[Channel], patterns: Sequence[str]) -> tuple[Channel, ...]:
+def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEERS_WORK) -> tuple[Channel, ...]:
     """The outputs that match one of the patterns, in the plant's order; Refused for a pattern that names none.
 
     Without patterns: all but the fields, such as the joints of every chain of every fin.
+    work   that matching them may take, see Matching
     """
     if not patterns:
         return tuple(channel for channel in outputs if len(channel.shape) < FIELD_DIMENSIONS)
+    names = dict.fromkeys(channel.name for channel in outputs)
+    wanted: set[str] = set()
+    matching = Matching(work)
     for pattern in patterns:
-        if not any(fnmatchcase(channel.name, pattern) for channel in outputs):
-            names = [channel.name for channel in outputs]
+        found = matching.matched(pattern, names)
+        if not found:
             raise Refused(Reason.UNKNOWN_OUTPUT, "hello: outputs: " + str(UnknownNameError("output", pattern, names)))
-    return tuple(channel for channel in outputs if any(fnmatchcase(channel.name, p) for p in patterns))
+        wanted.update(found)
+    return tuple(channel for channel in outputs if channel.name in wanted)
 
 
 class Selection:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rtmms.contract import Applied
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Channel
 
@@ -63,28 +64,6 @@ def _channel(kind: str, name: str, channels: tuple[Channel, ...]) -> Channel:
     raise UnknownNameError(kind, name, [channel.name for channel in channels])
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedCommand:
-    """What the plant used for the step that led to a state: as attributes or by name.
-
-    seq, step    of the command, -1 before the first
-    lateness_ns  after the deadline; <= 0 in time
-    policy       '' when every claimed actuator had its command, else the policy that stood in
-    clamped      a value was out of range and was moved to its limit
-    """
-
-    seq: int = -1
-    step: int = -1
-    lateness_ns: int = 0
-    policy: str = ""
-    clamped: bool = False
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.__slots__:
-            raise KeyError(name)
-        return getattr(self, name)
-
-
 class State:
     """The plant at the beginning of a step.
 
@@ -113,9 +92,9 @@ class State:
         return int(self._message.get("deadline_ns", 0))
 
     @property
-    def applied(self) -> AppliedCommand:
+    def applied(self) -> Applied:
         said = self._message.get("applied") or {}
-        return AppliedCommand(**{name: said[name] for name in AppliedCommand.__slots__ if name in said})
+        return Applied(**{name: said[name] for name in Applied.__slots__ if name in said})
 
     def with_outputs(self, outputs: dict[str, Any]) -> State:
         """The same state with other outputs."""

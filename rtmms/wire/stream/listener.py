@@ -1,196 +1,236 @@
-"""Connections of strangers, without libzmq: accepted, read and written in the loop's slack, a bounded piece at a time.
+"""A bound socket of our own and its connections: accepted, read and written in the slack, a bounded piece at a time.
 
-What comes in lies in the kernel's buffers until it is read, at most one message a connection in ours; who does not read
-what we send loses it.
+What comes in lies in the kernel's buffers until it is read, at most 64 KiB and one message a connection in ours; who
+does not read what we send loses it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import selectors
 import socket
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic_ns
 
-from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
+from rtmms.wire.protocol.messages import Reason
+from rtmms.wire.protocol.port import GONE, SENT, Guests, Heard
+from rtmms.wire.stream.connection import Connection
+from rtmms.wire.stream.polling import IN, OUT, Poller, poller
+from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
 
-_CHUNK = 65536
-_ACCEPTS = 2
-_HANDSHAKE_NS = 5_000_000_000
+DEALERS = frozenset((b"DEALER", b"REQ", b"ROUTER"))
+MOST_CONNECTIONS = 128
+_ACCEPTS, _LOOKS = 2, 8
+_HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
 _BACKLOG = 512
 
 
-class Connection:
-    """One of them. heard: what it said and nobody has dealt with yet, as Reader.next gives it; meanwhile nothing more
-    is read from it."""
-
-    __slots__ = ("born_ns", "heard", "key", "reader", "socket", "unsent")
-
-    def __init__(self, key: bytes, plain: socket.socket, reader: Reader) -> None:
-        self.key, self.socket, self.reader = key, plain, reader
-        self.heard: tuple[str, bytes] | None = None
-        self.unsent = b""
-        self.born_ns = monotonic_ns()
-
-
 class Listener:
-    """A bound socket of our own and its connections.
+    """Messages of those that connect, each known by a number.
 
-    kind     what we are (ROUTER, PUB), and who may talk to us
-    cap      bytes a message may have; from those that `keep` does not speak for, no more than `first_cap`
-    most     connections at a time: the oldest that `keep` does not speak for gives way to a newcomer
+    bound    sockets to listen on
+    kind     what we are (ROUTER, PUB);  talkers  the kinds that may talk to us
+    cap      bytes of a message from one that is not known. One up to four times that is passed over and told as
+             oversize, who says more is cut off
+    most     connections at a time: the oldest that is not known gives way to a newcomer
     backlog  bytes that may lie unsent before a message
     """
 
+    threaded = False
+    _most_events = -1
+    """What is looked at in one round."""
+
     def __init__(
         self,
-        bound: socket.socket,
-        kind: bytes,
-        peers: frozenset[bytes],
+        bound: Sequence[socket.socket],
         cap: int,
-        most: int,
+        *,
+        kind: bytes = b"ROUTER",
+        talkers: frozenset[bytes] = DEALERS,
+        most: int = MOST_CONNECTIONS,
         backlog: int = 0,
     ) -> None:
-        self._bound, self._kind, self._peers, self._most, self._backlog = bound, kind, peers, most, backlog
-        self.cap = self.first_cap = cap
-        self.keep: Callable[[bytes], bool] = lambda key: False
-        bound.listen(_BACKLOG)
-        bound.setblocking(False)
-        self.connections: dict[bytes, Connection] = {}
-        self._waiting: deque[Connection] = deque()  # those with something heard
-        self._unsent: set[Connection] = set()
-        self._numbers = 0
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(bound, selectors.EVENT_READ, None)
+        self._kind, self._talkers, self._most, self._backlog = kind, talkers, most, backlog
+        self._cap = self._first_cap = cap
+        self._guests = Guests()
+        self._far: Poller = poller()
+        self._bound = {one.fileno(): one for one in bound}
+        for descriptor, one in self._bound.items():
+            one.listen(_BACKLOG)
+            one.setblocking(False)
+            self._far.register(descriptor, IN)
+        self.connections: dict[bytes, Connection] = {}  # by key, the oldest first
+        self._by_descriptor: dict[int, Connection] = {}
+        self._queue: deque[Connection] = deque()  # those with something that was taken and not looked at
+        self._numbers = self._sorted_ns = 0
+        self._closed = False
+
+    def attend(self, guests: Guests, cap: int) -> None:
+        """See Hosting."""
+        self._guests, self._cap = guests, cap
+
+    def next(self) -> Heard | None:
+        """Each connection in its turn, and a few of them at a time: `None` may come before all were looked at."""
+        for _ in range(min(len(self._queue), _LOOKS)):
+            connection = self._queue.popleft()
+            connection.queued = False
+            if not connection.open:
+                continue
+            try:
+                found = connection.next()
+            except ZmtpError:
+                self._guests.refused(Reason.GARBLED)
+                self.drop(connection)
+                continue
+            if found is None:
+                continue
+            if connection.reader.held:
+                self._enqueue(connection)
+            return connection.key, found[0], found[1], None
+        return None
+
+    def send(self, who: bytes, frame: bytes) -> int:
+        """If there is room behind what waits to leave."""
+        connection = self.connections.get(who)
+        return GONE if connection is None else self.post(connection, framed(frame))
+
+    def post(self, connection: Connection, data: bytes) -> int:
+        """The same of bytes that are framed already."""
+        became = connection.send(data, self._backlog)
+        if became == SENT and connection.unsent:
+            self._watch(connection)
+        return became
+
+    def arm(self, instant_ns: int) -> None:
+        """See Hosting."""
+
+    def connected(self, who: bytes) -> bool | None:
+        """See Hosting."""
+        return who in self.connections
+
+    def wait(self, until_ns: int) -> bool:
+        """To a millisecond."""
+        return bool(self._queue or self._far.poll(max(0.0, (until_ns - monotonic_ns()) * 1e-9)))
 
     def serve(self, until_ns: int) -> None:
         """Accept, read, send on what was not sent: each a little, and nothing after until_ns."""
-        for connection in list(self._unsent):
-            self._flush(connection)
-        for key, _ in self._selector.select(0):
+        for descriptor, flags in self._far.poll(0, self._most_events):
             if monotonic_ns() >= until_ns:
                 return
-            if key.data is None:
-                self._accept()
-            else:
-                self._read(key.data)
-        for connection in self.connections.values():  # the oldest first: only it can be overdue
-            if not connection.reader.ready and monotonic_ns() - connection.born_ns > _HANDSHAKE_NS:
-                self.drop(connection)
-            break
+            connection = self._by_descriptor.get(descriptor)
+            if connection is None:
+                self._accept(self._bound.get(descriptor))
+                continue
+            if flags & OUT:
+                self._flush(connection)
+            if flags & ~OUT and connection.open and not connection.queued:
+                self._read(connection)
+        now_ns = monotonic_ns()
+        if now_ns - self._sorted_ns >= _SORT_NS:
+            self._sorted_ns = now_ns
+            for connection in list(self.connections.values()):
+                self._sort(connection, now_ns)
 
-    def heard(self) -> tuple[Connection, str, bytes] | None:
-        """What a connection said, each in its turn: ('message' | 'garbled' | 'oversize', frame)."""
-        if not self._waiting:
-            return None
-        connection = self._waiting.popleft()
-        heard, connection.heard = connection.heard, self._parsed(connection)
-        if connection.heard is not None:
-            self._waiting.append(connection)
-        elif connection.key in self.connections:
-            self._selector.register(connection.socket, selectors.EVENT_READ, connection)
-        return None if heard is None else (connection, *heard)
-
-    def send(self, connection: Connection, frames: Sequence[bytes]) -> bool:
-        """A message, if there is room behind those before it."""
-        if len(connection.unsent) > self._backlog or not connection.reader.ready:
-            return False
-        connection.unsent += encoded(frames)
-        self._flush(connection)
-        return True
+    def hang_up(self) -> None:
+        """On all connections."""
+        for connection in list(self.connections.values()):
+            self.drop(connection)
 
     def drop(self, connection: Connection) -> None:
-        """Close it and forget it."""
-        if self.connections.pop(connection.key, None) is None:
+        """Close it and forget it. Twice does nothing."""
+        if not connection.open:
             return
-        self._unsent.discard(connection)
-        with contextlib.suppress(KeyError, ValueError):
-            self._selector.unregister(connection.socket)
+        connection.open = False
+        del self.connections[connection.key], self._by_descriptor[connection.descriptor]
+        assert connection.poller is not None
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            connection.poller.unregister(connection.descriptor)
         connection.socket.close()
-        with contextlib.suppress(ValueError):
-            self._waiting.remove(connection)
 
-    def close(self) -> None:
-        """What was sent still leaves; what has come is read first, or the kernel would break the connection off."""
-        self._selector.close()
-        self._bound.close()
+    def close(self, linger_ms: int = 0) -> None:
+        """See Messages."""
+        if self._closed:
+            return
+        self._closed = True
         for connection in self.connections.values():
-            with contextlib.suppress(OSError):
-                if connection.unsent:
-                    connection.socket.send(connection.unsent)
-                for _ in range(16):
-                    if not connection.socket.recv(_CHUNK):
-                        break
-            connection.socket.close()
+            connection.end()
         self.connections.clear()
+        self._by_descriptor.clear()
+        self._far.close()
+        for one in self._bound.values():
+            one.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _accept(self) -> None:
-        for _ in range(_ACCEPTS):
+    def _accept(self, bound: socket.socket | None) -> None:
+        for _ in range(_ACCEPTS if bound is not None else 0):
             try:
-                plain, _ = self._bound.accept()
+                plain, _ = bound.accept()  # type: ignore[union-attr]
             except OSError:  # nobody more; or no descriptor for one more
                 return
             if len(self.connections) >= self._most and not self._make_room():
                 plain.close()
                 continue
-            plain.setblocking(False)
-            if plain.family != getattr(socket, "AF_UNIX", None):
-                plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._numbers += 1
-            connection = Connection(self._numbers.to_bytes(8, "big"), plain, Reader(self._peers, self.cap))
-            self.connections[connection.key] = connection
-            self._selector.register(plain, selectors.EVENT_READ, connection)
-            connection.unsent = GREETING
+            key = self._numbers.to_bytes(8, "big")
+            connection = Connection(plain, Reader(self._talkers, self._first_cap), key, GREETING)
+            self.connections[key] = self._by_descriptor[connection.descriptor] = connection
+            connection.poller = self._far
+            self._far.register(connection.descriptor, IN)
             self._flush(connection)
 
     def _make_room(self) -> bool:
         for connection in self.connections.values():
-            if not self.keep(connection.key):
+            if not self._guests.known(connection.key):
                 self.drop(connection)
                 return True
         return False
 
     def _read(self, connection: Connection) -> None:
-        try:
-            data = connection.socket.recv(_CHUNK)
-        except BlockingIOError:
+        data = connection.receive()
+        if data is None:
             return
-        except OSError:
-            data = b""
         if not data:
             self.drop(connection)
             return
-        connection.reader.cap = self.cap if self.keep(connection.key) else min(self.cap, self.first_cap)
-        connection.reader.feed(data)
-        connection.heard = self._parsed(connection)
-        if connection.heard is not None:
-            self._selector.unregister(connection.socket)
-            self._waiting.append(connection)
+        known = self._guests.known(connection.key)
+        connection.reader.cap = self._cap if known else min(self._cap, self._first_cap)
+        connection.take(data)
+        if connection.reader.ready or self._shake(connection):
+            self._enqueue(connection)
 
-    def _parsed(self, connection: Connection) -> tuple[str, bytes] | None:
-        """The next thing heard, out of the bytes that are there."""
+    def _shake(self, connection: Connection) -> bool:
+        """Greeting and READY. False while more must come, or when it goes."""
         try:
-            while (found := connection.reader.next()) is not None:
-                if found[0] != "ready":
-                    return found
-                connection.unsent += ready(self._kind)
-                self._flush(connection)
-                if connection.key not in self.connections:  # it has gone meanwhile: what it said goes with it
-                    return None
+            found = connection.next()
         except ZmtpError:
             self.drop(connection)
-        return None
+            return False
+        return found is not None and found[0] == READY and self._enter(connection) and connection.reader.held > 0
+
+    def _enter(self, connection: Connection) -> bool:
+        """It has said who it is: say who we are. False when it has gone meanwhile; what it said goes with it."""
+        connection.unsent += ready(self._kind)
+        self._flush(connection)
+        return connection.open
+
+    def _enqueue(self, connection: Connection) -> None:
+        if not connection.queued:
+            connection.queued = True
+            self._queue.append(connection)
 
     def _flush(self, connection: Connection) -> None:
-        try:
-            sent = connection.socket.send(connection.unsent)
-            connection.unsent = connection.unsent[sent:]
-        except BlockingIOError:
-            pass
-        except OSError:
+        if not connection.flush():
             self.drop(connection)
-            return
-        (self._unsent.add if connection.unsent else self._unsent.discard)(connection)
+        else:
+            self._watch(connection)
+
+    def _watch(self, connection: Connection) -> None:
+        """The rest leaves as the other side reads."""
+        assert connection.poller is not None
+        connection.poller.modify(connection.descriptor, IN | OUT if connection.unsent else IN)
+
+    def _sort(self, connection: Connection, now_ns: int) -> None:
+        """Ten times a second."""
+        if not connection.reader.ready and now_ns - connection.born_ns > _HANDSHAKE_NS:
+            self.drop(connection)

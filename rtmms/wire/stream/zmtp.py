@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rtmms.wire.protocol.port import GARBLED, MESSAGE, OVERSIZE
+
 _SIGNATURE, _LAST = 0xFF, 0x7F
 _GREETING = 64
 _NULL = b"NULL".ljust(20, b"\0")
 _MORE, _LONG, _COMMAND = 1, 2, 4
 _LONGEST_COMMAND = 4096
 _SKIPPED = 4  # what is longer than so many times the allowed size is not even skipped
+_IDLE = 32  # frames in a row that end no message: who sends more of them at a time keeps us busy with nothing
+
+READY = "ready"
+"""Beside the kinds of messages: the other side has said who it is."""
 
 GREETING = bytes([_SIGNATURE]) + bytes(8) + bytes([_LAST, 3, 0]) + _NULL + bytes(32)
 """Version 3.0 and NULL, all that is said before READY. 3.0 has no heartbeats, and subscriptions are messages."""
@@ -64,10 +70,12 @@ class Reader:
         self._greeted = self.ready = False
         self.identity = b""
         self._skip = 0  # bytes of a frame that is passed over
-        self._fault = ""  # of the message under way: '', 'garbled' (frames), 'oversize'
+        self._fault = ""  # of the message under way: '', GARBLED (frames), OVERSIZE
         self._within = False  # a message of several frames has begun
+        self._idle = 0  # frames since the last message, or since something came
 
     def feed(self, data: bytes) -> None:
+        self._idle = 0
         if self._skip:
             passed = min(self._skip, len(data))
             self._skip -= passed
@@ -91,9 +99,10 @@ class Reader:
         return len(self._bytes)
 
     def next(self) -> tuple[str, bytes] | None:
-        """('ready', b''), ('message', frame), ('garbled', b'') or ('oversize', b''); None when more bytes are needed.
+        """(READY, b''), (MESSAGE, frame), (GARBLED, b'') or (OVERSIZE, b''); None when more bytes are needed.
 
-        ZmtpError for what is no ZMTP 3 with NULL, or far too long.
+        Looks at _IDLE frames and one more at most. ZmtpError for what is no ZMTP 3 with NULL, is far too long, or goes
+        on and on without a message.
         """
         if not self._greeted and not self._greet():
             return None
@@ -105,17 +114,25 @@ class Reader:
             if flags & _COMMAND:
                 if not self.ready:
                     self._shake(body)
-                    return "ready", b""
-                continue  # nothing that we need to know in 3.0
+                    return READY, b""
+                self._pass_by()  # nothing that we need to know in 3.0
+                continue
             if not self.ready:
                 raise ZmtpError("a message before READY")
             if flags & _MORE or self._within:
-                self._fault = self._fault or "garbled"
+                self._fault = self._fault or GARBLED
             self._within = bool(flags & _MORE)
             if not self._within:
-                fault, self._fault = self._fault, ""
-                return (fault, b"") if fault else ("message", body)
+                fault, self._fault, self._idle = self._fault, "", 0
+                return (fault, b"") if fault else (MESSAGE, body)
+            self._pass_by()
         return None
+
+    def _pass_by(self) -> None:
+        """One frame more that ended no message."""
+        self._idle += 1
+        if self._idle > _IDLE:
+            raise ZmtpError("frame after frame, and no message")
 
     def _greet(self) -> bool:
         got = self._bytes
@@ -159,7 +176,7 @@ class Reader:
         if size > _SKIPPED * self.cap:
             raise ZmtpError("a frame that is far too long")
         if size > self.cap:
-            self._fault = "oversize"
+            self._fault = OVERSIZE
         here = min(len(self._bytes), head + size)
         self._skip = head + size - here
         del self._bytes[:here]

@@ -1,0 +1,43 @@
+"""Keys of CURVE as libzmq makes, writes and reads them; each 40 characters of z85, or 32 bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ClientKeys:
+    """A peer's pair, and the public key by which it knows the plant; z85."""
+
+    public: bytes
+    secret: bytes
+    server: bytes
+
+
+def new_pair() -> tuple[bytes, bytes]:
+    """Public and secret key, z85."""
+    import zmq
+
+    return zmq.curve_keypair()
+
+
+def public_of(secret: bytes) -> bytes:
+    """The public key of a secret one, both z85."""
+    import zmq
+
+    return zmq.curve_public(secret)
+
+
+def plain(key: bytes) -> bytes:
+    """The bytes of a key in z85. For what is none, whatever the decoder happens to meet is raised."""
+    from zmq.utils import z85
+
+    return z85.decode(key)
+
+
+def certificate(path: Path) -> tuple[bytes, bytes | None]:
+    """Public and secret key of a file, as they stand there; OSError or ValueError."""
+    from zmq.auth import load_certificate
+
+    return load_certificate(path)

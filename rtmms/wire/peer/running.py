@@ -1,0 +1,55 @@
+"""Running a controller: connect, answer every state, until the plant ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from rtmms.wire.peer.client import connect
+from rtmms.wire.peer.controller import Controller
+from rtmms.wire.places.endpoints import EXCHANGE
+
+
+def run_controller(
+    controller: Controller,
+    exchange: str | None = None,
+    *,
+    name: str = "",
+    timeout_s: float = 5.0,
+    token: str | None = None,
+    keys: str | os.PathLike[str] | None = None,
+    tell: Callable[[str], Any] | None = None,
+    reconnect: bool = False,
+) -> str:
+    """Connect, and answer every state until the plant ends; returns the reason for the end.
+
+    keys, reconnect   as connect's; `start` is called again with each new plant
+    tell   gets what the plant refused, as text for a person
+    NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
+    """
+    with connect(
+        exchange or EXCHANGE,
+        name=name or type(controller).__name__.lower(),
+        claim=controller.claim,
+        outputs=controller.outputs,
+        timeout_s=timeout_s,
+        token=token,
+        keys=keys,
+        reconnect=reconnect,
+    ) as link:
+        plant = link.plant
+        controller.start(plant)
+        drives = bool(plant.granted)
+        update, command, errors = controller.update, link.command, link.errors
+        for state in link:
+            if link.plant is not plant:
+                plant = link.plant
+                controller.start(plant)
+            values = update(state)
+            if drives:
+                command(values if values is not None else {})
+            if errors and tell is not None:
+                tell(errors.popleft()[1])
+        controller.stop(link.ended)
+        return link.ended

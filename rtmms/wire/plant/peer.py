@@ -1,0 +1,117 @@
+"""One peer, as the plant knows it: its size is fixed, nothing in it grows with what the peer sends."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from rtmms.wire.protocol.measure import Measure
+from rtmms.wire.protocol.messages import AHEAD_STEPS, WARM_STEPS, Hello
+from rtmms.wire.protocol.selection import Selection
+from rtmms.wire.protocol.standing import DEAD, GONE, LOST, Standing
+
+ERROR_BURST = 10
+
+
+class Peer(Standing):
+    """One that said hello with the session's token.
+
+    identity    its routing id on the step socket, made by us and known to it alone
+    door        its routing id on the exchange socket
+    key         the key by which it came in, b"" where none was asked for
+    actuators   indices it holds; `index` is the same by name
+    warm_step   the warm-up state it owes an answer to
+    owed        states sent since its last message;  probes  likewise, and on this connection
+    early       its command for the next step has come (free mode)
+    every       it is asked for a command at each every-th step; between them its last one stands
+    ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
+    queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
+    error       the next one to be told: (code, text, unknown name);  told  how many it may be told at the door
+    """
+
+    __slots__ = (
+        "actuators",
+        "claim",
+        "clamped",
+        "commands",
+        "door",
+        "early",
+        "error",
+        "error_ns",
+        "every",
+        "fresh",
+        "identity",
+        "index",
+        "key",
+        "late",
+        "name",
+        "observer",
+        "owed",
+        "probe_ns",
+        "probes",
+        "queue",
+        "queued",
+        "rejected",
+        "selection",
+        "seq",
+        "since_ns",
+        "skipped",
+        "tick_seq",
+        "ticks",
+        "told",
+        "wants_ticks",
+        "warm_step",
+    )  # fmt: skip
+
+    def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
+        self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
+        self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
+        self.key = b""
+        self.every = hello.every
+        self.index = index
+        self.actuators: list[int] = list(index.values())
+        self.ticks = self.wants_ticks = hello.ticks
+        self.observer = not index and not hello.ticks
+        super().__init__(self.observer)
+        self.warm_step = -WARM_STEPS
+        self.seq = self.tick_seq = -1
+        self.early = False
+        self.owed = self.probes = 0
+        self.fresh = False
+        self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS
+        self.queued = 0
+        self.since_ns = self.probe_ns = now_ns
+        self.error: tuple[str, str, str] | None = None
+        self.error_ns = 0
+        self.told = Measure(ERROR_BURST)
+        self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
+
+    def dies(self) -> None:
+        """It has gone, or long said nothing: until its next message another one may take its place."""
+        self.on(LOST)
+        self.forget_queue()
+
+    def forget_queue(self) -> None:
+        if self.queued:
+            self.queue = [None] * AHEAD_STEPS
+            self.queued = 0
+
+    def summary(self) -> dict[str, Any]:
+        """For the final report."""
+        return {
+            "name": self.name, "claim": list(self.claim), "state": self.state, "commands": self.commands,
+            "late": self.late, "clamped": self.clamped, "rejected": self.rejected, "states_withheld": self.skipped,
+        }  # fmt: skip
+
+
+class Missing:
+    """A peer whose command was not there at a deadline; see rtmms.loop.ports.Silent."""
+
+    __slots__ = ("_commands", "_peer")
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer, self._commands = peer, peer.commands
+
+    @property
+    def gone(self) -> bool:
+        return self._peer.state in (DEAD, GONE) and self._peer.commands == self._commands

@@ -1,0 +1,101 @@
+"""The one port of transport: messages in and out of a socket, whoever carries them.
+
+Two rooms implement it: stream, in the caller's own thread, and libzmq, with keys or within one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+MESSAGE, OVERSIZE, GARBLED = "message", "oversize", "garbled"
+"""Kinds of what comes: one whole frame; one that was too long, of which nothing is kept; several frames, or none."""
+
+SENT, FULL, GONE = 0, 1, 2
+"""What became of a message: on its way; left out, as the other side does not read; nobody is there."""
+
+Heard = tuple[bytes, str, bytes, bytes | None]
+"""(who, kind, frame, key): by what the sender is known here, and the key it came in with (None: it has none)."""
+
+
+def _nobody(who: bytes) -> bool:
+    return False
+
+
+def _nothing(_: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Guests:
+    """What a socket that others connect to asks of its owner, and tells it.
+
+    known    whether this one is more than a stranger: it stays when there are too many, and may say more at a time
+    entered  a known one has a new connection (told where it says who it is when it connects)
+    refused  a connection was cut off for this reason, one of messages.Reason
+    """
+
+    known: Callable[[bytes], bool] = _nobody
+    entered: Callable[[bytes], None] = _nothing
+    refused: Callable[[str], None] = _nothing
+
+
+class Messages(Protocol):
+    """A socket. Nothing here waits but `wait`; instants are of CLOCK_MONOTONIC."""
+
+    def next(self) -> Heard | None:
+        """The next message; None when there is none."""
+
+    def send(self, who: bytes, frame: bytes) -> int:
+        """SENT, FULL or GONE. A publisher's `who` is the topic; a peer has but one to talk to, b''."""
+
+    def serve(self, until_ns: int) -> None:
+        """What need not be done within a step, in pieces: newcomers, handshakes, what could not leave at once."""
+
+    def wait(self, until_ns: int) -> bool:
+        """Until something may have come (True), or the clock reads until_ns."""
+
+    def close(self, linger_ms: int = 0) -> None:
+        """What was sent may leave within linger_ms. Twice does nothing."""
+
+
+class Hosting(Messages, Protocol):
+    """A bound socket of a plant.
+
+    threaded  a thread stands between the caller and those who are connected
+    """
+
+    threaded: bool
+
+    def attend(self, guests: Guests, cap: int) -> None:
+        """Whose guests come here, and how many bytes a message of a known one may have."""
+
+    def arm(self, instant_ns: int) -> None:
+        """In the slack: the next `wait` will be until then."""
+
+    def connected(self, who: bytes) -> bool | None:
+        """As far as is known without sending something; None where only sending tells."""
+
+
+class Publishing(Hosting, Protocol):
+    """A bound socket of a plant that only tells."""
+
+    def hang_up(self) -> None:
+        """On all that are connected: who may come in comes again."""
+
+
+class Dialled(Messages, Protocol):
+    """A socket that a peer has connected, to be waited on beside others."""
+
+    @property
+    def descriptor(self) -> int:
+        """To wait on. Another one after the connection broke. It may tell that something has come only once."""
+
+    def woken(self) -> None:
+        """The descriptor has just said that something came: the next `next` need not ask."""
+
+    def stands(self) -> None:
+        """What came last could be read: the connection is a good one."""
+
+    def gone(self) -> bool:
+        """The plant's end is closed, and stays so. `serve` first: it tries a connection that broke again."""

@@ -1,0 +1,102 @@
+"""One connection of ours, whoever asked for it: a stream that never blocks, what came on it and what waits to leave.
+
+Its owner watches the descriptor, and decides when it is read and when it is given up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from time import monotonic_ns
+
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT
+from rtmms.wire.stream.polling import Poller
+from rtmms.wire.stream.zmtp import Reader
+
+_CHUNK = 65536
+_LAST_CHUNKS = 16
+
+
+class Connection:
+    """
+    key      by what its owner knows it
+    unsent   bytes that the kernel did not take yet
+    poller   that of its owner which watches it;  queued  something came that its owner has not looked at
+    open     its owner has not given it up
+    """
+
+    __slots__ = ("_frame", "born_ns", "descriptor", "key", "open", "poller", "queued", "reader", "socket", "unsent")
+
+    def __init__(self, plain: socket.socket, reader: Reader, key: bytes = b"", unsent: bytes = b"") -> None:
+        plain.setblocking(False)
+        if plain.family != getattr(socket, "AF_UNIX", None):
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket, self.descriptor, self.reader, self.key, self.unsent = plain, plain.fileno(), reader, key, unsent
+        self._frame: bytes | None = None  # a message that came in one piece with nothing beside it
+        self.poller: Poller | None = None
+        self.queued, self.open = False, True
+        self.born_ns = monotonic_ns()
+
+    def receive(self) -> bytes | None:
+        """What is there, 64 KiB at most; None for nothing, b'' when the other end has gone."""
+        try:
+            return self.socket.recv(_CHUNK)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""
+
+    def take(self, data: bytes) -> None:
+        """What was received is to be read by `next`."""
+        self._frame = self.reader.at_once(data)
+        if self._frame is None:
+            self.reader.feed(data)
+
+    def next(self) -> tuple[str, bytes] | None:
+        """(kind, frame), or (READY, b''); None when more must come. ZmtpError when it should be given up."""
+        frame = self._frame
+        if frame is not None:
+            self._frame = None
+            return MESSAGE, frame
+        return self.reader.next()
+
+    def send(self, data: bytes, backlog: int = 0) -> int:
+        """SENT, FULL where more than `backlog` bytes wait before it, or GONE."""
+        if self.unsent:
+            self.flush()
+            if len(self.unsent) > backlog:
+                return FULL
+            if self.unsent:
+                self.unsent += data
+                return SENT
+        try:
+            sent = self.socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            return GONE  # it may have said something before it went: reading tells
+        if sent < len(data):
+            self.unsent = data[sent:]
+        return SENT
+
+    def flush(self) -> bool:
+        """Send on what was not sent; False when it has gone."""
+        try:
+            sent = self.socket.send(self.unsent)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self.unsent = self.unsent[sent:]
+        return True
+
+    def end(self) -> None:
+        """What was sent still leaves; what has come is read first, or the kernel would break the connection off."""
+        self.open = False
+        if self.unsent:
+            self.flush()
+        with contextlib.suppress(OSError):
+            for _ in range(_LAST_CHUNKS):
+                if not self.socket.recv(_CHUNK):
+                    break
+        self.socket.close()
