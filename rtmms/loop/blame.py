@@ -200,7 +200,7 @@ class Blame:
             missed = miss_cause(step, setting, gone=self._gone(), machine=machine, inherited=inherited)
             self.misses[missed] += 1
         if step.overran:
-            overran = overrun_cause(step, setting, machine=machine, inherited=inherited)
+            overran = overrun_cause(step, setting, machine=machine, missed=missed, inherited=inherited)
             self.overruns[overran] += 1
             self._before = step.step, step.ended, overran
         if self.untold < UNTOLD:

@@ -107,8 +107,10 @@ def miss_cause(step: BadStep, setting: Setting, *, gone: bool, machine: bool, in
     return _own(step, setting, late=step.begun - step.due, busy=step.published - step.begun)
 
 
-def overrun_cause(step: BadStep, setting: Setting, *, machine: bool, inherited: int = NO_CAUSE) -> int:
-    """Cause of an overrun; the arguments are those of miss_cause."""
+def overrun_cause(
+    step: BadStep, setting: Setting, *, machine: bool, missed: int = NO_CAUSE, inherited: int = NO_CAUSE
+) -> int:
+    """Cause of an overrun; missed: that of the miss of the same step; the other arguments are those of miss_cause."""
     if machine:
         return MACHINE
     late, plant = step.begun - step.due, step.stepped - step.called
@@ -116,6 +118,8 @@ def overrun_cause(step: BadStep, setting: Setting, *, machine: bool, inherited: 
     busy = step.published - step.begun + max(0, over) + step.called - step.gathered + step.ended - step.stepped
     if plant >= max(late, busy) and plant > setting.room_ns:
         return _noticed(step, setting, PLANT_SLOW)
+    if missed in (PEER_LATE, PEER_GONE) and max(late, over) <= setting.limit_ns:
+        return missed  # waited for until the deadline: with its command in time the step had ended in time
     if late >= busy and inherited != NO_CAUSE:
         return inherited
     return _own(step, setting, late, busy)

@@ -235,3 +235,26 @@ def test_steps_that_were_missed_do_not_count_as_usual() -> None:
     _, blame, found = judged(Saw(*stalls), steps=310, arrivals=on_time(10))
     assert blame.usual_ns < 110_000
     assert found == {"peer_late": 300}
+
+
+@pytest.mark.parametrize(
+    ("over_us", "missed", "cause"),
+    [
+        (20, causes.PEER_LATE, "peer_late"),
+        (20, causes.PEER_GONE, "peer_gone"),
+        (400, causes.PEER_LATE, "own_exchange"),  # the wait itself ended far too late: that is ours
+        (20, causes.NO_CAUSE, "own_exchange"),
+    ],
+)
+def test_what_waited_for_a_mute_peer_until_the_deadline_overran_because_of_it(
+    over_us: int, missed: int, cause: str
+) -> None:
+    """600 us of waiting, 380 of plant: with 20 more the period is over, and neither part alone is to blame."""
+    gathered = (600 + over_us) * US
+    step = BadStep(
+        step=7, missed=missed != causes.NO_CAUSE, overran=1, due=0, rested=-100 * US, begun=10 * US, published=15 * US,
+        gathered=gathered, called=gathered, stepped=gathered + 380 * US, ended=gathered + 390 * US, deadline=600 * US,
+        faults=0, switches=0,
+    )  # fmt: skip
+    told = causes.overrun_cause(step, Setting(limit_ns=100 * US, room_ns=400 * US), machine=False, missed=missed)
+    assert CAUSES[told] == cause

@@ -49,6 +49,45 @@ def test_a_dead_controller_is_known_with_the_first_state_that_does_not_reach_it(
     assert host.server.dead() == ("raw",)
 
 
+def test_where_there_is_a_deadline_nobody_waits_for_the_dead(host: Host, raw: Raw) -> None:
+    raw.join(["*"])
+    broken = Broken(host)
+    raw.vanish()
+    broken.wait()
+    waits: list[int] = []
+    socket: Any = host.server._port._socket
+    wait = socket.wait
+    socket.wait = lambda until_ns: waits.append(until_ns) or wait(until_ns)
+    for _ in range(5):
+        far = time.monotonic_ns() + int(PATIENCE_S * 1e9)
+        host.publish(deadline_ns=far)
+        assert host.server.dead() == ("raw",)
+        assert host.server.collect(host.step, host.command, far) is False  # a miss, as long as it keeps its claim
+        assert host.server.waiting_for() == ("raw",)
+        host.advance()
+    assert waits == []
+
+
+def test_one_that_lives_is_still_waited_for_beside_a_dead_one(host: Host, raw: Raw) -> None:
+    raw.join(["left.*"])
+    alive = Raw(host).join(["right.*"], "alive")
+    try:
+        broken = Broken(host)
+        raw.vanish()
+        broken.wait()
+        far = time.monotonic_ns() + int(PATIENCE_S * 1e9)
+        host.publish(deadline_ns=far)
+        assert host.server.dead() == ("raw",)
+        late = threading.Timer(0.05, lambda: alive.command({"right.front": 0.4}))
+        late.start()
+        assert host.server.collect(host.step, host.command, far) is False
+        late.join()
+        assert host.command[2] == 0.4
+        assert time.monotonic_ns() < far
+    finally:
+        alive.vanish()
+
+
 def test_one_that_dies_before_it_is_warm_is_not_waited_for(host: Host, raw: Raw) -> None:
     welcome = raw.hello(["*"])
     raw.data = raw._dealer(welcome["identity"])

@@ -172,8 +172,9 @@ class StepPort:
                 self._held_note = None
             if self._missing and self._first:
                 self._take_queued(step)
-            self._done = self._gather(until_ns) if self._peers.claimants else True
-            return self._done
+            complete = self._gather(until_ns) if self._peers.claimants else True
+            self._done = complete or (self._deadline_ns > 0 and self._only_dead())
+            return complete
         finally:
             self._command = None
 
@@ -185,11 +186,12 @@ class StepPort:
     def _gather(self, until_ns: int) -> bool:
         """Wait and read until all is in hand, or the clock reads until_ns.
 
-        What already lies in the socket then is still looked at, a few messages and no more.
+        What already lies in the socket then is still looked at, a few messages and no more. Where there is a deadline
+        nobody waits for the dead: what is missing of them alone is missed at once.
         """
         wait, past = self._socket.wait, 0
         while self._missing or self._free:
-            in_time = monotonic_ns() < until_ns
+            in_time = monotonic_ns() < until_ns and not (self._deadline_ns and self._only_dead())
             if in_time:
                 wait(until_ns)
             if self._read_one():
@@ -199,6 +201,10 @@ class StepPort:
             elif not in_time:
                 break
         return self._missing == 0
+
+    def _only_dead(self) -> bool:
+        """Whether nobody who lives owes a command for this step."""
+        return all(not (not peer.fresh and peer.state is not DEAD) for peer in self._peers.claimants)
 
     def next_tick(self, until_ns: int) -> int:
         """When the oldest waiting tick came, in ns; 0 when there is none by until_ns (0: what is there, no waiting)."""
