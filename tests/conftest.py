@@ -1,6 +1,7 @@
-"""Two workers, one core each: tests that start processes or wait for peers take turns on one, the rest share both.
+"""Two workers, a core each (pyproject.toml): which tests must not meet one another take turns on one of them.
 
-So no two plants, brokers or multicast groups meet, and nobody's deadline is another test's load but by one core.
+A file stays on one worker, with what its fixtures made. So do all that use the default ports, and all that speak where
+the other worker could hear it: multicast groups, brokers.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-PROCESSES = ("bridges", "bridging", "cli", "controllers", "faults", "record", "soak", "wire")
+DEFAULT_PORTS = ("cli", "test_examples.py", "test_wheel.py")
+HEARD = (
+    "test_bench_bridges.py", "test_bench_views.py", "test_dds.py", "test_foxglove.py", "test_from_here.py",
+    "test_lcm.py", "test_mqtt.py", "test_plotjuggler.py", "test_zenoh.py",
+)  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        folder = item.path.relative_to(here).parts[0]
-        if folder in PROCESSES or folder in ("test_examples.py", "test_wheel.py"):
-            item.add_marker(pytest.mark.xdist_group("processes"))
+        file = item.path.relative_to(here)
+        group = "ports" if file.parts[0] in DEFAULT_PORTS else "network" if file.name in HEARD else str(file)
+        item.add_marker(pytest.mark.xdist_group(group))
