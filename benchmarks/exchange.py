@@ -98,7 +98,7 @@ def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmms-exchange-")))
         os.chmod(folder, 0o700)
         sockets = _sockets(case, folder, Threads(priority, place, None))
-        sockets.step = stamped = Stamped(sockets.step, steps)  # type: ignore[assignment]
+        sockets.step = stamped = Stamped(sockets.step, steps)
         server = stack.enter_context(Server(plant, robot="manta", deadline_s=DEADLINE_NS * 1e-9, sockets=sockets))
         server.near_step = ""
         peers = [_peer(case, server, claim, folder, place, priority, steps) for claim in claims]
@@ -115,7 +115,7 @@ def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
 
 
 class Stamped:
-    """A step socket that notes when a wait on it ended, and when a message was out of it; else the one it stands for."""
+    """A step socket that notes when a wait on it ended and when a message was out of it; else the one it stands for."""
 
     def __init__(self, socket: Hosting, steps: int) -> None:
         self._socket, self._next, self._wait = socket, socket.next, socket.wait
