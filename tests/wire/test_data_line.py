@@ -137,16 +137,16 @@ class Heap:
 def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket, size: int) -> None:
     """One that slept asks until there is none, and takes the last."""
     line = Dealer(endpoint(listener), NAME)
-    there, connection = taken(listener, line), line._connection.socket
+    there, connection = taken(listener, line), line._connection._recv
     said = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
-    line._connection.socket = Heap(said + encoded([b"begun"])[:3])  # type: ignore[assignment]
+    line._connection._recv = Heap(said + encoded([b"begun"])[:3]).recv
     got = []
     while (frame := heard(line)) is not None:
         got.append(frame[0])
     assert got == [1, 2, 3, 4, 5]
-    line._connection.socket = Heap(encoded([b"begun"])[3:])  # type: ignore[assignment]
+    line._connection._recv = Heap(encoded([b"begun"])[3:]).recv
     assert heard(line) == b"begun"
-    line._connection.socket = connection
+    line._connection._recv = connection
     line.close()
     there.close()
 

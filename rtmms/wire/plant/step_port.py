@@ -94,7 +94,7 @@ class StepPort:
         self._begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
-            if peer.state is DEAD or self._spared(peer, step):
+            if peer.state is DEAD or (peer.every > 1 and self._spared(peer, step)):
                 continue
             if peer.owed > self.credits:
                 peer.skipped += not self._free
@@ -144,7 +144,7 @@ class StepPort:
         self.fresh[:] = False
         self._missing = 0
         for peer in self._peers.claimants:
-            peer.fresh, peer.early = peer.early or self._spared(peer, step), False
+            peer.fresh, peer.early = peer.early or (peer.every > 1 and self._spared(peer, step)), False
             if peer.fresh:
                 for i in peer.actuators:
                     self.fresh[i] = True
@@ -154,7 +154,7 @@ class StepPort:
 
     def _spared(self, peer: Peer, step: int) -> bool:
         """It asked for each n-th state, and this is none of those: its last command stands."""
-        return peer.every > 1 and step % peer.every != 0 and peer.state is LIVE and not self._free
+        return step % peer.every != 0 and peer.state is LIVE and not self._free
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:

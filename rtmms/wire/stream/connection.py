@@ -9,7 +9,7 @@ import contextlib
 import socket
 from time import monotonic_ns
 
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT
+from rtmms.wire.protocol.port import FULL, GONE, SENT
 from rtmms.wire.stream.polling import Poller
 from rtmms.wire.stream.zmtp import Reader
 
@@ -20,45 +20,62 @@ _LAST_CHUNKS = 16
 class Connection:
     """
     key      by what its owner knows it
+    frame    a message that came in one piece with nothing beside it: the reader knows nothing of it
     unsent   bytes that the kernel did not take yet
     poller   that of its owner which watches it;  queued  something came that its owner has not looked at
     open     its owner has not given it up
     """
 
-    __slots__ = ("_frame", "born_ns", "descriptor", "key", "open", "poller", "queued", "reader", "socket", "unsent")
+    __slots__ = (
+        "_recv",
+        "_send",
+        "born_ns",
+        "descriptor",
+        "frame",
+        "key",
+        "open",
+        "poller",
+        "queued",
+        "reader",
+        "socket",
+        "unsent",
+    )
 
     def __init__(self, plain: socket.socket, reader: Reader, key: bytes = b"", unsent: bytes = b"") -> None:
         plain.setblocking(False)
         if plain.family != getattr(socket, "AF_UNIX", None):
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket, self.descriptor, self.reader, self.key, self.unsent = plain, plain.fileno(), reader, key, unsent
-        self._frame: bytes | None = None  # a message that came in one piece with nothing beside it
+        self._recv, self._send = plain.recv, plain.send
+        self.frame: bytes | None = None
         self.poller: Poller | None = None
         self.queued, self.open = False, True
         self.born_ns = monotonic_ns()
 
-    def receive(self) -> bytes | None:
-        """What is there, 64 KiB at most; None for nothing, b'' when the other end has gone."""
+    def read(self) -> bool | None:
+        """Take in what is there: it is in `frame`, or for the reader. None for nothing, False when the other end has
+        gone. Not before the last frame was taken away."""
         try:
-            return self.socket.recv(_CHUNK)
+            data = self._recv(_CHUNK)
         except BlockingIOError:
             return None
         except OSError:
-            return b""
-
-    def take(self, data: bytes) -> None:
-        """What was received is to be read by `next`."""
-        self._frame = self.reader.at_once(data)
-        if self._frame is None:
+            return False
+        if not data:
+            return False
+        frame = self.frame = self.reader.at_once(data)
+        if frame is None:
             self.reader.feed(data)
+        return True
 
-    def next(self) -> tuple[str, bytes] | None:
-        """(kind, frame), or (READY, b''); None when more must come. ZmtpError when it should be given up."""
-        frame = self._frame
-        if frame is not None:
-            self._frame = None
-            return MESSAGE, frame
-        return self.reader.next()
+    def discard(self) -> bool:
+        """What is there is nobody's business; False when the other end has gone."""
+        try:
+            return bool(self.socket.recv(_CHUNK))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def send(self, data: bytes, backlog: int = 0) -> int:
         """SENT, FULL where more than `backlog` bytes wait before it, or GONE."""
@@ -70,7 +87,7 @@ class Connection:
                 self.unsent += data
                 return SENT
         try:
-            sent = self.socket.send(data)
+            sent = self._send(data)
         except BlockingIOError:
             sent = 0
         except OSError:

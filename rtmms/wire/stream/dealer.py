@@ -56,24 +56,27 @@ class Dealer:
         if self._more and (heard := self._heard(connection)) is not None:
             return heard
         for _ in range(_PIECES):
-            data = connection.receive()
-            if data is None:
-                break
-            if not data:
+            came = connection.read()
+            if came:
+                frame = connection.frame
+                if frame is not None:
+                    connection.frame = None
+                    return b"", MESSAGE, frame, None
+                heard = self._heard(connection)
+                if heard is not None:
+                    return heard
+                continue
+            if came is False:
                 self._break()
-                break
-            connection.take(data)
-            heard = self._heard(connection)
-            if heard is not None:
-                return heard
+            break
         if self._connection.unsent:
             self._connection.flush()
         return None
 
     def _heard(self, connection: Connection) -> Heard | None:
-        """What a plant says in several frames is none of ours."""
+        """What came in pieces, or beside other things. What a plant says in several frames is none of ours."""
         try:
-            while (found := connection.next()) is not None:
+            while (found := connection.reader.next()) is not None:
                 if found[0] == MESSAGE:
                     self._more = connection.reader.held > 0
                     return b"", MESSAGE, found[1], None

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import GONE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import GONE, MESSAGE, Guests, Heard
 from rtmms.wire.stream.connection import Connection
 from rtmms.wire.stream.polling import IN, OUT, Poller, poller
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
@@ -71,33 +71,46 @@ class Listener:
 
     def next(self) -> Heard | None:
         """Each connection in its turn, and a few of them at a time: `None` may come before all were looked at."""
-        for _ in range(min(len(self._queue), _LOOKS)):
-            connection = self._queue.popleft()
+        queue = self._queue
+        for _ in range(_LOOKS):
+            if not queue:
+                break
+            connection = queue.popleft()
             connection.queued = False
-            if not connection.open:
-                continue
-            try:
-                found = connection.next()
-            except ZmtpError:
-                self._guests.refused(Reason.GARBLED)
-                self.drop(connection)
-                continue
-            if found is None:
-                continue
-            if connection.reader.held:
-                self._enqueue(connection)
-            return connection.key, found[0], found[1], None
+            frame = connection.frame
+            if frame is not None:
+                connection.frame = None
+                return connection.key, MESSAGE, frame, None
+            if connection.open and (found := self._found(connection)) is not None:
+                return connection.key, found[0], found[1], None
         return None
+
+    def _found(self, connection: Connection) -> tuple[str, bytes] | None:
+        """What came in pieces, or beside other things."""
+        try:
+            found = connection.reader.next()
+        except ZmtpError:
+            self._guests.refused(Reason.GARBLED)
+            self.drop(connection)
+            return None
+        if found is not None and connection.reader.held:
+            self._enqueue(connection)
+        return found
 
     def send(self, who: bytes, frame: bytes) -> int:
         """If there is room behind what waits to leave."""
         connection = self.connections.get(who)
-        return GONE if connection is None else self.post(connection, framed(frame))
+        if connection is None:
+            return GONE
+        became = connection.send(framed(frame), self._backlog)
+        if connection.unsent:
+            self._watch(connection)
+        return became
 
     def post(self, connection: Connection, data: bytes) -> int:
         """The same of bytes that are framed already."""
         became = connection.send(data, self._backlog)
-        if became == SENT and connection.unsent:
+        if connection.unsent:
             self._watch(connection)
         return became
 
@@ -187,22 +200,18 @@ class Listener:
         return False
 
     def _read(self, connection: Connection) -> None:
-        data = connection.receive()
-        if data is None:
-            return
-        if not data:
-            self.drop(connection)
-            return
         known = self._guests.known(connection.key)
         connection.reader.cap = self._cap if known else min(self._cap, self._first_cap)
-        connection.take(data)
-        if connection.reader.ready or self._shake(connection):
+        came = connection.read()
+        if came is False:
+            self.drop(connection)
+        elif came and (connection.reader.ready or self._shake(connection)):
             self._enqueue(connection)
 
     def _shake(self, connection: Connection) -> bool:
         """Greeting and READY. False while more must come, or when it goes."""
         try:
-            found = connection.next()
+            found = connection.reader.next()
         except ZmtpError:
             self.drop(connection)
             return False

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import Heard
+from rtmms.wire.protocol.port import MESSAGE, Heard
 from rtmms.wire.stream.alarm import Alarm
 from rtmms.wire.stream.connection import Connection
 from rtmms.wire.stream.listener import Listener
@@ -44,29 +44,38 @@ class Steps(Listener):
         else:
             self._near = select.epoll()
             self._near.register(self._alarm.descriptor, IN)
-        self._alarmed = -1 if self._alarm is None else self._alarm.descriptor
-        self._told: list[tuple[int, int]] = []  # what the last wait ended with
+        self._told: Sequence[tuple[int, int]] = ()  # what the last wait ended with
 
     # --- within the step --------------------------------------------------------------------------------------------
 
     def next(self) -> Heard | None:
         """Each peer in its turn."""
-        if not self._queue:
-            told, self._told = self._told or self._near.poll(0), []
+        queue = self._queue
+        if not queue:
+            told = self._told
+            if told:
+                self._told = ()
+            else:
+                told = self._near.poll(0)
             for descriptor, flags in told:
                 connection = self._by_descriptor.get(descriptor)
                 if connection is None:  # the alarm
                     continue
                 if flags & OUT:
                     self._flush(connection)
-                if flags != OUT and not connection.queued and connection.open:
-                    data = connection.receive()
-                    if data:
-                        connection.take(data)
+                if flags != OUT and connection.open:
+                    came = connection.read()
+                    if came:
+                        frame = connection.frame
+                        if frame is not None and len(told) == 1:  # as nearly always
+                            connection.frame = None
+                            return connection.key, MESSAGE, frame, None
                         connection.queued = True
-                        self._queue.append(connection)
-                    elif data is not None:
+                        queue.append(connection)
+                    elif came is False:
                         self.drop(connection)
+        if not queue:
+            return None
         return super().next()
 
     def arm(self, instant_ns: int) -> None:
@@ -80,12 +89,12 @@ class Steps(Listener):
             return True
         alarm = self._alarm
         if alarm is None:
-            self._told = told = self._near.poll(max(0.0, (until_ns - monotonic_ns()) * 1e-9))
-        else:
-            if alarm.at_ns != until_ns:
-                alarm.set(until_ns)
-            self._told = told = self._near.poll()
-        return len(told) > 1 or (bool(told) and told[0][0] != self._alarmed)
+            self._told = self._near.poll(max(0.0, (until_ns - monotonic_ns()) * 1e-9))
+            return bool(self._told)
+        if alarm.at_ns != until_ns:
+            alarm.set(until_ns)
+        self._told = told = self._near.poll()
+        return len(told) > 1 or told[0][0] != alarm.descriptor
 
     # --- in the slack -----------------------------------------------------------------------------------------------
 
@@ -93,7 +102,7 @@ class Steps(Listener):
         """Greeting and READY; what one says that was a peer once is dropped."""
         if not connection.reader.ready:
             super()._read(connection)
-        elif connection.receive() == b"":
+        elif not connection.discard():
             self.drop(connection)
 
     def _make_room(self) -> bool:
