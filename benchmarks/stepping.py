@@ -44,7 +44,7 @@ def compiled_loop(plant: Manta) -> Callable[[Array], None]:
 
     It calls what `plant.step` calls, with the same arguments.
     """
-    arguments = (plant._rk4, *plant._addresses)
+    arguments = plant._addresses
 
     def run(commands: Array) -> None:
         done = _run(enter_step, arguments, plant._command, commands)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ _use_cache()
 
 from numba import config as _config  # noqa: E402
 from numba import njit as _njit  # noqa: E402  (after the cache is chosen: numba reads it when a function is decorated)
+from numba import types  # noqa: E402
+from numba.core.caching import CompileResultCacheImpl, FunctionCache  # noqa: E402
 
 COMPILED = not _config.DISABLE_JIT
 """False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
@@ -92,18 +95,43 @@ INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinli
 """The options of inlined scalar code, for numba.extending.overload."""
 
 
+class _InnerFiles(CompileResultCacheImpl):  # type: ignore[misc]
+    """Files of their own for kernels as other kernels call them."""
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        return f"inner-{super().get_filename_base(fullname, abiflags)}"
+
+
+class _InnerCache(FunctionCache):  # type: ignore[misc]
+    _impl_class = _InnerFiles
+
+
 def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True) -> Any:
     """Decorator: compile on first call, keep on disk; numpy's division, no GIL.
 
     inline  for small scalar functions: always in line, never a call
     fused   False for code whose finiteness checks or complex-step tests must see plain arithmetic
+    A call from another kernel gets a version of its own, without the doors that a call from Python needs: they take
+    as long to compile as the code itself. Of an inline kernel a literal number counts as a number there, not as a type
+    of its own, since the compiler sees it all the same.
     """
-    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
+    if function is None:
+        return partial(kernel, inline=inline, fused=fused)
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
     if fused:
         options["fastmath"] = STRICT
     if inline:
         options["forceinline"] = True
-    return _njit(**options) if function is None else _njit(**options)(function)
+    outer = _njit(cache=True, **options)(function)
+    if COMPILED:
+        inner = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        inner._cache = _InnerCache(function)
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            return inner.get_call_template(tuple(types.unliteral(a) for a in args) if inline else args, kws)
+
+        outer.get_call_template, outer.get_overload = get_call_template, inner.get_overload
+    return outer
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import kernel
+from rtmms.spatial import quaternion_columns
 
 
 @kernel
@@ -56,3 +57,33 @@ def normalise(state: Any) -> None:
     size = 1.0 / np.sqrt(state[3] * state[3] + state[4] * state[4] + state[5] * state[5] + state[6] * state[6])
     for k in range(3, 7):
         state[k] *= size
+
+
+@kernel
+def lead(state: Any, rate: Any, h: float) -> None:
+    """Rates of position, attitude and joints as they are h seconds on, the velocities moved along their own rates."""
+    n = (state.shape[0] - 13) // 2
+    r = quaternion_columns(state[3], state[4], state[5], state[6])
+    v0 = state[7 + n] + h * rate[6 + n]
+    v1 = state[8 + n] + h * rate[7 + n]
+    v2 = state[9 + n] + h * rate[8 + n]
+    for k in range(3):
+        rate[k] = r[3 * k] * v0 + r[3 * k + 1] * v1 + r[3 * k + 2] * v2
+        rate[3 + k] += h * rate[9 + n + k]
+    for j in range(n):
+        rate[6 + j] += h * rate[12 + n + j]
+
+
+@kernel
+def plain_rate(state: Any, rate: Any, out: Any) -> None:
+    """Rate of the group -> rate of the vector: the quaternion's own derivative Q (0, W) / 2 in place of W."""
+    for k in range(3):
+        out[k] = rate[k]
+    w, x, y, z = state[3], state[4], state[5], state[6]
+    a, b, c = 0.5 * rate[3], 0.5 * rate[4], 0.5 * rate[5]
+    out[3] = -x * a - y * b - z * c
+    out[4] = w * a + y * c - z * b
+    out[5] = w * b + z * a - x * c
+    out[6] = w * c + x * b - y * a
+    for k in range(6, rate.shape[0]):
+        out[k + 1] = rate[k]

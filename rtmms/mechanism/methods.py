@@ -1,27 +1,108 @@
-"""What each method promises: its order, its evaluations a step, and where it is stable."""
+"""Methods as data: the tableau of each, what it promises, and where it is stable.
+
+A new one-step method is a `Tableau` and a line in METHODS. Stage i stands at time c_i h, where a_i of the stages' rates
+before it lead, and the step is the mean of the stages' rates with weights b:
+
+    y_i = y + h sum_j a_ij k_j,    k_i = f(t + c_i h, y_i),    y+ = y + h sum_i b_i k_i
+
+With gamma > 0 it is linearly implicit: k_i answers the slopes of springs, dampers and drag over gamma h (Rosenbrock
+with inexact slopes, a W-method), and `recall` says how often the increment of the stage before counts in them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rtmms.spatial import Array
+
+
+class Tableau(NamedTuple):
+    """c (s,) nodes; a (s rows) lower triangle without its diagonal; b (s,) weights times `over`; see above."""
+
+    c: tuple[float, ...]
+    a: tuple[tuple[float, ...], ...]
+    b: tuple[float, ...]
+    over: float = 1.0
+    gamma: float = 0.0
+    recall: tuple[float, ...] = ()
+
+    @property
+    def matrix(self) -> Array:
+        """(s, s) a, zeros filled in."""
+        out = np.zeros((len(self.c), len(self.c)))
+        for i, row in enumerate(self.a):
+            out[i, : len(row)] = row
+        return out
+
+    @property
+    def pair(self) -> int:
+        """The first of two stages in a row at one node, whose rates tell of the largest |lambda| h; -1 for none."""
+        same = [i for i in range(1, len(self.c)) if self.c[i] == self.c[i - 1]]
+        return same[0] - 1 if same else -1
+
+
+RK4 = Tableau(c=(0.0, 0.5, 0.5, 1.0), a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1.0, 2.0, 2.0, 1.0), over=6.0)
+
+IMPLICIT_EULER = Tableau(c=(0.0,), a=((),), b=(1.0,), gamma=1.0)
+
+ROS2 = Tableau(c=(0.0, 1.0), a=((), (1.0,)), b=(1.0, 1.0), over=2.0, gamma=1.0 - float(np.sqrt(0.5)), recall=(0.0, 2.0))
+"""Verwer's, L-stable for this gamma, in increments a_1 = k_1, a_2 = k_2 + 2 k_1."""
+
+
+class Multistep(NamedTuple):
+    """Predict, evaluate, correct, evaluate. predictor: weights of the last four rates, newest first, over `ahead`;
+    corrector: of the predicted rate, then of these, over `back`."""
+
+    predictor: tuple[float, float, float, float]
+    ahead: float
+    corrector: tuple[float, float, float, float, float]
+    back: float
+
+
+ADAMS = Multistep((55.0, -59.0, 37.0, -9.0), 24.0, (251.0, 646.0, -264.0, 106.0, -19.0), 720.0)
+"""Adams-Bashforth 4 predicts, Adams-Moulton 5 corrects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """order: of the error at a fixed time; evaluations: of the equations of motion, each step;
+    """One way of stepping a tree.
 
-    stability: the |lambda| dt beyond which a run is stopped as unstable; None where there is no bound. For rk4 the end
-    of its negative real axis; for abam the radius of the half disc that its region holds (its real axis ends at 1.41).
+    order       of the error at a fixed time; evaluations of the equations of motion, each step
+    stability   the |lambda| dt beyond which a run is stopped as unstable; None where there is no bound. For rk4 the end
+                of its negative real axis; for abam the radius of the half disc that its region holds (its real axis
+                ends at 1.41)
+    tableau     of one step, or of what a multistep method starts with
+    parts, mix  extrapolation: the step is taken in each of these numbers of parts, and the results are mixed
+    multistep   whether ADAMS goes on from there
     """
 
     name: str
     order: int
     evaluations: int
     stability: float | None
+    tableau: Tableau
+    parts: tuple[int, ...] = (1,)
+    mix: tuple[float, ...] = (1.0,)
+    multistep: bool = False
+
+    def arrays(self) -> tuple[Array, Array, Array, float, float, int, Array, Array, bool]:
+        """What rtmms.mechanism.step gets: c, a, b, over, gamma, pair; parts, mix; multistep."""
+        t = self.tableau
+        return (
+            np.array(t.c), t.matrix, np.array(t.b), t.over, t.gamma, t.pair,
+            np.array(self.parts, dtype=float), np.array(self.mix), self.multistep,
+        )  # fmt: skip
 
 
 METHODS = {
-    "rk4": Method("rk4", 4, 4, 2.785),
-    "implicit": Method("implicit", 1, 1, None),
-    "implicit2": Method("implicit2", 2, 3, None),
-    "abam": Method("abam", 5, 2, 0.92),
+    method.name: method
+    for method in (
+        Method("rk4", 4, 4, 2.785, RK4),
+        Method("implicit", 1, 1, None, IMPLICIT_EULER),
+        Method("implicit2", 2, 3, None, IMPLICIT_EULER, parts=(1, 2), mix=(-1.0, 2.0)),
+        Method("abam", 5, 2, 0.92, RK4, multistep=True),
+    )
 }

@@ -19,7 +19,7 @@ from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.group import displace
 from rtmms.mechanism.joint_laws import Actuator, Law, finish_servo, follow, hold_commands
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.step import NOT_FINITE, SOUND, UNSTABLE, advance_abam, advance_implicit, advance_rk4
+from rtmms.mechanism.step import NOT_FINITE, SOUND, UNSTABLE, advance
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import BASE_FREE, S_BIAS, S_WRENCH
 from rtmms.plant import Channel, refuse_fixed
@@ -27,7 +27,6 @@ from rtmms.spatial import Array
 
 _HEADER = struct.Struct("<8s32sdqq")
 _MAGIC = b"rtmmstr1"
-ADVANCE = {"rk4": advance_rk4, "implicit": advance_implicit, "implicit2": advance_implicit, "abam": advance_abam}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +106,10 @@ class TreePlant:
         self._monitor, self.commanded = parts[5], parts[6]
         self._limit = METHODS[self.method].stability or np.inf
         self._counts = np.zeros(1, dtype=np.int64)
-        self._k, self._y = np.zeros((4, 12 + 2 * n)), np.zeros(13 + 2 * n)
-        self._advance, self._order = ADVANCE[self.method], METHODS[self.method].order
+        self._changing = (self.vector, self._history, self._counts, self._monitor)
+        stages = len(METHODS[self.method].tableau.c)
+        self._scratch = (np.zeros((stages + 1, 12 + 2 * n)), np.zeros((3, 13 + 2 * n)))
+        self._method = METHODS[self.method].arrays()
         with compile_progress(f"the kernels of '{model.name}'"):
             self.reset()
             self.step(self._neutral)  # compiled, or fetched from the cache, and warm
@@ -206,10 +207,10 @@ class TreePlant:
         self._last[:] = self._memory
         self.commanded[:] = command
         hold = self._hold
-        status = self._advance(
-            self._order, self._tree, self._law, hold, self._fluid, self._work, self.vector, self.dt / self.substeps,
-            self.substeps, self._history, self._counts, self._monitor, self._limit, self._k, self._y,
-        )  # fmt: skip
+        system = (self._tree, self._law, hold, self._fluid, self._work)
+        status = advance(
+            system, self._method, self._changing, self._scratch, self.dt / self.substeps, self.substeps, self._limit
+        )
         if status != SOUND:
             self._fail(status)
         self._steps += 1

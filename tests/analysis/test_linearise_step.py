@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.analysis import trim
 from rtmms.analysis.linearise import linearise
 from rtmms.analysis.linearise_step import linearise_step
-from rtmms.analysis.trim import Chart
 from rtmms.robots import eel
 from rtmms.robots.manta.chart import MantaChart
 from tests.pendulum import Pendulum
@@ -39,7 +39,7 @@ class TreeChart:
     """Of a plant of a mechanism, in the coordinates of its own linearisation."""
 
     def __init__(self, plant):
-        self.plant, self.chart = plant, Chart(plant.vector.copy(), np.flatnonzero(~plant.model.imposed))
+        self.plant, self.chart = plant, trim.TreeChart(plant.vector.copy(), np.flatnonzero(~plant.model.imposed))
         self.names, self.size = tuple(self.chart.names()), np.ones(self.chart.size)
         self.turn = plant.state.rotation
 

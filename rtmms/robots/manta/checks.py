@@ -2,66 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rtmms.errors import ModelError
 from rtmms.robots.manta.coupling.layout import (
-    IMPLICIT,
     ITERATED,
-    MONOLITHIC,
-    POSITION,
-    RK4,
     SEQUENTIAL,
     SUPPORTS,
-    W_ACC,
     W_INERTIA,
-    W_POSE,
-    W_TWIST,
-    W_TWIST_FIN,
-    W_WATER,
 )
 from rtmms.robots.manta.coupling.sequential import spectral_radius
-from rtmms.robots.manta.coupling.stage import stage
-from rtmms.robots.manta.coupling.step_rk4 import largest_step
+from rtmms.robots.manta.coupling.tableaus import GAMMAS, METHODS, STABILITY
 from rtmms.robots.manta.kernels.fin_layout import ADDED
 from rtmms.robots.manta.kernels.support import POINT, ROTATION, SUPPORT_SIZE
 from rtmms.robots.manta.model import Array, MantaModel
 
 
+def largest_step(links: np.ndarray, limit: float, tip_speed: float = 1.0) -> float:
+    """Largest dt (s) at which an explicit method holds every chain, straight and with its root at rest.
+
+    links      (LINK_FIELDS, m, n) of fin_lanes
+    limit      |lambda| dt that the method bears (rtmms.mechanism.methods)
+    tip_speed  m/s through the water, for the drag's share
+    """
+    length, mass, j_x, _, _, stiffness, drag, added, damping = links
+    m, n = length.shape
+    worst = 0.0
+    for chain in range(n):
+        at = np.concatenate([[0.0], np.cumsum(length[:, chain])])
+        middle = 0.5 * (at[1:] + at[:-1])
+        lever = np.clip(middle[:, None] - at[None, :-1], 0.0, None) * np.tri(m)
+        turn = np.tri(m)
+        inertia = lever.T @ np.diag(mass[:, chain] + added[:, chain]) @ lever + turn.T @ np.diag(j_x[:, chain]) @ turn
+        slope = 2.0 * drag[:, chain] * tip_speed * middle / at[-1]
+        c = np.diag(damping[:, chain]) + lever.T @ np.diag(slope) @ lever
+        k = np.diag(stiffness[:, chain] / 4.0)
+        inverse = np.linalg.inv(inertia)
+        a = np.block([[np.zeros((m, m)), np.eye(m)], [-inverse @ k, -inverse @ c]])
+        worst = max(worst, float(np.max(np.abs(np.linalg.eigvals(a)))))
+    return limit / worst
+
+
 def check_step(model: MantaModel, dt: float) -> None:
-    """ModelError where explicit RK4 cannot hold the chains at this step."""
-    if model.finned["integrator"][0] == RK4:
-        largest = largest_step(model.links)
+    """ModelError where an explicit method cannot hold the chains at this step."""
+    name = list(METHODS)[model.finned["integrator"][0]]
+    limit = STABILITY[name]
+    if limit is not None:
+        largest = largest_step(model.links, limit)
         if dt > largest:
             raise ModelError(
-                f"dt: integrator rk4 needs dt <= {largest:.3g} s for these chains, got {dt:g} s; "
+                f"dt: integrator {name} needs dt <= {largest:.3g} s for these chains, got {dt:g} s; "
                 "the implicit integrator has no such limit"
             )
 
 
-def fins_inertia(
-    model: MantaModel,
-    param: Array,
-    state: Array,
-    fins: Array,
-    work: Array,
-    many: int | None,
-    normals: Array | None,
-    g: float,
-) -> Array:
-    """(6, 6) inertia of both fins as the body feels it through one step, about its mass centre, at the present state.
-
-    g is gamma dt of the implicit method: the larger, the more the damped joints act as locked; 0 for an explicit one.
-    """
-    finned, body = model.finned[0], model.body[0]
-    fins[:] = 0.0
-    work[W_TWIST : W_TWIST + 6] = 0.0
-    work[W_TWIST_FIN : W_TWIST_FIN + 6] = 0.0
-    work[W_POSE : W_POSE + 7] = state[POSITION : POSITION + 7]
-    work[W_WATER : W_WATER + 3] = 0.0
-    acc = work[W_ACC : W_ACC + 6]
-    acc[:] = 0.0
-    stage(MONOLITHIC, finned, body, param, state, SUPPORTS, acc, g, 0.0, 0.0, 0.0, many, None, normals, fins, work, acc)
+def fins_inertia(model: MantaModel, state: Array, work: Array) -> Array:
+    """(6, 6) inertia of both fins as the body felt it at the stage just computed, about the body's mass centre."""
+    finned = model.finned[0]
     total = np.zeros((6, 6))
     for f in range(2):
         s = state[SUPPORTS + f * SUPPORT_SIZE :]
@@ -75,20 +74,21 @@ def fins_inertia(
     return total
 
 
-def check_coupling(
-    model: MantaModel, param: Array, state: Array, fins: Array, work: Array, many: int | None, normals: Array | None
-) -> None:
-    """Fill in the iterated coupling's relaxation, and refuse a sequential coupling that would blow up."""
+def check_coupling(model: MantaModel, state: Array, work: Array, account: Callable[[float], None]) -> None:
+    """Fill in the iterated coupling's relaxation, and refuse a sequential coupling that would blow up.
+
+    account  of a g in s: leaves in `work` a stage of the linearly implicit equations over g at the present state (the
+             larger g, the more the damped joints act as locked; 0 for an explicit method)
+    """
     finned = model.finned[0]
     body = finned["body_matrix"].reshape(6, 6)
-    explicit = finned["integrator"] != IMPLICIT
-    g = 0.0 if explicit else float(finned["gamma"] * finned["dt"])
     if finned["coupling"] == ITERATED:
-        # locked joints: an implicit step of infinite length
-        locked = fins_inertia(model, param, state, fins, work, many, normals, 1e6)
+        account(1e6)  # locked joints: an implicit step of infinite length
+        locked = fins_inertia(model, state, work)
         finned["relaxation"] = np.linalg.inv(body + 0.5 * (locked + locked.T)).ravel()
     if finned["coupling"] == SEQUENTIAL and not model.body["fixed"][0]:
-        radius = spectral_radius(body, fins_inertia(model, param, state, fins, work, many, normals, g))
+        account(float(GAMMAS[finned["integrator"]] * finned["dt"]))
+        radius = spectral_radius(body, fins_inertia(model, state, work))
         if radius >= 1.0:
             off = "turn added_mass off or " if model.links[ADDED].any() else ""
             raise ModelError(

@@ -40,26 +40,29 @@ from rtmms.robots.manta.coupling.account import (
     account,
     output_size,
 )
-from rtmms.robots.manta.coupling.drift import Field, linear_field, make_gather
-from rtmms.robots.manta.coupling.entry import address, enter_account, enter_step
+from rtmms.robots.manta.coupling.drift import Field, linear_field, make_sampler
+from rtmms.robots.manta.coupling.entry import ARRAYS, address, enter_account, enter_step
 from rtmms.robots.manta.coupling.interface import move_supports
+from rtmms.robots.manta.coupling.joints import HALF_TURN, RATE_LIMIT
 from rtmms.robots.manta.coupling.layout import (
     BAD_COMMAND,
     FINS,
     NOT_CONVERGED,
+    POSITION,
     QUATERNION,
-    RK4,
     RODS,
     SINGULAR,
     STEP,
     SUPPORTS,
+    TIME,
+    TWIST,
     W_RODS,
     WORK_SIZE,
+    Memory,
     state_size,
 )
-from rtmms.robots.manta.coupling.step_implicit import HALF_TURN, RATE_LIMIT, step_implicit
-from rtmms.robots.manta.coupling.step_rk4 import step_rk4
-from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES
+from rtmms.robots.manta.coupling.step import step
+from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.model import COUPLINGS, compile_manta
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
@@ -136,9 +139,7 @@ class Manta:
         check_step(self.model, dt)
 
         self._state = _aligned(state_size(self._blocks, p.links))
-        self._joints = self._state[FINS:].reshape(2 * self._blocks * p.links, 2 * LANES)
         self._fins = _aligned(2, self._blocks, p.links * FIELDS * LANES)
-        self._links = self._fins.reshape(2 * self._blocks * p.links, FIELDS * LANES)
         self._work = _aligned(WORK_SIZE)
         self._normals = _aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
         self._param = _aligned(*self.model.param.shape)
@@ -155,20 +156,19 @@ class Manta:
             field = linear_field(p.current_gradient_1_s)
         self._drift: Array | None = None
         self._body_drift: Array | None = None
-        self._rk4 = 0 if self.model.finned["integrator"][0] == RK4 else None
         with compile_progress("the manta's kernels"):
-            self._gather = None
-            if field is not None:
-                self._gather = make_gather(field)
-                self._drift = _aligned(2, 2, self._blocks, p.links, 3 * LANES)
-                self._body_drift = np.zeros((2, 3))
-            held = (self.model.finned, self.model.body, self._param, self._state, self._fins, self._work, self._command)
-            optional = (self._drift, self._body_drift, self._normals)
-            self._addresses = (*map(address, held), self._many, *map(address, optional))
-            # the drift at the start of a step comes first in its arrays, so one address serves both
-            self._account_addresses = (*self._addresses[:6], self._many, *map(address, (*optional, self._out)))
+            self._sampler = None if field is None else make_sampler(field)
+            if self._sampler is not None:
+                self._drift = _aligned(2, self._blocks, p.links, 3 * LANES)
+                self._body_drift = np.zeros(3)
+            rows = 2 * self._blocks * p.links
+            self._memory = Memory(
+                self._param, self._state, self._state[FINS:].reshape(rows, 2 * LANES), self._fins,
+                self._fins.reshape(rows, FIELDS * LANES), self._work, self._drift, self._body_drift, self._normals,
+            )  # fmt: skip
+            self._addresses = self._whereabouts()
             self._reset_state()
-            check_coupling(self.model, self._param, self._state, self._fins, self._work, self._many, self._normals)
+            check_coupling(self.model, self._state, self._work, self._account)
             self._advance()  # compiled, or fetched from the cache, and warm
             self.observe()
         self._key = self._hash()
@@ -197,17 +197,13 @@ class Manta:
 
     def observe(self) -> dict[str, Array]:
         """All outputs at the present state, in new arrays."""
-        body_drift = drift = None
-        if self._gather is not None and self._drift is not None and self._body_drift is not None:
-            drift, body_drift = self._drift[0], self._body_drift[0]
-            self._gather(self.model.finned, self._param, self._state, self._joints, 0.0, drift, body_drift)
-        if COMPILED:
-            enter_account(*self._account_addresses)
-        else:
-            account(
-                self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
-                self._work, self._many, drift, body_drift, self._normals, self._out,
+        if self._sampler is not None:
+            m, s = self._memory, self._state
+            self._sampler.gather(
+                self.model.finned, m.param, s, POSITION, s, TWIST, s, SUPPORTS, m.joints, 0.0, float(s[TIME]), m.drift,
+                m.body_drift,
             )  # fmt: skip
+        self._account(0.0)
         out = self._out.copy()
         return {name: out[part].reshape(shape) for name, shape, part in self._parts}
 
@@ -274,22 +270,28 @@ class Manta:
 
     def _advance(self) -> int:
         """One step under self._command; the status it returned."""
-        if self._gather is not None and self._drift is not None and self._body_drift is not None:
-            for k in range(2):
-                self._gather(
-                    self.model.finned, self._param, self._state, self._joints, k * self.dt,
-                    self._drift[k], self._body_drift[k],
-                )  # fmt: skip
         status: int
-        if not COMPILED:
-            step = step_implicit if self._rk4 is None else step_rk4
-            status = step(
-                self.model.finned, self.model.body, self._param, self._state, self._joints, self._links, self._fins,
-                self._work, self._command, self._many, self._drift, self._body_drift, self._normals,
-            )  # fmt: skip
+        if COMPILED:
+            status = enter_step(*self._addresses)
         else:
-            status = enter_step(self._rk4, *self._addresses)
+            flow = None if self._sampler is None else self._sampler.handle
+            status = step(self.model.finned, self.model.body, self._memory, self._command, self._many, flow)
         return status
+
+    def _account(self, g: float) -> None:
+        """The outputs at the present state, in self._out; see `account`."""
+        if COMPILED:
+            enter_account(*self._addresses[:ARRAYS], self._many, g, self._out.ctypes.data)
+        else:
+            account(self.model.finned, self.model.body, self._memory, self._many, g, self._out)
+
+    def _whereabouts(self) -> tuple[int | None, ...]:
+        """The arguments of `enter_step`."""
+        m = self._memory
+        arrays = (m.param, m.state, m.fins, m.work, m.drift, m.body_drift, m.normals)
+        flow = None if self._sampler is None else self._sampler.handle
+        where = map(address, (self.model.finned, self.model.body, *arrays))
+        return (*where, self._many, address(self._command), flow)
 
     def _convert(self, command: Any) -> None:
         try:
@@ -324,8 +326,6 @@ class Manta:
 
     def _culprit(self, last: dict[str, Array]) -> tuple[str, dict[str, Array], str]:
         """Which quantity of the failed step left its range; the stage's values are still in the scratch."""
-        from rtmms.robots.manta.kernels.fin_layout import SUM_Q, SUM_QD
-
         p = self.parameters
         for fin, side in enumerate(("left", "right")):
             for field, name, limit in ((SUM_Q, "joint_position", HALF_TURN), (SUM_QD, "joint_velocity", RATE_LIMIT)):

@@ -12,14 +12,13 @@ from rtmms.robots.manta.coupling.layout import (
     BODY_EULER,
     BODY_MATCHED,
     FINNED_DTYPE,
-    IMPLICIT,
     ITERATED,
     MONOLITHIC,
     NORMAL_LINK,
     NORMAL_NEIGHBOUR,
-    RK4,
     SEQUENTIAL,
 )
+from rtmms.robots.manta.coupling.tableaus import METHODS
 from rtmms.robots.manta.kernels.body import (
     BODY_DTYPE,
     DRAG_COMPONENTWISE,
@@ -35,7 +34,6 @@ from rtmms.robots.manta.parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 
-GAMMA = 1.0 - np.sqrt(0.5)
 COUPLINGS = {"sequential": SEQUENTIAL, "iterated": ITERATED, "monolithic": MONOLITHIC}
 
 
@@ -100,7 +98,7 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
 
     finned = np.zeros(1, FINNED_DTYPE)
     f = finned[0]
-    f["dt"], f["gamma"] = dt, GAMMA
+    f["dt"], f["gamma"] = dt, METHODS["implicit"].gamma
     f["support_length"], f["r_front"], f["r_back"] = p.support_length_m, p.front_rod_m, p.back_rod_m
     f["root"], f["current"] = p.fin_root_m, p.current_m_s
     f["servo"] = (
@@ -113,8 +111,11 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     f["links"], f["chains"], f["blocks"] = p.links, p.chains, padded(p.chains) // LANES
     f["actuation"] = {"servo": SERVO, "ideal": IDEAL}[p.actuation]
     f["coupling"] = COUPLINGS[coupling]
-    f["integrator"] = {"implicit": IMPLICIT, "rk4": RK4}[p.integrator]
-    f["body_method"] = {"matched": BODY_MATCHED, "euler": BODY_EULER}[p.body_method]
+    f["integrator"] = list(METHODS).index(p.integrator)
+    euler = (
+        p.body_method == "euler" and METHODS[p.integrator].gamma > 0.0
+    )  # an explicit method moves the body with the fins
+    f["body_method"] = BODY_EULER if euler else BODY_MATCHED
     f["normal"] = {"link": NORMAL_LINK, "neighbour": NORMAL_NEIGHBOUR}[p.fin_normal]
     if not COMPILED:  # plain Python needs records whose fields are attributes
         finned, body = finned.view(np.recarray), body.view(np.recarray)

@@ -15,8 +15,7 @@ import rtmms
 from rtmms.robots.manta import Manta, checks, load
 from rtmms.robots.manta.coupling.sequential import spectral_radius
 from rtmms.robots.manta.parameters import MantaParameters, describe
-
-from .gaits import gait, randomise, run
+from tests.robots.gaits import gait, randomise, run
 
 
 def drive(plant, commands):
@@ -128,17 +127,18 @@ def test_every_parameter_has_unit_and_source():
 
 
 def test_rk4_holds_the_step_it_allows_and_not_much_more():
-    from rtmms.robots.manta.coupling.step_rk4 import largest_step
+    from rtmms.mechanism.methods import METHODS
+    from rtmms.robots.manta.checks import largest_step
 
     plant = load(chains=3, body="fixed")
-    largest = largest_step(plant.model.links, tip_speed=0.0)
+    largest = largest_step(plant.model.links, METHODS["rk4"].stability, tip_speed=0.0)
 
     def grows(dt):
         p = load(chains=3, body="fixed", integrator="rk4", dt=dt)
-        p._joints[:, :16] = 1e-3
+        p._memory.joints[:, :16] = 1e-3
         for _ in range(3000):
             p.step(np.zeros(4))
-        return float(np.abs(p._joints[:, 16:]).max())
+        return float(np.abs(p._memory.joints[:, 16:]).max())
 
     assert grows(0.95 * largest) < 1.0
     with pytest.raises(rtmms.ModelError, match="rk4 needs"):
@@ -293,7 +293,7 @@ def test_kernels_are_vectors_where_the_processor_has_them(tmp_path):
 import json, llvmlite.binding as ll
 from rtmms.robots.manta import load
 load()
-from rtmms.dynamics import fin_lanes as f
+from rtmms.robots.manta.kernels import fin_lanes as f
 out = {}
 for k in (f.drive_block, f.condense_block, f.accelerate_block):
     asm = "".join(k.inspect_asm().values())

@@ -11,8 +11,7 @@ from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.robots.manta.kernels.fin_layout import AN, LANES, QDD
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
-
-from .gaits import gait, randomise, run
+from tests.robots.gaits import gait, randomise, run
 
 
 def energy(plant):
@@ -22,7 +21,7 @@ def energy(plant):
 
 def true_joint_accelerations(plant):
     """(rows, LANES) as `observe` found them."""
-    return plant._links[:, QDD * LANES : (QDD + 1) * LANES].copy()
+    return plant._memory.links[:, QDD * LANES : (QDD + 1) * LANES].copy()
 
 
 def moved(plant, state, h, seen, qdd):
@@ -37,9 +36,9 @@ def moved(plant, state, h, seen, qdd):
     rods[:, 0] = was[:, 0] + h * was[:, 1] + 0.5 * h * h * was[:, 2]
     rods[:, 1] = was[:, 1] + h * was[:, 2]
     assert move_supports(plant.model.finned[0], s, RODS, ROD_SIZE, s, SUPPORTS)
-    before = state[-plant._joints.size :].reshape(plant._joints.shape)
-    plant._joints[:, :LANES] = before[:, :LANES] + h * before[:, LANES:] + 0.5 * h * h * qdd
-    plant._joints[:, LANES:] = before[:, LANES:] + h * qdd
+    before = state[-plant._memory.joints.size :].reshape(plant._memory.joints.shape)
+    plant._memory.joints[:, :LANES] = before[:, :LANES] + h * before[:, LANES:] + 0.5 * h * h * qdd
+    plant._memory.joints[:, LANES:] = before[:, LANES:] + h * qdd
 
 
 CASES = [
@@ -277,7 +276,7 @@ def test_neighbours_normals_of_a_flat_fin_are_the_links_own():
     a, b = (load(fin_normal=n, body="fixed", current_m_s=(0.1, 0.2, -1.0)) for n in ("link", "neighbour"))
     for plant in (a, b):
         randomise(plant, 4, body=False, rods=False, shape=0.0)
-        plant._joints[:, LANES:] = 0.0
+        plant._memory.joints[:, LANES:] = 0.0
     assert a.observe()["thrust"] == pytest.approx(b.observe()["thrust"], abs=1e-12)
 
 
@@ -304,7 +303,7 @@ def test_surplus_lanes_weigh_nothing_and_follow_the_last_chain():
     command = gait(ramp=0.2)
     for k in range(300):
         plant.step(command(k * 1e-3))
-    lanes = plant._joints.reshape(2, 2, 3, 2, LANES)[:, 1]
+    lanes = plant._memory.joints.reshape(2, 2, 3, 2, LANES)[:, 1]
     assert (lanes == lanes[..., :1]).all()
-    assert plant._links[:, AN * LANES : (AN + 1) * LANES].any()
+    assert plant._memory.links[:, AN * LANES : (AN + 1) * LANES].any()
     assert QUATERNION == POSITION + 3

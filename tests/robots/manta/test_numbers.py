@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rtmms.robots.manta import load
-
-from .gaits import gait, run
+from tests.robots.gaits import gait, run
 
 pytestmark = pytest.mark.slow
 

@@ -42,7 +42,7 @@ def put(plant: Manta, quaternion: Array, twist: Array, rods: Array, joints: Arra
     n, m = plant.parameters.chains, plant.parameters.links
     lanes = np.minimum(np.arange(plant._blocks * LANES), n - 1)
     both = np.stack([joints, rates])[..., lanes].reshape(2, 2, m, plant._blocks, LANES)
-    plant._joints.reshape(2, plant._blocks, m, 2, LANES)[:] = both.transpose(1, 3, 2, 0, 4)
+    plant._memory.joints.reshape(2, plant._blocks, m, 2, LANES)[:] = both.transpose(1, 3, 2, 0, 4)
 
 
 def joint_accelerations(plant: Manta) -> Array:

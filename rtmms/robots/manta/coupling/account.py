@@ -25,8 +25,9 @@ from rtmms.robots.manta.coupling.layout import (
     W_TWIST,
     W_TWIST_FIN,
     W_WATER,
+    Memory,
 )
-from rtmms.robots.manta.coupling.stage import stage
+from rtmms.robots.manta.coupling.stage import put_water, stage
 from rtmms.robots.manta.kernels.body import body_drag
 from rtmms.robots.manta.kernels.fin_energy import (
     CARRY,
@@ -81,27 +82,15 @@ def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -
 
 
 @kernel
-def account(
-    finned_: Any,
-    body_: Any,
-    param: Array,
-    state: Array,
-    joints: Array,
-    links: Array,
-    fins: Array,
-    work: Array,
-    many: int | None,
-    drift: Array | None,
-    body_drift: Array | None,
-    normals: Array | None,
-    out: Array,
-) -> int:
+def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float, out: Array) -> int:
     """Write all outputs at the present state, a function of the state alone.
 
-    Accelerations and wrenches are the true ones of body and fins together (g = 0, monolithic), whatever the coupling
-    of the run. Arguments as for the steps; drift (2, blocks, links, 3 LANES) or None; out (output_size,).
-    Returns the status of the stage.
+    Accelerations and wrenches are the true ones of body and fins together (monolithic), whatever the coupling of the
+    run, for g = 0; with g > 0 s they are those of the linearly implicit equations over g.
+    Arguments as for the step; memory.drift at the present state; out (output_size,). Returns the status of the stage.
     """
+    param, state, joints, links = memory.param, memory.state, memory.joints, memory.links
+    fins, work, drift, normals = memory.fins, memory.work, memory.drift, memory.normals
     finned, body = finned_[0], body_[0]
     blocks, m = finned.blocks, finned.links
     for n in range(2 * blocks * m):
@@ -112,15 +101,11 @@ def account(
         work[W_TWIST_FIN + k] = state[TWIST + k]
     for k in range(7):
         work[W_POSE + k] = state[POSITION + k]
-    for k in range(3):
-        work[W_WATER + k] = finned.current[k]
-        if body_drift is not None:
-            work[W_WATER + k] += body_drift[k]
+    put_water(finned, work, memory.body_drift)
     acc = work[W_ACC : W_ACC + 6]
     status, _, _ = stage(
-        np.int64(MONOLITHIC), finned, body, param, state, np.int64(SUPPORTS), acc, 0.0, 0.0, 0.0, 0.0, many, drift,
-        normals, fins, work, acc,
-    )  # fmt: skip
+        np.int64(MONOLITHIC), finned, body, memory, many, (g, 0.0, 0.0, 0.0), state, np.int64(SUPPORTS), acc, acc
+    )
 
     for k in range(13):
         out[O_POSITION + k] = state[POSITION + k]
@@ -161,10 +146,7 @@ def account(
         work[velocity + 1] += work[W_BASE + f * BASE_SIZE + U_Y]
         work[velocity + 2] += work[W_BASE + f * BASE_SIZE + U_Z]
         for b in range(blocks):
-            if normals is not None:
-                account_block(m, f, b, param, fins, drift, normals, work, W_BASE + f * BASE_SIZE, velocity, carry, sums)
-            else:
-                account_block(m, f, b, param, fins, drift, None, work, W_BASE + f * BASE_SIZE, velocity, carry, sums)
+            account_block(m, f, b, param, fins, drift, normals, work, W_BASE + f * BASE_SIZE, velocity, carry, sums)
     kinetic, elastic, drag, damping = 0.0, 0.0, 0.0, 0.0
     for i in range(LANES):
         kinetic += sums[KINETIC * LANES + i]

@@ -1,26 +1,32 @@
 """A current that varies in space and time: sampled at every link and at the body, for the drag alone.
 
-The field is sampled at the start of a step and at its end, where everything would be after moving on at its present
-velocity; the error of that place is of second order in the step, so the methods keep theirs.
+Each stage samples at its own time. A method of order two does so where everything would then be at the velocity it has
+at the step's start: that place is right to second order, so the method keeps its own. One of a higher order does so
+where its stage stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import carray, cfunc, njit, types
 from numba.core.errors import NumbaError
+from numba.extending import intrinsic
 
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
 from rtmms.errors import ModelError
-from rtmms.robots.manta.coupling.layout import POSITION, SUPPORTS, TIME, TWIST
-from rtmms.robots.manta.kernels.fin_layout import LANES, LENGTH, L
+from rtmms.jit import COMPILED, Array, kernel
+from rtmms.robots.manta.coupling.layout import FINS, POSITION, SUPPORTS, TIME, TWIST, W_POSE, W_TWIST, Memory
+from rtmms.robots.manta.coupling.records import finned_at, numbers_at
+from rtmms.robots.manta.coupling.tableaus import CURVED
+from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, LENGTH, LINK_FIELDS, L
 from rtmms.robots.manta.kernels.support import OMEGA, POINT, POINT_RATE, ROTATION, SUPPORT_SIZE
 
 Field = Callable[[float, float, float, float], tuple[float, float, float]]
-Gather = Callable[..., None]
 
 
 def linear_field(gradient: tuple[float, ...]) -> Field:
@@ -33,12 +39,73 @@ def linear_field(gradient: tuple[float, ...]) -> Field:
     return field
 
 
-def make_gather(field: Field) -> Gather:
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """The compiled sampling of a field. gather: of arrays; handle: what a kernel is given, the address of its twin that
+    takes addresses, or `gather` itself where kernels run as plain Python. twin keeps that address alive."""
+
+    gather: Callable[..., None]
+    handle: Any
+    twin: Any = None
+
+
+_ADDRESSES = [types.int64] * 6
+
+
+@intrinsic
+def _call(typing_context: Any, handle: Any, finned: Any, param: Any, pose: Any, twist: Any, support: Any, joints: Any,
+          stride: Any, ahead: Any, time: Any, drift: Any, body: Any) -> Any:  # fmt: skip
+    """Call the twin of a sampler: a C function of six addresses, a number, two times and two addresses."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole, real = ir.IntType(64), ir.DoubleType()
+        kind = ir.FunctionType(ir.VoidType(), [*[whole] * 7, real, real, whole, whole])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, *_TWIN.args), generate
+
+
+_TWIN = types.void(*_ADDRESSES, types.int64, types.float64, types.float64, types.int64, types.int64)
+
+
+@kernel(fused=False)
+def take_samples(finned_: Any, memory: Memory, flow: Any, supports: Array, at: int, ahead: float) -> None:
+    """memory.drift and body_drift for a stage `ahead` s after the step's start, whose supports are at supports[at]."""
+    if flow is None:
+        return
+    state, work = memory.state, memory.work
+    time = state[TIME] + ahead
+    if not COMPILED:
+        exact = CURVED[finned_[0].integrator]
+        pose, p, v = (work, W_POSE, W_TWIST) if exact else (state, POSITION, TWIST)
+        sup, s, joints = (supports, at, memory.links) if exact else (state, SUPPORTS, memory.joints)
+        flow(
+            finned_, memory.param, pose, p, pose, v, sup, s, joints, 0.0 if exact else ahead, time,
+            memory.drift, memory.body_drift,
+        )  # fmt: skip
+        return
+    here, scratch, finned = state.ctypes.data, work.ctypes.data, finned_.ctypes.data
+    param, drift, body = memory.param.ctypes.data, memory.drift.ctypes.data, memory.body_drift.ctypes.data
+    if CURVED[finned_[0].integrator]:
+        _call(
+            flow, finned, param, scratch + 8 * W_POSE, scratch + 8 * W_TWIST, supports.ctypes.data + 8 * at,
+            memory.links.ctypes.data, FIELDS * LANES, 0.0, time, drift, body,
+        )  # fmt: skip
+    else:
+        _call(
+            flow, finned, param, here + 8 * POSITION, here + 8 * TWIST, here + 8 * SUPPORTS, here + 8 * FINS, 2 * LANES,
+            ahead, time, drift, body,
+        )  # fmt: skip
+
+
+def make_sampler(field: Field) -> Sampler:
     """Compile the sampling of field(x, y, z, t) -> (u, v, w): m and s in, m/s out, world axes.
 
-    Returns gather(finned, params, state, joints, ahead, drift, body): writes drift (2, blocks, links, 3 LANES) in
-    support axes and body (3,) in world axes for the state moved on by `ahead` seconds. ModelError if the field does
-    not compile or does not give three numbers.
+    gather(finned, param, pose, p, twist, v, sup, s, joints, ahead, t, drift, body) writes drift (2, blocks, links,
+    3 LANES) in support axes and body (3,) in world axes, at time t for what stands at pose[p], twist[v], sup[s] and
+    joints (rows, >= 2 LANES: angles, rates), moved on by `ahead` s. ModelError if the field does not compile or does
+    not give three numbers.
     """
     try:
         flow = njit(error_model="numpy")(field)
@@ -51,18 +118,18 @@ def make_gather(field: Field) -> Gather:
 
     @njit(error_model="numpy")
     def gather(
-        finned_: Any, params: Any, state: Any, joints: Any, ahead: float, drift: Any, body: Any
-    ) -> None:  # pragma: no cover (compiled)
+        finned_: Any, params: Any, at: Any, p: int, twist: Any, v: int, state: Any, supports: int, joints: Any,
+        ahead: float, t: float, drift: Any, body: Any,
+    ) -> None:  # fmt: skip  # pragma: no cover (compiled)
         finned = finned_[0]
         m, blocks = finned.links, finned.blocks
         pose = np.empty(16)
-        move_pose(state, POSITION, state, TWIST, ahead, pose, 0)
+        move_pose(at, p, twist, v, ahead, pose, 0)
         rotation_matrix(pose, 3, 7)
-        t = state[TIME] + ahead
         body[0], body[1], body[2] = flow(pose[0], pose[1], pose[2], t)
         for f in range(2):
             side = 1.0 - 2.0 * f
-            s = SUPPORTS + f * SUPPORT_SIZE
+            s = supports + f * SUPPORT_SIZE
             rx = finned.root[0] + state[s + POINT] + ahead * state[s + POINT_RATE]
             ry = finned.root[1] + state[s + POINT + 1] + ahead * state[s + POINT_RATE + 1]
             rz = finned.root[2] + state[s + POINT + 2] + ahead * state[s + POINT_RATE + 2]
@@ -83,15 +150,15 @@ def make_gather(field: Field) -> Gather:
                         bx = rx + state[r] * ax + state[r + 1] * ay + state[r + 2] * az
                         by = side * (ry + state[r + 3] * ax + state[r + 4] * ay + state[r + 5] * az)
                         bz = rz + state[r + 6] * ax + state[r + 7] * ay + state[r + 8] * az
-                        u, v, w = flow(
+                        wx, wy, wz = flow(
                             pose[0] + pose[7] * bx + pose[8] * by + pose[9] * bz,
                             pose[1] + pose[10] * bx + pose[11] * by + pose[12] * bz,
                             pose[2] + pose[13] * bx + pose[14] * by + pose[15] * bz,
                             t,
                         )
-                        ux = pose[7] * u + pose[10] * v + pose[13] * w
-                        uy = side * (pose[8] * u + pose[11] * v + pose[14] * w)
-                        uz = pose[9] * u + pose[12] * v + pose[15] * w
+                        ux = pose[7] * wx + pose[10] * wy + pose[13] * wz
+                        uy = side * (pose[8] * wx + pose[11] * wy + pose[14] * wz)
+                        uz = pose[9] * wx + pose[12] * wy + pose[15] * wz
                         vx = state[r] * ux + state[r + 3] * uy + state[r + 6] * uz
                         vy = state[r + 1] * ux + state[r + 4] * uy + state[r + 7] * uz
                         vz = state[r + 2] * ux + state[r + 5] * uy + state[r + 8] * uz
@@ -99,5 +166,23 @@ def make_gather(field: Field) -> Gather:
                         drift[f, b, j, LANES + i] = vy + vz * ox - vx * oz
                         drift[f, b, j, 2 * LANES + i] = vz + vx * oy - vy * ox
 
-    compiled: Gather = gather
-    return compiled
+    if not COMPILED:
+        return Sampler(gather, gather)
+
+    @cfunc(_TWIN)
+    def twin(
+        finned: Any, param: Any, pose: Any, twist: Any, sup: Any, joints: Any, stride: Any, ahead: Any, t: Any,
+        drift: Any, body: Any,
+    ) -> None:  # fmt: skip  # pragma: no cover (compiled)
+        finned_ = carray(finned_at(finned), (1,))
+        m, blocks = finned_[0].links, finned_[0].blocks
+        gather(
+            finned_,
+            carray(numbers_at(param), (blocks, (m * LINK_FIELDS + 1) * LANES)),
+            carray(numbers_at(pose), (7,)), 0, carray(numbers_at(twist), (6,)), 0,
+            carray(numbers_at(sup), (2 * SUPPORT_SIZE,)), 0,
+            carray(numbers_at(joints), (2 * blocks * m, stride)), ahead, t,
+            carray(numbers_at(drift), (2, blocks, m, 3 * LANES)), carray(numbers_at(body), (3,)),
+        )  # fmt: skip
+
+    return Sampler(gather, twin.address, twin)

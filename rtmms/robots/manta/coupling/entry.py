@@ -9,107 +9,61 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, from_dtype, types
-from numba.extending import intrinsic
+from numba import carray
 
 from rtmms.jit import kernel
 from rtmms.robots.manta.coupling.account import O_JOINTS, account
-from rtmms.robots.manta.coupling.layout import FINNED_DTYPE, FINS, WORK_SIZE
-from rtmms.robots.manta.coupling.step_implicit import step_implicit
-from rtmms.robots.manta.coupling.step_rk4 import step_rk4
-from rtmms.robots.manta.kernels.body import BODY_DTYPE
+from rtmms.robots.manta.coupling.layout import FINS, WORK_SIZE, Memory
+from rtmms.robots.manta.coupling.records import body_at, finned_at, numbers_at
+from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, LINK_FIELDS
 
-FINNED_RECORD, BODY_RECORD = from_dtype(FINNED_DTYPE), from_dtype(BODY_DTYPE)
+ARRAYS = 9
+"""How many addresses come first among the arguments of both doors: records, then arrays."""
 
 
-def _pointer_to(dtype: Any) -> Any:
-    """An intrinsic that takes an address (int64) for a pointer to dtype."""
-
-    @intrinsic
-    def cast(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(dtype)))
-
-        return types.CPointer(dtype)(address), generate
-
-    return cast
-
-
-_numbers, _finned, _body = _pointer_to(types.float64), _pointer_to(FINNED_RECORD), _pointer_to(BODY_RECORD)
+@kernel(inline=True)
+def _memory(
+    finned: Any, param: int, state: int, fins: int, work: int, drift: int | None, body_drift: int | None,
+    normals: int | None,
+) -> Memory:  # fmt: skip
+    """The arrays at these addresses; their sizes follow from the record of the model."""
+    m, blocks = finned.links, finned.blocks
+    rows = 2 * blocks * m
+    return Memory(
+        carray(numbers_at(param), (blocks, (m * LINK_FIELDS + 1) * LANES)),
+        carray(numbers_at(state), (FINS + rows * 2 * LANES,)),
+        carray(numbers_at(state + 8 * FINS), (rows, 2 * LANES)),
+        carray(numbers_at(fins), (2, blocks, m * FIELDS * LANES)),
+        carray(numbers_at(fins), (rows, FIELDS * LANES)),
+        carray(numbers_at(work), (WORK_SIZE,)),
+        None if drift is None else carray(numbers_at(drift), (2, blocks, m, 3 * LANES)),
+        None if body_drift is None else carray(numbers_at(body_drift), (3,)),
+        None if normals is None else carray(numbers_at(normals), (2, blocks, m, 3 * LANES)),
+    )
 
 
 @kernel(fused=False)
 def enter_step(
-    rk4: int | None,
-    finned: int,
-    body: int,
-    param: int,
-    state: int,
-    fins: int,
-    work: int,
-    command: int,
-    many: int | None,
-    drift: int | None,
-    body_drift: int | None,
-    normals: int | None,
-) -> int:
-    """One step; every argument but `rk4` and `many` is an address or None. Sizes follow from the record of the model.
-
-    rk4 is None for the implicit step, 0 for RK4: only the one that is asked for gets compiled.
-    Returns the step's status.
-    """
-    finned_, body_ = carray(_finned(finned), (1,)), carray(_body(body), (1,))
-    m, blocks = finned_[0].links, finned_[0].blocks
-    rows = 2 * blocks * m
-    params = carray(_numbers(param), (blocks, (m * LINK_FIELDS + 1) * LANES))
-    states = carray(_numbers(state), (FINS + rows * 2 * LANES,))
-    joints = carray(_numbers(state + 8 * FINS), (rows, 2 * LANES))
-    links = carray(_numbers(fins), (rows, FIELDS * LANES))
-    chains = carray(_numbers(fins), (2, blocks, m * FIELDS * LANES))
-    works = carray(_numbers(work), (WORK_SIZE,))
-    commands = carray(_numbers(command), (4,))
-    flow = None if drift is None else carray(_numbers(drift), (2, 2, blocks, m, 3 * LANES))
-    body_flow = None if body_drift is None else carray(_numbers(body_drift), (2, 3))
-    across = None if normals is None else carray(_numbers(normals), (2, blocks, m, 3 * LANES))
-    if rk4 is None:
-        return step_implicit(
-            finned_, body_, params, states, joints, links, chains, works, commands, many, flow, body_flow, across
-        )
-    return step_rk4(
-        finned_, body_, params, states, joints, links, chains, works, commands, many, flow, body_flow, across
-    )
+    finned: int, body: int, param: int, state: int, fins: int, work: int, drift: int | None, body_drift: int | None,
+    normals: int | None, many: int | None, command: int, flow: int | None,
+) -> int:  # fmt: skip
+    """One step; every argument but `many` is an address or None. Returns the step's status."""
+    finned_, body_ = carray(finned_at(finned), (1,)), carray(body_at(body), (1,))
+    memory = _memory(finned_[0], param, state, fins, work, drift, body_drift, normals)
+    return step(finned_, body_, memory, carray(numbers_at(command), (4,)), many, flow)
 
 
 @kernel
 def enter_account(
-    finned: int,
-    body: int,
-    param: int,
-    state: int,
-    fins: int,
-    work: int,
-    many: int | None,
-    drift: int | None,
-    body_drift: int | None,
-    normals: int | None,
-    out: int,
-) -> int:
+    finned: int, body: int, param: int, state: int, fins: int, work: int, drift: int | None, body_drift: int | None,
+    normals: int | None, many: int | None, g: float, out: int,
+) -> int:  # fmt: skip
     """All outputs of a state, by addresses; returns the status of their stage."""
-    finned_, body_ = carray(_finned(finned), (1,)), carray(_body(body), (1,))
-    m, n, blocks = finned_[0].links, finned_[0].chains, finned_[0].blocks
-    rows = 2 * blocks * m
-    params = carray(_numbers(param), (blocks, (m * LINK_FIELDS + 1) * LANES))
-    states = carray(_numbers(state), (FINS + rows * 2 * LANES,))
-    joints = carray(_numbers(state + 8 * FINS), (rows, 2 * LANES))
-    links = carray(_numbers(fins), (rows, FIELDS * LANES))
-    chains = carray(_numbers(fins), (2, blocks, m * FIELDS * LANES))
-    works = carray(_numbers(work), (WORK_SIZE,))
-    outs = carray(_numbers(out), (O_JOINTS + 4 * m * n,))
-    flow = None if drift is None else carray(_numbers(drift), (2, blocks, m, 3 * LANES))
-    body_flow = None if body_drift is None else carray(_numbers(body_drift), (3,))
-    across = None if normals is None else carray(_numbers(normals), (2, blocks, m, 3 * LANES))
-    return account(finned_, body_, params, states, joints, links, chains, works, many, flow, body_flow, across, outs)
+    finned_, body_ = carray(finned_at(finned), (1,)), carray(body_at(body), (1,))
+    memory = _memory(finned_[0], param, state, fins, work, drift, body_drift, normals)
+    size = O_JOINTS + 4 * finned_[0].links * finned_[0].chains
+    return account(finned_, body_, memory, many, g, carray(numbers_at(out), (size,)))
 
 
 def address(array: np.ndarray | None) -> int | None:

@@ -53,11 +53,7 @@ from rtmms.robots.manta.kernels.support import (
     SUPPORT_SIZE,
     support_motion,
 )
-
-
-@kernel(inline=True)
-def _cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Floats:
-    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+from rtmms.spatial import cross
 
 
 @kernel(inline=True)
@@ -113,19 +109,19 @@ def base_velocity(f: int, finned: Any, sup: Array, s: int, work: Array, ux: floa
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
     px, py, pz = sup[s + POINT_RATE], sup[s + POINT_RATE + 1], sup[s + POINT_RATE + 2]
     # (10), corrected: V0 = R^T (V_b + W_b x r + P'), W0 = R^T W_b + omega_r
-    cx, cy, cz = _cross(wx, wy, wz, rx, ry, rz)
+    cx, cy, cz = cross(wx, wy, wz, rx, ry, rz)
     ux, uy, uz = _to_support(sup, s, vx + cx + px - ux, vy + cy + py - side * uy, vz + cz + pz - uz)
     tx, ty, tz = _to_support(sup, s, wx, wy, wz)
     ox, oy, oz = sup[s + OMEGA], sup[s + OMEGA + 1], sup[s + OMEGA + 2]
     work[base + U_X], work[base + U_Y], work[base + U_Z] = ux, uy, uz
     work[base + W_X], work[base + W_Y], work[base + W_Z] = tx + ox, ty + oy, tz + oz
     # classical A0 = R^T (V' + W x V + W' x r + W x (W x r) + 2 W x P' + P'')
-    ax, ay, az = _cross(wx, wy, wz, vx + cx + 2.0 * px, vy + cy + 2.0 * py, vz + cz + 2.0 * pz)
+    ax, ay, az = cross(wx, wy, wz, vx + cx + 2.0 * px, vy + cy + 2.0 * py, vz + cz + 2.0 * pz)
     ax, ay, az = _to_support(
         sup, s, ax + sup[s + POINT_ACCEL], ay + sup[s + POINT_ACCEL + 1], az + sup[s + POINT_ACCEL + 2]
     )
     # W0' = R^T W_b' - omega_r x R^T W_b + omega_r'
-    dx, dy, dz = _cross(ox, oy, oz, tx, ty, tz)
+    dx, dy, dz = cross(ox, oy, oz, tx, ty, tz)
     work[bias + 0], work[bias + 1], work[bias + 2] = ax, ay, az
     work[bias + 3], work[bias + 4], work[bias + 5] = (
         sup[s + OMEGA_RATE] - dx,
@@ -143,7 +139,7 @@ def base_acceleration(f: int, finned: Any, sup: Array, s: int, work: Array, acce
     vx, vy, vz = accel[0], side * accel[1], accel[2]
     wx, wy, wz = side * accel[3], accel[4], side * accel[5]
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
-    cx, cy, cz = _cross(wx, wy, wz, rx, ry, rz)
+    cx, cy, cz = cross(wx, wy, wz, rx, ry, rz)
     ax, ay, az = _to_support(sup, s, vx + cx, vy + cy, vz + cz)
     tx, ty, tz = _to_support(sup, s, wx, wy, wz)
     work[base + A0_X], work[base + A0_Y], work[base + A0_Z] = (
@@ -179,7 +175,7 @@ def fin_on_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     fx, fy, fz = _to_body(sup, s, work[on], work[on + 1], work[on + 2])
     mx, my, mz = _to_body(sup, s, work[on + 3], work[on + 4], work[on + 5])
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
-    cx, cy, cz = _cross(rx, ry, rz, fx, fy, fz)
+    cx, cy, cz = cross(rx, ry, rz, fx, fy, fz)
     work[out], work[out + 1], work[out + 2] = -fx, -side * fy, -fz
     work[out + 3], work[out + 4], work[out + 5] = -side * (mx + cx), -(my + cy), -side * (mz + cz)
 
@@ -257,7 +253,7 @@ def add_to_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
         f5 += work[o + 30] * b
     fx, fy, fz = _to_body(sup, s, f0, f1, f2)
     mx, my, mz = _to_body(sup, s, f3, f4, f5)
-    cx, cy, cz = _cross(rx, ry, rz, fx, fy, fz)
+    cx, cy, cz = cross(rx, ry, rz, fx, fy, fz)
     work[W_FORCE + 0] -= fx
     work[W_FORCE + 1] -= g * fy
     work[W_FORCE + 2] -= fz

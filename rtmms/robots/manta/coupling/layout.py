@@ -5,6 +5,8 @@ State is one float64 array, so that a snapshot is its bytes; scratch carries not
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, CARRY_FIELDS, LANES, SUMS
@@ -12,7 +14,6 @@ from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
 
 SEQUENTIAL, ITERATED, MONOLITHIC = 0, 1, 2
-IMPLICIT, RK4 = 0, 1
 BODY_MATCHED, BODY_EULER = 0, 1
 NORMAL_LINK, NORMAL_NEIGHBOUR = 0, 1
 
@@ -44,8 +45,32 @@ FINNED_DTYPE = np.dtype(
         ("normal", "i8"),
     ]
 )
-"""servo: see rods.advance_rods. body_matrix: diag(m, m, m, J). relaxation: (M_b + M~)^-1 of the iterated
-coupling."""
+"""gamma: of the linearly implicit method, whichever is chosen. servo: see rods.advance_rods. body_matrix:
+diag(m, m, m, J). relaxation: (M_b + M~)^-1 of the iterated coupling."""
+
+
+class Memory(NamedTuple):
+    """The arrays of a manta as its kernels see them; rows = 2 blocks links, one for each link of each block.
+
+    param    (blocks, links LINK_FIELDS LANES + LANES) of fin_layout.pack_links
+    state    (state_size,), and its part joints (rows, 2 LANES): angles and rates
+    fins     (2, blocks, links FIELDS LANES) scratch of the chains; links (rows, FIELDS LANES) the same memory
+    work     (WORK_SIZE,) scratch
+    drift    (2, blocks, links, 3 LANES) m/s, water beyond the uniform current at each link in support axes, and at the
+             body, body_drift (3,) in world axes; None without a current that varies
+    normals  (2, blocks, links, 3 LANES) scratch for the neighbours' normals; None where each link has its own
+    """
+
+    param: Any
+    state: Any
+    joints: Any
+    fins: Any
+    links: Any
+    work: Any
+    drift: Any
+    body_drift: Any
+    normals: Any
+
 
 # state: offsets into the flat array
 TIME, STEP, ITERATIONS, RESIDUAL = 0, 1, 2, 3
@@ -79,7 +104,11 @@ W_WATER = W_ROTATION + 9
 W_RODS = W_WATER + 3
 W_MIDDLE = W_RODS + 4 * ROD_SIZE
 W_SUPPORT = W_MIDDLE + 12  # supports at the middle and the end of the step
-W_RK = W_SUPPORT + 4 * SUPPORT_SIZE  # xi, its rate, its sum, sum of the twist's rates (RK4)
-W_SUMS = -(-(W_RK + 24) // 8) * 8
+W_SUPPORT_END = W_SUPPORT + 2 * SUPPORT_SIZE
+W_XI = W_SUPPORT_END + 2 * SUPPORT_SIZE  # the pose's coordinates at a stage, from the step's start
+W_XI_RATE = W_XI + 6
+W_XI_SUM = W_XI_RATE + 6
+W_TWIST_SUM = W_XI_SUM + 6
+W_SUMS = -(-(W_TWIST_SUM + 6) // 8) * 8
 W_CARRY = W_SUMS + SUMS * LANES
 WORK_SIZE = W_CARRY + CARRY_FIELDS * LANES

@@ -31,6 +31,7 @@ from rtmms.robots.manta.coupling.layout import (
     W_TWIST,
     W_WATER,
     W_WRENCH,
+    Memory,
 )
 from rtmms.robots.manta.kernels.body import body_force
 from rtmms.robots.manta.kernels.fin_lanes import accelerate_block, condense_block, drive_block
@@ -41,42 +42,44 @@ from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
 
 
 @kernel
+def put_water(finned: Any, work: Array, drift: Array | None) -> None:
+    """W_WATER: the water's velocity at the body, in world axes; drift (3,) m/s beyond the uniform current, or None."""
+    for k in range(3):
+        work[W_WATER + k] = finned.current[k]
+        if drift is not None:
+            work[W_WATER + k] += drift[k]
+
+
+@kernel
 def stage(
     coupling: int,
     finned: Any,
     body: Any,
-    param: Array,
+    memory: Memory,
+    many: int | None,
+    way: tuple[float, float, float, float],
     sup: Array,
     s: int,
     lagged: Array,
-    g: float,
-    recall: float,
-    rate_q: float,
-    rate_a: float,
-    many: int | None,
-    drift: Array | None,
-    normals: Array | None,
-    fins: Array,
-    work: Array,
     acc: Array,
 ) -> tuple[int, int, float]:
     """Accelerations of body and joints at the state in the scratch.
 
     coupling   SEQUENTIAL, ITERATED, MONOLITHIC
+    memory     in its scratch: Q, QD of the fins, W_TWIST, W_TWIST_FIN (as the fins know it), W_POSE; W_WATER, the
+               velocity of the water at the body in world axes; drift. Out: QDD, AN of the fins, W_ON_BODY (2, 6),
+               W_ON_SUPPORT (2, 6)
+    many       links a chain where they are not three, else None
+    way        g, recall, rate_q, rate_a: see fin_lanes; g = 0 for the true accelerations
     sup        from sup[s] on (2, SUPPORT_SIZE): the supports of left and right fin
     lagged     (6,) the body's acceleration as the fins know it (sequential; zero for a fixed body), or a first guess
                (iterated)
-    g, recall, rate_q, rate_a   see fin_lanes; g = 0 for the true accelerations
-    many       links a chain where they are not three, else None
-    drift      (2, blocks, links, 3 LANES) m/s, water beyond the uniform current at each link in support axes, or None
-    normals    (2, blocks, links, 3 LANES) scratch for the neighbours' normals, or None for the links' own
-    fins       (2, blocks, links FIELDS LANES) scratch of the chains
-    work       in: Q, QD of the fins, W_TWIST, W_TWIST_FIN (as the fins know it), W_POSE; W_WATER, the velocity of
-               the water at the body in world axes. Out: QDD, AN of the fins, W_ON_BODY (2, 6), W_ON_SUPPORT (2, 6).
-    acc        (6,) written: [V'; W'] of the body
+    acc        (6,) written: [V'; W'] of the body; may be `lagged`
     Whole numbers should come as np.int64: a literal would be compiled for itself.
     Returns (status, passes, residual).
     """
+    param, fins, work, drift, normals = memory.param, memory.fins, memory.work, memory.drift, memory.normals
+    g, recall, rate_q, rate_a = way
     carry = work[W_CARRY : W_CARRY + CARRY_FIELDS * LANES]
     sums = work[W_SUMS : W_SUMS + SUMS * LANES]
     rotation_matrix(work, W_POSE + 3, W_ROTATION)
@@ -90,8 +93,7 @@ def stage(
     for f in range(2):
         o = W_BASE + f * BASE_SIZE
         base_velocity(f, finned, sup, s + f * SUPPORT_SIZE, work, ux, uy, uz)
-        if normals is not None:
-            neighbour_normals(finned.links, finned.chains, f, param, fins, normals)
+        neighbour_normals(finned.links, finned.chains, f, param, fins, normals)
         if driven:
             base_acceleration(f, finned, sup, s + f * SUPPORT_SIZE, work, lagged)
             for k in range(DRIVE_SUMS * LANES):

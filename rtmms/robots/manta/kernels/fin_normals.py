@@ -31,12 +31,15 @@ def _node(
 
 
 @kernel
-def neighbour_normals(m: int, chains: int, fin: int, params: Array, scratch: Array, normals: Array) -> None:
+def neighbour_normals(m: int, chains: int, fin: int, params: Array, scratch: Array, normals: Array | None) -> None:
     """Unit normals n = R x d of every link, R the line between the neighbouring chains at the link's joint.
 
     params, scratch  as for fin_lanes.condense_block
-    normals          (2, blocks, m, 3 LANES) written for this fin, support axes; surplus lanes get z
+    normals          (2, blocks, m, 3 LANES) written for this fin, support axes; surplus lanes get z; None where
+                     nobody asks
     """
+    if normals is None:
+        return
     for b in range(params.shape[0]):
         for j in range(m):
             for i in range(LANES):

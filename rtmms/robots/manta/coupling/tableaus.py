@@ -1,0 +1,46 @@
+"""The methods a step of body and fins can take, as tables that kernels read: rtmms.mechanism.methods, row by row.
+
+A stage may lead from the stage before it alone, so that no stage's rates need be kept; and rods and supports are known
+at the start, the middle and the end of a step, so these are the nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rtmms.mechanism import methods
+from rtmms.mechanism.methods import RK4, ROS2, Tableau
+
+METHODS: dict[str, Tableau] = {"implicit": ROS2, "rk4": RK4}
+ORDERS = {"implicit": 2, "rk4": 4}
+STABILITY = {"implicit": None, "rk4": methods.METHODS["rk4"].stability}
+"""|lambda| dt that each bears, None where there is no bound."""
+
+
+def _table(rows: list[tuple[float, ...]]) -> np.ndarray:
+    out = np.zeros((len(rows), max(len(row) for row in rows)))
+    for i, row in enumerate(rows):
+        out[i, : len(row)] = row
+    return out
+
+
+def _checked(tableau: Tableau) -> Tableau:
+    before = np.tri(len(tableau.c), k=-1) - np.tri(len(tableau.c), k=-2)
+    if np.any(tableau.matrix * (1.0 - before)) or not set(tableau.c) <= {0.0, 0.5, 1.0}:
+        raise ValueError("a stage may lead from the one before alone, at the start, the middle or the end of the step")
+    return tableau
+
+
+_ALL = [_checked(tableau) for tableau in METHODS.values()]
+STAGES = np.array([len(t.c) for t in _ALL])
+NODES = _table([t.c for t in _ALL])
+LEADS = _table([(0.0, *(float(t.matrix[i, i - 1]) for i in range(1, len(t.c)))) for t in _ALL])
+WEIGHTS = _table([t.b for t in _ALL])
+OVER = np.array([t.over for t in _ALL])
+RECALLS = _table([t.recall or (0.0,) * len(t.c) for t in _ALL])
+GAMMAS = np.array([t.gamma for t in _ALL])
+HALVES = np.array([0.5 in t.c for t in _ALL])
+EVEN = np.array([len(set(t.b)) == 1 for t in _ALL])
+"""All weights are equal: sums are taken first and weighted once."""
+CURVED = np.array([ORDERS[name] > 2 for name in METHODS])
+"""Of order three or more, where the curvature of the group counts (Munthe-Kaas)."""
