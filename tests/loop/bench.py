@@ -221,6 +221,9 @@ class World:
         self.surplus += len(self.tick_queue)
         self.tick_queue.clear()
 
+    def silent(self) -> tuple[Any, ...]:
+        return ()
+
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(sorted({self.owner[i] for i in range(2) if self.claimed[i] and not self.fresh[i]}))
 

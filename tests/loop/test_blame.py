@@ -75,7 +75,7 @@ def test_a_command_that_comes_too_late_is_the_peers_fault() -> None:
 
 @pytest.mark.parametrize(("gone", "cause"), [(True, "peer_gone"), (False, "peer_late")])
 def test_a_peer_that_is_dead_is_gone_even_when_the_machine_stalled(monkeypatch, gone: bool, cause: str) -> None:
-    monkeypatch.setattr("tests.loop.bench.World.silent", lambda self: (Silence(gone),), raising=False)
+    monkeypatch.setattr("tests.loop.bench.World.silent", lambda self: (Silence(gone),))
     _, _, found = judged(Saw((1100, 300)) if gone else Saw(), steps=2, arrivals=on_time(1))
     assert found == {cause: 1}
 
@@ -86,7 +86,7 @@ def test_a_peer_is_still_asked_whether_it_died_when_the_step_is_judged(monkeypat
     def silent(world: Any) -> tuple[Silence, ...]:
         return (silence,)
 
-    monkeypatch.setattr("tests.loop.bench.World.silent", silent, raising=False)
+    monkeypatch.setattr("tests.loop.bench.World.silent", silent)
     monkeypatch.setattr(Blame, "finish", lambda self, now: (setattr(silence, "gone", True), self.judge(now, last=True)))
     assert judged(Saw(), steps=1)[2] == {"peer_gone": 1}
 
