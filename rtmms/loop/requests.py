@@ -1,4 +1,4 @@
-"""What peers may ask of a run between steps, and how each request is done: one function for each, in OPERATIONS."""
+"""What peers may ask of a run between steps, and how each request is done: one function for each, in HANDLERS."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ class Requests:
                 self._from.reply(request, result=result)  # type: ignore[union-attr]
 
     def _do(self, op: str, args: Mapping[str, Any]) -> Any:
-        if op not in OPERATIONS:
-            raise UnknownNameError("request", op, OPERATIONS)
-        known, do = OPERATIONS[op]
+        if op not in HANDLERS:
+            raise UnknownNameError("request", op, HANDLERS)
+        known, do = HANDLERS[op]
         for name in args:
             if known is not None and name not in known:
                 raise UnknownNameError(f"argument of {op}", str(name), known)
@@ -153,7 +153,7 @@ def _stop(requests: Requests, args: Mapping[str, Any]) -> None:
 
 Operation = Callable[[Requests, Mapping[str, Any]], "dict[str, Any] | None"]
 
-OPERATIONS: Mapping[str, tuple[tuple[str, ...] | None, Operation]] = {
+HANDLERS: Mapping[str, tuple[tuple[str, ...] | None, Operation]] = {
     "pause": ((), _pause), "reset": (("seed",), _reset), "restore": (("state",), _restore), "resume": ((), _resume),
     "set": (None, _set), "snapshot": ((), _snapshot), "step": (("count",), _step), "stop": ((), _stop),
 }  # fmt: skip
