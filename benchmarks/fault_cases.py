@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms_benchmarks import fault_clock
 
 if TYPE_CHECKING:
-    from rtmms_benchmarks.fault_run import Bench
+    from rtmms_benchmarks.fault_bench import Bench
 
 SIDES = ("left.*", "right.*")
 LOG_ROOM = 5_000

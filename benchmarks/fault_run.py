@@ -6,10 +6,8 @@ the two, has the fault. What is counted are the steps between two instants, by t
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,67 +20,12 @@ from typing import Any
 
 import rtmms
 from rtmms.record.stamps import kept
+from rtmms_benchmarks.fault_bench import Bench
 from rtmms_benchmarks.fault_cases import Case
 
 PATIENCE_S = 60.0
 SETTLE_S = 0.3
 TURN_S = 1.0
-PEER_PRIORITY = 70
-PEERS, PROXY = "rtmms_benchmarks.fault_peers", "rtmms_benchmarks.fault_proxy"
-
-
-@dataclass
-class Bench:
-    """The processes of one trial; all of them are ended when it is left."""
-
-    folder: Path
-    environment: dict[str, str]
-    started: list[subprocess.Popen[str]] = field(default_factory=list)
-    exchange: str = ""
-
-    def start(self, module: str, *words: str) -> subprocess.Popen[str]:
-        """A process of our own, which says a line when it is at work."""
-        process = self.spawn([sys.executable, "-m", module, *words])
-        assert process.stdout is not None
-        if not process.stdout.readline():
-            raise rtmms.ModelError(f"bench faults: {module} {' '.join(words)} did not start")
-        return process
-
-    def spawn(self, words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, text=True, env=self.environment, **({"stderr": subprocess.DEVNULL} | more)
-        )
-        self.started.append(process)
-        return process
-
-    def proxy(self, *words: str) -> str:
-        """A proxy to the plant; the endpoint that a controller is to use."""
-        process = self.spawn([sys.executable, "-m", PROXY, self.exchange, *words])
-        assert process.stdout is not None
-        return process.stdout.readline().strip()
-
-    def controller(self, kind: str, *words: str) -> subprocess.Popen[str]:
-        """A peer at SCHED_FIFO below the plant, where that is permitted: one that has its core when it needs it."""
-        process = self.peer(kind, *words)
-        with contextlib.suppress(OSError):
-            for thread in Path(f"/proc/{process.pid}/task").iterdir():  # ZeroMQ's own, too
-                os.sched_setscheduler(
-                    int(thread.name), os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PEER_PRIORITY)
-                )
-        return process
-
-    def peer(self, kind: str, *words: str) -> subprocess.Popen[str]:
-        return self.start(PEERS, kind, self.exchange, *words)
-
-    def close(self) -> None:
-        for process in self.started:
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.kill()
-            process.wait()
-            for stream in (process.stdout, process.stderr):
-                if stream is not None:
-                    stream.close()
 
 
 def trial(case: Case, robot: Sequence[str], seconds: float) -> dict[str, Any]:
@@ -171,9 +114,9 @@ def _serve(bench: Bench, robot: Sequence[str], path: Path) -> tuple[subprocess.P
     any_port = "tcp://127.0.0.1:*"
     words = ["serve", *robot, "--exchange", any_port, "--step", any_port, "--telemetry", any_port, "--json", "--log",
              str(path)]  # fmt: skip
-    main = "import sys, benchmarks.fault_clock; from rtmms.cli.main import main; main(sys.argv[1:])"
+    main = "import sys, rtmms_benchmarks.fault_clock; from rtmms.cli.main import main; main(sys.argv[1:])"
     with errors.open("w") as file:
-        plant = bench.spawn([sys.executable, "-c", main, *words], stderr=file)
+        plant = bench.spawn([sys.executable, "-P", "-c", main, *words], stderr=file)
     until = time.monotonic() + PATIENCE_S
     while not bench.exchange:
         if plant.poll() is not None or time.monotonic() > until:

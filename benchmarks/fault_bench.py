@@ -1,0 +1,72 @@
+"""The processes of one trial of `rtmms bench faults`: plant, controllers, proxies, and their end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rtmms
+
+PEER_PRIORITY = 70
+PEERS, PROXY = "rtmms_benchmarks.fault_peers", "rtmms_benchmarks.fault_proxy"
+
+
+@dataclass
+class Bench:
+    """The processes of one trial; all of them are ended when it is left."""
+
+    folder: Path
+    environment: dict[str, str]
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    exchange: str = ""
+
+    def start(self, module: str, *words: str) -> subprocess.Popen[str]:
+        """A process of our own, which says a line when it is at work."""
+        process = self.spawn([sys.executable, "-P", "-m", module, *words])
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise rtmms.ModelError(f"bench faults: {module} {' '.join(words)} did not start")
+        return process
+
+    def spawn(self, words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, text=True, env=self.environment, **({"stderr": subprocess.DEVNULL} | more)
+        )
+        self.started.append(process)
+        return process
+
+    def proxy(self, *words: str) -> str:
+        """A proxy to the plant; the endpoint that a controller is to use."""
+        process = self.spawn([sys.executable, "-P", "-m", PROXY, self.exchange, *words])
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    def controller(self, kind: str, *words: str) -> subprocess.Popen[str]:
+        """A peer at SCHED_FIFO below the plant, where that is permitted: one that has its core when it needs it."""
+        process = self.peer(kind, *words)
+        with contextlib.suppress(OSError):
+            for thread in Path(f"/proc/{process.pid}/task").iterdir():  # ZeroMQ's own, too
+                os.sched_setscheduler(
+                    int(thread.name), os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PEER_PRIORITY)
+                )
+        return process
+
+    def peer(self, kind: str, *words: str) -> subprocess.Popen[str]:
+        return self.start(PEERS, kind, self.exchange, *words)
+
+    def close(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
