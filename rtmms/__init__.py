@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.errors import DivergedError, ModelError, RtmmsError, UnknownNameError
 from rtmms.plant import Channel, Plant, load
+from rtmms.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from rtmms import dynamics, model
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from rtmms.wire.plant.embed import embed
     from rtmms.wire.protocol.errors import NotConnectedError, RequestError
     from rtmms.wire.protocol.state import PlantInfo, State
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",

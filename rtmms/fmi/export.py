@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import rtmms
+import rtmms.plant
 from rtmms.errors import ModelError
 from rtmms.fmi.needs import needed
 from rtmms.fmi.slave import SPECIFICATION
+from rtmms.version import VERSION
 
 OPTIONS = {
     "needsExecutionTool": True, "canHandleVariableCommunicationStepSize": False,
@@ -65,11 +66,11 @@ def export(
     if not builder.has_binary():
         raise ModelError(f"export-fmu: pythonfmu3 has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
-    plant = rtmms.load(robot, dt=dt, preset=preset, **parameters)  # what is wrong with it is said here, by name
+    plant = rtmms.plant.load(robot, dt=dt, preset=preset, **parameters)  # what is wrong with it is said here, by name
     identifier = re.sub(r"\W", "_", robot, flags=re.ASCII)
     said = {
         "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,
-        "preset": preset, "parameters": parameters, "seed": seed, "version": rtmms.__version__,
+        "preset": preset, "parameters": parameters, "seed": seed, "version": VERSION,
     }  # fmt: skip
     del plant
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rtmms
+import rtmms.plant
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fmi.guard import Variables, guarded, sentence, state_from_bytes, state_to_bytes
 from rtmms.fmi.needs import needed
@@ -45,7 +45,7 @@ class RobotSlave(Variables):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         said = json.loads((Path(self.resources) / SPECIFICATION).read_text())
-        self.plant = rtmms.load(said["robot"], dt=said["dt"], preset=said["preset"], **said["parameters"])
+        self.plant = rtmms.plant.load(said["robot"], dt=said["dt"], preset=said["preset"], **said["parameters"])
         self.modelName = said["identifier"]
         self.description = f"{said['robot']}, simulated by rtmms {said['version']}"
         self.version = said["version"]

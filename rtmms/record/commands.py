@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rtmms
+import rtmms.plant
 from rtmms.errors import DivergedError, ModelError
 from rtmms.loop.commands import OUTCOMES, CommandTrace
 from rtmms.loop.ports import Applied
+from rtmms.version import VERSION
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +62,7 @@ class Difference:
 def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any]) -> None:
     """Write a finished run's trace; origin as in Recorded, completed here by what the plant and the trace know."""
     full = dict(origin) | {
-        "format": FORMAT, "version": rtmms.__version__, "columns": trace.columns(), "outcomes": OUTCOMES,
+        "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOMES,
         "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
     }  # fmt: skip
     kept, name = trace.steps, path.with_name(path.name + ".part")
@@ -109,7 +110,7 @@ def replay(recorded: Recorded) -> tuple[Plant, Difference | None]:
     if origin["altered"]:
         step = origin["altered"][0]
         raise ModelError(f"the run's state was changed by request at step {step}: it cannot be replayed")
-    plant = rtmms.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
     plant.reset(origin["seed"])
     trace = CommandTrace(plant.actuators, plant.outputs, 1)
     if [channel.name for channel in plant.actuators] != origin["actuators"] or trace.columns() != origin["columns"]:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-import rtmms
 from rtmms.plant import Described
 from rtmms.record.layout import FORMAT
+from rtmms.version import VERSION
 
 if TYPE_CHECKING:
     from rtmms.plant import Channel, Plant
@@ -48,7 +48,7 @@ def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
 
 
 def _versions() -> dict[str, str]:
-    found = {"rtmms": rtmms.__version__, "python": platform.python_version()}
+    found = {"rtmms": VERSION, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
             found[name] = version(name)

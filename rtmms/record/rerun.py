@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rtmms
+import rtmms.plant
 from rtmms.errors import DivergedError, ModelError
 from rtmms.record.commands import Difference
 from rtmms.record.layout import NO_SEED
@@ -44,7 +44,7 @@ def rerun(log: Log) -> Rerun:
     no longer be built, or has other actuators or outputs.
     """
     origin = log.origin
-    plant = rtmms.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
         raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
     result, expected = Rerun(plant), -1

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import rtmms
+import rtmms.plant
 from rtmms.robots.manta.parameters import MantaParameters, describe
 
 MEANINGS = {
@@ -52,7 +52,7 @@ def parameter_table() -> str:
 def output_table() -> str:
     """Every output with unit, shape, frame and meaning."""
     lines = []
-    for channel in rtmms.load("manta").outputs:
+    for channel in rtmms.plant.load("manta").outputs:
         shape = " x ".join(str(size) for size in channel.shape)
         lines.append((f"`{channel.name}`", channel.unit, shape, channel.frame, MEANINGS[channel.name]))
     return _table(("output", "unit", "shape", "frame", ""), lines)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import rtmms
+import rtmms.plant
 from rtmms.report.cycles import fundamental, lags_deg
 from rtmms.report.flapping import OUTPUTS, Flapping, Run, fly
 from rtmms.robots.manta.summary import heading
@@ -49,7 +49,7 @@ class Settings:
 
 def plant(**parameters: Any) -> Any:
     """A manta with the paper's ideal motors."""
-    return rtmms.load("manta", **{"actuation": "ideal", **parameters})
+    return rtmms.plant.load("manta", **{"actuation": "ideal", **parameters})
 
 
 # --- figures 7 and 8: the body held -----------------------------------------------------------------------------------
