@@ -18,7 +18,7 @@ OURS = ["codec", "door", "peer", "step", "welcome", "zap", "zmtp"]
 
 @pytest.fixture(autouse=True)
 def test_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "plugins"))
 
 
 def test_a_hundred_thousand_frames_into_each_parser_of_the_wire(capsys: pytest.CaptureFixture[str]) -> None:
