@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.wire.bench import Host, Raw
-from tests.wire.test_commands import deliver, exchange
+from tests.wire.plant.test_commands import deliver, exchange
 
 SECOND = 1_000_000_000
 

@@ -88,7 +88,7 @@ def test_numbers_of_numpy_travel_as_float64() -> None:
 RECORDED = [
     json.loads(line)
     for session in ("version1", "version1_ticks")
-    for line in (Path(__file__).parent / "fixtures" / f"{session}.jsonl").read_text().splitlines()
+    for line in (Path(__file__).parents[1] / "fixtures" / f"{session}.jsonl").read_text().splitlines()
 ]
 
 

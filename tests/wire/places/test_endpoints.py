@@ -214,5 +214,5 @@ def test_without_a_runtime_directory_there_is_a_fallback(monkeypatch: pytest.Mon
 
 def test_the_tokens_name_is_the_one_of_the_protocols_page() -> None:
     name = token_path("tcp://127.0.0.1:9870").name
-    page = Path(__file__).parents[2] / "docs" / "protocol.md"
+    page = Path(__file__).parents[3] / "docs" / "protocol.md"
     assert f"`{name}`" in page.read_text()

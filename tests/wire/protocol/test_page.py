@@ -13,7 +13,7 @@ from rtmms.wire.protocol import measure, messages
 from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
 
-PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
 
 
 def section(title: str) -> str:

@@ -18,7 +18,7 @@ OURS = ["codec", "door", "peer", "step", "welcome", "zap", "zmtp"]
 
 @pytest.fixture(autouse=True)
 def test_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "plugins"))
 
 
 @pytest.mark.parametrize("frames", [30_000, pytest.param(100_000, marks=pytest.mark.slow)])

@@ -16,7 +16,7 @@ import zmq
 import rtmms
 from tests.wire.bench import PATIENCE_S, Host, Raw
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 CHANGING = {"session", "identity", "step_endpoint", "telemetry_endpoint"}
 
 

@@ -1,0 +1,46 @@
+"""Patterns of names: what fnmatch says of them, at a cost that is bounded."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rtmms.wire.protocol.messages import PATTERN_LENGTH, PATTERNS, Refused
+from rtmms.wire.protocol.patterns import PEERS_WORK, STRANGERS_WORK, Matching
+
+parts = st.sampled_from(["a", "b", ".", "*", "?", "[ab]", "[!a]", "[a-c.]", "[", "]", "[]a]"])
+NAMES = ("left.front", "left.back", "right.front", "right.back", "velocity", "joint_angle")
+
+
+@given(st.lists(parts, min_size=1, max_size=7).map("".join), st.text("abc.[]!-", max_size=7))
+@example("*a*b", "aabab")
+@example("a*", "")
+def test_it_says_what_fnmatch_says(pattern: str, name: str) -> None:
+    assert Matching().matched(pattern, [name]) == [name] * fnmatchcase(name, pattern)
+
+
+def test_names_come_in_their_order() -> None:
+    assert Matching().matched("*front", NAMES) == ["left.front", "right.front"]
+    assert Matching().matched("velocity", NAMES) == ["velocity"]
+    assert Matching().matched("none", NAMES) == []
+
+
+@pytest.mark.parametrize("pattern", ["*", "*e*e*e*t", "*" * 128, "[!z]" * 32, "*[" + "z" * 124 + "]*", "?" * 128])
+def test_the_work_of_many_is_bounded_and_that_of_a_few_is_enough(pattern: str) -> None:
+    assert len(pattern) <= PATTERN_LENGTH
+    strangers = Matching(STRANGERS_WORK)
+    strangers.matched("velocity", NAMES)
+    strangers.matched("left.*", NAMES)
+
+    def match_many(matching: Matching, times: int) -> None:
+        for _ in range(times):
+            matching.matched(pattern, NAMES)
+
+    with pytest.raises(Refused, match="take too long"):
+        match_many(strangers, 4 * PATTERNS)
+    peers = Matching(PEERS_WORK)
+    match_many(peers, 16)
+    assert peers.work >= 0

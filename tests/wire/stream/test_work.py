@@ -1,0 +1,112 @@
+"""What one look at a connection may cost, counted in frames: nobody keeps the plant busy with nothing."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rtmms.wire.protocol.messages import Reason
+from rtmms.wire.protocol.port import GARBLED, MESSAGE, Guests
+from rtmms.wire.stream.listener import Listener
+from rtmms.wire.stream.publisher import Publisher
+from rtmms.wire.stream.zmtp import _IDLE, GREETING, READY, Reader, ZmtpError, encoded, ready
+from tests.wire.bench import PATIENCE_S, Host
+
+MOST = _IDLE + 1
+NOTHING = {"commands": b"\x04\x00", "long commands": b"\x06" + bytes(8), "frames of a message": b"\x01\x00",
+           "both": b"\x04\x00\x01\x00"}  # fmt: skip
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Frames looked at, by the call of Reader.next."""
+    counts: list[int] = []
+    next_, frame = Reader.next, Reader._frame
+
+    def counted(self: Reader) -> Any:
+        counts.append(0)
+        return next_(self)
+
+    def one(self: Reader) -> Any:
+        found = frame(self)
+        counts[-1] += found is not None
+        return found
+
+    monkeypatch.setattr(Reader, "next", counted)
+    monkeypatch.setattr(Reader, "_frame", one)
+    return counts
+
+
+@pytest.fixture
+def bound() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("said", NOTHING.values(), ids=NOTHING)
+def test_one_that_says_nothing_over_and_over_is_given_up(said: bytes, looked: list[int]) -> None:
+    reader = Reader(frozenset([b"DEALER"]), 1000)
+    reader.feed(GREETING + ready(b"DEALER") + said * 30_000)
+    assert reader.next() == (READY, b"")
+    with pytest.raises(ZmtpError, match="no message"):
+        reader.next()
+    assert max(looked) <= MOST
+
+
+def test_a_few_of_them_among_messages_are_passed_by(looked: list[int]) -> None:
+    """As one that sends heartbeats, or messages of several frames by mistake."""
+    reader = Reader(frozenset([b"DEALER"]), 1000)
+    few = b"\x04\x00" * _IDLE + encoded([b"said"])
+    reader.feed(GREETING + ready(b"DEALER") + few * 100 + encoded([b"two", b"frames"]) * 100)
+    assert reader.next() == (READY, b"")
+    assert [reader.next() for _ in range(200)] == [(MESSAGE, b"said")] * 100 + [(GARBLED, b"")] * 100
+    for _ in range(100):
+        reader.feed(b"\x04\x00" * _IDLE)  # a little at a time
+        assert reader.next() is None
+    assert max(looked) <= MOST
+
+
+@pytest.mark.parametrize("make", [lambda bound: Listener([bound], 1000), Publisher], ids=["door", "telemetry"])
+@pytest.mark.parametrize("said", NOTHING.values(), ids=NOTHING)
+def test_it_is_cut_off_and_counted(
+    bound: socket.socket, make: Callable[[socket.socket], Any], said: bytes, looked: list[int]
+) -> None:
+    at, refused = make(bound), list[str]()
+    at.attend(Guests(refused=refused.append), 1000)
+    kind = b"SUB" if isinstance(at, Publisher) else b"DEALER"
+    peer = socket.create_connection(bound.getsockname(), PATIENCE_S)
+    peer.sendall(GREETING + ready(kind) + said * 30_000)
+    end = time.monotonic() + PATIENCE_S
+    while not refused:
+        assert time.monotonic() < end
+        at.serve(1 << 62)
+        at.next()
+    assert refused == [Reason.GARBLED]
+    assert max(looked) <= MOST
+    assert sum(looked) <= 2 * MOST
+    peer.close()
+    at.close()
+
+
+@pytest.mark.parametrize(("role", "kind"), [("exchange", b"DEALER"), ("telemetry", b"SUB")])
+def test_a_plant_counts_it(host: Host, role: str, kind: bytes) -> None:
+    said = GREETING + ready(kind) + b"\x04\x00" * 30_000
+    name, _, port = host.server.endpoints[role].removeprefix("tcp://").rpartition(":")
+    with socket.create_connection((name, int(port)), PATIENCE_S) as peer:
+        peer.sendall(said)
+        host.until(lambda: host.rejected)
+    assert host.rejected == {Reason.GARBLED: 1}
+
+
+def test_a_stranger_pays_for_its_patterns(host: Host, raw: Any) -> None:
+    """Without the token 256 patterns are not even matched to their end; with it they are."""
+    many = [f"*{'abcdefghijklmnop'[k % 16]}*{k % 10}" for k in range(255)] + ["*"]
+    refused = raw.hello([], outputs=["*"] * 256, token="wrong")
+    assert (refused["type"], refused["code"]) == ("error", Reason.WRONG_TYPE)
+    assert raw.hello([], outputs=["speed", "pos*"], token="wrong")["selected"] == ["position", "speed"]
+    assert len(raw.hello([], outputs=["*"] * 256)["selected"]) == 5
+    assert raw.hello([], outputs=many)["code"] == Reason.UNKNOWN_OUTPUT
