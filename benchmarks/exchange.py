@@ -39,7 +39,7 @@ from rtmms.loop.machine.realtime import Readiness, may_raise, prepare, raised
 from rtmms.wire.places.keys import make_keys, read_server
 from rtmms.wire.plant.server import Server
 from rtmms.wire.plant.sockets import Sockets, Threads
-from rtmms.wire.protocol.port import Heard, Hosting
+from rtmms.wire.protocol.port import Answering, Heard
 from rtmms_benchmarks import setting
 from rtmms_benchmarks.yardsticks import QUANTILES, quantiles
 
@@ -117,7 +117,7 @@ def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
 class Stamped:
     """A step socket that notes when a wait ended and when a message was out; else the one it stands for."""
 
-    def __init__(self, socket: Hosting, steps: int) -> None:
+    def __init__(self, socket: Answering, steps: int) -> None:
         self._socket, self._next, self._wait = socket, socket.next, socket.wait
         self.steps, self.raw, self.at = steps, array("q", [0]) * (6 * steps), 0
 

@@ -102,7 +102,7 @@ class FakeSocket:
 
 
 class FakeStep:
-    """A Hosting that does the same."""
+    """An Answering that does the same."""
 
     threaded = False
 

@@ -227,12 +227,12 @@ def test_states_wake_it_as_before_after_its_connection_broke(
     monkeypatch.setattr("rtmms.bridging.runner.LOOK_S", 1.0)
     probe = Probe(claim=("*",))
     with Beside(probe, make_host) as beside:
-        line: Any = beside.running.host.server._sockets.step
+        steps: Any = beside.running.host.server._sockets.step
         for _ in range(2):
             wait(lambda: len(probe.steps) > 3)
-            beside.running.errands.append(lambda: [line.drop(one) for one in list(line.connections.values())])
-            wait(lambda: not line.connections)
-            wait(lambda: line.connections)
+            beside.running.errands.append(lambda: [steps.drop(one) for one in list(steps.connections.values())])
+            wait(lambda: not steps.connections)
+            wait(lambda: steps.connections)
             probe.steps.clear()
             wait(lambda: len(probe.steps) > 30)
 

@@ -18,8 +18,6 @@ class Publisher:
     reopened  opens and binds another PUB at the same address; ZMQError while it is in use
     """
 
-    threaded = True
-
     def __init__(self, publisher: zmq.Socket[bytes], reopened: Callable[[], zmq.Socket[bytes]]) -> None:
         self.socket: zmq.Socket[bytes] | None = publisher
         self._reopened = reopened
@@ -48,16 +46,9 @@ class Publisher:
             with contextlib.suppress(zmq.ZMQError):
                 self.socket = self._reopened()
 
-    def arm(self, instant_ns: int) -> None:
-        """Nobody waits here."""
-
     def wait(self, until_ns: int) -> bool:
         """Nothing comes."""
         return False
-
-    def connected(self, who: bytes) -> bool | None:
-        """See Hosting."""
-        return None
 
     def hang_up(self) -> None:
         """A PUB cannot do it to one alone."""

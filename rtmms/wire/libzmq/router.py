@@ -96,7 +96,7 @@ class Router:
         return left_ns > 0 and bool(select.select(self._watch, (), (), left_ns * 1e-9)[0])
 
     def connected(self, who: bytes) -> bool | None:
-        """See Hosting."""
+        """See Answering."""
         return None
 
     def close(self, linger_ms: int = 0) -> None:

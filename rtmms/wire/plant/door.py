@@ -26,7 +26,7 @@ from rtmms.wire.protocol.messages import (
     read_request,
     shown,
 )
-from rtmms.wire.protocol.port import MESSAGE, Guests, Hosting
+from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
 
 _READS = 4
 _WAITING_REQUESTS = 16
@@ -44,7 +44,7 @@ class Door:
 
     def __init__(
         self,
-        socket: Hosting,
+        socket: Answering,
         peers: Peers,
         token: str,
         cap: int,

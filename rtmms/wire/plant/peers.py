@@ -13,7 +13,7 @@ from rtmms.wire.plant.peer import Peer
 from rtmms.wire.protocol.messages import Hello, Reason, Refused
 from rtmms.wire.protocol.patterns import Matching
 from rtmms.wire.protocol.selection import Selection
-from rtmms.wire.protocol.standing import ADMITTED, DEAD, GONE, LEFT
+from rtmms.wire.protocol.standing import ADMITTED, DEAD, LEFT
 
 MOST_PEERS = 64
 
@@ -143,8 +143,7 @@ class Peers:
         self._forget(peer)
 
     def _forget(self, peer: Peer) -> None:
-        if peer.state is not GONE:
-            peer.on(LEFT)
+        peer.on(LEFT)
         self.changes += 1
         if peer in self.all:
             self.all.remove(peer)

@@ -14,7 +14,7 @@ from rtmms.wire.places.endpoints import DEFAULTS, checked, cleared, listen, list
 from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.protocol.errors import AddressError
 from rtmms.wire.protocol.messages import COMMAND_BYTES, DOOR_BYTES
-from rtmms.wire.protocol.port import Hosting, Publishing
+from rtmms.wire.protocol.port import Answering, Hosting, Publishing
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher
 from rtmms.wire.stream.steps import Steps
@@ -35,8 +35,8 @@ class Sockets:
     allowed    the keys that may come in; None where no keys are asked for
     """
 
-    exchange: Hosting
-    step: Hosting
+    exchange: Answering
+    step: Answering
     telemetry: Publishing
 
     def __init__(

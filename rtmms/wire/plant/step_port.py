@@ -28,7 +28,7 @@ from rtmms.wire.protocol.messages import (
     not_a_message,
     shown,
 )
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Guests, Hosting
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, Guests
 from rtmms.wire.protocol.standing import DEAD, HEARD, LIVE, READY, WARM, WARMING
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class StepPort:
 
     def __init__(
         self,
-        socket: Hosting,
+        socket: Answering,
         peers: Peers,
         actuators: tuple[Channel, ...],
         *,
@@ -258,7 +258,7 @@ class StepPort:
         return True
 
     def connected(self, peer: Peer) -> bool | None:
-        """See Hosting."""
+        """See Answering."""
         return self._socket.connected(peer.identity)
 
     def count(self, reason: str) -> None:

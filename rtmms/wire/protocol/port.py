@@ -60,15 +60,19 @@ class Messages(Protocol):
 
 
 class Hosting(Messages, Protocol):
-    """A bound socket of a plant.
+    """A bound socket of a plant."""
+
+    def attend(self, guests: Guests, cap: int) -> None:
+        """Whose guests come here, and how many bytes a message of a known one may have."""
+
+
+class Answering(Hosting, Protocol):
+    """One whose peers are known one by one.
 
     threaded  a thread stands between the caller and those who are connected
     """
 
     threaded: bool
-
-    def attend(self, guests: Guests, cap: int) -> None:
-        """Whose guests come here, and how many bytes a message of a known one may have."""
 
     def arm(self, instant_ns: int) -> None:
         """In the slack: the next `wait` will be until then."""
@@ -78,7 +82,7 @@ class Hosting(Messages, Protocol):
 
 
 class Publishing(Hosting, Protocol):
-    """A bound socket of a plant that only tells."""
+    """One that tells all alike."""
 
     def hang_up(self) -> None:
         """On all that are connected: who may come in comes again."""

@@ -115,10 +115,10 @@ class Listener:
         return became
 
     def arm(self, instant_ns: int) -> None:
-        """See Hosting."""
+        """See Answering."""
 
     def connected(self, who: bytes) -> bool | None:
-        """See Hosting."""
+        """See Answering."""
         return who in self.connections
 
     def wait(self, until_ns: int) -> bool:

@@ -17,8 +17,6 @@ _MOST_SUBSCRIPTIONS = 16
 class Publisher:
     """Messages as a PUB sends them; whoever is subscribed to a topic that the message's begins with gets it."""
 
-    threaded = False
-
     def __init__(self, bound: socket.socket) -> None:
         self._listener = Listener([bound], _SUBSCRIPTION_BYTES, kind=b"PUB", talkers=frozenset((b"SUB", b"XSUB")))
         self._topics: dict[bytes, list[bytes]] = {}
@@ -64,16 +62,9 @@ class Publisher:
         elif frame[:1] == b"\x00" and frame[1:] in topics:
             topics.remove(frame[1:])
 
-    def arm(self, instant_ns: int) -> None:
-        """Nobody waits here."""
-
     def wait(self, until_ns: int) -> bool:
-        """Nor has anybody to: see Listener."""
+        """See Listener."""
         return self._listener.wait(until_ns)
-
-    def connected(self, who: bytes) -> bool | None:
-        """See Hosting."""
-        return self._listener.connected(who)
 
     def hang_up(self) -> None:
         """See Hosting."""

@@ -79,7 +79,7 @@ class Steps(Listener):
         return super().next()
 
     def arm(self, instant_ns: int) -> None:
-        """See Hosting."""
+        """See Answering."""
         if self._alarm is not None:
             self._alarm.set(instant_ns)
 

@@ -19,15 +19,15 @@ class Broken:
     """Waits until the plant's step socket has seen a connection close."""
 
     def __init__(self, host: Host) -> None:
-        self.line: Any = host.server._sockets.step
-        self.before = len(self.line.connections)
+        self.steps: Any = host.server._sockets.step
+        self.before = len(self.steps.connections)
 
     def wait(self) -> None:
         until = time.monotonic() + PATIENCE_S
-        while len(self.line.connections) >= self.before:
+        while len(self.steps.connections) >= self.before:
             assert time.monotonic() < until, "the connection stands"
-            self.line.wait(time.monotonic_ns() + 10_000_000)
-            self.line.next()
+            self.steps.wait(time.monotonic_ns() + 10_000_000)
+            self.steps.next()
 
 
 def step(host: Host, wait_s: float = 0.0) -> bool:

@@ -59,12 +59,12 @@ def endpoint(listener: socket.socket) -> str:
     return f"tcp://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def taken(listener: socket.socket, line: Dealer) -> socket.socket:
+def taken(listener: socket.socket, dealer: Dealer) -> socket.socket:
     """The plant's end of its connection, shaken hands on."""
     there, _ = listener.accept()
     there.settimeout(PATIENCE_S)
     there.sendall(GREETING + ready(b"ROUTER"))
-    until(lambda: heard(line) is None and line._connection.reader.ready)
+    until(lambda: heard(dealer) is None and dealer._connection.reader.ready)
     said = b""
     while len(said) < len(GREETING + ready(b"DEALER", NAME)):
         said += there.recv(4096)
@@ -72,51 +72,51 @@ def taken(listener: socket.socket, line: Dealer) -> socket.socket:
     return there
 
 
-def heard(line: Dealer) -> bytes | None:
+def heard(dealer: Dealer) -> bytes | None:
     """The next message, if there is one."""
-    found = line.next()
+    found = dealer.next()
     return None if found is None else found[2]
 
 
-def gone(line: Dealer) -> bool:
+def gone(dealer: Dealer) -> bool:
     """After it was looked after."""
-    line.serve(time.monotonic_ns())
-    return line.gone()
+    dealer.serve(time.monotonic_ns())
+    return dealer.gone()
 
 
-def readable(line: Dealer, wait_s: float) -> bool:
-    return bool(select.select([line.descriptor], [], [], wait_s)[0])
+def readable(dealer: Dealer, wait_s: float) -> bool:
+    return bool(select.select([dealer.descriptor], [], [], wait_s)[0])
 
 
 def test_it_talks_with_a_router_of_zeromq_both_ways(router: Any) -> None:
-    line = Dealer(router.getsockopt_string(zmq.LAST_ENDPOINT), NAME)
-    until(lambda: heard(line) is None and line.send(b"", b"hello") == SENT)
+    dealer = Dealer(router.getsockopt_string(zmq.LAST_ENDPOINT), NAME)
+    until(lambda: heard(dealer) is None and dealer.send(b"", b"hello") == SENT)
     assert router.poll(int(PATIENCE_S * 1e3))
     assert router.recv_multipart() == [NAME, b"hello"]
     for frame in (b"", b"short", b"x" * 255, b"y" * 256, b"z" * 70_000, b"w" * 3_000_000):
         router.send_multipart([NAME, frame])
-        assert until(lambda: (got := heard(line)) is not None and [got]) == [frame]
+        assert until(lambda: (got := heard(dealer)) is not None and [got]) == [frame]
     for frame in (b"x" * 255, b"y" * 256, b"z" * 70_000):
-        assert line.send(b"", frame) == SENT
+        assert dealer.send(b"", frame) == SENT
         assert router.poll(int(PATIENCE_S * 1e3))
         assert router.recv_multipart() == [NAME, frame]
-    line.send(b"", b"bye")
-    line.close()
+    dealer.send(b"", b"bye")
+    dealer.close()
     assert router.poll(int(PATIENCE_S * 1e3))
     assert router.recv_multipart() == [NAME, b"bye"]
 
 
 def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.socket) -> None:
-    line = Dealer(endpoint(listener), NAME)
-    there = taken(listener, line)
+    dealer = Dealer(endpoint(listener), NAME)
+    there = taken(listener, dealer)
     there.sendall(encoded([b"one"]) + encoded([b"2" * 300]) + encoded([b"of", b"several"]) + encoded([b"three"])[:3])
-    assert readable(line, PATIENCE_S)
-    assert heard(line) == b"one"
-    assert heard(line) == b"2" * 300
-    assert heard(line) is None
+    assert readable(dealer, PATIENCE_S)
+    assert heard(dealer) == b"one"
+    assert heard(dealer) == b"2" * 300
+    assert heard(dealer) is None
     there.sendall(encoded([b"three"])[3:])
-    assert until(lambda: heard(line)) == b"three"
-    line.close()
+    assert until(lambda: heard(dealer)) == b"three"
+    dealer.close()
     there.close()
 
 
@@ -136,84 +136,84 @@ class Heap:
 @pytest.mark.parametrize("size", [1_000, 20_000, 66_000, 400_000])
 def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket, size: int) -> None:
     """One that slept asks until there is none, and takes the last."""
-    line = Dealer(endpoint(listener), NAME)
-    there, connection = taken(listener, line), line._connection._recv
+    dealer = Dealer(endpoint(listener), NAME)
+    there, connection = taken(listener, dealer), dealer._connection._recv
     said = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
-    line._connection._recv = Heap(said + encoded([b"begun"])[:3]).recv
+    dealer._connection._recv = Heap(said + encoded([b"begun"])[:3]).recv
     got = []
-    while (frame := heard(line)) is not None:
+    while (frame := heard(dealer)) is not None:
         got.append(frame[0])
     assert got == [1, 2, 3, 4, 5]
-    line._connection._recv = Heap(encoded([b"begun"])[3:]).recv
-    assert heard(line) == b"begun"
-    line._connection._recv = connection
-    line.close()
+    dealer._connection._recv = Heap(encoded([b"begun"])[3:]).recv
+    assert heard(dealer) == b"begun"
+    dealer._connection._recv = connection
+    dealer.close()
     there.close()
 
 
 def test_nothing_is_said_before_the_other_side_is_known(listener: socket.socket) -> None:
-    line = Dealer(endpoint(listener), NAME)
-    assert line.send(b"", b"too early") != SENT
-    taken(listener, line).close()
-    line.close()
+    dealer = Dealer(endpoint(listener), NAME)
+    assert dealer.send(b"", b"too early") != SENT
+    taken(listener, dealer).close()
+    dealer.close()
 
 
 def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_GRACE_S", 1e6)
-    line = Dealer(endpoint(listener), NAME)
-    there = taken(listener, line)
+    dealer = Dealer(endpoint(listener), NAME)
+    there = taken(listener, dealer)
     there.sendall(encoded([b"the last"]))
     there.close()
-    assert until(lambda: heard(line)) == b"the last"
-    until(lambda: heard(line) is None and line.broken)
-    assert line.send(b"", b"nobody hears") != SENT
-    assert not readable(line, 0.05), "who waits on it would turn in circles"
-    until(lambda: not gone(line) and not line.broken)
-    there = taken(listener, line)
+    assert until(lambda: heard(dealer)) == b"the last"
+    until(lambda: heard(dealer) is None and dealer.broken)
+    assert dealer.send(b"", b"nobody hears") != SENT
+    assert not readable(dealer, 0.05), "who waits on it would turn in circles"
+    until(lambda: not gone(dealer) and not dealer.broken)
+    there = taken(listener, dealer)
     there.sendall(encoded([b"back again"]))
-    assert until(lambda: heard(line)) == b"back again"
-    line.stands()
+    assert until(lambda: heard(dealer)) == b"back again"
+    dealer.stands()
     monkeypatch.setattr(module, "_GRACE_S", 0.0)
-    assert not gone(line)
+    assert not gone(dealer)
     there.close()
-    line.close()
+    dealer.close()
 
 
 def test_it_is_gone_when_nobody_is_there_for_long(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_GRACE_S", 0.2)
-    line = Dealer(endpoint(listener), NAME)
-    there = taken(listener, line)
+    dealer = Dealer(endpoint(listener), NAME)
+    there = taken(listener, dealer)
     there.close()
     listener.close()
-    until(lambda: heard(line) is None and gone(line))
-    assert not readable(line, 0.0)
-    line.close()
+    until(lambda: heard(dealer) is None and gone(dealer))
+    assert not readable(dealer, 0.0)
+    dealer.close()
 
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(70), GREETING + b"\xf0" * 20,
                                   GREETING + ready(b"PUB")])  # fmt: skip
 def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, said: bytes) -> None:
-    line = Dealer(endpoint(listener), NAME)
+    dealer = Dealer(endpoint(listener), NAME)
     there, _ = listener.accept()
     there.sendall(said)
-    until(lambda: heard(line) is None and line.broken)
-    line.close()
+    until(lambda: heard(dealer) is None and dealer.broken)
+    dealer.close()
     there.close()
 
 
 def test_one_that_does_not_read_costs_commands_and_no_time(listener: socket.socket) -> None:
-    line = Dealer(endpoint(listener), NAME)
-    there = taken(listener, line)
-    until(lambda: line.send(b"", b"c" * 60_000) != SENT)
-    assert len(line._connection.unsent) <= 60_009
+    dealer = Dealer(endpoint(listener), NAME)
+    there = taken(listener, dealer)
+    until(lambda: dealer.send(b"", b"c" * 60_000) != SENT)
+    assert len(dealer._connection.unsent) <= 60_009
     got = 0
-    while line._connection.unsent:  # it reads again: what was begun is whole
+    while dealer._connection.unsent:  # it reads again: what was begun is whole
         got += len(there.recv(1 << 20))
-        gone(line)
-    assert line.send(b"", b"d") == SENT
-    line.close()
+        gone(dealer)
+    assert dealer.send(b"", b"d") == SENT
+    dealer.close()
     while data := there.recv(1 << 20):
         got += len(data)
         last = data
@@ -234,20 +234,20 @@ def test_without_a_descriptor_to_spare_it_tries_again_later(
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(module, "_GRACE_S", 1e6)
-    line = Dealer(endpoint(listener), NAME)
-    there = taken(listener, line)
+    dealer = Dealer(endpoint(listener), NAME)
+    there = taken(listener, dealer)
     with monkeypatch.context() as within:
         within.setattr(socket, "socketpair", none_left)
         within.setattr(socket, "socket", none_left)
         there.close()
-        until(lambda: heard(line) is None and line.broken)
+        until(lambda: heard(dealer) is None and dealer.broken)
         time.sleep(2 * module._AGAIN_S)
-        assert not gone(line)
-        assert line.broken
-    until(lambda: not gone(line) and not line.broken)
-    there = taken(listener, line)
+        assert not gone(dealer)
+        assert dealer.broken
+    until(lambda: not gone(dealer) and not dealer.broken)
+    there = taken(listener, dealer)
     there.close()
-    line.close()
+    dealer.close()
 
 
 # --- the shorter way --------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ READY = b"\x04\x2c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity" + 
 
 
 @pytest.fixture(params=["best", "selected"])
-def line(request: pytest.FixtureRequest) -> Iterator:
+def steps(request: pytest.FixtureRequest) -> Iterator:
     """With epoll and the kernel's alarm where there are some, and as where there are none."""
     made = Steps([socket.create_server(("127.0.0.1", 0))], CAP, selected=request.param == "selected")
     made.strangers = []
@@ -30,33 +30,33 @@ def line(request: pytest.FixtureRequest) -> Iterator:
     made.close()
 
 
-def plain(line, *said: bytes) -> socket.socket:
+def plain(steps, *said: bytes) -> socket.socket:
     """A connection that says these bytes."""
-    made = socket.create_connection(next(iter(line._bound.values())).getsockname(), PATIENCE_S)
+    made = socket.create_connection(next(iter(steps._bound.values())).getsockname(), PATIENCE_S)
     for part in said:
         made.sendall(part)
     return made
 
 
-def until(line, done) -> None:
+def until(steps, done) -> None:
     end = time.monotonic() + PATIENCE_S
     while not done():
         assert time.monotonic() < end, "waited in vain"
-        line.serve(1 << 62)
+        steps.serve(1 << 62)
         time.sleep(0.001)
 
 
-def hear(line) -> Heard:
+def hear(steps) -> Heard:
     end = time.monotonic_ns() + int(PATIENCE_S * 1e9)
-    while (found := line.next()) is None:
+    while (found := steps.next()) is None:
         assert time.monotonic_ns() < end, "nothing arrived"
-        line.wait(end)
+        steps.wait(end)
     return found
 
 
-def joined(line) -> socket.socket:
-    made = plain(line, GREETING, _ready())
-    until(line, lambda: PEER in line.connections)
+def joined(steps) -> socket.socket:
+    made = plain(steps, GREETING, _ready())
+    until(steps, lambda: PEER in steps.connections)
     return made
 
 
@@ -65,160 +65,160 @@ def _ready() -> bytes:
     return bytes((4, len(body))) + body
 
 
-def test_a_dealer_of_zeromq_talks_with_it_both_ways(line) -> None:
+def test_a_dealer_of_zeromq_talks_with_it_both_ways(steps) -> None:
     with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
         dealer.linger = 0
         dealer.setsockopt(zmq.ROUTING_ID, PEER)
-        dealer.connect(f"tcp://127.0.0.1:{next(iter(line._bound.values())).getsockname()[1]}")
+        dealer.connect(f"tcp://127.0.0.1:{next(iter(steps._bound.values())).getsockname()[1]}")
         dealer.send(b"hello")
-        until(line, lambda: PEER in line.connections)
-        assert hear(line) == (PEER, MESSAGE, b"hello", None)
+        until(steps, lambda: PEER in steps.connections)
+        assert hear(steps) == (PEER, MESSAGE, b"hello", None)
         for frame in (b"short", b"x" * 255, b"y" * 256, b"z" * 70_000):
-            assert line.send(PEER, frame) == SENT
+            assert steps.send(PEER, frame) == SENT
             assert dealer.poll(int(PATIENCE_S * 1000))
             assert dealer.recv_multipart() == [frame]
-        assert line.next() is None
+        assert steps.next() is None
 
 
-def test_frames_in_one_piece_and_in_many_come_out_one_by_one(line) -> None:
-    peer = joined(line)
+def test_frames_in_one_piece_and_in_many_come_out_one_by_one(steps) -> None:
+    peer = joined(steps)
     whole = encoded([b"one"]) + encoded([b"two"]) + encoded([b"3" * 300])
     peer.sendall(whole)
-    assert [hear(line)[2] for _ in range(3)] == [b"one", b"two", b"3" * 300]
+    assert [hear(steps)[2] for _ in range(3)] == [b"one", b"two", b"3" * 300]
     for byte in encoded([b"bit by bit"]):
         peer.sendall(bytes((byte,)))
         time.sleep(0.001)
-    assert hear(line)[2] == b"bit by bit"
-    assert line.next() is None
+    assert hear(steps)[2] == b"bit by bit"
+    assert steps.next() is None
     peer.close()
 
 
-def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(line) -> None:
-    peer = joined(line)
+def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(steps) -> None:
+    peer = joined(steps)
     peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
-    assert hear(line)[:2] == (PEER, GARBLED)
-    assert hear(line) == (PEER, MESSAGE, b"sound", None)
+    assert hear(steps)[:2] == (PEER, GARBLED)
+    assert hear(steps) == (PEER, MESSAGE, b"sound", None)
     peer.close()
 
 
-def test_a_message_that_is_too_long_is_told_as_such_and_not_kept(line) -> None:
-    peer = joined(line)
+def test_a_message_that_is_too_long_is_told_as_such_and_not_kept(steps) -> None:
+    peer = joined(steps)
     peer.sendall(encoded([b"l" * (CAP + 500)]) + encoded([b"sound"]))
-    assert hear(line)[:3] == (PEER, OVERSIZE, b"")
-    assert hear(line)[2] == b"sound"
+    assert hear(steps)[:3] == (PEER, OVERSIZE, b"")
+    assert hear(steps)[2] == b"sound"
     peer.sendall(b"\x02" + (1 << 40).to_bytes(8, "big"))
     end = time.monotonic() + PATIENCE_S
-    while PEER in line.connections and time.monotonic() < end:
-        assert line.next() is None
-    assert line.connections == {}
+    while PEER in steps.connections and time.monotonic() < end:
+        assert steps.next() is None
+    assert steps.connections == {}
     peer.close()
 
 
-def test_one_that_is_no_peer_is_cut_off_and_counted(line) -> None:
+def test_one_that_is_no_peer_is_cut_off_and_counted(steps) -> None:
     body = _ready()[2:].replace(PEER, b"\x01else")
-    stranger = plain(line, GREETING, bytes((4, len(body))) + body)
-    until(line, lambda: line.strangers)
-    assert line.connections == {}
-    assert line.next() is None
+    stranger = plain(steps, GREETING, bytes((4, len(body))) + body)
+    until(steps, lambda: steps.strangers)
+    assert steps.connections == {}
+    assert steps.next() is None
     stranger.close()
 
 
-def test_a_second_connection_under_the_same_name_does_not_take_its_place(line) -> None:
-    first, second = joined(line), plain(line, GREETING, _ready())
-    until(line, lambda: line.strangers)
+def test_a_second_connection_under_the_same_name_does_not_take_its_place(steps) -> None:
+    first, second = joined(steps), plain(steps, GREETING, _ready())
+    until(steps, lambda: steps.strangers)
     first.sendall(encoded([b"still here"]))
-    assert hear(line)[2] == b"still here"
+    assert hear(steps)[2] == b"still here"
     first.close()
     second.close()
 
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n" * 5, bytes(64), b"\xff" * 64])
-def test_what_is_no_zmtp_is_cut_off(line, said: bytes) -> None:
-    other = plain(line, said)
+def test_what_is_no_zmtp_is_cut_off(steps, said: bytes) -> None:
+    other = plain(steps, said)
     other.settimeout(PATIENCE_S)
-    until(line, lambda: line.connections)
-    until(line, lambda: not line.connections)
+    until(steps, lambda: steps.connections)
+    until(steps, lambda: not steps.connections)
     other.close()
 
 
-def test_one_that_says_nothing_is_cut_off_after_a_while(line, monkeypatch) -> None:
+def test_one_that_says_nothing_is_cut_off_after_a_while(steps, monkeypatch) -> None:
     monkeypatch.setattr("rtmms.wire.stream.listener._HANDSHAKE_NS", 20_000_000)
-    silent = plain(line)
-    until(line, lambda: line.connections)
-    until(line, lambda: not line.connections)
+    silent = plain(steps)
+    until(steps, lambda: steps.connections)
+    until(steps, lambda: not steps.connections)
     silent.close()
 
 
-def test_one_that_is_gone_cannot_be_reached(line) -> None:
-    joined(line).close()
+def test_one_that_is_gone_cannot_be_reached(steps) -> None:
+    joined(steps).close()
     end = time.monotonic() + PATIENCE_S
-    while PEER in line.connections and time.monotonic() < end:
-        assert line.next() is None
-    assert line.send(PEER, b"anybody?") == GONE
+    while PEER in steps.connections and time.monotonic() < end:
+        assert steps.next() is None
+    assert steps.send(PEER, b"anybody?") == GONE
 
 
-def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(line) -> None:
-    peer = joined(line)
+def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(steps) -> None:
+    peer = joined(steps)
 
-    assert FULL in (line.send(PEER, b"s" * 60_000) for _ in range(10_000))
-    assert len(line.connections[PEER].unsent) <= 60_009
+    assert FULL in (steps.send(PEER, b"s" * 60_000) for _ in range(10_000))
+    assert len(steps.connections[PEER].unsent) <= 60_009
     peer.close()
 
 
-def test_one_that_is_no_peer_any_more_is_not_heard_within_the_step(line) -> None:
-    peer = joined(line)
-    line.attend(Guests(), CAP)
-    until(line, lambda: line.connections[PEER].poller is line._far)
+def test_one_that_is_no_peer_any_more_is_not_heard_within_the_step(steps) -> None:
+    peer = joined(steps)
+    steps.attend(Guests(), CAP)
+    until(steps, lambda: steps.connections[PEER].poller is steps._far)
     peer.sendall(encoded([b"anything"]) * 100)
-    line.wait(time.monotonic_ns() + 20_000_000)
-    assert line.next() is None
-    assert line.send(PEER, b"bye") == SENT  # but it can be told why
+    steps.wait(time.monotonic_ns() + 20_000_000)
+    assert steps.next() is None
+    assert steps.send(PEER, b"bye") == SENT  # but it can be told why
     peer.close()
 
 
-def test_a_wait_ends_when_its_time_is_up_armed_or_not_and_an_alarm_that_rang_disturbs_no_other(line) -> None:
-    peer, waited = joined(line), []
+def test_a_wait_ends_when_its_time_is_up_armed_or_not_and_an_alarm_that_rang_disturbs_no_other(steps) -> None:
+    peer, waited = joined(steps), []
     for armed in (True, False, True):
         until_ns = time.monotonic_ns() + 5_000_000
         if armed:
-            line.arm(until_ns)
-        line.wait(until_ns)
+            steps.arm(until_ns)
+        steps.wait(until_ns)
         waited.append(time.monotonic_ns() >= until_ns)
-        line.wait(until_ns)  # once more: it is over
-        assert line.next() is None
+        steps.wait(until_ns)  # once more: it is over
+        assert steps.next() is None
     assert waited == [True] * 3
     later = time.monotonic_ns() + int(PATIENCE_S * 1e9)
     peer.sendall(encoded([b"in time"]))
-    line.wait(later)
+    steps.wait(later)
     assert time.monotonic_ns() < later
-    assert line.next() == (PEER, MESSAGE, b"in time", None)
+    assert steps.next() == (PEER, MESSAGE, b"in time", None)
     peer.close()
 
 
-def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to_it(line) -> None:
-    peer = joined(line)
+def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to_it(steps) -> None:
+    peer = joined(steps)
     peer.sendall(encoded([b"bye"]))
     peer.close()
     end = time.monotonic() + PATIENCE_S
-    while line.send(PEER, b"a state") != GONE:
+    while steps.send(PEER, b"a state") != GONE:
         assert time.monotonic() < end, "it stays"
-    assert hear(line) == (PEER, MESSAGE, b"bye", None)
-    until(line, lambda: line.next() is None and line.send(PEER, b"anybody?") == GONE and not line.connections)
+    assert hear(steps) == (PEER, MESSAGE, b"bye", None)
+    until(steps, lambda: steps.next() is None and steps.send(PEER, b"anybody?") == GONE and not steps.connections)
 
 
 def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp_path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         bound.bind(str(tmp_path / "s"))
-        line = Steps([bound], CAP)
-        line.attend(Guests(lambda identity: identity == PEER), CAP)
+        steps = Steps([bound], CAP)
+        steps.attend(Guests(lambda identity: identity == PEER), CAP)
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         peer.settimeout(PATIENCE_S)
         peer.connect(str(tmp_path / "s"))
         peer.sendall(GREETING + _ready())
-        until(line, lambda: PEER in line.connections)
+        until(steps, lambda: PEER in steps.connections)
         state, got = b"s" * 3_000_000, bytearray()
         head = len(GREETING + ready(b"ROUTER"))
-        assert line.send(PEER, state) == SENT
+        assert steps.send(PEER, state) == SENT
 
         def read() -> None:
             while len(got) < head + 9 + len(state):
@@ -227,12 +227,12 @@ def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp
 
         reader = threading.Thread(target=read)
         reader.start()
-        assert hear(line) == (PEER, MESSAGE, b"answer", None)  # nobody called `serve` meanwhile
+        assert hear(steps) == (PEER, MESSAGE, b"answer", None)  # nobody called `serve` meanwhile
         reader.join()
         assert got[head:] == encoded([state])
-        assert line.connections[PEER].unsent == b""
-        assert line.send(PEER, b"t" * 3_000_000) == SENT
-        line.wait(time.monotonic_ns() + 1_000_000)
-        line.close()  # with what the kernel takes of the rest
+        assert steps.connections[PEER].unsent == b""
+        assert steps.send(PEER, b"t" * 3_000_000) == SENT
+        steps.wait(time.monotonic_ns() + 1_000_000)
+        steps.close()  # with what the kernel takes of the rest
         assert peer.recv(10)[0] == 2
         peer.close()
