@@ -106,22 +106,27 @@ class _InnerCache(FunctionCache):  # type: ignore[misc]
     _impl_class = _InnerFiles
 
 
-def kernel(function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True) -> Any:
+def kernel(
+    function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True, merged: bool = False
+) -> Any:
     """Decorator: compile on first call, keep on disk; numpy's division, no GIL.
 
     inline  for small scalar functions: always in line, never a call
     fused   False for code whose finiteness checks or complex-step tests must see plain arithmetic
+    merged  becomes part of the one kernel that calls it, and is not compiled for itself
     A call from another kernel gets a version of its own, without the doors that a call from Python needs: they take
     as long to compile as the code itself. Of an inline kernel a literal number counts as a number there, not as a type
     of its own, since the compiler sees it all the same.
     """
     if function is None:
-        return partial(kernel, inline=inline, fused=fused)
+        return partial(kernel, inline=inline, fused=fused, merged=merged)
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
     if fused:
         options["fastmath"] = STRICT
     if inline:
         options["forceinline"] = True
+    if merged:
+        options["inline"] = "always"
     outer = _njit(cache=True, **options)(function)
     if COMPILED:
         inner = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)

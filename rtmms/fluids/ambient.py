@@ -32,7 +32,8 @@ class Flow:
 
     velocity  (3,) m/s        gradient  (3, 3) 1/s, du_a/dx_b        waves  any number of `Wave`
     field     any function (x (3,) m, t s) -> u (3,) m/s, added to the rest. It is asked once a step for each element,
-              half a step ahead, and held over the step (second order in time; its gradient is taken as 0).
+              half a step ahead, and held over the step: whatever the method, the order is two at most. Its gradient is
+              taken as 0. The other parts are known to the kernels, at each stage's own time and place.
     """
 
     velocity: Any = (0.0, 0.0, 0.0)

@@ -10,7 +10,6 @@ from rtmms.analysis import trim
 from rtmms.analysis.linearise import linearise
 from rtmms.analysis.linearise_step import linearise_step
 from rtmms.robots import eel
-from rtmms.robots.manta.chart import MantaChart
 from tests.pendulum import Pendulum
 from tests.robots.gaits import gait
 
@@ -115,7 +114,7 @@ def test_manta(given):
     found = linearise(plant, commands=u)
     assert plant.snapshot() == blob
     assert found.error < 1e-3  # of ideal motors; 1e-6 of the others
-    chart = MantaChart(plant)
+    chart = plant.chart()
     rng = np.random.default_rng(1)
     x, du = 1e-7 * chart.size * rng.normal(size=len(chart.size)), 1e-7 * rng.normal(size=4)
     ends = []
@@ -136,7 +135,7 @@ def test_a_chart_changes_nothing_at_zero():
     command = gait()
     for k in range(300):
         plant.step(command(k * plant.dt))
-    blob, chart = plant.snapshot(), MantaChart(plant)
+    blob, chart = plant.snapshot(), plant.chart()
     plant.step(command(0.3))
     want = plant._state.copy()
     plant.restore(blob)

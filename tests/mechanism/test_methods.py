@@ -7,12 +7,14 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.fluids.ambient import Flow, Wave
 from rtmms.mechanism.group import displace, uncurl
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, Mechanism
 from rtmms.model.random_tree import random_state, random_tree
+from rtmms.robots import eel
 from rtmms.spatial import quaternion_matrix
 
 JOINTS = 6
@@ -53,6 +55,50 @@ def test_order(method, steps):
     errors = [np.max(np.abs(moving(0.4 / (steps * k), method) - exact)) for k in (1, 2)]
     assert errors[1] < 1e-2
     assert np.log2(errors[0] / errors[1]) == pytest.approx(METHODS[method].order, abs=0.35)
+
+
+MEAN = (1.0, 0.7, -0.6)
+"""m/s: strong enough that no relative velocity changes its sign, where drag has a kink."""
+FLOWS = {
+    "uniform": Flow(MEAN),
+    "space": Flow(MEAN, waves=[Wave((0.2, 0.1, 0.15), k=(3.0, 2.0, 1.0))]),
+    "time": Flow(MEAN, waves=[Wave((0.2, 0.1, 0.15), omega=9.0, phase=0.4)]),
+}
+
+
+def drifting(dt, method, flow, seconds=0.4):
+    """A short eel with soft servos in a current."""
+    robot = eel.Eel(drive="torque", joints=1, gait="none")
+    model = rtmms.compile(eel.describe(robot))
+    state = model.state()
+    state.q[:], state.qd[:] = (0.3, -0.2, 0.25), (0.4, 0.3, -0.2)
+    plant = TreePlant(model, dt, Law(np.zeros((3, 3)), kp=2.0, kd=0.05), flow=flow, method=method, initial=state)
+    run(plant, round(seconds / dt))
+    vector = plant.vector.copy()
+    vector[3:7] *= np.sign(vector[3])
+    return vector
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", list(FLOWS))
+@pytest.mark.parametrize(
+    ("method", "steps"), [("rk4", 40), ("implicit", 800), ("implicit2", 200), ("abam", 80)]
+)  # fmt: skip
+def test_order_in_a_flow(method, steps, flow):
+    exact = drifting(0.4 / 3200, "rk4", FLOWS[flow])
+    errors = [np.max(np.abs(drifting(0.4 / (steps * k), method, FLOWS[flow]) - exact)) for k in (1, 2)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(METHODS[method].order, abs=0.4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", list(METHODS))
+def test_a_flow_that_is_held_over_the_step_leaves_order_two(method):
+    def field(x, t):
+        return np.array(MEAN) + np.array([0.2, 0.1, 0.15]) * np.cos(3.0 * x[0] + 2.0 * x[1] - 9.0 * t)
+
+    exact = drifting(0.4 / 1600, "rk4", Flow(field=field))
+    errors = [np.max(np.abs(drifting(0.4 / n, method, Flow(field=field)) - exact)) for n in (50, 100)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(min(METHODS[method].order, 2), abs=0.4)
 
 
 def pendulum(rate):

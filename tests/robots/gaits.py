@@ -77,7 +77,7 @@ def randomise(plant: Manta, seed: int, *, body: bool = True, rods: bool = True, 
 def set_joints(plant: Manta, q: Array, qd: Array) -> None:
     """Joint angles and rates (2, m, n); the surplus lanes repeat the last chain."""
     p = plant.parameters
-    lanes = plant._joints.reshape(2, plant._blocks, p.links, 2, -1)
+    lanes = plant._memory.joints.reshape(2, plant._blocks, p.links, 2, -1)
     n = plant._blocks * lanes.shape[-1]
     take = np.minimum(np.arange(n), p.chains - 1)
     for field, values in ((0, q), (1, qd)):

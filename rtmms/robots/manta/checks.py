@@ -83,7 +83,10 @@ def check_coupling(model: MantaModel, state: Array, work: Array, account: Callab
     finned = model.finned[0]
     body = finned["body_matrix"].reshape(6, 6)
     if finned["coupling"] == ITERATED:
+        current = finned["current"].copy()
+        finned["current"] = 0.0  # in still water: a slope of drag is no inertia, however long the step
         account(1e6)  # locked joints: an implicit step of infinite length
+        finned["current"] = current
         locked = fins_inertia(model, state, work)
         finned["relaxation"] = np.linalg.inv(body + 0.5 * (locked + locked.T)).ravel()
     if finned["coupling"] == SEQUENTIAL and not model.body["fixed"][0]:

@@ -81,7 +81,7 @@ def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -
             out[O_TIP + 3 * f + k] = -at if f == 1 and k == 1 else at
 
 
-@kernel
+@kernel(merged=True)
 def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float, out: Array) -> int:
     """Write all outputs at the present state, a function of the state alone.
 

@@ -73,7 +73,7 @@ from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
 TWIST_LIMIT = 1e4
 
 
-@kernel(fused=False)
+@kernel(fused=False, merged=True)
 def step(finned_: Any, body_: Any, memory: Memory, command: Array, many: int | None, flow: int | None) -> int:
     """One step of dt: memory.state moved on, or left as it was when the step fails.
 
