@@ -85,6 +85,12 @@ class Loop:
     collections   garbage collections within the run: 0, unless something collects on purpose
     """
 
+    __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
+        "_answered", "_chores", "_counts", "_limited", "_naming", "_preparing", "_requests", "_sent", "_stand_in",
+        "alterations", "blame", "changes", "claims", "clock", "collections", "command", "commands", "ended", "exchange",
+        "message", "pace", "plant", "policies", "resets", "seed", "started_ns", "statistics", "step", "steps", "view",
+    )  # fmt: skip
+
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
         observers: Sequence[Observer] = (), *, steps: int | None = None, seed: int = 0, beside: Beside | None = None,
@@ -99,14 +105,13 @@ class Loop:
         self.view = View(plant, observers)
         self._stand_in = StandIn(plant, exchange, clock, policies, self.end, free=pace.mode == "free")
         self.command, self.claims = self._stand_in.command, self._stand_in.claims
-        self._resolve = self._stand_in.resolve  # looked up once, not in each step
         show = None if beside.status is None else partial(beside.status, self)
         self._chores = Chores(clock, statistics, beside.watch, show, beside.blame)
         self._requests = Requests(self)
         self._preparing = exchange if isinstance(exchange, Preparing) else None
         self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
-        self._published_ns, self._deadline_ns, self._answered = 0, 0, False
+        self._sent, self._answered = (0, 0), False
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
@@ -137,7 +142,7 @@ class Loop:
         """State `step` to the world; it is observed at most once."""
         outputs = self.view.outputs(step)
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
-        self._published_ns, self._deadline_ns = self.clock.now(), deadline_ns
+        self._sent = self.clock.now(), deadline_ns
 
     def prepare(self, step: int, deadline_ns: int) -> None:
         """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
@@ -257,7 +262,7 @@ class Loop:
         gathered = now()
         if not complete and self.ended:
             return
-        outcome = self._resolve(step, complete, gathered)
+        outcome = self._stand_in.resolve(step, complete, gathered)
 
         called = now()
         self.plant.step(self.command)
@@ -283,7 +288,8 @@ class Loop:
             if complete and asked:
                 blame.answered(gathered - begun)
             if missed or overran:
-                times = Times(due, begun, self._published_ns, gathered, called, stepped, ended, self._deadline_ns)
+                published, deadline = self._sent
+                times = Times(due, begun, published, gathered, called, stepped, ended, deadline)
                 blame.keep(step, missed, overran, times)
             blame.rest(now(), due)
 
