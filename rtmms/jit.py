@@ -69,7 +69,8 @@ def _use_cache() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        others = sorted((p for p in home.iterdir() if p.is_dir() and p != folder), key=lambda p: p.stat().st_mtime, reverse=True)
+        others = [p for p in home.iterdir() if p.is_dir() and p != folder]
+        others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
         for old in others[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
@@ -171,10 +172,12 @@ def helped(program: str, *kernels: Any) -> Iterator[None]:
     What it has finished is found there, what it has not is compiled here. It ends with the block, or with this process.
     """
     child = None
-    if COMPILED and (os.cpu_count() or 1) > 1 and not any(_kept(one) for one in kernels):
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
+    if COMPILED and python and cores > 1 and not any(_kept(one) for one in kernels):
         with suppress(OSError):
             child = subprocess.Popen(
-                [sys.executable, "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
+                [sys.executable, "-P", "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
     try:
