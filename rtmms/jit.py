@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -68,7 +69,8 @@ def _use_cache() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        others = sorted((p for p in home.iterdir() if p != folder), key=lambda p: p.stat().st_mtime, reverse=True)
+        others = [p for p in home.iterdir() if p.is_dir() and p != folder]
+        others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
         for old in others[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
@@ -95,6 +97,29 @@ INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinli
 """The options of inlined scalar code, for numba.extending.overload."""
 
 
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """numba's cache on disk, written by one process at a time: two that add to one index would mix up their entries."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with _writing(Path(self.cache_path)):
+            super().save_overload(sig, data)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        import fcntl
+
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except (ImportError, OSError):
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 class _InnerFiles(CompileResultCacheImpl):  # type: ignore[misc]
     """Files of their own for kernels as other kernels call them."""
 
@@ -102,7 +127,7 @@ class _InnerFiles(CompileResultCacheImpl):  # type: ignore[misc]
         return f"inner-{super().get_filename_base(fullname, abiflags)}"
 
 
-class _InnerCache(FunctionCache):  # type: ignore[misc]
+class _InnerCache(_Cache):
     _impl_class = _InnerFiles
 
 
@@ -127,8 +152,9 @@ def kernel(
         options["forceinline"] = True
     if merged:
         options["inline"] = "always"
-    outer = _njit(cache=True, **options)(function)
+    outer = _njit(**options)(function)
     if COMPILED:
+        outer._cache = _Cache(function)
         inner = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
         inner._cache = _InnerCache(function)
 
@@ -137,6 +163,46 @@ def kernel(
 
         outer.get_call_template, outer.get_overload = get_call_template, inner.get_overload
     return outer
+
+
+@contextmanager
+def helped(program: str, *kernels: Any) -> Iterator[None]:
+    """Within: where the cache holds none of `kernels`, a second process runs `program`, Python that compiles into it.
+
+    What it has finished is found there, what it has not is compiled here. It ends with the block, or with this process.
+    """
+    child = None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
+    if COMPILED and python and cores > 1 and not any(_kept(one) for one in kernels):
+        with suppress(OSError):
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+    try:
+        yield
+    finally:
+        if child is not None:
+            child.kill()
+            child.wait()
+
+
+def die_with_parent() -> None:
+    """Ask the kernel of the system to end this process when the one that started it ends (Linux)."""
+    with suppress(OSError, AttributeError):
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _kept(one: Any) -> bool:
+    """Whether the cache holds any version of a kernel as Python calls it."""
+    try:
+        return bool(one._cache._cache_file._load_index())
+    except (AttributeError, OSError):
+        return True
 
 
 @contextmanager
@@ -151,6 +217,10 @@ def compile_progress(what: str) -> Iterator[None]:
         yield
         return
     tty = sys.stderr.isatty()
+    record = cache_folder().parent / ("last " + what.replace("/", "_"))
+    expected = ""
+    with suppress(OSError, ValueError):
+        expected = f"; the last time took {float(record.read_text()):.0f} s"
 
     class Listener(event.Listener):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -159,7 +229,7 @@ def compile_progress(what: str) -> Iterator[None]:
         def on_start(self, event: Any) -> None:
             self.count += 1
             if self.count == 1:
-                print(f"rtmms: compiling {what} (once on this machine, about 15 s)", file=sys.stderr, flush=True)
+                print(f"rtmms: compiling {what} (once on this machine{expected})", file=sys.stderr, flush=True)
             elif tty:
                 seconds = time.monotonic() - self.start
                 name = event.data["dispatcher"].py_func.__name__
@@ -173,6 +243,8 @@ def compile_progress(what: str) -> Iterator[None]:
         yield
     if listener.count:
         seconds = time.monotonic() - listener.start
+        with suppress(OSError):
+            record.write_text(f"{seconds:.1f}")
         with suppress(OSError):
             lead = "\r\x1b[K" if tty else ""
             print(f"{lead}rtmms: compiled {listener.count} functions in {seconds:.1f} s", file=sys.stderr, flush=True)
