@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmms.record.place import part_of
 from rtmms_benchmarks import fault_clock
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _kill_observer(bench: Bench, beside: list[Any], on: bool) -> None:
 
 def _fill_disk(bench: Bench, side: Any, right: str, seconds: float) -> None:
     """From now on the log's writer has no more room than LOG_ROOM beyond what it has written."""
-    room = (bench.folder / "run.mcap").stat().st_size + LOG_ROOM
+    room = (part_of(bench.folder / "run.mcap")).stat().st_size + LOG_ROOM
     plant = bench.started[0].pid
     for child in Path(f"/proc/{plant}/task/{plant}/children").read_text().split():
         if b"rtmms.record.writer" in Path(f"/proc/{child}/cmdline").read_bytes():

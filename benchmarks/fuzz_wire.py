@@ -34,6 +34,7 @@ from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 
 Parser = tuple[Callable[[bytes], object], list[bytes]]
 
+MOST_FRAMES = 40
 RODS = ("left.front", "left.back", "right.front", "right.back")
 ACTUATORS = tuple(Channel(name, "rad", lower=-1.2, upper=1.2) for name in RODS)
 OUTPUTS = (Channel("position", "m", (3,), "world"), Channel("speed", "m/s"), Channel("joint_angle", "rad", (1, 3, 5)))
@@ -271,15 +272,32 @@ def _length(size: int) -> bytes:
     return size.to_bytes(8, "big")
 
 
+class Counting(Reader):
+    """Counts the frames that it looks at."""
+
+    frames = 0
+
+    def next(self) -> tuple[str, bytes] | None:
+        self.frames = 0
+        found = super().next()
+        if self.frames > MOST_FRAMES:
+            raise AssertionError(f"{self.frames} frames in one look")
+        return found
+
+    def _frame(self) -> tuple[int, bytes] | None:
+        self.frames += 1
+        return super()._frame()
+
+
 def zmtp() -> Parser:
-    """The bytes of a connection, as the plant's own listeners read them, in two pieces."""
+    """The bytes of a connection, as the plant's own listeners read them, in two pieces; a look has a budget."""
     welcome = frozenset((b"DEALER",))
     shaken = GREETING + ready(b"DEALER")
     seen = [0]
 
     def read(frame: bytes) -> str:
         seen[0] += 1
-        reader, last, cut = Reader(welcome, 512), "", seen[0] % (len(frame) + 1)
+        reader, last, cut = Counting(welcome, 512), "", seen[0] % (len(frame) + 1)
         if seen[0] % 2:
             reader.feed(shaken)
             reader.next()
@@ -303,6 +321,7 @@ def zmtp() -> Parser:
         return last or "more to come"
 
     messages = b"".join(encoded((b"x" * size,)) for size in (0, 5, 255, 256, 512, 600)) + encoded((b"a", b"b"))
+    messages += b"\x04\x00" * MOST_FRAMES + b"\x01\x00" * 3 + b"\x00\x00"
     return read, [shaken + messages, messages, ready(b"DEALER"), shaken, encoded((b"y" * 1500,)) + encoded((b"z",))]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,12 @@ Floats = tuple[float, ...]
 LAYERS = ("model", "dynamics", "fluids", "mechanism", "analysis", "robots")
 """Folders with kernels, or with constants that kernels are compiled with."""
 
+FLAGS = (
+    "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML", "LLVM_PASS_TIMINGS",
+)  # fmt: skip
+"""Settings of numba (environment NUMBA_...) that change what is compiled."""
+
 KEPT = 4
 """Cache folders of other sources (branches, versions, environments) that are left in place."""
 
@@ -35,9 +42,12 @@ def _fingerprint() -> str:
     """Sources of the package by path, size and time, and what compiled code depends on besides."""
     import llvmlite
     import numba
+    from llvmlite import binding
+    from numba.core import config
 
     root = Path(__file__).parent
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {root}".encode())
+    digest.update(f"{binding.get_host_cpu_name()} {[str(getattr(config, flag, None)) for flag in FLAGS]}".encode())
     sources = [root / "jit.py", root / "spatial.py"]
     for layer in LAYERS:
         sources += sorted((root / layer).rglob("*.py"))
@@ -50,17 +60,15 @@ def _fingerprint() -> str:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels of these sources are kept; NUMBA_CACHE_DIR, if it is set, is the user's choice."""
+    """Where compiled kernels of these sources, made with these flags, are kept: below NUMBA_CACHE_DIR, if it is set."""
     from platformdirs import user_cache_dir
 
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / "kernels" / _fingerprint()
+    return (Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / "kernels") / _fingerprint()
 
 
 def _use_cache() -> None:
-    """Point numba at the folder for these sources, and sweep away those of sources that are gone."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return
+    """Point numba at the folder for these sources, and sweep away older ones, where all are ours."""
     from numba.core import config
 
     folder = cache_folder()
@@ -68,7 +76,10 @@ def _use_cache() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        others = sorted((p for p in home.iterdir() if p != folder), key=lambda p: p.stat().st_mtime, reverse=True)
+        others = [p for p in home.iterdir() if p.is_dir() and p != folder]
+        if os.environ.get("NUMBA_CACHE_DIR"):
+            others = []
+        others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
         for old in others[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
@@ -95,6 +106,29 @@ INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinli
 """The options of inlined scalar code, for numba.extending.overload."""
 
 
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """numba's cache on disk, written by one process at a time: two that add to one index would mix up their entries."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with _writing(Path(self.cache_path)):
+            super().save_overload(sig, data)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        import fcntl
+
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except (ImportError, OSError):
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 class _InnerFiles(CompileResultCacheImpl):  # type: ignore[misc]
     """Files of their own for kernels as other kernels call them."""
 
@@ -102,7 +136,7 @@ class _InnerFiles(CompileResultCacheImpl):  # type: ignore[misc]
         return f"inner-{super().get_filename_base(fullname, abiflags)}"
 
 
-class _InnerCache(FunctionCache):  # type: ignore[misc]
+class _InnerCache(_Cache):
     _impl_class = _InnerFiles
 
 
@@ -127,8 +161,9 @@ def kernel(
         options["forceinline"] = True
     if merged:
         options["inline"] = "always"
-    outer = _njit(cache=True, **options)(function)
+    outer = _njit(**options)(function)
     if COMPILED:
+        outer._cache = _Cache(function)
         inner = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
         inner._cache = _InnerCache(function)
 
@@ -137,6 +172,46 @@ def kernel(
 
         outer.get_call_template, outer.get_overload = get_call_template, inner.get_overload
     return outer
+
+
+@contextmanager
+def helped(program: str, *kernels: Any) -> Iterator[None]:
+    """Within: where the cache holds none of `kernels`, a second process runs `program`, Python that compiles into it.
+
+    What it has finished is found there, what it has not is compiled here. It ends with the block, or with this process.
+    """
+    child = None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
+    if COMPILED and python and cores > 1 and not any(_kept(one) for one in kernels):
+        with suppress(OSError):
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+    try:
+        yield
+    finally:
+        if child is not None:
+            child.kill()
+            child.wait()
+
+
+def die_with_parent() -> None:
+    """Ask the kernel of the system to end this process when the one that started it ends (Linux)."""
+    with suppress(OSError, AttributeError):
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _kept(one: Any) -> bool:
+    """Whether the cache holds any version of a kernel as Python calls it."""
+    try:
+        return bool(one._cache._cache_file._load_index())
+    except (AttributeError, OSError):
+        return True
 
 
 @contextmanager
@@ -151,6 +226,10 @@ def compile_progress(what: str) -> Iterator[None]:
         yield
         return
     tty = sys.stderr.isatty()
+    record = cache_folder().parent / ("last " + what.replace("/", "_"))
+    expected = ""
+    with suppress(OSError, ValueError):
+        expected = f"; the last time took {float(record.read_text()):.0f} s"
 
     class Listener(event.Listener):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -159,7 +238,7 @@ def compile_progress(what: str) -> Iterator[None]:
         def on_start(self, event: Any) -> None:
             self.count += 1
             if self.count == 1:
-                print(f"rtmms: compiling {what} (once on this machine, about 15 s)", file=sys.stderr, flush=True)
+                print(f"rtmms: compiling {what} (once on this machine{expected})", file=sys.stderr, flush=True)
             elif tty:
                 seconds = time.monotonic() - self.start
                 name = event.data["dispatcher"].py_func.__name__
@@ -173,6 +252,8 @@ def compile_progress(what: str) -> Iterator[None]:
         yield
     if listener.count:
         seconds = time.monotonic() - listener.start
+        with suppress(OSError):
+            record.write_text(f"{seconds:.1f}")
         with suppress(OSError):
             lead = "\r\x1b[K" if tty else ""
             print(f"{lead}rtmms: compiled {listener.count} functions in {seconds:.1f} s", file=sys.stderr, flush=True)

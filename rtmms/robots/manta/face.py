@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
-from rtmms.jit import COMPILED, compile_progress
+from rtmms.jit import COMPILED, compile_progress, helped
 from rtmms.plant import Channel, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
@@ -156,7 +156,9 @@ class Manta:
             field = linear_field(p.current_gradient_1_s)
         self._drift: Array | None = None
         self._body_drift: Array | None = None
-        with compile_progress("the manta's kernels"):
+        shape = (self._many is not None, field is not None, self._normals is not None)
+        ahead = f"from rtmms.robots.manta.coupling.ahead import compile_ahead; compile_ahead{shape}"
+        with compile_progress("the manta's kernels"), helped(ahead, enter_step, enter_account):
             self._sampler = None if field is None else make_sampler(field)
             if self._sampler is not None:
                 self._drift = _aligned(2, self._blocks, p.links, 3 * LANES)

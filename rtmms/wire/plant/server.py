@@ -22,6 +22,7 @@ from rtmms.wire.plant.peer import Missing
 from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.sockets import Sockets, Threads
 from rtmms.wire.plant.step_port import StepPort
+from rtmms.wire.plant.telemetry import Telemetry
 from rtmms.wire.plant.tending import Tending
 from rtmms.wire.protocol.messages import (
     DOOR_BYTES,
@@ -113,12 +114,8 @@ class Server:
             self._sockets.exchange, self._peers, self._token, room, self._port.count, self._enter, self._allowed
         )
         self._sockets.telemetry.attend(Guests(refused=self._port.count), DOOR_BYTES)
-        self._topic = robot.encode()
-        self._telemetry = Selection(plant.outputs, "telemetry")
+        self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
         self._telemetry_hz = telemetry_hz
-        self._telemetry_gap_ns = round(1e9 / telemetry_hz)
-        self._telemetry_due_ns = 0
-        self._telemetry_frame = b""
         self._prepared = -1
         self._selections: dict[tuple[str, ...], Selection] = {}
         self.claimed: Flags = self._port.claimed
@@ -136,10 +133,8 @@ class Server:
         claimants think; `serve` sends it."""
         self._outputs = outputs
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
-        now_ns = monotonic_ns()
-        if now_ns >= self._telemetry_due_ns and step != self._prepared:
-            self._telemetry_due_ns = self._telemetry_next(now_ns)
-            self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+        if step != self._prepared and monotonic_ns() >= self._telemetry.due_ns:
+            self._telemetry.pack(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
@@ -148,10 +143,8 @@ class Server:
         self._prepared = step
         self._port.prepare(step, time, deadline_ns, outputs, applied)
         now_ns = monotonic_ns()
-        if now_ns >= self._telemetry_due_ns and step >= 0:
-            self._telemetry_due_ns = self._telemetry_next(now_ns)
-            budget_ns = max(0, deadline_ns - now_ns)
-            self._telemetry_frame = self._telemetry.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+        if now_ns >= self._telemetry.due_ns and step >= 0:
+            self._telemetry.pack(step, time, deadline_ns, max(0, deadline_ns - now_ns), outputs, applied)
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         """Commands for `step` into `command`; see Exchange."""
@@ -159,9 +152,7 @@ class Server:
 
     def serve(self, until_ns: int) -> None:
         """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
-        if self._telemetry_frame:
-            frame, self._telemetry_frame = self._telemetry_frame, b""
-            self._sockets.telemetry.send(self._topic, frame)
+        self._telemetry.send()
         self._sockets.step.serve(until_ns)
         if self._allowed is not None:
             self._look_at_keys(self._allowed)
@@ -170,7 +161,7 @@ class Server:
         port.admit_ready()
         if monotonic_ns() < until_ns:
             self._door.serve(until_ns)
-            self._sockets.telemetry.serve(until_ns)
+            self._telemetry.serve(until_ns)
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
@@ -260,11 +251,6 @@ class Server:
         self.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _telemetry_next(self, now_ns: int) -> int:
-        """On a grid, so that the mean rate is kept where steps come at about that rate; from now after a gap."""
-        due = self._telemetry_due_ns + self._telemetry_gap_ns
-        return due if due > now_ns else now_ns + self._telemetry_gap_ns
 
     def _look_at_keys(self, allowed: Allowed) -> None:
         """Whose key was taken away must go."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 MESSAGE, OVERSIZE, GARBLED = "message", "oversize", "garbled"
-"""Kinds of what comes: one whole frame; one that was too long, of which nothing is kept; several frames, or none."""
+"""Kinds of what comes: one whole frame; one that was too long, of which nothing is kept; several frames, or none. Those
+that are no message are named as the reasons for refusing them, see messages.Reason."""
 
 SENT, FULL, GONE = 0, 1, 2
 """What became of a message: on its way; left out, as the other side does not read; nobody is there."""
@@ -32,7 +33,7 @@ class Guests:
 
     known    whether this one is more than a stranger: it stays when there are too many, and may say more at a time
     entered  a known one has a new connection (told where it says who it is when it connects)
-    refused  a connection was cut off for this reason, one of messages.Reason
+    refused  something was refused that `next` tells nothing of; why, one of messages.Reason
     """
 
     known: Callable[[bytes], bool] = _nobody

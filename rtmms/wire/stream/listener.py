@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Sequence
 from time import monotonic_ns
 
-from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import GONE, MESSAGE, Guests, Heard
 from rtmms.wire.stream.connection import Connection
 from rtmms.wire.stream.polling import IN, OUT, Poller, poller
@@ -86,13 +85,12 @@ class Listener:
         return None
 
     def _found(self, connection: Connection) -> tuple[str, bytes] | None:
-        """What came in pieces, or beside other things."""
+        """What came in pieces, or beside other things. The last of one that breaks the rules is told as its kind."""
         try:
             found = connection.reader.next()
-        except ZmtpError:
-            self._guests.refused(Reason.GARBLED)
+        except ZmtpError as fault:
             self.drop(connection)
-            return None
+            return fault.kind, b""
         if found is not None and connection.reader.held:
             self._enqueue(connection)
         return found

@@ -22,9 +22,11 @@ class Publisher:
         self._topics: dict[bytes, list[bytes]] = {}
         self._due: list[Connection] = []
         self._data = b""
+        self._guests = Guests()
 
     def attend(self, guests: Guests, cap: int) -> None:
         """See Hosting. Nobody here is known, and all they say is subscriptions."""
+        self._guests = guests
         self._listener.attend(guests, min(cap, _SUBSCRIPTION_BYTES))
 
     def next(self) -> Heard | None:
@@ -49,8 +51,12 @@ class Publisher:
                 self._listener.post(connection, self._data)
         self._listener.serve(until_ns)
         heard = self._listener.next()
-        if heard is not None and heard[1] == MESSAGE:
+        if heard is None:
+            return
+        if heard[1] == MESSAGE:
             self._subscribe(heard[0], heard[2])
+        else:
+            self._guests.refused(heard[1])
 
     def _subscribe(self, who: bytes, frame: bytes) -> None:
         """0x01 and a topic subscribes, 0x00 and a topic takes that back."""

@@ -27,7 +27,11 @@ GREETING = bytes([_SIGNATURE]) + bytes(8) + bytes([_LAST, 3, 0]) + _NULL + bytes
 
 
 class ZmtpError(Exception):
-    """The other side speaks something else; the connection is to be closed."""
+    """The other side speaks something else; the connection is to be closed. `kind`: GARBLED, or far too long."""
+
+    def __init__(self, text: str, kind: str = GARBLED) -> None:
+        super().__init__(text)
+        self.kind = kind
 
 
 def ready(kind: bytes, identity: bytes = b"") -> bytes:
@@ -174,7 +178,7 @@ class Reader:
     def _pass_over(self, flags: int, head: int, size: int) -> tuple[int, bytes]:
         """A frame of which nothing is kept, neither here nor when the rest of it comes."""
         if size > _SKIPPED * self.cap:
-            raise ZmtpError("a frame that is far too long")
+            raise ZmtpError("a frame that is far too long", OVERSIZE)
         if size > self.cap:
             self._fault = OVERSIZE
         here = min(len(self._bytes), head + size)

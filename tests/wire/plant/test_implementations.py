@@ -1,0 +1,70 @@
+"""The same plant on each implementation of its port: streams with epoll, streams without, and libzmq."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable
+
+import pytest
+
+from rtmms.wire.libzmq.router import Router
+from rtmms.wire.peer.client import Link
+from rtmms.wire.peer.joining import Terms
+from rtmms.wire.plant.sockets import Sockets
+from rtmms.wire.protocol.port import GARBLED, GONE, MESSAGE
+from rtmms.wire.stream.polling import Selecting
+from rtmms.wire.stream.steps import Steps
+from tests.wire.bench import Host, Raw
+from tests.wire.looping import Looping
+
+ANYWHERE = ["tcp://127.0.0.1:*"] * 3
+Make = Callable[[], Host]
+
+
+@pytest.fixture(params=["epoll", "selected", "libzmq"])
+def make(request: pytest.FixtureRequest, make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> Make:
+    if request.param == "selected":
+        monkeypatch.delattr(select, "epoll", raising=False)
+
+    def made() -> Host:
+        host = make_host(sockets=Sockets(*ANYWHERE, libzmq=request.param == "libzmq"))
+        step = host.server._sockets.step
+        assert isinstance(step, Router if request.param == "libzmq" else Steps)
+        if isinstance(step, Steps):
+            assert isinstance(step._near, Selecting) == isinstance(step._far, Selecting)
+            assert isinstance(step._near, Selecting) == (request.param == "selected" or not hasattr(select, "epoll"))
+        return host
+
+    return made
+
+
+@pytest.mark.parametrize("libzmq", [False, True])
+def test_a_link_drives(make: Make, libzmq: bool) -> None:
+    with Looping(make()) as running:
+        terms = Terms(running.host.exchange, "one", ("*",), token="secret", libzmq=libzmq)
+        with Link(terms) as link:
+            for state in link:
+                link.command({"left.front": 0.25})
+                if state["position"][0] == 0.25:
+                    break
+            assert link.request("pause") == {"op": "pause"}
+        running.wait(lambda: not running.host.server.claimed.any())
+
+
+def test_a_step_misses_nothing_and_says_what_came(make: Make, make_raw: Callable[[Host], Raw]) -> None:
+    host = make()
+    peer = make_raw(host).join(["*"])
+    steps, who = host.server._sockets.step, peer.welcome["identity"]
+    assert not host.something_comes(0.01)
+    peer.send(b"one")
+    assert host.something_comes(5.0)
+    assert steps.next() == (who, MESSAGE, b"one", None)
+    peer.send(b"two", b"frames")
+    assert host.something_comes(5.0)
+    heard = steps.next()
+    assert heard is not None
+    assert heard[:2] == (who, GARBLED)
+    assert steps.send(b"\x01" * 16, b"nobody") == GONE
+    assert steps.connected(who) in (True, None)
+    peer.vanish()
+    host.until(lambda: steps.next() is None and steps.send(who, b"gone") == GONE)
