@@ -5,28 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rtmms.jit import Array, kernel
-from rtmms.robots.manta.kernels.fin_layout import (
-    ADDED,
-    DAMPING,
-    DRAG,
-    J_D,
-    J_N,
-    J_X,
-    LANES,
-    LENGTH,
-    MASS,
-    QD,
-    STIFFNESS,
-    U_X,
-    U_Y,
-    U_Z,
-    W_X,
-    W_Y,
-    W_Z,
-    F,
-    L,
-    Q,
-)
+from rtmms.robots.manta.kernels import fin_layout as lay
+from rtmms.robots.manta.kernels.fin_layout import LANES, F, L
 from rtmms.robots.manta.kernels.fin_link import sine_cosine
 
 KINETIC, ELASTIC, DRAG_POWER, DAMPING_POWER = 0, 1, 2, 3
@@ -57,11 +37,11 @@ def account_block(
     out       (ENERGY_FIELDS LANES,) added to: kinetic and elastic energy J; power lost to drag (the rate at which the
               chain works on the water) and to damping, W
     """
-    wx, wy, wz = work[base + W_X], work[base + W_Y], work[base + W_Z]
+    wx, wy, wz = work[base + lay.W_X], work[base + lay.W_Y], work[base + lay.W_Z]
     fx, fy, fz = (
-        work[velocity] - work[base + U_X],
-        work[velocity + 1] - work[base + U_Y],
-        work[velocity + 2] - work[base + U_Z],
+        work[velocity] - work[base + lay.U_X],
+        work[velocity + 1] - work[base + lay.U_Y],
+        work[velocity + 2] - work[base + lay.U_Z],
     )
     for i in range(LANES):
         for k in range(CARRY):
@@ -72,28 +52,30 @@ def account_block(
         p = params[b, j * L : (j + 1) * L]
         r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
-            sq, cq = sine_cosine(r[Q * LANES + i])
-            qd = r[QD * LANES + i]
+            sq, cq = sine_cosine(r[lay.Q * LANES + i])
+            qd = r[lay.QD * LANES + i]
             c0, s0 = carry[i], carry[LANES + i]
             c, s = c0 * cq - s0 * sq, s0 * cq + c0 * sq
             td = carry[2 * LANES + i] + qd
             py, pz, vy, vz = carry[3 * LANES + i], carry[4 * LANES + i], carry[5 * LANES + i], carry[6 * LANES + i]
-            l = p[LENGTH * LANES + i]
+            l = p[lay.LENGTH * LANES + i]
             h = 0.5 * l
             cy, cz = py + h * c, pz + h * s
             x = station[i]
             # velocity of the middle relative to the uniformly moving water
-            rx = work[base + U_X] + wy * cz - wz * cy
-            ry = work[base + U_Y] + wz * x - wx * cz + vy - h * td * s
-            rz = work[base + U_Z] - wy * x + wx * cy + vz + h * td * c
+            rx = work[base + lay.U_X] + wy * cz - wz * cy
+            ry = work[base + lay.U_Y] + wz * x - wx * cz + vy - h * td * s
+            rz = work[base + lay.U_Z] - wy * x + wx * cy + vz + h * td * c
             om, od, on = wx + td, wy * c + wz * s, wz * c - wy * s
             vn = c * rz - s * ry
             ax, ay, az = rx + fx, ry + fy, rz + fz
-            kinetic = p[MASS * LANES + i] * (ax * ax + ay * ay + az * az) + p[ADDED * LANES + i] * vn * vn
-            kinetic += p[J_X * LANES + i] * om * om + p[J_D * LANES + i] * od * od + p[J_N * LANES + i] * on * on
+            kinetic = p[lay.MASS * LANES + i] * (ax * ax + ay * ay + az * az) + p[lay.ADDED * LANES + i] * vn * vn
+            kinetic += (
+                p[lay.J_X * LANES + i] * om * om + p[lay.J_D * LANES + i] * od * od + p[lay.J_N * LANES + i] * on * on
+            )
             # elastic energy 1/2 EI kappa^2 dl with kappa = 2 tan(q/2) / dl, (13)
             t = sq / (1.0 + cq)
-            elastic = 0.5 * p[STIFFNESS * LANES + i] * t * t
+            elastic = 0.5 * p[lay.STIFFNESS * LANES + i] * t * t
             dx, dy, dz = rx, ry, rz
             if water is not None:
                 dx, dy, dz = rx - water[f, b, j, i], ry - water[f, b, j, LANES + i], rz - water[f, b, j, 2 * LANES + i]
@@ -106,8 +88,8 @@ def account_block(
                 lost = w * abs(w) * (nx * ax + ny * ay + nz * az)
             out[KINETIC * LANES + i] += 0.5 * kinetic
             out[ELASTIC * LANES + i] += elastic
-            out[DRAG_POWER * LANES + i] += p[DRAG * LANES + i] * lost
-            out[DAMPING_POWER * LANES + i] += p[DAMPING * LANES + i] * qd * qd
+            out[DRAG_POWER * LANES + i] += p[lay.DRAG * LANES + i] * lost
+            out[DAMPING_POWER * LANES + i] += p[lay.DAMPING * LANES + i] * qd * qd
             carry[i], carry[LANES + i], carry[2 * LANES + i] = c, s, td
             carry[3 * LANES + i], carry[4 * LANES + i] = py + l * c, pz + l * s
             carry[5 * LANES + i], carry[6 * LANES + i] = vy - l * td * s, vz + l * td * c

@@ -17,6 +17,7 @@ the stage before, the stiffness on the rate rate_q q' + rate_a q''. g = 0 gives 
 from __future__ import annotations
 
 from rtmms.jit import Array, Floats, kernel
+from rtmms.robots.manta.kernels import fin_layout as lay
 from rtmms.robots.manta.kernels.fin_fields import (
     add_nine,
     add_six,
@@ -28,42 +29,7 @@ from rtmms.robots.manta.kernels.fin_fields import (
     put_nine,
     vector_at,
 )
-from rtmms.robots.manta.kernels.fin_layout import (
-    A0_X,
-    A0_Y,
-    A0_Z,
-    AN,
-    CARRY_FIELDS,
-    DW_X,
-    DW_Y,
-    DW_Z,
-    G_JOINT,
-    INV_D,
-    INWARD,
-    KAPPA,
-    LANES,
-    LENGTH,
-    LINKS_MAX,
-    OMEGA,
-    P_A,
-    P_Y,
-    P_Z,
-    QDD,
-    TAU,
-    U_AA,
-    U_X,
-    U_Y,
-    U_YY,
-    U_Z,
-    U_ZZ,
-    W_X,
-    W_Y,
-    W_Z,
-    C,
-    F,
-    L,
-    S,
-)
+from rtmms.robots.manta.kernels.fin_layout import LANES, F, L
 from rtmms.robots.manta.kernels.fin_link import FREE_END, ROOT, link_inward, link_outward
 from rtmms.robots.manta.kernels.fin_sums import add_chain, push
 
@@ -75,19 +41,19 @@ def _move(p: Array, lo: int, r: Array, ro: int, i: int, kept: Floats, solve: Flo
     c, s, om = kept[0], kept[1], kept[2]
     qdd = (solve[4] - solve[0] * ay - solve[1] * az - solve[2] * dom) * solve[3]
     dom += qdd
-    l = p[lo + LENGTH * LANES + i]
-    r[ro + QDD * LANES + i] = qdd
-    r[ro + AN * LANES + i] = c * az - s * ay + 0.5 * l * dom
+    l = p[lo + lay.LENGTH * LANES + i]
+    r[ro + lay.QDD * LANES + i] = qdd
+    r[ro + lay.AN * LANES + i] = c * az - s * ay + 0.5 * l * dom
     return ay - l * (dom * s + om * om * c), az + l * (dom * c - om * om * s), dom
 
 
 @kernel(inline=True)
 def _accelerate(p: Array, lo: int, r: Array, ro: int, i: int, at: Floats) -> Floats:
     """The same with what `keep` stored."""
-    kept = (r[ro + C * LANES + i], r[ro + S * LANES + i], r[ro + OMEGA * LANES + i])
+    kept = (r[ro + lay.C * LANES + i], r[ro + lay.S * LANES + i], r[ro + lay.OMEGA * LANES + i])
     solve = (
-        r[ro + U_YY * LANES + i], r[ro + U_ZZ * LANES + i], r[ro + U_AA * LANES + i], r[ro + INV_D * LANES + i],
-        r[ro + TAU * LANES + i],
+        r[ro + lay.U_YY * LANES + i], r[ro + lay.U_ZZ * LANES + i], r[ro + lay.U_AA * LANES + i],
+        r[ro + lay.INV_D * LANES + i], r[ro + lay.TAU * LANES + i],
     )  # fmt: skip
     return _move(p, lo, r, ro, i, kept, solve, at)
 
@@ -153,8 +119,8 @@ def condense_block(
     carry      (CARRY_FIELDS LANES,) scratch
     sums       (SUMS LANES,)         added to
     """
-    wx, wy, wz = work[base + W_X], work[base + W_Y], work[base + W_Z]
-    motion = (wx, wy, wz, work[base + U_X], work[base + U_Y], work[base + U_Z])
+    wx, wy, wz = work[base + lay.W_X], work[base + lay.W_Y], work[base + lay.W_Z]
+    motion = (wx, wy, wz, work[base + lay.U_X], work[base + lay.U_Y], work[base + lay.U_Z])
     implicit = (g, recall, rate_q, rate_a)
     p, r = params[b], scratch[f, b]
     if many is None:
@@ -192,7 +158,7 @@ def _condense_any(
 ) -> None:
     """The same for any number of links: what passes from link to link goes through `carry`."""
     for i in range(LANES):
-        for k in range(CARRY_FIELDS):
+        for k in range(lay.CARRY_FIELDS):
             carry[k * LANES + i] = 0.0
         carry[i] = 1.0
     station = params[b, m * L : m * L + LANES]
@@ -213,25 +179,25 @@ def _condense_any(
             )  # fmt: skip
             carry[4 * LANES + i], carry[5 * LANES + i], carry[6 * LANES + i] = before[4], before[5], before[6]
             add_nine(carry, 16, i, share)
-            r[C * LANES + i] = kept[0]
-            r[S * LANES + i] = kept[1]
-            r[OMEGA * LANES + i] = kept[2]
-            r[KAPPA * LANES + i] = kept[3]
-            r[P_Y * LANES + i] = kept[4]
-            r[P_Z * LANES + i] = kept[5]
-            r[P_A * LANES + i] = kept[6]
-            r[G_JOINT * LANES + i] = kept[7]
-            r[TAU * LANES + i] = kept[8]
+            r[lay.C * LANES + i] = kept[0]
+            r[lay.S * LANES + i] = kept[1]
+            r[lay.OMEGA * LANES + i] = kept[2]
+            r[lay.KAPPA * LANES + i] = kept[3]
+            r[lay.P_Y * LANES + i] = kept[4]
+            r[lay.P_Z * LANES + i] = kept[5]
+            r[lay.P_A * LANES + i] = kept[6]
+            r[lay.G_JOINT * LANES + i] = kept[7]
+            r[lay.TAU * LANES + i] = kept[8]
     for jj in range(m):
-        j = INWARD[LINKS_MAX - m + jj]
+        j = lay.INWARD[lay.LINKS_MAX - m + jj]
         p = params[b, j * L : (j + 1) * L]
         r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
             kept = (
-                r[C * LANES + i], r[S * LANES + i], r[OMEGA * LANES + i],
-                r[KAPPA * LANES + i], r[P_Y * LANES + i],
-                r[P_Z * LANES + i], r[P_A * LANES + i],
-                r[G_JOINT * LANES + i], r[TAU * LANES + i],
+                r[lay.C * LANES + i], r[lay.S * LANES + i], r[lay.OMEGA * LANES + i],
+                r[lay.KAPPA * LANES + i], r[lay.P_Y * LANES + i],
+                r[lay.P_Z * LANES + i], r[lay.P_A * LANES + i],
+                r[lay.G_JOINT * LANES + i], r[lay.TAU * LANES + i],
             )  # fmt: skip
             beyond, solve = link_inward(nine(carry, 7, i), kept, inertia_at(p, 0, i))
             put_nine(carry, 7, i, beyond)
@@ -248,9 +214,9 @@ def accelerate_block(
     scratch  as `condense_block` left it; QDD rad/s2 and AN m/s2 written
     carry    (CARRY_FIELDS LANES,) scratch
     """
-    ay0, az0 = work[base + A0_Y], work[base + A0_Z]
-    dwx, dwy, dwz = work[base + DW_X], work[base + DW_Y], work[base + DW_Z]
-    wxy, wxz = work[base + W_X] * work[base + W_Y], work[base + W_X] * work[base + W_Z]
+    ay0, az0 = work[base + lay.A0_Y], work[base + lay.A0_Z]
+    dwx, dwy, dwz = work[base + lay.DW_X], work[base + lay.DW_Y], work[base + lay.DW_Z]
+    wxy, wxz = work[base + lay.W_X] * work[base + lay.W_Y], work[base + lay.W_X] * work[base + lay.W_Z]
     p, r = params[b], scratch[f, b]
     if many is None:
         for i in range(LANES):
@@ -296,11 +262,12 @@ def drive_block(
     are added to, the wrench about the support's origin.
     """
     motion = (
-        work[base + W_X], work[base + W_Y], work[base + W_Z], work[base + U_X], work[base + U_Y], work[base + U_Z],
+        work[base + lay.W_X], work[base + lay.W_Y], work[base + lay.W_Z],
+        work[base + lay.U_X], work[base + lay.U_Y], work[base + lay.U_Z],
     )  # fmt: skip
     accel = (
-        work[base + A0_X], work[base + A0_Y], work[base + A0_Z], work[base + DW_X], work[base + DW_Y],
-        work[base + DW_Z],
+        work[base + lay.A0_X], work[base + lay.A0_Y], work[base + lay.A0_Z],
+        work[base + lay.DW_X], work[base + lay.DW_Y], work[base + lay.DW_Z],
     )  # fmt: skip
     implicit = (g, recall, rate_q, rate_a)
     wxy, wxz = motion[0] * motion[1], motion[0] * motion[2]
