@@ -30,13 +30,9 @@ class Served:
     """
 
     def __init__(
-        self,
-        threads: Threads,
-        *,
-        shared: bool = False,
-        secret: bytes = b"",
+        self, threads: Threads, *, shared: bool = False, secret: bytes = b"",
         name_of: Callable[[bytes], str | None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._shared, self._secret = shared, secret
         one: zmq.Context[Socket] | None = zmq.Context.instance() if shared else None
         self._steps = one or _context(threads.step_cpu, threads.priority)

@@ -40,15 +40,9 @@ class Listener:
     """What is looked at in one round."""
 
     def __init__(
-        self,
-        bound: Sequence[socket.socket],
-        cap: int,
-        *,
-        kind: bytes = b"ROUTER",
-        talkers: frozenset[bytes] = DEALERS,
-        most: int = MOST_CONNECTIONS,
-        backlog: int = 0,
-    ) -> None:
+        self, bound: Sequence[socket.socket], cap: int, *, kind: bytes = b"ROUTER", talkers: frozenset[bytes] = DEALERS,
+        most: int = MOST_CONNECTIONS, backlog: int = 0,
+    ) -> None:  # fmt: skip
         self._kind, self._talkers, self._most, self._backlog = kind, talkers, most, backlog
         self._cap = self._first_cap = cap
         self._guests = Guests()

@@ -35,17 +35,9 @@ def put_water(finned: Any, work: Array, drift: Array | None) -> None:
 
 @kernel
 def stage(
-    coupling: int,
-    finned: Any,
-    body: Any,
-    memory: Memory,
-    many: int | None,
-    way: tuple[float, float, float, float],
-    sup: Array,
-    s: int,
-    lagged: Array,
-    acc: Array,
-) -> tuple[int, int, float]:
+    coupling: int, finned: Any, body: Any, memory: Memory, many: int | None, way: tuple[float, float, float, float],
+    sup: Array, s: int, lagged: Array, acc: Array,
+) -> tuple[int, int, float]:  # fmt: skip
     """Accelerations of body and joints at the state in the scratch.
 
     coupling   SEQUENTIAL, ITERATED, MONOLITHIC

@@ -16,19 +16,9 @@ CARRY = 7
 
 @kernel
 def account_block(
-    m: int,
-    f: int,
-    b: int,
-    params: Array,
-    scratch: Array,
-    water: Array | None,
-    normal: Array | None,
-    work: Array,
-    base: int,
-    velocity: int,
-    carry: Array,
-    out: Array,
-) -> None:
+    m: int, f: int, b: int, params: Array, scratch: Array, water: Array | None, normal: Array | None, work: Array,
+    base: int, velocity: int, carry: Array, out: Array,
+) -> None:  # fmt: skip
     """Add up one block.
 
     m, f, b, params, scratch, water, normal, work, base   as for fin_lanes.condense_block

@@ -60,19 +60,10 @@ def _accelerate(p: Array, lo: int, r: Array, ro: int, i: int, at: Floats) -> Flo
 
 @kernel(inline=True)
 def _chain_of_three(
-    p: Array,
-    r: Array,
-    i: int,
-    x: float,
-    motion: Floats,
-    implicit: Floats,
-    water1: Floats | None,
-    water2: Floats | None,
-    water3: Floats | None,
-    normal1: Floats | None,
-    normal2: Floats | None,
+    p: Array, r: Array, i: int, x: float, motion: Floats, implicit: Floats, water1: Floats | None,
+    water2: Floats | None, water3: Floats | None, normal1: Floats | None, normal2: Floats | None,
     normal3: Floats | None,
-) -> tuple[Floats, Floats, tuple[Floats, ...], tuple[Floats, ...]]:
+) -> tuple[Floats, Floats, tuple[Floats, ...], tuple[Floats, ...]]:  # fmt: skip
     """Out and in along a chain of three links: (beyond, shares) at the root, (kept, solve) of each link."""
     at1, kept1, a = link_outward(ROOT, joint_at(r, 0, i), link_at(p, 0, i), x, motion, implicit, water1, normal1)
     at2, kept2, b = link_outward(at1, joint_at(r, F, i), link_at(p, L, i), x, motion, implicit, water2, normal2)
@@ -89,22 +80,9 @@ def _chain_of_three(
 
 @kernel
 def condense_block(
-    many: int | None,
-    f: int,
-    b: int,
-    params: Array,
-    scratch: Array,
-    water: Array | None,
-    normal: Array | None,
-    work: Array,
-    base: int,
-    g: float,
-    recall: float,
-    rate_q: float,
-    rate_a: float,
-    carry: Array,
-    sums: Array,
-) -> None:
+    many: int | None, f: int, b: int, params: Array, scratch: Array, water: Array | None, normal: Array | None,
+    work: Array, base: int, g: float, recall: float, rate_q: float, rate_a: float, carry: Array, sums: Array,
+) -> None:  # fmt: skip
     """One block: forces and inertias of all links, then the recursion from the tips to the support.
 
     many       number of links a chain, or None for three: compiled with their number known, the usual case
@@ -145,17 +123,9 @@ def condense_block(
 
 @kernel
 def _condense_any(
-    m: int,
-    f: int,
-    b: int,
-    params: Array,
-    scratch: Array,
-    water: Array | None,
-    normal: Array | None,
-    motion: Floats,
-    implicit: Floats,
-    carry: Array,
-) -> None:
+    m: int, f: int, b: int, params: Array, scratch: Array, water: Array | None, normal: Array | None, motion: Floats,
+    implicit: Floats, carry: Array,
+) -> None:  # fmt: skip
     """The same for any number of links: what passes from link to link goes through `carry`."""
     for i in range(LANES):
         for k in range(lay.CARRY_FIELDS):
@@ -240,22 +210,9 @@ def accelerate_block(
 
 @kernel
 def drive_block(
-    many: int | None,
-    f: int,
-    b: int,
-    params: Array,
-    scratch: Array,
-    water: Array | None,
-    normal: Array | None,
-    work: Array,
-    base: int,
-    g: float,
-    recall: float,
-    rate_q: float,
-    rate_a: float,
-    carry: Array,
-    sums: Array,
-) -> None:
+    many: int | None, f: int, b: int, params: Array, scratch: Array, water: Array | None, normal: Array | None,
+    work: Array, base: int, g: float, recall: float, rate_q: float, rate_a: float, carry: Array, sums: Array,
+) -> None:  # fmt: skip
     """One block on a support whose acceleration is known: joint accelerations, and the force that this takes.
 
     As `condense_block` and `accelerate_block` in one, with A0 and DW filled in beforehand; only the six sums DRIVE_SUMS

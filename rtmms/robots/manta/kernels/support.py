@@ -22,16 +22,9 @@ SINGULAR_MARGIN = 1e-4
 
 @kernel(fused=False)
 def support_motion(
-    length: float,
-    r_front: float,
-    r_back: float,
-    roll: int,
-    alpha: Floats,
-    rate: Floats,
-    accel: Floats,
-    out: Array,
+    length: float, r_front: float, r_back: float, roll: int, alpha: Floats, rate: Floats, accel: Floats, out: Array,
     start: int,
-) -> bool:
+) -> bool:  # fmt: skip
     """Pose, velocity and acceleration of the support relative to the body.
 
     length, r_front, r_back   m; the support AB and the two rods
