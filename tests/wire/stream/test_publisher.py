@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -98,7 +99,7 @@ def test_one_that_does_not_read_finds_a_little_that_is_old_and_then_the_newest(b
         return steps[-1:] == [count - 1]
 
     bench.until(caught_up)
-    gaps = [later - earlier for earlier, later in zip(steps, steps[1:], strict=False) if later - earlier > 1]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(steps) if later - earlier > 1]
     assert len(gaps) == 1  # all that is old lies before it
     # twice what was asked for, on either side, and what the kernel takes for one segment more
     assert len(steps) * STATE < 2 * (_ROOM + OWN_ROOM) + (1 << 17)
