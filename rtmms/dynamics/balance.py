@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.dynamics.carry import times
 from rtmms.dynamics.kinematics import centre_of_mass
 from rtmms.dynamics.prepare import prepared
 from rtmms.jit import kernel
@@ -22,7 +21,7 @@ from rtmms.model.layout import (
     S_WORLD_POS,
     S_WORLD_ROT,
 )  # fmt: skip
-from rtmms.spatial import Array, unpack_inertia
+from rtmms.spatial import PACKED_SIZE, Array, times, unpack_inertia
 
 
 class Energy(NamedTuple):
@@ -72,7 +71,7 @@ def momentum(model: Model, state: State, about: str = "origin") -> Array:
     s = prepared(model, state)
     out = np.zeros(6, dtype=s.dtype)
     for row, c in zip(s, model.constant, strict=True):
-        p = unpack_inertia(c[C_INERTIA : C_INERTIA + 21]) @ row[S_TWIST : S_TWIST + 6]
+        p = unpack_inertia(c[C_INERTIA : C_INERTIA + PACKED_SIZE]) @ row[S_TWIST : S_TWIST + 6]
         rotation = row[S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
         linear = rotation @ p[:3]
         out[:3] += linear

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.carry import add_inertia, add_wrench, into_child, times
+from rtmms.dynamics.carry import add_inertia, add_wrench, axis_column, into_child, packed
 from rtmms.jit import kernel
 from rtmms.model.layout import (
     BASE_FREE,
@@ -44,7 +44,7 @@ from rtmms.model.layout import (
     T_KIND,
     T_PARENT,
 )  # fmt: skip
-from rtmms.spatial import cross, quaternion_columns, scalar
+from rtmms.spatial import PACKED, PACKED_SIZE, cross, quaternion_columns, scalar, times
 
 
 @kernel
@@ -132,7 +132,7 @@ def outward(topology: Any, twist: Any, qd: Any, s: Any) -> None:
 def load(topology: Any, constant: Any, s: Any) -> None:
     """M*_j = M_j and beta*_j = -ad_eta^T M_j eta - (weight less buoyancy) - outside wrench (eqs 8, 9, 11, 12)."""
     for j in range(topology.shape[0]):
-        for k in range(21):
+        for k in range(PACKED_SIZE):
             s[j, S_INERTIA + k] = constant[j, C_INERTIA + k]
         vx, vy, vz = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
         wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
@@ -177,15 +177,9 @@ def inward(topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: A
     n = s.shape[0] - 1
     for j in range(n, 0, -1):
         i = topology[j, T_PARENT]
-        m = S_INERTIA
-        if topology[j, T_KIND] == REVOLUTE:  # U = M* S
-            u0, u1, u2 = s[j, m + 8], s[j, m + 11], s[j, m + 14]
-            u3, u4, u5 = s[j, m + 17], s[j, m + 19], s[j, m + 20]
-            own, left = u5, s[j, S_BIAS + 5]
-        else:
-            u0, u1, u2 = s[j, m + 2], s[j, m + 4], s[j, m + 5]
-            u3, u4, u5 = s[j, m + 12], s[j, m + 13], s[j, m + 14]
-            own, left = u2, s[j, S_BIAS + 2]
+        revolute = topology[j, T_KIND] == REVOLUTE
+        u0, u1, u2, u3, u4, u5 = axis_column(s, j, revolute)  # U = M* S
+        own, left = (u5, s[j, S_BIAS + 5]) if revolute else (u2, s[j, S_BIAS + 2])
         s[j, S_U], s[j, S_U + 1], s[j, S_U + 2] = u0, u1, u2
         s[j, S_U + 3], s[j, S_U + 4], s[j, S_U + 5] = u3, u4, u5
         z0, z1, z2 = s[j, S_ZETA], s[j, S_ZETA + 1], s[j, S_ZETA + 2]
@@ -207,30 +201,22 @@ def inward(topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: A
             s[j, S_BIAS + 3] + f3 + u3 * push, s[j, S_BIAS + 4] + f4 + u4 * push, s[j, S_BIAS + 5] + f5 + u5 * push,
         )  # fmt: skip
         w0, w1, w2, w3, w4, w5 = u0 * inverse, u1 * inverse, u2 * inverse, u3 * inverse, u4 * inverse, u5 * inverse
-        add_inertia(
-            s, i, j,
-            s[j, m] - w0 * u0, s[j, m + 1] - w0 * u1, s[j, m + 2] - w0 * u2,
-            s[j, m + 3] - w1 * u1, s[j, m + 4] - w1 * u2, s[j, m + 5] - w2 * u2,
-            s[j, m + 6] - w0 * u3, s[j, m + 7] - w0 * u4, s[j, m + 8] - w0 * u5,
-            s[j, m + 9] - w1 * u3, s[j, m + 10] - w1 * u4, s[j, m + 11] - w1 * u5,
-            s[j, m + 12] - w2 * u3, s[j, m + 13] - w2 * u4, s[j, m + 14] - w2 * u5,
-            s[j, m + 15] - w3 * u3, s[j, m + 16] - w3 * u4, s[j, m + 17] - w3 * u5,
-            s[j, m + 18] - w4 * u4, s[j, m + 19] - w4 * u5, s[j, m + 20] - w5 * u5,
+        a0, a1, a2, a3, a4, a5, b0, b1, b2, b3, b4, b5, b6, b7, b8, c0, c1, c2, c3, c4, c5 = packed(s, j, S_INERTIA)
+        condensed = (
+            a0 - w0 * u0, a1 - w0 * u1, a2 - w0 * u2, a3 - w1 * u1, a4 - w1 * u2, a5 - w2 * u2,
+            b0 - w0 * u3, b1 - w0 * u4, b2 - w0 * u5, b3 - w1 * u3, b4 - w1 * u4, b5 - w1 * u5,
+            b6 - w2 * u3, b7 - w2 * u4, b8 - w2 * u5,
+            c0 - w3 * u3, c1 - w3 * u4, c2 - w3 * u5, c3 - w4 * u4, c4 - w4 * u5, c5 - w5 * u5,
         )  # fmt: skip
+        add_inertia(s, i, j, condensed)
 
 
 @kernel
 def solve_base(s: Any, work: Any) -> None:
     """(10) eta_0' = -M*_0^-1 beta*_0 by Cholesky's method; work (6, 6). NaN where M*_0 is not positive."""
-    m = S_INERTIA
-    k = 0
-    for a in range(3):
-        for b in range(a, 3):
-            work[b, a] = s[0, m + k]
-            work[b + 3, a + 3] = s[0, m + 15 + k]
-            k += 1
-        for b in range(3):
-            work[b + 3, a] = s[0, m + 6 + 3 * a + b]
+    for a in range(6):
+        for b in range(a + 1):
+            work[a, b] = s[0, S_INERTIA + PACKED[a, b]]
     for a in range(6):
         total = work[a, a]
         for k in range(a):
