@@ -38,7 +38,7 @@ from rtmms.robots.manta.kernels.fin_energy import (
     KINETIC,
     account_block,
 )
-from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, LANES, LENGTH, QD, U_X, U_Y, U_Z, L, Q
+from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, LANES, LENGTH, QD, U_X, U_Y, U_Z, Chains, L, Q
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.kernels.support import JACOBIAN_BACK, JACOBIAN_FRONT, POINT, ROTATION, SUPPORT_SIZE
 
@@ -131,6 +131,7 @@ def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float
     carry = work[W_SUMS + ENERGY_FIELDS * LANES : W_SUMS + (ENERGY_FIELDS + CARRY) * LANES]
     for k in range(ENERGY_FIELDS * LANES):
         sums[k] = 0.0
+    chains = Chains(param, fins, drift, normals, work, carry, sums)
     velocity = W_ACC + 6
     cx, cy, cz = finned.current[0], finned.current[1], finned.current[2]
     ux = rotation[0] * cx + rotation[3] * cy + rotation[6] * cz
@@ -146,7 +147,7 @@ def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float
         work[velocity + 1] += work[W_BASE + f * BASE_SIZE + U_Y]
         work[velocity + 2] += work[W_BASE + f * BASE_SIZE + U_Z]
         for b in range(blocks):
-            account_block(m, f, b, param, fins, drift, normals, work, W_BASE + f * BASE_SIZE, velocity, carry, sums)
+            account_block(m, f, b, chains, W_BASE + f * BASE_SIZE, velocity)
     kinetic, elastic, drag, damping = 0.0, 0.0, 0.0, 0.0
     for i in range(LANES):
         kinetic += sums[KINETIC * LANES + i]

@@ -35,7 +35,7 @@ from rtmms.robots.manta.coupling.layout import (
 )
 from rtmms.robots.manta.kernels.body import body_force
 from rtmms.robots.manta.kernels.fin_lanes import accelerate_block, condense_block, drive_block
-from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, CARRY_FIELDS, DRIVE_SUMS, LANES, SUMS
+from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, CARRY_FIELDS, DRIVE_SUMS, LANES, SUMS, Chains
 from rtmms.robots.manta.kernels.fin_normals import neighbour_normals
 from rtmms.robots.manta.kernels.fin_sums import collect_sums, collect_wrench
 from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
@@ -79,9 +79,8 @@ def stage(
     Returns (status, passes, residual).
     """
     param, fins, work, drift, normals = memory.param, memory.fins, memory.work, memory.drift, memory.normals
-    g, recall, rate_q, rate_a = way
-    carry = work[W_CARRY : W_CARRY + CARRY_FIELDS * LANES]
     sums = work[W_SUMS : W_SUMS + SUMS * LANES]
+    chains = Chains(param, fins, drift, normals, work, work[W_CARRY : W_CARRY + CARRY_FIELDS * LANES], sums)
     rotation_matrix(work, W_POSE + 3, W_ROTATION)
     # uniform current as the body sees it
     r = W_ROTATION
@@ -99,13 +98,13 @@ def stage(
             for k in range(DRIVE_SUMS * LANES):
                 sums[k] = 0.0
             for b in range(finned.blocks):
-                drive_block(many, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
+                drive_block(many, f, b, chains, o, way)
             collect_wrench(sums, work, W_ON_SUPPORT + 6 * f)
         else:
             for k in range(SUMS * LANES):
                 sums[k] = 0.0
             for b in range(finned.blocks):
-                condense_block(many, f, b, param, fins, drift, normals, work, o, g, recall, rate_q, rate_a, carry, sums)
+                condense_block(many, f, b, chains, o, way)
             collect_sums(sums, work, W_INERTIA + 36 * f, W_WRENCH + 6 * f)
 
     w = W_WATER
@@ -144,5 +143,5 @@ def stage(
         fin_on_support(f, work)
         fin_on_body(f, finned, sup, s + f * SUPPORT_SIZE, work)
         for b in range(finned.blocks):
-            accelerate_block(many, f, b, param, work, W_BASE + f * BASE_SIZE, fins, carry)
+            accelerate_block(many, f, b, chains, W_BASE + f * BASE_SIZE)
     return status, passes, residual

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.jit import Array, kernel
+from rtmms.jit import Floats, kernel
+from rtmms.robots.manta.kernels.fin_fields import vector_at
 from rtmms.robots.manta.kernels.fin_layout import (
     ADDED,
     DAMPING,
@@ -23,6 +24,7 @@ from rtmms.robots.manta.kernels.fin_layout import (
     W_X,
     W_Y,
     W_Z,
+    Chains,
     F,
     L,
     Q,
@@ -34,29 +36,31 @@ ENERGY_FIELDS = 4
 CARRY = 7
 
 
+@kernel(inline=True)
+def _lost(c: float, s: float, v: Floats, moving: Floats, stream: Floats | None, across: Floats | None) -> float:
+    """What drag takes from a link (c, s), over its coefficient: v (3,) m/s relative to the uniform water, `moving` to
+    the world; stream and across as for `link_outward`."""
+    x, y, z = v
+    if stream is not None:
+        x, y, z = x - stream[0], y - stream[1], z - stream[2]
+    if across is None:
+        w = c * z - s * y
+        return w * abs(w) * (c * moving[2] - s * moving[1])
+    w = across[0] * x + across[1] * y + across[2] * z
+    return w * abs(w) * (across[0] * moving[0] + across[1] * moving[1] + across[2] * moving[2])
+
+
 @kernel
-def account_block(
-    m: int,
-    f: int,
-    b: int,
-    params: Array,
-    scratch: Array,
-    water: Array | None,
-    normal: Array | None,
-    work: Array,
-    base: int,
-    velocity: int,
-    carry: Array,
-    out: Array,
-) -> None:
+def account_block(m: int, f: int, b: int, chains: Chains, base: int, velocity: int) -> None:
     """Add up one block.
 
-    m, f, b, params, scratch, water, normal, work, base   as for fin_lanes.condense_block
-    velocity  from work[velocity] on (3,) m/s, velocity of the support's origin in its own axes, relative to the world
-    carry     (CARRY LANES,) scratch
-    out       (ENERGY_FIELDS LANES,) added to: kinetic and elastic energy J; power lost to drag (the rate at which the
-              chain works on the water) and to damping, W
+    m, f, b, chains, base   as for fin_lanes.condense_block, but carry (CARRY LANES,) and sums (ENERGY_FIELDS LANES,):
+              kinetic and elastic energy J; power lost to drag (the rate at which the chain works on the water) and to
+              damping, W
+    velocity  from chains.work[velocity] on (3,) m/s, velocity of the support's origin in its own axes, relative to the
+              world
     """
+    params, scratch, water, normal, work, carry, out = chains
     wx, wy, wz = work[base + W_X], work[base + W_Y], work[base + W_Z]
     fx, fy, fz = (
         work[velocity] - work[base + U_X],
@@ -94,16 +98,7 @@ def account_block(
             # elastic energy 1/2 EI kappa^2 dl with kappa = 2 tan(q/2) / dl, (13)
             t = sq / (1.0 + cq)
             elastic = 0.5 * p[STIFFNESS * LANES + i] * t * t
-            dx, dy, dz = rx, ry, rz
-            if water is not None:
-                dx, dy, dz = rx - water[f, b, j, i], ry - water[f, b, j, LANES + i], rz - water[f, b, j, 2 * LANES + i]
-            if normal is None:
-                w = c * dz - s * dy
-                lost = w * abs(w) * (c * az - s * ay)
-            else:
-                nx, ny, nz = normal[f, b, j, i], normal[f, b, j, LANES + i], normal[f, b, j, 2 * LANES + i]
-                w = nx * dx + ny * dy + nz * dz
-                lost = w * abs(w) * (nx * ax + ny * ay + nz * az)
+            lost = _lost(c, s, (rx, ry, rz), (ax, ay, az), vector_at(water, f, b, j, i), vector_at(normal, f, b, j, i))
             out[KINETIC * LANES + i] += 0.5 * kinetic
             out[ELASTIC * LANES + i] += elastic
             out[DRAG_POWER * LANES + i] += p[DRAG * LANES + i] * lost
