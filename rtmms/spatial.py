@@ -1,7 +1,8 @@
 """Twists, wrenches, transforms and inertias: [linear; angular], body frames, everywhere.
 
 The plain functions here are for building and checking models; kernels use the scalar ones at the end.
-A symmetric 6 x 6 inertia [[A, B], [B^T, C]] is packed into 21 numbers: A (xx xy xz yy yz zz), B by rows, C as A.
+A symmetric 6 x 6 inertia [[A, B], [B^T, C]] is packed into 21 numbers: A (xx xy xz yy yz zz), B by rows, C as A; see
+PACKED.
 """
 
 from __future__ import annotations
@@ -16,6 +17,20 @@ import numpy.typing as npt
 from rtmms.jit import kernel
 
 Array = npt.NDArray[np.float64]
+
+(AXX, AXY, AXZ, AYY, AYZ, AZZ, BXX, BXY, BXZ, BYX, BYY, BYZ, BZX, BZY, BZZ, CXX, CXY, CXZ, CYY, CYZ, CZZ) = range(21)
+PACKED_SIZE = 21
+PACKED = np.array(
+    [
+        [AXX, AXY, AXZ, BXX, BXY, BXZ],
+        [AXY, AYY, AYZ, BYX, BYY, BYZ],
+        [AXZ, AYZ, AZZ, BZX, BZY, BZZ],
+        [BXX, BYX, BZX, CXX, CXY, CXZ],
+        [BXY, BYY, BZY, CXY, CYY, CYZ],
+        [BXZ, BYZ, BZZ, CXZ, CYZ, CZZ],
+    ]
+)
+"""Where each element of a symmetric 6 x 6 matrix stands among its packed numbers."""
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -53,19 +68,15 @@ def inertia_matrix(mass: float, first_moment: Array, inertia: Array) -> Array:
 
 def pack_inertia(matrix: Array) -> Array:
     """(6, 6) symmetric -> (21,)."""
-    a, b, c = matrix[:3, :3], matrix[:3, 3:], matrix[3:, 3:]
-    upper = np.triu_indices(3)
-    return np.concatenate([a[upper], b.ravel(), c[upper]])
+    upper = np.triu_indices(6)
+    out = np.empty(PACKED_SIZE)
+    out[PACKED[upper]] = matrix[upper]
+    return out
 
 
 def unpack_inertia(packed: Array) -> Array:
     """(21,) -> (6, 6)."""
-    out = np.zeros((6, 6), dtype=packed.dtype)
-    rows, columns = np.triu_indices(3)
-    out[rows, columns] = out[columns, rows] = packed[:6]
-    out[:3, 3:] = packed[6:15].reshape(3, 3)
-    out[3:, :3] = out[:3, 3:].T
-    out[rows + 3, columns + 3] = out[columns + 3, rows + 3] = packed[15:]
+    out: Array = packed[PACKED]
     return out
 
 
@@ -144,3 +155,25 @@ def quaternion_columns(w: Any, x: Any, y: Any, z: Any) -> Any:
         n * (x * y + z * w), 1.0 - n * (x * x + z * z), n * (y * z - x * w),
         n * (x * z - y * w), n * (y * z + x * w), 1.0 - n * (x * x + y * y),
     )  # fmt: skip
+
+
+@scalar
+def times(m: Any, j: Any, c: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
+    """[[A, B], [B^T, C]] (V; W), the packed inertia standing in m[j] from column c on."""
+    axx, axy, axz, ayy, ayz, azz = (
+        m[j, c + AXX], m[j, c + AXY], m[j, c + AXZ], m[j, c + AYY], m[j, c + AYZ], m[j, c + AZZ],
+    )  # fmt: skip
+    bxx, bxy, bxz = m[j, c + BXX], m[j, c + BXY], m[j, c + BXZ]
+    byx, byy, byz = m[j, c + BYX], m[j, c + BYY], m[j, c + BYZ]
+    bzx, bzy, bzz = m[j, c + BZX], m[j, c + BZY], m[j, c + BZZ]
+    cxx, cxy, cxz, cyy, cyz, czz = (
+        m[j, c + CXX], m[j, c + CXY], m[j, c + CXZ], m[j, c + CYY], m[j, c + CYZ], m[j, c + CZZ],
+    )  # fmt: skip
+    return (
+        axx * vx + axy * vy + axz * vz + bxx * wx + bxy * wy + bxz * wz,
+        axy * vx + ayy * vy + ayz * vz + byx * wx + byy * wy + byz * wz,
+        axz * vx + ayz * vy + azz * vz + bzx * wx + bzy * wy + bzz * wz,
+        bxx * vx + byx * vy + bzx * vz + cxx * wx + cxy * wy + cxz * wz,
+        bxy * vx + byy * vy + bzy * vz + cxy * wx + cyy * wy + cyz * wz,
+        bxz * vx + byz * vy + bzz * vz + cxz * wx + cyz * wy + czz * wz,
+    )

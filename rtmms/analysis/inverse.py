@@ -17,12 +17,13 @@ from rtmms.spatial import Array
 
 
 @kernel
-def _invert(
-    topology: Any, constant: Any, base_mode: int, gravity: Any, imposed: Any, fluid: Any, held: Any, time: float,
-    ambient: Any, position: Any, orientation: Any, q: Any, twist: Any, qd: Any, qdd: Any, s: Any, base: Any, out: Any,
-    torque: Any,
-) -> None:  # fmt: skip
-    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving = fluid
+def _invert(tree: Any, fluid: Any, time: float, state: Any, qdd: Any, work: Any) -> None:
+    """tree, fluid: as for rtmms.mechanism.equations; state: position, orientation, q, twist, qd; work: s, base (6, 6),
+    and (n,) the accelerations and the torques."""
+    topology, constant, base_mode, gravity, imposed = tree
+    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient = fluid
+    position, orientation, q, twist, qd = state
+    s, base, out, torque = work
     configure(topology, constant, orientation, gravity, q, s)
     outward(topology, twist, qd, s)
     if rows.shape[0] > 0:
@@ -39,18 +40,14 @@ class Inverse:
         if flow is not None and flow.field is not None:
             raise ModelError(f"{model.name}: the inverse model needs a flow given by numbers, not by a function")
         self.model = model
-        self._fluid = immerse(model, flow, **nodes)
-        e, n = len(self._fluid.rows), model.n
-        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
-        self._s, self._base = model.scratch(), np.zeros((6, 6))
-        self._imposed, self._out, self._torque = np.ones(n, dtype=bool), np.zeros(n), np.zeros(n)
+        immersed, n = immerse(model, flow, **nodes), model.n
+        e = len(immersed.rows)
+        self._fluid = (*immersed.arrays, np.zeros((e, 3)), np.zeros((e, SAMPLE)))
+        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, np.ones(n, dtype=bool))
+        self._work = (model.scratch(), np.zeros((6, 6)), np.zeros(n), np.zeros(n))
 
     def __call__(self, state: State, qdd: Array, time: float = 0.0) -> tuple[Array, Array]:
         """(n,) N m torques and (6,) base acceleration for qdd (n,) rad/s2 at a state; copies."""
-        model = self.model
-        _invert(
-            model.topology, model.constant, model.base_mode, model.gravity, self._imposed, self._fluid.arrays,
-            self._held, time, self._ambient, state.position, state.orientation, state.q, state.twist, state.qd, qdd,
-            self._s, self._base, self._out, self._torque,
-        )  # fmt: skip
-        return self._torque.copy(), self._s[0, S_ACCELERATION : S_ACCELERATION + 6].copy()
+        where = (state.position, state.orientation, state.q, state.twist, state.qd)
+        _invert(self._tree, self._fluid, time, where, qdd, self._work)
+        return self._work[3].copy(), self._work[0][0, S_ACCELERATION : S_ACCELERATION + 6].copy()

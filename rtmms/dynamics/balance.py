@@ -6,13 +6,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.dynamics.carry import times
 from rtmms.dynamics.kinematics import centre_of_mass
 from rtmms.dynamics.prepare import prepared
 from rtmms.jit import kernel
-from rtmms.model import layout as L
 from rtmms.model.compiled import Model, State
-from rtmms.spatial import Array, unpack_inertia
+from rtmms.model.layout import (
+    C_INERTIA,
+    C_REST,
+    C_ROTOR,
+    C_STIFFNESS,
+    C_WEIGHT,
+    C_WEIGHT_MOMENT,
+    S_TWIST,
+    S_WORLD_POS,
+    S_WORLD_ROT,
+)  # fmt: skip
+from rtmms.spatial import PACKED_SIZE, Array, times, unpack_inertia
 
 
 class Energy(NamedTuple):
@@ -30,21 +39,21 @@ class Energy(NamedTuple):
 @kernel
 def energies(constant: Any, gravity: Any, q: Any, qd: Any, s: Any, out: Any) -> None:
     """out (3,) J: kinetic, gravity's, elastic; of a scratch after `place` and `outward`."""
-    out[0] = out[1] = out[2] = 0.0 * s[0, L.S_TWIST]
+    out[0] = out[1] = out[2] = 0.0 * s[0, S_TWIST]
     for j in range(s.shape[0]):
-        v0, v1, v2 = s[j, L.S_TWIST], s[j, L.S_TWIST + 1], s[j, L.S_TWIST + 2]
-        v3, v4, v5 = s[j, L.S_TWIST + 3], s[j, L.S_TWIST + 4], s[j, L.S_TWIST + 5]
-        p0, p1, p2, p3, p4, p5 = times(constant, j, L.C_INERTIA, v0, v1, v2, v3, v4, v5)
+        v0, v1, v2 = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
+        v3, v4, v5 = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
+        p0, p1, p2, p3, p4, p5 = times(constant, j, C_INERTIA, v0, v1, v2, v3, v4, v5)
         out[0] += 0.5 * (p0 * v0 + p1 * v1 + p2 * v2 + p3 * v3 + p4 * v4 + p5 * v5)
-        x, y, z = constant[j, L.C_WEIGHT_MOMENT], constant[j, L.C_WEIGHT_MOMENT + 1], constant[j, L.C_WEIGHT_MOMENT + 2]
-        r = L.S_WORLD_ROT
+        x, y, z = constant[j, C_WEIGHT_MOMENT], constant[j, C_WEIGHT_MOMENT + 1], constant[j, C_WEIGHT_MOMENT + 2]
+        r = S_WORLD_ROT
         for k in range(3):
             moment = s[j, r + 3 * k] * x + s[j, r + 3 * k + 1] * y + s[j, r + 3 * k + 2] * z
-            out[1] -= gravity[k] * (constant[j, L.C_WEIGHT] * s[j, L.S_WORLD_POS + k] + moment)
+            out[1] -= gravity[k] * (constant[j, C_WEIGHT] * s[j, S_WORLD_POS + k] + moment)
         if j > 0:
-            out[0] += 0.5 * constant[j, L.C_ROTOR] * qd[j - 1] * qd[j - 1]
-            stretch = q[j - 1] - constant[j, L.C_REST]
-            out[2] += 0.5 * constant[j, L.C_STIFFNESS] * stretch * stretch
+            out[0] += 0.5 * constant[j, C_ROTOR] * qd[j - 1] * qd[j - 1]
+            stretch = q[j - 1] - constant[j, C_REST]
+            out[2] += 0.5 * constant[j, C_STIFFNESS] * stretch * stretch
 
 
 def energy(model: Model, state: State) -> Energy:
@@ -62,11 +71,11 @@ def momentum(model: Model, state: State, about: str = "origin") -> Array:
     s = prepared(model, state)
     out = np.zeros(6, dtype=s.dtype)
     for row, c in zip(s, model.constant, strict=True):
-        p = unpack_inertia(c[L.C_INERTIA : L.C_INERTIA + 21]) @ row[L.S_TWIST : L.S_TWIST + 6]
-        rotation = row[L.S_WORLD_ROT : L.S_WORLD_ROT + 9].reshape(3, 3)
+        p = unpack_inertia(c[C_INERTIA : C_INERTIA + PACKED_SIZE]) @ row[S_TWIST : S_TWIST + 6]
+        rotation = row[S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
         linear = rotation @ p[:3]
         out[:3] += linear
-        out[3:] += rotation @ p[3:] + np.cross(row[L.S_WORLD_POS : L.S_WORLD_POS + 3], linear)
+        out[3:] += rotation @ p[3:] + np.cross(row[S_WORLD_POS : S_WORLD_POS + 3], linear)
     if about == "centre":
         out[3:] -= np.cross(centre_of_mass(model, state), out[:3])
     return out

@@ -5,7 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.model.layout import S_INERTIA, S_POS, S_ROT
-from rtmms.spatial import cross, scalar
+from rtmms.spatial import (
+    AXX,
+    AXY,
+    AXZ,
+    AYY,
+    AYZ,
+    AZZ,
+    BXX,
+    BXY,
+    BXZ,
+    BYX,
+    BYY,
+    BYZ,
+    BZX,
+    BZY,
+    BZZ,
+    CXX,
+    CXY,
+    CXZ,
+    CYY,
+    CYZ,
+    CZZ,
+    cross,
+    scalar,
+)
 
 
 @scalar
@@ -29,23 +53,32 @@ def into_parent(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @scalar
-def times(m: Any, j: Any, c: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
-    """[[A, B], [B^T, C]] (V; W), the packed inertia standing in m[j, c : c + 21]."""
-    b = c + 6
-    d = c + 15
+def packed(m: Any, j: Any, c: Any) -> Any:
+    """The 21 numbers of the inertia that stands in m[j] from column c on."""
     return (
-        m[j, c] * vx + m[j, c + 1] * vy + m[j, c + 2] * vz + m[j, b] * wx + m[j, b + 1] * wy + m[j, b + 2] * wz,
-        m[j, c + 1] * vx + m[j, c + 3] * vy + m[j, c + 4] * vz + m[j, b + 3] * wx + m[j, b + 4] * wy + m[j, b + 5] * wz,
-        m[j, c + 2] * vx + m[j, c + 4] * vy + m[j, c + 5] * vz + m[j, b + 6] * wx + m[j, b + 7] * wy + m[j, b + 8] * wz,
-        m[j, b] * vx + m[j, b + 3] * vy + m[j, b + 6] * vz + m[j, d] * wx + m[j, d + 1] * wy + m[j, d + 2] * wz,
-        m[j, b + 1] * vx + m[j, b + 4] * vy + m[j, b + 7] * vz + m[j, d + 1] * wx + m[j, d + 3] * wy + m[j, d + 4] * wz,
-        m[j, b + 2] * vx + m[j, b + 5] * vy + m[j, b + 8] * vz + m[j, d + 2] * wx + m[j, d + 4] * wy + m[j, d + 5] * wz,
-    )
+        m[j, c + AXX], m[j, c + AXY], m[j, c + AXZ], m[j, c + AYY], m[j, c + AYZ], m[j, c + AZZ],
+        m[j, c + BXX], m[j, c + BXY], m[j, c + BXZ], m[j, c + BYX], m[j, c + BYY], m[j, c + BYZ],
+        m[j, c + BZX], m[j, c + BZY], m[j, c + BZZ],
+        m[j, c + CXX], m[j, c + CXY], m[j, c + CXZ], m[j, c + CYY], m[j, c + CYZ], m[j, c + CZZ],
+    )  # fmt: skip
 
 
 @scalar
-def _shift_symmetric(r0, r1, r2, r3, r4, r5, r6, r7, r8, xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
-    """R X R^T for a symmetric X."""
+def axis_column(s: Any, j: Any, revolute: Any) -> Any:
+    """M*_j S: the column of body j's inertia that belongs to its joint's axis, z."""
+    m = S_INERTIA
+    if revolute:
+        return (
+            s[j, m + BXZ], s[j, m + BYZ], s[j, m + BZZ], s[j, m + CXZ], s[j, m + CYZ], s[j, m + CZZ],
+        )  # fmt: skip
+    return s[j, m + AXZ], s[j, m + AYZ], s[j, m + AZZ], s[j, m + BZX], s[j, m + BZY], s[j, m + BZZ]
+
+
+@scalar
+def _turned(r: Any, x: Any) -> Any:
+    """R X R^T for a symmetric X, packed as xx xy xz yy yz zz."""
+    r0, r1, r2, r3, r4, r5, r6, r7, r8 = r
+    xx, xy, xz, yy, yz, zz = x
     a, b, c = r0 * xx + r1 * xy + r2 * xz, r0 * xy + r1 * yy + r2 * yz, r0 * xz + r1 * yz + r2 * zz
     d, e, f = r3 * xx + r4 * xy + r5 * xz, r3 * xy + r4 * yy + r5 * yz, r3 * xz + r4 * yz + r5 * zz
     g, h, i = r6 * xx + r7 * xy + r8 * xz, r6 * xy + r7 * yy + r8 * yz, r6 * xz + r7 * yz + r8 * zz
@@ -56,16 +89,16 @@ def _shift_symmetric(r0, r1, r2, r3, r4, r5, r6, r7, r8, xx, xy, xz, yy, yz, zz)
 
 
 @scalar
-def add_inertia(  # type: ignore[no-untyped-def]
-    s, i, j, a0, a1, a2, a3, a4, a5, b0, b1, b2, b3, b4, b5, b6, b7, b8, c0, c1, c2, c3, c4, c5
-):
+def add_inertia(s: Any, i: Any, j: Any, inertia: Any) -> None:
     """M*_i += Ad^T K Ad, K given in body j's frame by its packed numbers."""
+    a0, a1, a2, a3, a4, a5, b0, b1, b2, b3, b4, b5, b6, b7, b8, c0, c1, c2, c3, c4, c5 = inertia
     r0, r1, r2 = s[j, S_ROT], s[j, S_ROT + 1], s[j, S_ROT + 2]
     r3, r4, r5 = s[j, S_ROT + 3], s[j, S_ROT + 4], s[j, S_ROT + 5]
     r6, r7, r8 = s[j, S_ROT + 6], s[j, S_ROT + 7], s[j, S_ROT + 8]
     px, py, pz = s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2]
-    a0, a1, a2, a3, a4, a5 = _shift_symmetric(r0, r1, r2, r3, r4, r5, r6, r7, r8, a0, a1, a2, a3, a4, a5)
-    c0, c1, c2, c3, c4, c5 = _shift_symmetric(r0, r1, r2, r3, r4, r5, r6, r7, r8, c0, c1, c2, c3, c4, c5)
+    rotation = (r0, r1, r2, r3, r4, r5, r6, r7, r8)
+    a0, a1, a2, a3, a4, a5 = _turned(rotation, (a0, a1, a2, a3, a4, a5))
+    c0, c1, c2, c3, c4, c5 = _turned(rotation, (c0, c1, c2, c3, c4, c5))
     # B <- R B R^T
     t0, t1, t2 = r0 * b0 + r1 * b3 + r2 * b6, r0 * b1 + r1 * b4 + r2 * b7, r0 * b2 + r1 * b5 + r2 * b8
     t3, t4, t5 = r3 * b0 + r4 * b3 + r5 * b6, r3 * b1 + r4 * b4 + r5 * b7, r3 * b2 + r4 * b5 + r5 * b8
@@ -84,27 +117,27 @@ def add_inertia(  # type: ignore[no-untyped-def]
     c4 += -(b1 * py - b4 * px) + pz * n2 - px * n8
     c5 += -(b2 * py - b5 * px) + px * n5 - py * n2
     k = S_INERTIA
-    s[i, k] += a0
-    s[i, k + 1] += a1
-    s[i, k + 2] += a2
-    s[i, k + 3] += a3
-    s[i, k + 4] += a4
-    s[i, k + 5] += a5
-    s[i, k + 6] += n0
-    s[i, k + 7] += n1
-    s[i, k + 8] += n2
-    s[i, k + 9] += n3
-    s[i, k + 10] += n4
-    s[i, k + 11] += n5
-    s[i, k + 12] += n6
-    s[i, k + 13] += n7
-    s[i, k + 14] += n8
-    s[i, k + 15] += c0
-    s[i, k + 16] += c1
-    s[i, k + 17] += c2
-    s[i, k + 18] += c3
-    s[i, k + 19] += c4
-    s[i, k + 20] += c5
+    s[i, k + AXX] += a0
+    s[i, k + AXY] += a1
+    s[i, k + AXZ] += a2
+    s[i, k + AYY] += a3
+    s[i, k + AYZ] += a4
+    s[i, k + AZZ] += a5
+    s[i, k + BXX] += n0
+    s[i, k + BXY] += n1
+    s[i, k + BXZ] += n2
+    s[i, k + BYX] += n3
+    s[i, k + BYY] += n4
+    s[i, k + BYZ] += n5
+    s[i, k + BZX] += n6
+    s[i, k + BZY] += n7
+    s[i, k + BZZ] += n8
+    s[i, k + CXX] += c0
+    s[i, k + CXY] += c1
+    s[i, k + CXZ] += c2
+    s[i, k + CYY] += c3
+    s[i, k + CYZ] += c4
+    s[i, k + CZZ] += c5
 
 
 @scalar

@@ -21,17 +21,18 @@ from rtmms.jit import kernel
 from rtmms.model.compiled import Model
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import Array, cross, pack_inertia, scalar
+from rtmms.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
 
-COMMON_WIDTH = 26  # added inertia 21 (row frame, packed), centre 3, displaced mass, is it Kirchhoff's law
-KIRCHHOFF = 25
+# columns of an element's row: added inertia (row frame, packed), centre, displaced mass, is it Kirchhoff's law
+ADDED, CENTRE, DISPLACED, KIRCHHOFF = 0, PACKED_SIZE, PACKED_SIZE + 3, PACKED_SIZE + 4
+COMMON_WIDTH = PACKED_SIZE + 5
 
 
 @dataclass(frozen=True, eq=False)
 class Immersed:
     """What kernels need to know of a model's elements; strips first, then blades.
 
-    rows (e,) rows of the model; common (e, 26); strips (n_s, STRIP_WIDTH); blades (n_b, BLADE_WIDTH)
+    rows (e,) rows of the model; common (e, COMMON_WIDTH); strips (n_s, STRIP_WIDTH); blades (n_b, BLADE_WIDTH)
     strip_gauss, blade_gauss   (2, k) nodes on (-1, 1) and weights that sum to 2
     flow   (4 + waves, 8) see Flow.pack; moving is False for still fluid
     """
@@ -66,8 +67,8 @@ def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, bl
         if isinstance(element, Blade):
             middle = np.array([element.length / 2.0, 0.0, -element.pressure * element.chord])
             centre = centre + element.placement.rotation @ middle
-        out[:21] = pack_inertia(element.added_inertia())
-        out[21:24], out[24] = centre, mass
+        out[ADDED : ADDED + PACKED_SIZE] = pack_inertia(element.added_inertia())
+        out[CENTRE : CENTRE + 3], out[DISPLACED] = centre, mass
         out[KIRCHHOFF] = float(not (isinstance(element, Strip) and element.law == "khalil2007"))
     strip_rows = [strip_row(e) for _, e in chosen if isinstance(e, Strip)]
     blade_rows = [blade_row(e) for _, e in chosen if isinstance(e, Blade)]
@@ -92,7 +93,7 @@ def act(
     if moving:
         for e in range(rows.shape[0]):
             j = rows[e]
-            cx, cy, cz = common[e, 21], common[e, 22], common[e, 23]
+            cx, cy, cz = common[e, CENTRE], common[e, CENTRE + 1], common[e, CENTRE + 2]
             r = S_WORLD_ROT
             x = s[j, S_WORLD_POS] + s[j, r] * cx + s[j, r + 1] * cy + s[j, r + 2] * cz
             y = s[j, S_WORLD_POS + 1] + s[j, r + 3] * cx + s[j, r + 4] * cy + s[j, r + 5] * cz
@@ -125,19 +126,6 @@ def to_world(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
     )
 
 
-@scalar
-def _momentum(c: Any, e: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
-    """M_a (V; W) of element e."""
-    return (
-        c[e, 0] * vx + c[e, 1] * vy + c[e, 2] * vz + c[e, 6] * wx + c[e, 7] * wy + c[e, 8] * wz,
-        c[e, 1] * vx + c[e, 3] * vy + c[e, 4] * vz + c[e, 9] * wx + c[e, 10] * wy + c[e, 11] * wz,
-        c[e, 2] * vx + c[e, 4] * vy + c[e, 5] * vz + c[e, 12] * wx + c[e, 13] * wy + c[e, 14] * wz,
-        c[e, 6] * vx + c[e, 9] * vy + c[e, 12] * vz + c[e, 15] * wx + c[e, 16] * wy + c[e, 17] * wz,
-        c[e, 7] * vx + c[e, 10] * vy + c[e, 13] * vz + c[e, 16] * wx + c[e, 18] * wy + c[e, 19] * wz,
-        c[e, 8] * vx + c[e, 11] * vy + c[e, 14] * vz + c[e, 17] * wx + c[e, 19] * wy + c[e, 20] * wz,
-    )
-
-
 @kernel
 def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
     """What a moving fluid changes in the inertial wrench of element e on row j.
@@ -149,7 +137,7 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
     """
     vx, vy, vz = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
     wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
-    cx, cy, cz = common[e, 21], common[e, 22], common[e, 23]
+    cx, cy, cz = common[e, CENTRE], common[e, CENTRE + 1], common[e, CENTRE + 2]
     g = GRADIENT
     f = ambient[e]
     ux, uy, uz = to_body(s, j, f[U], f[U + 1], f[U + 2])
@@ -164,11 +152,11 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
     by = f[RATE + 1] + f[g + 3] * f[U] + f[g + 4] * f[U + 1] + f[g + 5] * f[U + 2]
     bz = f[RATE + 2] + f[g + 6] * f[U] + f[g + 7] * f[U + 1] + f[g + 8] * f[U + 2]
     bx, by, bz = to_body(s, j, bx, by, bz)
-    m = common[e, 24]
+    m = common[e, DISPLACED]
     fx, fy, fz = m * bx, m * by, m * bz
     tx, ty, tz = cross(cx, cy, cz, fx, fy, fz)
     if common[e, KIRCHHOFF] > 0.0:
-        p0, p1, p2, _, _, _ = _momentum(common, e, vx - ux, vy - uy, vz - uz, wx, wy, wz)
+        p0, p1, p2, _, _, _ = times(common, e, ADDED, vx - ux, vy - uy, vz - uz, wx, wy, wz)
         # -(G^T p_V): the gradient turns to the row's frame, acts, and turns back
         x, y, z = to_world(s, j, p0, p1, p2)
         qx = f[g] * x + f[g + 3] * y + f[g + 6] * z
@@ -181,7 +169,7 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
         x, y, z = cross(wx, wy, wz, ux, uy, uz)
         ax, ay, az = ax - x, ay - y, az - z
         # ad_eta^T p: still part of the model, ad_eta_r^T p: here; p is linear, so its change is -M_a (u; 0)
-        d0, d1, d2, d3, d4, d5 = _momentum(common, e, ux, uy, uz, 0.0, 0.0, 0.0)
+        d0, d1, d2, d3, d4, d5 = times(common, e, ADDED, ux, uy, uz, 0.0, 0.0, 0.0)
         x, y, z = cross(wx, wy, wz, d0, d1, d2)
         fx, fy, fz = fx + x, fy + y, fz + z
         x, y, z = cross(wx, wy, wz, d3, d4, d5)
@@ -190,7 +178,7 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
         tx, ty, tz = tx + x, ty + y, tz + z
         x, y, z = cross(ux, uy, uz, p0, p1, p2)
         tx, ty, tz = tx + x, ty + y, tz + z
-    a0, a1, a2, a3, a4, a5 = _momentum(common, e, ax, ay, az, 0.0, 0.0, 0.0)
+    a0, a1, a2, a3, a4, a5 = times(common, e, ADDED, ax, ay, az, 0.0, 0.0, 0.0)
     s[j, S_WRENCH] += fx + a0
     s[j, S_WRENCH + 1] += fy + a1
     s[j, S_WRENCH + 2] += fz + a2
@@ -205,7 +193,7 @@ def held_flow(model: Model, flow: Flow, s: Array, immersed: Immersed, time: floa
     if flow.field is not None:
         for e, row in enumerate(immersed.rows):
             rotation = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
-            x = s[row, S_WORLD_POS : S_WORLD_POS + 3] + rotation @ immersed.common[e, 21:24]
+            x = s[row, S_WORLD_POS : S_WORLD_POS + 3] + rotation @ immersed.common[e, CENTRE : CENTRE + 3]
             u = np.asarray(flow.field(x, time), dtype=float)
             if u.shape != (3,) or not np.all(np.isfinite(u)):
                 raise ModelError(

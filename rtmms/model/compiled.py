@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.model.elements import Element
 from rtmms.model.layout import BASE_FREE, C_INERTIA, C_MASS, S_WIDTH, T_IMPOSED, T_PARENT
-from rtmms.spatial import Array, quaternion_matrix, unpack_inertia
+from rtmms.spatial import PACKED_SIZE, Array, quaternion_matrix, unpack_inertia
 
 IntArray = npt.NDArray[np.int64]
 
@@ -90,7 +90,7 @@ class Model:
 
     def inertia(self, row: int) -> Array:
         """(6, 6) of a compiled body, rigid and added."""
-        return unpack_inertia(self.constant[row, C_INERTIA : C_INERTIA + 21])
+        return unpack_inertia(self.constant[row, C_INERTIA : C_INERTIA + PACKED_SIZE])
 
     def scratch(self, dtype: type = float) -> Array:
         """A fresh scratch array for one evaluation at a time."""

@@ -15,7 +15,7 @@ from rtmms.model.compiled import Model
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Element, Strip
 from rtmms.model.solids import Placement, Solid, inertia_of
-from rtmms.spatial import Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
+from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 
 
 def compile(mechanism: Mechanism) -> Model:
@@ -174,8 +174,8 @@ class _Builder:
         rigid, added = x.T @ rigid @ x, x.T @ added @ x
         c = self.constant[row]
         mass, moment = rigid[0, 0], np.array([rigid[5, 1], rigid[3, 2], rigid[4, 0]])
-        c[at.C_INERTIA : at.C_INERTIA + 21] += pack_inertia(rigid + added)
-        c[at.C_RIGID : at.C_RIGID + 21] += pack_inertia(rigid)
+        c[at.C_INERTIA : at.C_INERTIA + PACKED_SIZE] += pack_inertia(rigid + added)
+        c[at.C_RIGID : at.C_RIGID + PACKED_SIZE] += pack_inertia(rigid)
         c[at.C_MASS] += mass
         c[at.C_MOMENT : at.C_MOMENT + 3] += moment
         c[at.C_WEIGHT] += mass - displaced
@@ -295,7 +295,7 @@ def _check_element(element: Element, place: str) -> None:
 
 def _check_inertias(model: Model, where: str) -> None:
     """Refuse a joint, or a free base, whose motion meets no inertia: the backward pass at q = 0, in plain numpy."""
-    total = [unpack_inertia(c[at.C_INERTIA : at.C_INERTIA + 21]) for c in model.constant]
+    total = [unpack_inertia(c[at.C_INERTIA : at.C_INERTIA + PACKED_SIZE]) for c in model.constant]
     for row in range(model.n, 0, -1):
         parent, kind, imposed = (int(v) for v in model.topology[row])
         c, m = model.constant[row], total[row]

@@ -7,8 +7,26 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import Array, kernel
-from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.coupling.layout import Memory
+from rtmms.robots.manta.coupling.layout import (
+    ITERATIONS,
+    MONOLITHIC,
+    POSITION,
+    RESIDUAL,
+    RODS,
+    SUPPORTS,
+    TWIST,
+    W_ACC,
+    W_BASE,
+    W_ON_BODY,
+    W_ON_SUPPORT,
+    W_POSE,
+    W_ROTATION,
+    W_SUMS,
+    W_TWIST,
+    W_TWIST_FIN,
+    W_WATER,
+    Memory,
+)
 from rtmms.robots.manta.coupling.stage import put_water, stage
 from rtmms.robots.manta.kernels.body import body_drag
 from rtmms.robots.manta.kernels.fin_energy import (
@@ -20,7 +38,7 @@ from rtmms.robots.manta.kernels.fin_energy import (
     KINETIC,
     account_block,
 )
-from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, LANES, LENGTH, QD, U_X, U_Y, U_Z, L, Q
+from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, LANES, LENGTH, QD, U_X, U_Y, U_Z, Chains, L, Q
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.kernels.support import JACOBIAN_BACK, JACOBIAN_FRONT, POINT, ROTATION, SUPPORT_SIZE
 
@@ -56,7 +74,7 @@ def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -
             y += length * np.cos(angle)
             z += length * np.sin(angle)
         x = param[0, m * L]
-        s = lay.SUPPORTS + f * SUPPORT_SIZE
+        s = SUPPORTS + f * SUPPORT_SIZE
         for k in range(3):
             r = s + ROTATION + 3 * k
             at = finned.root[k] + state[s + POINT + k] + state[r] * x + state[r + 1] * y + state[r + 2] * z
@@ -79,55 +97,57 @@ def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float
         for i in range(LANES):
             links[n, Q * LANES + i], links[n, QD * LANES + i] = joints[n, i], joints[n, LANES + i]
     for k in range(6):
-        work[lay.W_TWIST + k] = state[lay.TWIST + k]
-        work[lay.W_TWIST_FIN + k] = state[lay.TWIST + k]
+        work[W_TWIST + k] = state[TWIST + k]
+        work[W_TWIST_FIN + k] = state[TWIST + k]
     for k in range(7):
-        work[lay.W_POSE + k] = state[lay.POSITION + k]
+        work[W_POSE + k] = state[POSITION + k]
     put_water(finned, work, memory.body_drift)
-    acc = work[lay.W_ACC : lay.W_ACC + 6]
-    coupling, supports = np.int64(lay.MONOLITHIC), np.int64(lay.SUPPORTS)
-    status, _, _ = stage(coupling, finned, body, memory, many, (g, 0.0, 0.0, 0.0), state, supports, acc, acc)
+    acc = work[W_ACC : W_ACC + 6]
+    status, _, _ = stage(
+        np.int64(MONOLITHIC), finned, body, memory, many, (g, 0.0, 0.0, 0.0), state, np.int64(SUPPORTS), acc, acc
+    )
 
     for k in range(13):
-        out[O_POSITION + k] = state[lay.POSITION + k]
+        out[O_POSITION + k] = state[POSITION + k]
     for k in range(6):
         out[O_ACCELERATION + k] = acc[k]
     power = 0.0
     for r in range(4):
         f = r // 2
-        column = lay.SUPPORTS + f * SUPPORT_SIZE + (JACOBIAN_FRONT if r % 2 == 0 else JACOBIAN_BACK)
-        rod = lay.RODS + r * ROD_SIZE
+        column = SUPPORTS + f * SUPPORT_SIZE + (JACOBIAN_FRONT if r % 2 == 0 else JACOBIAN_BACK)
+        rod = RODS + r * ROD_SIZE
         # virtual power: torque = wrench of the support on the fin . twist of the support for unit rate of the rod
         torque = 0.0
         for k in range(6):
-            torque += work[lay.W_ON_SUPPORT + 6 * f + k] * state[column + k]
+            torque += work[W_ON_SUPPORT + 6 * f + k] * state[column + k]
         out[O_ROD_ANGLE + r], out[O_ROD_RATE + r], out[O_ROD_TORQUE + r] = state[rod], state[rod + 1], torque
         power += torque * state[rod + 1]
     out[O_ROD_POWER] = power
     for k in range(12):
-        out[O_THRUST + k] = work[lay.W_ON_BODY + k]
+        out[O_THRUST + k] = work[W_ON_BODY + k]
 
-    rotation = work[lay.W_ROTATION : lay.W_ROTATION + 9]
-    sums = work[lay.W_SUMS : lay.W_SUMS + ENERGY_FIELDS * LANES]
-    carry = work[lay.W_SUMS + ENERGY_FIELDS * LANES : lay.W_SUMS + (ENERGY_FIELDS + CARRY) * LANES]
+    rotation = work[W_ROTATION : W_ROTATION + 9]
+    sums = work[W_SUMS : W_SUMS + ENERGY_FIELDS * LANES]
+    carry = work[W_SUMS + ENERGY_FIELDS * LANES : W_SUMS + (ENERGY_FIELDS + CARRY) * LANES]
     for k in range(ENERGY_FIELDS * LANES):
         sums[k] = 0.0
-    velocity = lay.W_ACC + 6
+    chains = Chains(param, fins, drift, normals, work, carry, sums)
+    velocity = W_ACC + 6
     cx, cy, cz = finned.current[0], finned.current[1], finned.current[2]
     ux = rotation[0] * cx + rotation[3] * cy + rotation[6] * cz
     uy = rotation[1] * cx + rotation[4] * cy + rotation[7] * cz
     uz = rotation[2] * cx + rotation[5] * cy + rotation[8] * cz
     for f in range(2):
-        s = lay.SUPPORTS + f * SUPPORT_SIZE + ROTATION
+        s = SUPPORTS + f * SUPPORT_SIZE + ROTATION
         my = uy if f == 0 else -uy
         # the uniform current in support axes, to be added to the velocity relative to the water
         for k in range(3):
             work[velocity + k] = state[s + k] * ux + state[s + 3 + k] * my + state[s + 6 + k] * uz
-        work[velocity + 0] += work[lay.W_BASE + f * BASE_SIZE + U_X]
-        work[velocity + 1] += work[lay.W_BASE + f * BASE_SIZE + U_Y]
-        work[velocity + 2] += work[lay.W_BASE + f * BASE_SIZE + U_Z]
+        work[velocity + 0] += work[W_BASE + f * BASE_SIZE + U_X]
+        work[velocity + 1] += work[W_BASE + f * BASE_SIZE + U_Y]
+        work[velocity + 2] += work[W_BASE + f * BASE_SIZE + U_Z]
         for b in range(blocks):
-            account_block(m, f, b, param, fins, drift, normals, work, lay.W_BASE + f * BASE_SIZE, velocity, carry, sums)
+            account_block(m, f, b, chains, W_BASE + f * BASE_SIZE, velocity)
     kinetic, elastic, drag, damping = 0.0, 0.0, 0.0, 0.0
     for i in range(LANES):
         kinetic += sums[KINETIC * LANES + i]
@@ -136,10 +156,10 @@ def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float
         damping += sums[DAMPING_POWER * LANES + i]
 
     # the body: W_WATER holds the water's velocity in the body frame since the stage
-    lost = lay.W_ACC + 12
-    body_drag(body, work, lay.W_TWIST, lay.W_WATER, lost)
+    lost = W_ACC + 12
+    body_drag(body, work, W_TWIST, W_WATER, lost)
     for k in range(6):
-        v = state[lay.TWIST + k]
+        v = state[TWIST + k]
         drag -= work[lost + k] * v
         kinetic += 0.5 * finned.body_matrix[7 * k] * v * v
     c = body.buoyancy_centre
@@ -148,7 +168,7 @@ def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float
     out[O_KINETIC] = kinetic
     out[O_ELASTIC] = elastic
     out[O_BUOYANCY] = -body.weight * (rotation[6] * c[0] + rotation[7] * c[1] + rotation[8] * c[2])
-    out[O_ITERATIONS] = state[lay.ITERATIONS]
-    out[O_RESIDUAL] = state[lay.RESIDUAL]
+    out[O_ITERATIONS] = state[ITERATIONS]
+    out[O_RESIDUAL] = state[RESIDUAL]
     _shape(finned, param, state, joints, out)
     return status

@@ -19,6 +19,7 @@ from rtmms.robots.manta.coupling.records import BODY_RECORD, FINNED_RECORD
 from rtmms.robots.manta.coupling.step import begin, end_body, finish, place_body, sum_body
 from rtmms.robots.manta.kernels.body import body_force
 from rtmms.robots.manta.kernels.fin_lanes import accelerate_block, condense_block
+from rtmms.robots.manta.kernels.fin_layout import Chains
 from rtmms.robots.manta.kernels.fin_sums import collect_sums
 
 
@@ -34,8 +35,9 @@ def jobs(many: bool, drift: bool, normals: bool) -> Iterator[tuple[Any, tuple[An
     )
     memory = types.NamedTuple((table, line, table, cube, table, line, water, body_water, across), Memory)
     finned, body, at = FINNED_RECORD, BODY_RECORD, types.literal
-    yield condense_block, (links, i, i, table, cube, water, across, line, i, f, f, f, f, line, line)
-    yield accelerate_block, (links, i, i, table, line, i, cube, line)
+    chains = types.NamedTuple((table, cube, water, across, line, line, line), Chains)
+    yield condense_block, (links, i, i, chains, i, types.UniTuple(f, 4))
+    yield accelerate_block, (links, i, i, chains, i)
     yield add_to_body, (i, finned, line, i, line)
     yield monolithic.body_acceleration, (line, at(W_MATRIX), at(W_FORCE), line)
     yield iterated.body_acceleration, (finned, line, line)

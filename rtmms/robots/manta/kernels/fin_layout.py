@@ -7,6 +7,8 @@ link of a block lies together, field by field, lane fastest.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 LANES = 16
@@ -42,6 +44,27 @@ L, F = LINK_FIELDS * LANES, FIELDS * LANES
 
 CARRY_FIELDS = 25
 """Passed from link to link where m is not 3: seven of `link_outward`, nine of `link_inward`, nine sums of links."""
+
+
+class Chains(NamedTuple):
+    """The arrays that the loops over lanes read and write, of both fins.
+
+    params   (blocks, m LINK_FIELDS LANES + LANES) of pack_links
+    scratch  (2, blocks, m FIELDS LANES) Q rad, QD rad/s, QDD and AN are read; see the names above
+    water    (2, blocks, m, 3 LANES) m/s, velocity of the water at each link beyond the uniform part, or None
+    normal   (2, blocks, m, 3 LANES) direction that the drag acts along (support axes), or None for each link's own n
+    work     what holds each fin's motion of the support (BASE_SIZE,) somewhere
+    carry    (CARRY_FIELDS LANES,) scratch
+    sums     (SUMS LANES,) added to
+    """
+
+    params: Any
+    scratch: Any
+    water: Any
+    normal: Any
+    work: Any
+    carry: Any
+    sums: Any
 
 
 def padded(chains: int) -> int:

@@ -20,6 +20,11 @@ JACOBIAN_FRONT, JACOBIAN_BACK = 24, 30
 SINGULAR_MARGIN = 1e-4
 
 
+@kernel(inline=True, fused=False)
+def _put(out: Array, o: int, x: float, y: float, z: float) -> None:
+    out[o], out[o + 1], out[o + 2] = x, y, z
+
+
 @kernel(fused=False)
 def support_motion(
     length: float, r_front: float, r_back: float, roll: int, alpha: Floats, rate: Floats, accel: Floats, out: Array,
@@ -69,52 +74,35 @@ def support_motion(
 
     sg, cg = np.sin(g), np.cos(g)
     # R = Rz(theta) Ry(beta) Rx(gamma)
-    out[start + 0] = ct * cb
-    out[start + 1] = ct * sb * sg - st * cg
-    out[start + 2] = ct * sb * cg + st * sg
-    out[start + 3] = st * cb
-    out[start + 4] = st * sb * sg + ct * cg
-    out[start + 5] = st * sb * cg - ct * sg
-    out[start + 6] = -sb
-    out[start + 7] = cb * sg
-    out[start + 8] = cb * cg
-
-    out[start + 9] = 0.0
-    out[start + 10] = r_back * c2
-    out[start + 11] = r_back * s2
-    out[start + 12] = 0.0
-    out[start + 13] = -r_back * s2 * d2
-    out[start + 14] = r_back * c2 * d2
-    out[start + 15] = 0.0
-    out[start + 16] = -r_back * (s2 * dd2 + c2 * d2 * d2)
-    out[start + 17] = r_back * (c2 * dd2 - s2 * d2 * d2)
-
+    r = start + ROTATION
+    out[r], out[r + 1], out[r + 2] = ct * cb, ct * sb * sg - st * cg, ct * sb * cg + st * sg
+    out[r + 3], out[r + 4], out[r + 5] = st * cb, st * sb * sg + ct * cg, st * sb * cg - ct * sg
+    out[r + 6], out[r + 7], out[r + 8] = -sb, cb * sg, cb * cg
+    _put(out, start + POINT, 0.0, r_back * c2, r_back * s2)
+    _put(out, start + POINT_RATE, 0.0, -r_back * s2 * d2, r_back * c2 * d2)
+    _put(out, start + POINT_ACCEL, 0.0, -r_back * (s2 * dd2 + c2 * d2 * d2), r_back * (c2 * dd2 - s2 * d2 * d2))
     # omega_r = Rx^T (Ry^T z theta' + y beta') + x gamma'
     b = cb * td
     bp = cb * tdd - sb * bd * td
-    out[start + 18] = gd - sb * td
-    out[start + 19] = cg * bd + sg * b
-    out[start + 20] = cg * b - sg * bd
-    out[start + 21] = gdd - sb * tdd - cb * bd * td
-    out[start + 22] = cg * bdd + sg * bp + gd * (cg * b - sg * bd)
-    out[start + 23] = cg * bp - sg * bdd - gd * (cg * bd + sg * b)
+    _put(out, start + OMEGA, gd - sb * td, cg * bd + sg * b, cg * b - sg * bd)
+    o = start + OMEGA_RATE
+    out[o] = gdd - sb * tdd - cb * bd * td
+    out[o + 1] = cg * bdd + sg * bp + gd * (cg * b - sg * bd)
+    out[o + 2] = cg * bp - sg * bdd - gd * (cg * bd + sg * b)
 
     # the same for unit rates: columns of the Jacobian, for the rods' torques by virtual power
     for rod in range(2):
         sign = 1.0 if rod == 0 else -1.0
-        r = r_front if rod == 0 else r_back
+        length_r = r_front if rod == 0 else r_back
         s = s1 if rod == 0 else s2
         c = c1 if rod == 0 else c2
-        ju, jw = -sign * r * s, sign * r * c
+        ju, jw = -sign * length_r * s, sign * length_r * c
         jX = -(u * ju + w * jw) / X
         jt = (X * ju - u * jX) / H2
         jb = -jw / H
         o = start + (JACOBIAN_FRONT if rod == 0 else JACOBIAN_BACK)
-        py, pz = (0.0 * s, 0.0 * c) if rod == 0 else (-r * s, r * c)
-        out[o] = out[start + 3] * py + out[start + 6] * pz
-        out[o + 1] = out[start + 4] * py + out[start + 7] * pz
-        out[o + 2] = out[start + 5] * py + out[start + 8] * pz
-        out[o + 3] = half - sb * jt
-        out[o + 4] = cg * jb + sg * cb * jt
-        out[o + 5] = cg * cb * jt - sg * jb
+        py, pz = (0.0 * s, 0.0 * c) if rod == 0 else (-length_r * s, length_r * c)
+        for k in range(3):  # R^T (0, py, pz)
+            out[o + k] = out[r + 3 + k] * py + out[r + 6 + k] * pz
+        _put(out, o + 3, half - sb * jt, cg * jb + sg * cb * jt, cg * cb * jt - sg * jb)
     return True
