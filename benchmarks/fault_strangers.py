@@ -18,6 +18,7 @@ import zmq
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 
 _pack: Any = msgpack.packb
+_unpack: Any = msgpack.unpackb  # type: ignore[attr-defined]
 PIECE = 64 * 1024
 EVERY_S = 0.25
 HOLLOW = (b"\x04\x00", b"\x01\x00")
@@ -32,7 +33,7 @@ def endpoints(exchange: str) -> dict[str, str]:
         door.linger = 0
         door.connect(exchange)
         door.send(_hello())
-        welcome = msgpack.unpackb(door.recv())
+        welcome = _unpack(door.recv())
     return {"exchange": exchange} | {role: welcome[f"{role}_endpoint"] for role in ("step", "telemetry")}
 
 
@@ -104,12 +105,23 @@ def subscriptions(exchange: str, at_work: Ready) -> None:
     at_work()
     kept: list[socket.socket] = []
     while True:
+        for one in list(kept):
+            if _closed(one):
+                kept.remove(one)
         with contextlib.suppress(OSError):
-            kept.append(connected(telemetry, b"SUB"))
-            kept[-1].sendall(topics)
-        if len(kept) > DEAF:
-            kept.pop(0).close()
+            if len(kept) < 4:
+                kept.append(connected(telemetry, b"SUB"))
+                kept[-1].sendall(topics)
         time.sleep(0.002)
+
+
+def _closed(one: socket.socket) -> bool:
+    try:
+        return not one.recv(PIECE, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def deaf(exchange: str, at_work: Ready) -> None:
