@@ -105,12 +105,23 @@ def subscriptions(exchange: str, at_work: Ready) -> None:
     at_work()
     kept: list[socket.socket] = []
     while True:
+        for one in list(kept):
+            if _closed(one):
+                kept.remove(one)
         with contextlib.suppress(OSError):
-            kept.append(connected(telemetry, b"SUB"))
-            kept[-1].sendall(topics)
-        if len(kept) > DEAF:
-            kept.pop(0).close()
+            if len(kept) < 4:
+                kept.append(connected(telemetry, b"SUB"))
+                kept[-1].sendall(topics)
         time.sleep(0.002)
+
+
+def _closed(one: socket.socket) -> bool:
+    try:
+        return not one.recv(PIECE, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def deaf(exchange: str, at_work: Ready) -> None:

@@ -26,6 +26,8 @@ from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms_benchmarks import setting
+from rtmms_benchmarks.mutation import Mutations
+from rtmms_benchmarks.work import Lines, excess
 
 GROUP = "rtmms.parsers"
 _OURS = ("rtmms", "bridges", "benchmarks", "controllers")
@@ -35,6 +37,8 @@ _SLOWEST = 8
 _AGAIN = 5
 _FINDINGS = 20
 _OUTCOMES = 64
+_WEIGHED = 16  # one frame of so many has its lines counted, which takes some ten times as long as to read it
+_LIGHT = 64  # bytes that a frame is taken to be longer by, where the slowest is looked for: or it would be an empty one
 _SETTLED = 0.2  # memory counts from when so much is done: caches and tables have their size then
 
 
@@ -49,7 +53,8 @@ class Task:
 
 @dataclass
 class Result:
-    """What became of a task. slowest is the best of several readings, so that the machine's stalls fall out."""
+    """What became of a task. slowest is the best of several readings, so that the machine's stalls fall out; most_lines
+    are the lines of Python (work.py) of the frame, of most_lines_bytes, that came nearest to what it may take."""
 
     name: str
     frames: int = 0
@@ -58,6 +63,9 @@ class Result:
     slowest_us: float = 0.0
     slowest_frame: str = ""
     grown_bytes: int = 0
+    weighed: int = 0
+    most_lines: int = 0
+    most_lines_bytes: int = 0
 
 
 def parsers() -> dict[str, EntryPoint]:
@@ -98,26 +106,26 @@ def installed(names: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def fuzz(task: Task, tell: Callable[[int, bytes], None] = lambda done, frame: None) -> Result:
     """One task, in this process. tell(done, frame) is called before each frame is read."""
-    from rtmms_benchmarks.mutation import Mutations
-
     read, samples = load(task.name)
     source, result, clock = Mutations(samples, task.seed), Result(task.name), time.perf_counter_ns
     slowest: list[tuple[int, bytes]] = []
     settled = int(_SETTLED * task.frames)
     before = _resident()
-    bar = 0
+    bar, lines, heaviest = 0, Lines(), 0.0
     for done in range(task.frames):
         frame = source.frame()
         tell(done, frame)
         begun = clock()
         try:
-            outcome = read(frame)
+            outcome = lines.call(read, frame) if done % _WEIGHED == 0 else read(frame)
         except Exception as fault:  # any: that is what we are looking for
             outcome = f"raised {type(fault).__name__}"
             if len(result.findings) < _FINDINGS:
                 result.findings.append({"what": f"{type(fault).__name__}: {fault}"[:300], "frame": frame[:4096].hex()})
         took = clock() - begun
-        if took > bar:
+        if done % _WEIGHED == 0:
+            heaviest = _weigh(result, lines.count, frame, source, heaviest)
+        elif took > bar:
             slowest = sorted([*slowest, (took, frame)], key=lambda one: -one[0])[:_SLOWEST]
             bar = slowest[-1][0] if len(slowest) == _SLOWEST else 0
         if isinstance(outcome, str) and (outcome in result.outcomes or len(result.outcomes) < _OUTCOMES):
@@ -130,6 +138,21 @@ def fuzz(task: Task, tell: Callable[[int, bytes], None] = lambda done, frame: No
         if again > result.slowest_us:
             result.slowest_us, result.slowest_frame = again, frame[:256].hex()
     return result
+
+
+def _weigh(result: Result, lines: int, frame: bytes, source: Mutations, heaviest: float) -> float:
+    """A frame that takes more lines than it may is a finding; one that takes more a byte than any before is gone on
+    from. The most lines a byte so far."""
+    over = excess(lines, len(frame))
+    result.weighed += 1
+    if result.weighed == 1 or over > excess(result.most_lines, result.most_lines_bytes):
+        result.most_lines, result.most_lines_bytes = lines, len(frame)
+    if over > 0 and len(result.findings) < _FINDINGS:
+        result.findings.append({"what": f"{lines} lines for {len(frame)} bytes", "frame": frame[:4096].hex()})
+    weight = lines / (len(frame) + _LIGHT)
+    if weight > heaviest:
+        source.keep(frame)
+    return max(weight, heaviest)
 
 
 def _timed(read: Callable[[bytes], object], frame: bytes) -> int:
@@ -224,12 +247,15 @@ def measure(names: list[str], frames: int, seed: int, processes: int) -> dict[st
 def _together(results: list[Result]) -> dict[str, Any]:
     """The results of one parser's tasks as one."""
     slowest = max(results, key=lambda result: result.slowest_us)
+    heaviest = max(results, key=lambda result: excess(result.most_lines, result.most_lines_bytes))
     outcomes = sum((result.outcomes for result in results), Counter[str]())
     return {
         "frames": sum(result.frames for result in results),
         "outcomes": dict(outcomes.most_common()),
         "findings": [finding for result in results for finding in result.findings],
         "slowest_us": round(slowest.slowest_us, 1), "slowest_frame": slowest.slowest_frame,
+        "weighed": sum(result.weighed for result in results),
+        "most_lines": heaviest.most_lines, "most_lines_bytes": heaviest.most_lines_bytes,
         "grown_kib": max(result.grown_bytes for result in results) >> 10,
     }  # fmt: skip
 
@@ -239,10 +265,12 @@ def tell(result: dict[str, Any]) -> None:
     print(
         f"{result['frames']} frames in {result['wall_s']} s by {result['processes']} processes, seed {result['seed']}"
     )
-    print(f"{'parser':<14}{'frames':>12}{'findings':>10}{'slowest us':>12}{'grown KiB':>11}   outcomes")
+    heads = f"{'parser':<14}{'frames':>12}{'findings':>10}{'slowest us':>12}{'grown KiB':>11}"
+    print(f"{heads}{'lines':>8}{'of bytes':>9}   outcomes")
     for name, one in result["parsers"].items():
         kinds = ", ".join(f"{outcome} {count}" for outcome, count in list(one["outcomes"].items())[:4])
         numbers = f"{one['frames']:>12}{len(one['findings']):>10}{one['slowest_us']:>12}{one['grown_kib']:>11}"
+        numbers += f"{one['most_lines']:>8}{one['most_lines_bytes']:>9}"
         print(f"{name:<14}{numbers}   {kinds}")
         for finding in one["findings"][:5]:
             print(f"    {finding['what']}\n    frame {finding['frame'][:160]}")

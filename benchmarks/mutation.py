@@ -14,6 +14,7 @@ from typing import Any
 from msgpack import packb, unpackb  # type: ignore[attr-defined]
 
 _LONGEST = 1 << 17
+_MOST_KEPT = 8
 _pack: Callable[[Any], bytes] = packb
 _unpack: Callable[..., Any] = unpackb
 
@@ -115,9 +116,16 @@ class Mutations:
     """
 
     def __init__(self, samples: Sequence[bytes], seed: str) -> None:
-        self._samples = tuple(samples) or (b"",)
+        self._samples = list(samples) or [b""]
+        self._given = len(self._samples)
         self._draw = random.Random(seed)
         self._trees = [found for sample in self._samples if (found := _read(sample)) is not None]
+
+    def keep(self, frame: bytes) -> None:
+        """Go on from this one too, in place of the first that was kept where there are many."""
+        if len(self._samples) >= self._given + _MOST_KEPT:
+            del self._samples[self._given]
+        self._samples.append(frame)
 
     def frame(self) -> bytes:
         """One of a hundred as it is, ten of them garbage, the rest changed in a few places."""

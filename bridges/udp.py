@@ -17,10 +17,9 @@ from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
 from rtmms_bridges.lines.addresses import bound
 from rtmms_bridges.lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
 
-_READS = 64
+_READS, _BYTES = 8, 8192  # of one look: a state that comes meanwhile waits for no more than that
 _AGAIN_S = 0.1
 _LONGEST_IN = 8192
-_LONGEST_OUT = 65507
 
 
 def parse_json(data: bytes) -> Told:
@@ -192,14 +191,17 @@ class Udp(rtmms.Bridge):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        """All that is there, a bounded number at a time; the newest counts."""
+        """What is there, a few datagrams and bytes at a time; the newest counts."""
         assert self._socket is not None
-        over, now = False, monotonic()
+        over, now, left = False, monotonic(), _BYTES
         for _ in range(_READS):
+            if left <= 0:
+                break
             try:
-                data, peer = self._socket.recvfrom(_LONGEST_OUT)
+                data, peer = self._socket.recvfrom(_LONGEST_IN + 1)  # of a longer one no more than shows that it is
             except OSError:
                 break
+            left -= len(data)
             with self.counts.message():
                 self._kept, surely = self._read(data, peer)
                 self.peer_watch.fed(now)

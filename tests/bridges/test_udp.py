@@ -22,6 +22,7 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from rtmms_bridges.lines.packing import Packed, Packer, Unpacker, is_old
 from rtmms_bridges.udp import Udp, parse_json
+from tests.bridges.by_hand import opened
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.bridges.swimmer import Sailing
 from tests.cli.shell import finish, start
@@ -411,3 +412,22 @@ def test_a_structure_says_which_step_it_answers(peer: socket.socket) -> None:
         wait(lambda: len(sailing.plant.commands) == 300)
         assert [thrust for thrust, _ in sailing.plant.commands] == pytest.approx([1e-3 * k for k in range(300)])
         assert sailing.bridged.counts.reasons()["old"] >= 299
+
+
+def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
+    """The state that comes meanwhile waits for no more than that, whatever lies in the socket."""
+    bridge = opened(udp(peer, claim=("*",)), plant_info())
+    assert bridge._socket is not None
+    place = bridge._socket.getsockname()
+    for said, most in ((b"x", 8), (b"x" * 5000, 2), (b"x" * 60_000, 1)):
+        for _ in range(3):
+            peer.sendto(said, place)
+        while not bridge._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+            pass
+        before = bridge.counts["refused"]
+        bridge._on_readable()
+        assert bridge.counts["refused"] - before == min(3, most)
+        for _ in range(4):
+            bridge._on_readable()
+    assert set(bridge.counts.reasons()) == {"garbled", "oversize"}
+    bridge.close("done")

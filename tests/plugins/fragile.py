@@ -21,6 +21,19 @@ def fragile() -> Parser:
     return read, SAMPLES
 
 
+def sluggish() -> Parser:
+    """Looks at each byte as often as there are brackets: too often only for a frame that is made of them."""
+
+    def read(frame: bytes) -> str:
+        seen = 0
+        for _ in range(frame[:200].count(b"]")):
+            for _ in frame[:200]:
+                seen += 1
+        return "read"
+
+    return read, [b"a sample with []" * 4]
+
+
 def fatal() -> Parser:
     """Takes the process along at an empty frame."""
 

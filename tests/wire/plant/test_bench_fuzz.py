@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms_benchmarks import fuzz
 from rtmms_benchmarks.mutation import Mutations
+from rtmms_benchmarks.work import Lines, excess
 
-TEST_PARSERS = {"fragile", "fatal", "endless", "nothing", "unequipped"}
+TEST_PARSERS = {"fragile", "sluggish", "fatal", "endless", "nothing", "unequipped"}
 OURS = ["codec", "door", "peer", "step", "welcome", "zap", "zmtp"]
 
 
@@ -39,6 +41,9 @@ def test_frames_into_each_parser_of_the_wire(frames: int, capsys: pytest.Capture
     assert {"all that was granted", "welcome", "wrong_type"} <= set(kinds["welcome"])
     assert set(kinds["zmtp"]) == {"message", "garbled", "oversize", "ready", "closed", "more to come"}
     assert set(kinds["zap"]) == {"asked", "no question"}
+    # of ours, the counted ones came nowhere near the bound of all: 1000 lines and 20 a byte
+    assert all(one["weighed"] >= frames // 16 for one in result["parsers"].values())
+    assert all(one["most_lines"] < 300 + 20 * one["most_lines_bytes"] for one in result["parsers"].values())
     assert all(one["grown_kib"] < 16 * 1024 for one in result["parsers"].values())
 
 
@@ -49,6 +54,34 @@ def test_a_fault_is_found_with_the_frame_that_shows_it() -> None:
     assert result.findings[0]["what"] == "ValueError: no bracket"
     assert b"]" not in bytes.fromhex(result.findings[0]["frame"])
     assert len(result.findings) <= 20
+
+
+def test_one_that_takes_long_is_found_by_its_lines() -> None:
+    """The samples are within the bound: the slow ones are gone on from until one is not."""
+    read, samples = fuzz.load("sluggish")
+    lines = Lines()
+    counts = []
+    for sample in (*samples, samples[0] * 2):
+        assert lines.call(read, sample) == "read"
+        counts.append(lines.count)
+    assert counts[0] == pytest.approx(2 * 4 * 64, abs=30)
+    assert counts[1] == pytest.approx(4 * counts[0], rel=0.05)
+    assert max(excess(count, 64) for count in counts[:1]) < 0
+    result = fuzz.fuzz(fuzz.Task("sluggish", 4000, "0"))
+    assert result.weighed == 250
+    assert excess(result.most_lines, result.most_lines_bytes) > 0
+    assert all("lines for" in finding["what"] for finding in result.findings)
+    assert 0 < len(result.findings) <= 20
+
+
+def test_lines_are_counted_where_a_parser_raises_and_the_tracer_before_is_back() -> None:
+    def read(frame: bytes) -> str:
+        raise ValueError(frame)
+
+    before, lines = sys.gettrace(), Lines()
+    with pytest.raises(ValueError, match="x"):
+        lines.call(read, b"x")
+    assert (lines.count, sys.gettrace()) == (1, before)
 
 
 @pytest.mark.parametrize(("what", "told"), [("fatal", "ended with 7"), ("endless", "no end within")])

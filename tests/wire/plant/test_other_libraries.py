@@ -1,0 +1,60 @@
+"""Sessions by other libraries of ZeroMQ: czmq, and zeromq.js. Skipped, with the reason, where they are missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rtmms.wire.places.tokens import token_path
+from tests.cli.shell import ROOT, environment, finish
+from tests.wire.plant.test_c_client import Serve, serve
+
+__all__ = ["serve"]
+HERE = Path(__file__).parent
+MODULES = Path(os.environ.get("NODE_PATH", ROOT / "build" / "node" / "node_modules"))
+
+
+def czmq(folder: Path) -> list[str]:
+    """The words that start the client; skips."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no gcc")
+    words = [compiler, "-std=gnu11", "-O1", str(HERE / "czmq_client.c"), "-o", str(folder / "client"), "-lczmq",
+             "-lzmq", "-lmsgpackc"]  # fmt: skip
+    probe = "#include <czmq.h>\n#include <msgpack.h>\nint main(void) { return 0; }\n"
+    if subprocess.run([compiler, "-x", "c", "-fsyntax-only", "-"], input=probe, text=True, capture_output=True,
+                      check=False).returncode:  # fmt: skip
+        pytest.skip("no czmq.h or msgpack.h: needs libczmq-dev and libmsgpack-dev")
+    built = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return [str(folder / "client")]
+
+
+def zeromq_js(folder: Path) -> list[str]:
+    """The words that start the client; skips."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    if not (MODULES / "zeromq").is_dir() or not (MODULES / "@msgpack").is_dir():
+        pytest.skip(f"no zeromq or @msgpack/msgpack in {MODULES}: npm install --prefix build/node")
+    return [node, str(HERE / "zeromq_client.js")]
+
+
+@pytest.mark.parametrize("library", [czmq, zeromq_js])
+def test_a_session_answers_every_step(
+    library: Callable[[Path], list[str]], serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    words = library(tmp_path)
+    plant, exchange = serve("--mode", "lockstep", "--duration", "5")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", environment(tmp_path)["XDG_RUNTIME_DIR"])
+    done = subprocess.run([*words, exchange, str(token_path(exchange))], capture_output=True, text=True, timeout=60,
+                          check=False, env=environment(tmp_path) | {"NODE_PATH": str(MODULES)})  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["500", "states", "answered"]
+    report = finish(plant).report["exchange"]
+    assert (report["commands_applied"], report["misses"], report["rejected"]) == (500, 0, {})
