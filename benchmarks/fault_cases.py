@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmms.record.place import part_of
 from rtmms_benchmarks import fault_clock
 
 if TYPE_CHECKING:
@@ -63,9 +64,18 @@ def _kill_observer(bench: Bench, beside: list[Any], on: bool) -> None:
     one.wait()
 
 
+def _deafen(bench: Bench, beside: list[Any], on: bool) -> None:
+    """Subscribers that do not read in one turn, such as want nothing in the other."""
+    for process in beside:
+        process.kill()
+        process.wait()
+    beside[:] = [bench.peer("deaf" if on else "idle")]
+    time.sleep(0.5)
+
+
 def _fill_disk(bench: Bench, side: Any, right: str, seconds: float) -> None:
     """From now on the log's writer has no more room than LOG_ROOM beyond what it has written."""
-    room = (bench.folder / "run.mcap").stat().st_size + LOG_ROOM
+    room = (part_of(bench.folder / "run.mcap")).stat().st_size + LOG_ROOM
     plant = bench.started[0].pid
     for child in Path(f"/proc/{plant}/task/{plant}/children").read_text().split():
         if b"rtmms.record.writer" in Path(f"/proc/{child}/cmdline").read_bytes():
@@ -132,10 +142,12 @@ def _share(least: float, most: float, result: Mapping[str, Any]) -> str:
     return "" if share is not None and least <= share <= most else f"{share} % missed, expected {least:g} to {most:g}"
 
 
+def _told(code: str, result: Mapping[str, Any]) -> str:
+    return "" if result["rejected"].get(code) else f"nothing was refused as {code}: {result['rejected']}"
+
+
 def _refused(code: str, result: Mapping[str, Any]) -> str:
-    if not result["rejected"].get(code):
-        return f"nothing was refused as {code}: {result['rejected']}"
-    return _share(20.0, 100.0, result)
+    return _told(code, result) or _share(20.0, 100.0, result)
 
 
 def _late(result: Mapping[str, Any]) -> str:
@@ -165,6 +177,7 @@ CONTROLLERS = (
     Case("stopped", "SIGSTOP for a third", act=_pause, expects=_recovered),
     Case("restarted", "SIGKILL, and another one started", act=_restart, expects=_recovered),
     Case("mute", "says nothing after its first command", right="mute", expects=partial(_share, 90.0, 100.0)),
+    Case("closing", "closes its sockets without a bye", right="closing", expects=partial(_share, 60.0, 100.0)),
     Case("late", "answers a period and a half after each state", right="late", expects=_late),
     Case("flooding", "as many commands as it can send", right="flooding"),
     Case("wrong_steps", "every other command for a step far off", right="wrong_steps",
@@ -176,6 +189,8 @@ CONTROLLERS = (
          expects=partial(_refused, "unknown_actuator")),
     Case("oversize", "48 KiB a command", right="oversize", expects=partial(_refused, "oversize")),
     Case("huge", "1 MiB a command: the connection is closed each time", right="huge"),
+    Case("empty_frames", "64 KiB of empty frames beside its commands, every 0.25 s", right="empty_frames",
+         expects=partial(_told, "garbled")),
     Case("truncated", "half a frame", right="truncated", expects=partial(_refused, "garbled")),
     Case("lying_seq", "seq that repeats, falls, or is beyond all", right="lying_seq",
          expects=partial(_refused, "seq")),
@@ -185,6 +200,15 @@ FLOOD = partial(_stop_and_go, running=True)
 BYSTANDERS = (
     Case("strangers", "two processes that flood the door", beside=("strangers", "strangers"), turn=FLOOD),
     Case("noise", "connections that speak no ZeroMQ", beside=("noise",), turn=FLOOD),
+    Case("hollow", "64 KiB of empty frames every 0.25 s, into each endpoint", beside=("hollow",), turn=FLOOD,
+         expects=partial(_told, "garbled")),
+    Case("hollow_flood", "empty frames as fast as they go, into each endpoint", beside=("hollow_flood",), turn=FLOOD,
+         expects=partial(_told, "garbled")),
+    Case("patterns", "hellos without a token, with 256 patterns", beside=("patterns",), turn=FLOOD,
+         expects=partial(_told, "wrong_type")),
+    Case("subscriptions", "200 topics a connection", beside=("subscriptions",), turn=FLOOD,
+         expects=partial(_told, "busy")),
+    Case("deaf", "32 subscribers that never read", turn=_deafen),
     Case("stopped_subscriber", "four observers that stop reading", beside=("watching",) * 4,
          turn=partial(_stop_and_go, running=False)),
     Case("killed_observer", "observers that are killed", turn=_kill_observer),

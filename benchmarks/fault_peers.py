@@ -7,6 +7,7 @@ it is at work and goes on until it is ended. `--through` is the proxy's endpoint
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import math
 import os
@@ -21,6 +22,7 @@ import zmq
 import rtmms
 from rtmms.wire.places.tokens import read_token
 from rtmms.wire.protocol.port import SENT
+from rtmms_benchmarks import fault_strangers
 
 _pack: Any = msgpack.packb
 ENOUGH_S = 600.0
@@ -64,6 +66,19 @@ def mute(link: rtmms.Link) -> None:
     for state in link:
         link.command(wave(state, link))
         break
+    time.sleep(ENOUGH_S)
+
+
+def closing(link: rtmms.Link) -> None:
+    """Answers for a third of a second, then closes its sockets without a bye, and stays."""
+    end = time.monotonic() + 0.3
+    for state in link:
+        link.command(wave(state, link))
+        if time.monotonic() > end:
+            break
+    for one in (link._at.data, link._at.door):
+        if one is not None:
+            one.close()
     time.sleep(ENOUGH_S)
 
 
@@ -116,6 +131,18 @@ def huge(link: rtmms.Link) -> None:
     """Frames for which the plant closes the connection: it is made anew, again and again."""
     filling = "x" * HUGE
     _bad(link, lambda state, seqs: _command(next(seqs), state.step, {}, filling=filling))
+
+
+def empty_frames(link: rtmms.Link) -> None:
+    """64 KiB of frames that end no message, each quarter of a second: the connection is closed and made anew."""
+    next_ns = 0
+    for state in link:
+        link.command(wave(state, link))
+        if time.monotonic_ns() > next_ns:
+            next_ns = time.monotonic_ns() + int(fault_strangers.EVERY_S * 1e9)
+            connection: Any = getattr(link._at.data, "_connection", None)
+            with contextlib.suppress(OSError):
+                connection.socket.send(fault_strangers.HOLLOW[0] * 32768)
 
 
 def truncated(link: rtmms.Link) -> None:
@@ -178,11 +205,11 @@ def noise(exchange: str, ready: Callable[[], None]) -> None:
 CONTROLLERS = {
     f.__name__: f
     for f in (
-        steady, late, flooding, mute, wrong_steps, not_finite, wrong_types, unknown_names, oversize, huge, truncated,
-        lying_seq, watching,
+        steady, late, flooding, mute, closing, wrong_steps, not_finite, wrong_types, unknown_names, oversize, huge,
+        empty_frames, truncated, lying_seq, watching,
     )
 }  # fmt: skip
-STRANGERS = {"strangers": strangers, "noise": noise}
+STRANGERS = fault_strangers.ALL | {"strangers": strangers, "noise": noise}
 
 
 def _ready() -> None:

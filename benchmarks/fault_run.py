@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,11 +165,14 @@ def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, 
     """Of the steps within the windows: how many, how many missed, by which policy; and the longest row of misses."""
     outcomes: dict[str, Counter[str]] = {"on": Counter(), "off": Counter(), "": Counter()}
     policies: Counter[str] = Counter()
-    row = longest = in_log = 0
+    lost_time = {"on": 0, "off": 0, "": 0}
+    row = longest = in_log = before = 0
     for step in kept(path):
         in_log += 1
         window = windows.of(step.at)
         outcomes[window][step.outcome] += 1
+        lost_time[window] += step.overruns + step.skipped - before
+        before = step.overruns + step.skipped
         if window == "on":
             row = row + 1 if step.outcome == "missed" else 0
             longest = max(longest, row)
@@ -184,8 +187,15 @@ def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, 
         "steps": on.total(), "misses": on["missed"], "misses_percent": _percent(on), "longest_row": longest,
         "policies": {name: count for name, count in policies.items() if count},
         "steps_without": off.total(), "misses_without_percent": _percent(off),
+        "overrun_or_skipped": lost_time["on"], "overrun_or_skipped_without": lost_time["off"],
+        "more_lost_percent": _more_lost(lost_time, on.total(), off.total()),
         "log_has_all": in_log == report.get("steps"),
     }  # fmt: skip
+
+
+def _more_lost(lost: Mapping[str, int], on: int, off: int) -> float | None:
+    """Overruns and skipped periods, in percent of the steps: with the fault, less those without."""
+    return round(100.0 * (lost["on"] / on - lost["off"] / off), 3) if on and off else None
 
 
 def _percent(counted: Counter[str]) -> float | None:

@@ -8,7 +8,6 @@ falls means that the autopilot began anew.
 from __future__ import annotations
 
 import json
-import socket
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms_bridges.autopilot.pulses import map_channels
 from rtmms_bridges.autopilot.sitl_keys import Further, check
+from rtmms_bridges.lines.addresses import bound, family_of
 from rtmms_bridges.lines.pacing import LONGEST_S, Pacer, at_rest, substeps
 from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.motion.imu import Imu, gravity_of
@@ -136,13 +136,9 @@ class ArduPilot(rtmms.Bridge):
         self._answered = b""  # the line of the frame `_frame`, b'' while it is under way
         self._heard = self._asked = 0.0
         self._ahead = 0.0  # time that passed for the autopilot while the plant was silent
-        self._socket = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        try:
-            self._socket.bind((self.host, self.port))
-        except OSError as fault:
-            raise rtmms.RtmmsError(f"cannot listen on UDP {self.host}:{self.port}: {fault.strerror}") from None
-        self.io.watch(self._socket, self._on_readable)
+        place = f"UDP {self.host}:{self.port}"
+        self._socket = bound(family_of(self.host), (self.host, self.port), place, "cannot listen on")
+        self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.told(place)}")
 
@@ -174,14 +170,10 @@ class ArduPilot(rtmms.Bridge):
                 datagram, sender = self._socket.recvfrom(2048)
             except OSError:  # nothing more; or an answer of ours found nobody
                 return
-            try:
+            with self.counts.message():
                 servo = parse(datagram)
                 self._admit(sender)
-            except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
-                continue
-            self.counts.add("received")
-            self._take(servo)
+                self._take(servo)
 
     def _admit(self, sender: tuple[Any, ...]) -> None:
         if not self._admission.admits(sender):
@@ -257,8 +249,3 @@ class ArduPilot(rtmms.Bridge):
             self._ahead += self._step_s
             self.counts.add("still")
             self._answer(newest, at_rest(self._read(newest)))
-
-    def close(self, reason: str) -> None:
-        if hasattr(self, "_socket"):
-            self.io.unwatch(self._socket)
-            self._socket.close()

@@ -167,6 +167,7 @@ class Dds(rtmms.Bridge):
 
         self._failed: type[Exception] = DDSException
         self.inbox: Inbox[None] = Inbox(1)
+        self.attend(self.inbox, self.on_message)
         plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "dds: pose", needs=("position", "quaternion"))
         self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
@@ -187,7 +188,6 @@ class Dds(rtmms.Bridge):
         if self.claim:
             units = {channel.name: channel.unit for channel in plant.actuators}
             self._units = {name: units[name] for name in plant.granted}
-            self.io.watch(self.inbox, self.on_message)
             self._reader = self._listening()
 
     def _configured(self) -> Any:
@@ -303,16 +303,11 @@ class Dds(rtmms.Bridge):
             self.counts.refuse("garbled")
             return
         for message in messages:
-            try:
-                if not hasattr(message, "layout") and not hasattr(message, "name"):
-                    continue  # a writer has gone
-                values = values_of(message, self._units)
-            except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
-                continue
-            self.counts.add("received")
-            self._driven = True
-            self.command(values)
+            if not hasattr(message, "layout") and not hasattr(message, "name"):
+                continue  # a writer has gone
+            with self.counts.message():
+                self.command(values_of(message, self._units))
+                self._driven = True
         if self._driven and not self._drivers:
             self._driven = False
             self.on_peer_lost("nobody is left who publishes commands")
@@ -323,9 +318,7 @@ class Dds(rtmms.Bridge):
             self._writers = {}
             del self.participant
             self._domain = None
-        if hasattr(self, "inbox"):
-            self.io.unwatch(self.inbox)
-            self.inbox.close()
+        super().close(reason)
 
 
 _UNKNOWN = (-1.0, *(0.0,) * 35)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import rtmms
-from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, read_json, values_in
+from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
 from rtmms.errors import ModelError
 from rtmms_bridges.lines.inbox import Inbox
 from rtmms_bridges.lines.nodelay import send_at_once
@@ -119,6 +119,7 @@ class Foxglove(rtmms.Bridge):
 
         _quiet()
         self.inbox: Inbox[bytes | None] = Inbox()
+        self.attend(self.inbox, self.on_message)
         plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "foxglove: pose", needs=("position", "quaternion"))
         self._joints = Joints(plant, self.fin_joints)
@@ -126,7 +127,6 @@ class Foxglove(rtmms.Bridge):
         self._time = -1.0
         self._context = context = foxglove.Context()  # it must live: the server sees no channel of one that is gone
         self.server, self._stopped = self._listening(context), False
-        self.io.watch(self.inbox, self.on_message)
         self._tf = FrameTransformsChannel("/tf", context=context)
         self._odometry = OdometryChannel("/odom", context=context)
         self._drawn = SceneUpdateChannel("/scene", context=context) if self._scene.shape else None
@@ -225,16 +225,8 @@ class Foxglove(rtmms.Bridge):
             if message is None:
                 self.on_peer_lost("the client that gave commands has left")
                 continue
-            try:
-                values = parse(message)
-                for name in values:
-                    if name not in self.plant.granted:
-                        raise Refusal("unknown_actuator", "an actuator that was not claimed")
-            except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
-                continue
-            self.counts.add("received")
-            self.command(values)
+            with self.counts.message():
+                self.command(self.claimed(parse(message)))
 
     def close(self, reason: str) -> None:
         if hasattr(self, "server") and not self._stopped:
@@ -243,9 +235,7 @@ class Foxglove(rtmms.Bridge):
             ending = threading.Thread(target=self.server.stop, daemon=True)
             ending.start()
             ending.join(STOP_S)
-        if hasattr(self, "inbox"):
-            self.io.unwatch(self.inbox)
-            self.inbox.close()
+        super().close(reason)
 
 
 def _size(shape: tuple[int, ...]) -> int:

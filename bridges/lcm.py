@@ -155,15 +155,8 @@ class Lcm(rtmms.Bridge):
                 return
 
     def on_command(self, channel: str, data: bytes) -> None:
-        try:
-            values = parse(bytes(data))
-            if not set(values) <= set(self.plant.granted):
-                raise Refusal("unknown_actuator", "an actuator that was not claimed")
-        except Refusal as refusal:
-            self.counts.refuse(refusal.reason)
-            return
-        self.counts.add("received")
-        self.command(values)
+        with self.counts.message():
+            self.command(self.claimed(parse(bytes(data))))
 
     def close(self, reason: str) -> None:
         if hasattr(self, "lcm"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections import deque
 from dataclasses import dataclass, field
 from math import isfinite
@@ -17,7 +16,7 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
 from rtmms_bridges.autopilot.parameters import Parameter, Parameters
 from rtmms_bridges.autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
-from rtmms_bridges.lines.addresses import host_port, resolved
+from rtmms_bridges.lines.addresses import bound, family_of, host_port, resolved
 from rtmms_bridges.motion.frames import Home, bearing_deg, euler, whole
 from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
 
@@ -127,15 +126,10 @@ class Mavlink(rtmms.Bridge):
         self._describe(plant)
         self._reader = Reader(self.counts.refuse, self._signing)
         self._writer = Writer(self.system, self.component, self._signing)
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        family = family_of(self.host)
         self._stations = tuple(resolved(text, "stations", _PORT, family)[1][:2] for text in self.stations)
-        self._socket = socket.socket(family, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        try:
-            self._socket.bind((self.host, self.port))
-        except OSError as fault:
-            raise rtmms.RtmmsError(f"cannot bind UDP {self.host}:{self.port}: {fault.strerror}") from None
-        self.io.watch(self._socket, self._on_readable)
+        self._socket = bound(family, (self.host, self.port), f"UDP {self.host}:{self.port}")
+        self.attend(self._socket, self._on_readable)
         self.io.tell("telemetry to " + ", ".join(self.stations))
 
     def _describe(self, plant: rtmms.PlantInfo) -> None:
@@ -374,11 +368,6 @@ class Mavlink(rtmms.Bridge):
         super().plant_again(plant)
         self._list.clear()  # of the last plant's parameters
         self._describe(plant)
-
-    def close(self, reason: str) -> None:
-        if hasattr(self, "_socket"):
-            self.io.unwatch(self._socket)
-            self._socket.close()
 
 
 def _key(path: str) -> bytes:

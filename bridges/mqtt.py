@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import ssl
 import sys
 import threading
@@ -19,6 +18,7 @@ import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
+from rtmms_bridges.lines.inbox import Inbox
 from rtmms_bridges.lines.unreached import why_unreached
 from rtmms_bridges.messages.topics import part, parts, robot_part
 
@@ -32,8 +32,6 @@ _KEPT = 8
 _MOST_IN = 256
 _FAREWELL_S = 0.5
 PASSWORD = "RTMMS_MQTT_PASSWORD"
-
-Event = tuple[str, Any]
 
 
 def parse(name: str, payload: bytes) -> dict[str, float]:
@@ -125,12 +123,8 @@ class Mqtt(rtmms.Bridge):
         self._map = ChannelMap(self.channels)
         self._port = self.port or (8883 if self.tls else 1883)
         self._client: Client | None = None
-        self._events: deque[Event] = deque()  # from paho's thread to ours: of the connection, which are few,
-        self._messages: deque[tuple[str, bytes, bool]] = deque(maxlen=_MOST_IN)  # and messages; the oldest go first
-        self._overrun = 0
         self._under_way: set[int] = set()  # numbers of states that the client has and the broker not yet, and of those
         self._done: deque[int] = deque()  # that it has by now, as paho's thread tells
-        self._lock = threading.Lock()
         self._connected, self._greeted, self._status, self._gone = False, False, "", False
 
     def claims(self) -> tuple[str, ...]:
@@ -150,10 +144,10 @@ class Mqtt(rtmms.Bridge):
             client.connect_async(self.host, self._port, keepalive=10)
         except ValueError as fault:
             raise rtmms.ModelError(f"host: {fault}") from None
-        self._ours, self._theirs = socket.socketpair()
-        for end in (self._ours, self._theirs):
-            end.setblocking(False)
-        self.io.watch(self._ours, self._on_event)
+        self._events: Inbox[tuple[str, str]] = Inbox(_MOST_IN)  # from paho's thread to ours: of the connection,
+        self._messages: Inbox[tuple[str, bytes, bool]] = Inbox(_MOST_IN)  # and messages
+        for inbox in (self._events, self._messages):
+            self.attend(inbox, self._on_event)
         self._client = client
         self._client.loop_start()  # paho connects, and connects again, in a thread of its own: that may wait
 
@@ -190,7 +184,6 @@ class Mqtt(rtmms.Bridge):
         client = self._client
         if client is None:
             return
-        self.io.unwatch(self._ours)
         if self._connected:
             client.publish(f"{self._prefix}/counts", json.dumps(self.counts.as_dict()), 0, False)
             last = client.publish(f"{self._prefix}/status", "offline", 1, True)
@@ -201,8 +194,7 @@ class Mqtt(rtmms.Bridge):
         stopper = threading.Thread(target=client.loop_stop, daemon=True)  # it waits for paho's thread, which may be
         stopper.start()  # waiting for a connection
         stopper.join(_FAREWELL_S)
-        self._ours.close()
-        self._theirs.close()
+        super().close(reason)
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -248,11 +240,7 @@ class Mqtt(rtmms.Bridge):
     # -- in: what paho's thread has put down, in ours ----------------------------------------------------------------
 
     def _on_event(self) -> None:
-        with contextlib.suppress(OSError):
-            while self._ours.recv(4096):
-                pass
-        while self._events:
-            kind, what = self._events.popleft()
+        for kind, what in self._events.take_all()[0]:
             if kind == "connected":
                 self._on_connected()
             elif kind == "lost":
@@ -260,14 +248,11 @@ class Mqtt(rtmms.Bridge):
                     self.io.tell(f"the broker is gone ({what}); connecting again")
                     self.on_peer_lost("no broker")
                 else:
-                    asks = "" if self.tls else ": is it TLS that it wants?"
-                    self._events.append(("unreached", f"it hangs up{asks}"))
+                    self._unreached("it hangs up" + ("" if self.tls else ": is it TLS that it wants?"))
                 self._connected, self._status = False, ""
                 self._outbox.clear()
             elif kind == "unreached":
-                self.counts.add("unreached")
-                if self.counts["unreached"] == 1:
-                    self.io.tell(f"no connection to a broker at {self.host}:{self._port} ({what}); trying again")
+                self._unreached(what)
             elif kind == "refused":
                 self.counts.add("broker_refused")
                 if self.counts["broker_refused"] == 1:
@@ -275,21 +260,21 @@ class Mqtt(rtmms.Bridge):
         self._take_commands()
         self._flush()
 
+    def _unreached(self, why: str) -> None:
+        self.counts.add("unreached")
+        if self.counts["unreached"] == 1:
+            self.io.tell(f"no connection to a broker at {self.host}:{self._port} ({why}); trying again")
+
     def _take_commands(self) -> None:
         """What has come by now; of each actuator the newest counts."""
         values: dict[str, float] = {}
-        for _ in range(len(self._messages)):
-            try:
-                values |= self._read(*self._messages.popleft())
-            except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
-                continue
-            self.counts.add("received")
-            self.peer_watch.fed()
-        with self._lock:
-            overrun, self._overrun = self._overrun, 0
-        if overrun:
-            self.counts.add("commands_dropped", overrun)
+        messages, dropped = self._messages.take_all()
+        for message in messages:
+            with self.counts.message():
+                values |= self._read(*message)
+                self.peer_watch.fed()
+        if dropped:
+            self.counts.add("commands_dropped", dropped)
         if values and self.plant.granted:
             self.command(values)
 
@@ -338,32 +323,21 @@ class Mqtt(rtmms.Bridge):
             except (ssl.SSLError, OSError, ValueError) as fault:
                 raise rtmms.ModelError(f"tls: the certificates cannot be used: {fault}") from None
 
-        def wake() -> None:
-            with contextlib.suppress(OSError):  # full: then it is awake already
-                self._theirs.send(b".")
-
-        def put(kind: str, what: Any) -> None:
-            self._events.append((kind, what))
-            wake()
-
         def on_connect(client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
-            put("refused", str(reason)) if reason.is_failure else put("connected", None)
+            self._events.put(("refused" if reason.is_failure else "connected", str(reason)))
 
         def on_disconnect(client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
-            put("lost", str(reason))
+            self._events.put(("lost", str(reason)))
 
         def on_connect_fail(client: Client, data: Any) -> None:
-            put("unreached", why_unreached(sys.exception()))
+            self._events.put(("unreached", why_unreached(sys.exception())))
 
         def on_message(client: Client, data: Any, message: Any) -> None:
             try:
                 topic = message.topic
             except UnicodeDecodeError:
                 return  # not one of ours
-            with self._lock:
-                self._overrun += len(self._messages) == _MOST_IN
-            self._messages.append((topic, message.payload, message.retain))
-            wake()
+            self._messages.put((topic, message.payload, message.retain))
 
         def on_publish(client: Client, data: Any, mid: int, reason: Any, properties: Any) -> None:
             self._done.append(mid)

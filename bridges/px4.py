@@ -160,11 +160,13 @@ class Px4(rtmms.Bridge):
             family, self._ground = resolved(self.ground, "ground")
             self._listener = socket.socket(family, socket.SOCK_DGRAM)
             self._listener.setblocking(False)
+            self.closing.callback(self._listener.close)
         admission = Admission(self.peer)
         self._peer = TcpPeer(
             self.io, self.counts, self.host, self.port, received=self._on_bytes, came=self._came, gone=self._gone,
             admission=admission,
         )  # fmt: skip
+        self.closing.callback(self._peer.close)
         place = f"TCP {self.host}:{self._peer.address[1]}"
         self.io.tell(f"waiting for PX4 on {place}; {admission.told(place)}")
 
@@ -258,18 +260,14 @@ class Px4(rtmms.Bridge):
         if found and not self._here:
             self._greeted()
         for message in found:
-            try:
+            with self.counts.message():
                 meaning = parse(message)
                 if isinstance(meaning, Actuators):
                     self._take(meaning)
                 elif isinstance(meaning, Interval) and meaning.message == _HIL_STATE_QUATERNION:
                     self._rates["state"] = self.state_hz if meaning.rate_hz is None else meaning.rate_hz
                     self._slots["state"] = int(self._told_us * 1e-6 * self._rates["state"])
-            except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
-                continue
-            self.counts.add("received")
-            self._tell_ground(message.get_msgbuf())
+                self._tell_ground(message.get_msgbuf())
 
     def _take(self, said: Actuators) -> None:
         values = self.neutral()
@@ -325,10 +323,3 @@ class Px4(rtmms.Bridge):
             self._told_us += round(self._frame_s * 1e6)
             self.counts.add("still")
             self._send_sensors(at_rest(self._read(newest)), self._told_us)
-
-    def close(self, reason: str) -> None:
-        if hasattr(self, "_peer"):
-            self._peer.close()
-        listener = getattr(self, "_listener", None)
-        if listener is not None:
-            listener.close()

@@ -15,7 +15,7 @@ import socket
 from dataclasses import dataclass
 
 import rtmms
-from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, read_json, values_in
+from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
 
 
 def parse(datagram: bytes) -> dict[str, float]:
@@ -28,9 +28,7 @@ def fuzzed() -> Fuzzed:
     return fuzz(parse), [b'{"values": {"left.front": 0.25}}']
 
 
-@dataclass(
-    kw_only=True
-)  # the fields are the parameters: key=value, or config=FILE.toml; claim, rate_hz, ... come along
+@dataclass(kw_only=True)  # fields are parameters: key=value, or config=FILE.toml; claim, rate_hz, ... come along
 class Template(rtmms.Bridge):
     """States out and commands in as JSON, one object a datagram, on the loopback address."""
 
@@ -41,7 +39,7 @@ class Template(rtmms.Bridge):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setblocking(False)
         self.socket.bind(("127.0.0.1", 0))
-        self.io.watch(self.socket, self.on_datagram)  # call me when there is something to read
+        self.attend(self.socket, self.on_datagram)  # call me when there is something to read; closed at the end
 
     def on_state(self, state: rtmms.State) -> None:
         """Each state, or rate_hz of them: plain numbers and lists in state.outputs, SI units, z up, body x forward."""
@@ -58,16 +56,5 @@ class Template(rtmms.Bridge):
             datagram = self.socket.recv(65536)
         except OSError:
             return
-        try:
-            values = parse(datagram)
-        except Refusal as refusal:
-            self.counts.refuse(refusal.reason)
-            return
-        self.counts.add("received")
-        self.command(values)  # for the next state that is to be answered, and until other values come
-
-    def close(self, reason: str) -> None:
-        """Once, at the end, also after a fault."""
-        if hasattr(self, "socket"):
-            self.io.unwatch(self.socket)
-            self.socket.close()
+        with self.counts.message():  # received, or refused with the reason
+            self.command(parse(datagram))  # for the next state that is to be answered, and until other values come

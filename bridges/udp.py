@@ -14,6 +14,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
+from rtmms_bridges.lines.addresses import bound
 from rtmms_bridges.lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
 
 _READS = 64
@@ -121,13 +122,8 @@ class Udp(rtmms.Bridge):
         self._host = str(place[0])
         self._peer = (self._host, self.port) if self.port else None
         self._admission = Admission(self.peer or (() if self.strangers else (self._host,)))
-        self._socket = socket.socket(family, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        try:
-            self._socket.bind(home)
-        except OSError as fault:
-            raise rtmms.RtmmsError(f"cannot bind {self.bind}:{self.bind_port}: {fault.strerror or fault}") from None
-        self.io.watch(self._socket, self._on_readable)
+        self._socket = bound(family, home, f"{self.bind}:{self.bind_port}")
+        self.attend(self._socket, self._on_readable)
         if plant.granted:
             self.io.tell(self._admission.told(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
 
@@ -167,11 +163,9 @@ class Udp(rtmms.Bridge):
         self._turns.forget()
 
     def close(self, reason: str) -> None:
-        if self._socket is not None:
-            if self.safe and self._last is not None:
-                self._send(self._told(self._last, self.safe))
-            self.io.unwatch(self._socket)
-            self._socket.close()
+        if self._socket is not None and self.safe and self._last is not None:
+            self._send(self._told(self._last, self.safe))
+        super().close(reason)
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -206,17 +200,13 @@ class Udp(rtmms.Bridge):
                 data, peer = self._socket.recvfrom(_LONGEST_OUT)
             except OSError:
                 break
-            try:
+            with self.counts.message():
                 self._kept, surely = self._read(data, peer)
-            except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
-                continue
-            self.counts.add("received")
-            self.peer_watch.fed(now)
-            if self.port == 0:
-                self._peer = (peer[0], peer[1])
-            self.waits = self.paced
-            over |= self._turns.answered(now, surely)
+                self.peer_watch.fed(now)
+                if self.port == 0:
+                    self._peer = (peer[0], peer[1])
+                self.waits = self.paced
+                over |= self._turns.answered(now, surely)
         if over and self.plant.granted:
             self.command(self._kept)
 

@@ -93,6 +93,7 @@ class Zenoh(rtmms.Bridge):
         import zenoh
 
         self.inbox: Inbox[tuple[str, bytes]] = Inbox()
+        self.attend(self.inbox, self.on_message)
         self.root = self.prefix.format(robot=robot_part(plant.robot))
         try:
             zenoh.KeyExpr(f"{self.root}/state")
@@ -105,12 +106,13 @@ class Zenoh(rtmms.Bridge):
         except zenoh.ZError as fault:
             raise ModelError(f"zenoh: {_short(fault)}") from None
         self._pack: Callable[[Any], bytes]
+        self._unpack: Callable[[bytes], Any]
         if self.encoding == "json":
-            self._pack, kind = _json, zenoh.Encoding.APPLICATION_JSON
+            self._pack, self._unpack, kind = _json, read_json, zenoh.Encoding.APPLICATION_JSON
         else:
             import msgpack
 
-            self._pack, kind = msgpack.packb, zenoh.Encoding("application/msgpack")
+            self._pack, self._unpack, kind = msgpack.packb, read_msgpack, zenoh.Encoding("application/msgpack")
         keys = parts(self._names(plant), "outputs")
         self._publishers = {
             name: self.session.declare_publisher(
@@ -123,7 +125,6 @@ class Zenoh(rtmms.Bridge):
         self._queryable = self.session.declare_queryable(f"{self.root}/info", self._answer)
         self._alive = self.session.liveliness().declare_token(self.root)
         if self.claim:
-            self.io.watch(self.inbox, self.on_message)
             self._subscribers = [
                 self.session.declare_subscriber(f"{self.root}/{key}", self._heard) for key in ("command", "command/*")
             ]
@@ -193,15 +194,8 @@ class Zenoh(rtmms.Bridge):
         if dropped:
             self.counts.add("commands_dropped", dropped)
         for actuator, data in messages:
-            try:
-                values = parse(data, actuator, read_json if self.encoding == "json" else read_msgpack)
-                if not set(values) <= set(self.plant.granted):
-                    raise Refusal("unknown_actuator", "an actuator that was not claimed")
-            except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
-                continue
-            self.counts.add("received")
-            self.command(values)
+            with self.counts.message():
+                self.command(self.claimed(parse(data, actuator, self._unpack)))
 
     def close(self, reason: str) -> None:
         if hasattr(self, "session"):
@@ -209,9 +203,7 @@ class Zenoh(rtmms.Bridge):
             ending = threading.Thread(target=self.session.close, daemon=True)
             ending.start()
             ending.join(_STOP_S)
-        if hasattr(self, "inbox"):
-            self.io.unwatch(self.inbox)
-            self.inbox.close()
+        super().close(reason)
 
 
 def _json(value: Any) -> bytes:

@@ -28,6 +28,12 @@ Floats = tuple[float, ...]
 LAYERS = ("model", "dynamics", "fluids", "mechanism", "analysis", "robots")
 """Folders with kernels, or with constants that kernels are compiled with."""
 
+FLAGS = (
+    "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML", "LLVM_PASS_TIMINGS",
+)  # fmt: skip
+"""Settings of numba (environment NUMBA_...) that change what is compiled."""
+
 KEPT = 4
 """Cache folders of other sources (branches, versions, environments) that are left in place."""
 
@@ -36,9 +42,12 @@ def _fingerprint() -> str:
     """Sources of the package by path, size and time, and what compiled code depends on besides."""
     import llvmlite
     import numba
+    from llvmlite import binding
+    from numba.core import config
 
     root = Path(__file__).parent
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {root}".encode())
+    digest.update(f"{binding.get_host_cpu_name()} {[str(getattr(config, flag, None)) for flag in FLAGS]}".encode())
     sources = [root / "jit.py", root / "spatial.py"]
     for layer in LAYERS:
         sources += sorted((root / layer).rglob("*.py"))
@@ -51,17 +60,15 @@ def _fingerprint() -> str:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels of these sources are kept; NUMBA_CACHE_DIR, if it is set, is the user's choice."""
+    """Where compiled kernels of these sources, made with these flags, are kept: below NUMBA_CACHE_DIR, if it is set."""
     from platformdirs import user_cache_dir
 
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / "kernels" / _fingerprint()
+    return (Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / "kernels") / _fingerprint()
 
 
 def _use_cache() -> None:
-    """Point numba at the folder for these sources, and sweep away those of sources that are gone."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return
+    """Point numba at the folder for these sources, and sweep away older ones, where all are ours."""
     from numba.core import config
 
     folder = cache_folder()
@@ -70,6 +77,8 @@ def _use_cache() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         others = [p for p in home.iterdir() if p.is_dir() and p != folder]
+        if os.environ.get("NUMBA_CACHE_DIR"):
+            others = []
         others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
         for old in others[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)

@@ -20,6 +20,23 @@ def host_port(text: str, place: str, port: int = 0) -> tuple[str, int]:
     return host, int(end)
 
 
+def family_of(host: str) -> int:
+    """The address family of a numeric address."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def bound(family: int, address: tuple[Any, ...], told: str, cannot: str = "cannot bind") -> socket.socket:
+    """A UDP socket at that address which never waits; RtmmsError that says which (`told`) cannot be had."""
+    made = socket.socket(family, socket.SOCK_DGRAM)
+    made.setblocking(False)
+    try:
+        made.bind(address)
+    except OSError as fault:
+        made.close()
+        raise rtmms.RtmmsError(f"{cannot} {told}: {fault.strerror or fault}") from None
+    return made
+
+
 def resolved(text: str, place: str, port: int = 0, family: int = 0) -> tuple[int, tuple[Any, ...]]:
     """The address family, and the numeric address to send datagrams to; ModelError for a name without one."""
     host, number = host_port(text, place, port)

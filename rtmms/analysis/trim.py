@@ -106,14 +106,9 @@ def fitting_dt(plant: Gaited) -> float:
 
 
 def trim(
-    plant: Gaited,
-    close: Sequence[str] | None = None,
-    *,
-    unknown: str | None = None,
-    settle: int = 5,
-    tolerance: float = 1e-9,
-    iterations: int = 20,
-) -> Trim:
+    plant: Gaited, close: Sequence[str] | None = None, *, unknown: str | None = None, settle: int = 5,
+    tolerance: float = 1e-9, iterations: int = 20,
+) -> Trim:  # fmt: skip
     """Find a periodic gait by Newton's method on the period map (least squares, central differences).
 
     close      names of the coordinates that must come back (TreeChart.names), 'joints' for all q and qd; default: all
@@ -193,18 +188,12 @@ def as_words(plant: Gaited, found: Trim) -> dict[str, Any]:
     """A trim as plain numbers, for a report or JSON."""
     period = 2.0 * math.pi / plant.law.omega
     return {
-        "robot": plant.model.name,
-        "period_s": period,
-        "amplitude_factor": found.amplitude,
-        "stiffness_factor": found.stiffness,
-        "residual": found.residual,
-        "iterations": found.iterations,
-        "travel_m": found.travel.tolist(),
-        "mean_speed_m_s": float(np.linalg.norm(found.travel)) / period,
+        "robot": plant.model.name, "period_s": period, "amplitude_factor": found.amplitude,
+        "stiffness_factor": found.stiffness, "residual": found.residual, "iterations": found.iterations,
+        "travel_m": found.travel.tolist(), "mean_speed_m_s": float(np.linalg.norm(found.travel)) / period,
         "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
-        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-6),
-        "state": found.vector.tolist(),
-    }
+        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-6), "state": found.vector.tolist(),
+    }  # fmt: skip
 
 
 def _sizes(plant: Gaited, chart: TreeChart) -> Array:

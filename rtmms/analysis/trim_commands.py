@@ -41,15 +41,9 @@ class Periodic:
 
 
 def trim_commands(
-    plant: Plant,
-    commands: Array,
-    close: Sequence[str] | None = None,
-    *,
-    settle: int = 20,
-    tolerance: float = 1e-8,
-    iterations: int = 12,
-    say: Callable[[str], None] | None = None,
-) -> Periodic:
+    plant: Plant, commands: Array, close: Sequence[str] | None = None, *, settle: int = 20, tolerance: float = 1e-8,
+    iterations: int = 12, say: Callable[[str], None] | None = None,
+) -> Periodic:  # fmt: skip
     """Find the motion that comes back after one period of commands (steps, n_actuators).
 
     close      names of the chart's coordinates that must come back; default all but the position's (TRAVEL)
@@ -110,18 +104,13 @@ def as_words(robot: str, found: Periodic) -> dict[str, Any]:
     """A periodic motion as plain numbers, for a report or JSON; the state is the plant's own snapshot, in hex."""
     travel = found.travel
     return {
-        "robot": robot,
-        "period_s": found.period_s,
-        "amplitude_factor": 1.0,
-        "stiffness_factor": 1.0,
-        "residual": found.residual,
-        "iterations": found.iterations,
+        "robot": robot, "period_s": found.period_s, "amplitude_factor": 1.0, "stiffness_factor": 1.0,
+        "residual": found.residual, "iterations": found.iterations,
         "travel_m": None if travel is None else travel.tolist(),
         "mean_speed_m_s": None if travel is None else float(np.linalg.norm(travel)) / found.period_s,
         "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
-        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-4),
-        "snapshot": found.snapshot.hex(),
-    }
+        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-4), "snapshot": found.snapshot.hex(),
+    }  # fmt: skip
 
 
 def _period(plant: Plant, held: Array) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ClassVar, Literal, Protocol
 
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.rates import Filter
+from rtmms.bridging.untrusted import Refusal
 from rtmms.bridging.watchdog import Watchdog
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -89,6 +91,9 @@ class Bridge:
     peer_watch: Watchdog = field(init=False, repr=False, compare=False)
     """Of the peer's silence: `fed` when it was heard."""
 
+    closing: ExitStack = field(init=False, default_factory=ExitStack, repr=False, compare=False)
+    """What `close` ends, the last one first: `attend` puts files there, other things put themselves."""
+
     def __post_init__(self) -> None:
         if not 1 <= self.every <= 10_000:
             raise ModelError(f"every: expected a whole number from 1 to 10000, got {self.every}")
@@ -146,15 +151,28 @@ class Bridge:
     def close(self, reason: str) -> None:
         """Once, at the end, also after a fault (one in `open` too): a last message, and close what was opened.
 
-        The plant has been told farewell before."""
+        The plant has been told farewell before. As it stands here it ends what is in `closing`."""
+        self.closing.close()
 
     # -- for use in the hooks -----------------------------------------------------------------------------------------
+
+    def attend(self, file: Any, readable: Callable[[], None]) -> None:
+        """`io.watch` a file of our own, which `close` closes."""
+        self.closing.callback(file.close)
+        self.closing.callback(self.io.unwatch, file)
+        self.io.watch(file, readable)
 
     def command(self, values: Mapping[str, float]) -> None:
         """Actuator values from the peer. They stand until others come; actuators that are not named keep theirs."""
         if values:
             self.peer_watch.fed()
         self.io.command(values)
+
+    def claimed(self, values: dict[str, float]) -> dict[str, float]:
+        """The values themselves; Refusal where one of them is not an actuator that is claimed here."""
+        if not set(values) <= set(self.plant.granted):
+            raise Refusal("unknown_actuator", "an actuator that was not claimed")
+        return values
 
     def neutral(self) -> dict[str, float]:
         """The neutral value of each actuator that is claimed here."""

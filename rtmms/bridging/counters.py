@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from rtmms.bridging.untrusted import Refusal
 
 MARK = "counts "
 """Before the JSON of the last line that a bridge writes."""
@@ -26,6 +30,16 @@ class Counters:
     def refuse(self, reason: str) -> None:
         """A message of the peer's that was not taken."""
         self._refused[reason] = self._refused.get(reason, 0) + 1
+
+    @contextmanager
+    def message(self) -> Iterator[None]:
+        """Around what reads a message of the peer's and takes it: counted as received, or refused by reason."""
+        try:
+            yield
+        except Refusal as refusal:
+            self.refuse(refusal.reason)
+        else:
+            self.add("received")
 
     def __getitem__(self, name: str) -> int:
         return sum(self._refused.values()) if name == "refused" else self._numbers.get(name, 0)

@@ -297,16 +297,9 @@ def _period_s(plant: PlantInfo, every: int) -> float:
 
 
 def run_bridge(
-    bridge: Bridge,
-    exchange: str | None = None,
-    *,
-    name: str = "",
-    timeout_s: float = 5.0,
-    stay_s: float = 0.0,
-    token: str | None = None,
-    keys: Path | None = None,
-    tell: Callable[[str], Any] | None = None,
-) -> str:
+    bridge: Bridge, exchange: str | None = None, *, name: str = "", timeout_s: float = 5.0, stay_s: float = 0.0,
+    token: str | None = None, keys: Path | None = None, tell: Callable[[str], Any] | None = None,
+) -> str:  # fmt: skip
     """Connect and translate until the plant ends; returns the reason for the end.
 
     timeout_s  how long to look for the plant at the start

@@ -32,14 +32,8 @@ class Solution:
 
 
 def hybrid_dynamics(
-    model: Model,
-    state: State,
-    drive: Any,
-    *,
-    imposed: Any = None,
-    base_acceleration: Any = None,
-    wrench: Any = None,
-) -> Solution:
+    model: Model, state: State, drive: Any, *, imposed: Any = None, base_acceleration: Any = None, wrench: Any = None,
+) -> Solution:  # fmt: skip
     """Accelerations where torques are given, torques where accelerations are given (Porez 2014, section III).
 
     drive              (n,) the acceleration of each imposed joint, the torque of each other

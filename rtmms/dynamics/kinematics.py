@@ -8,47 +8,35 @@ import numpy as np
 
 from rtmms.dynamics.prepare import described, prepared, vector
 from rtmms.dynamics.recursion import respond
+from rtmms.model import layout as L
 from rtmms.model.compiled import Model, State
-from rtmms.model.layout import (
-    BASE_FREE,
-    C_MASS,
-    C_MOMENT,
-    PRISMATIC,
-    S_ACCELERATION,
-    S_POS,
-    S_ROT,
-    S_TWIST,
-    S_WORLD_POS,
-    S_WORLD_ROT,
-    T_KIND,
-)  # fmt: skip
 from rtmms.spatial import Array, adjoint
 
 
 def body_poses(model: Model, state: State) -> tuple[Array, Array]:
     """World poses of the described bodies: rotations (bodies, 3, 3) body to world, positions (bodies, 3) m."""
     s = prepared(model, state)
-    rotation = s[model.carrier, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(-1, 3, 3)
-    position = s[model.carrier, S_WORLD_POS : S_WORLD_POS + 3]
+    rotation = s[model.carrier, L.S_WORLD_ROT : L.S_WORLD_ROT + 9].reshape(-1, 3, 3)
+    position = s[model.carrier, L.S_WORLD_POS : L.S_WORLD_POS + 3]
     position = position + np.einsum("kab,kb->ka", rotation, model.offset_position)
     return rotation @ model.offset_rotation, position
 
 
 def body_twists(model: Model, state: State) -> Array:
     """(bodies, 6) m/s, rad/s, each described body's own twist in its own frame."""
-    return described(model, prepared(model, state)[:, S_TWIST : S_TWIST + 6])
+    return described(model, prepared(model, state)[:, L.S_TWIST : L.S_TWIST + 6])
 
 
 def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: Any) -> Array:
     """(bodies, 6) component derivatives of `body_twists`, from qdd (n,) and base_acceleration (6,)."""
     qdd = vector(qdd, (model.n,), f"{model.name}: qdd")
     s = prepared(model, state)
-    s[0, S_ACCELERATION : S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
+    s[0, L.S_ACCELERATION : L.S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
     imposed, unused = np.ones(model.n, dtype=bool), np.zeros((2, model.n), s.dtype)
     respond(
         model.topology, model.constant, imposed, qdd.astype(s.dtype), state.q, state.qd, s, unused[0], unused[1]
     )  # fmt: skip
-    return described(model, s[:, S_ACCELERATION : S_ACCELERATION + 6])
+    return described(model, s[:, L.S_ACCELERATION : L.S_ACCELERATION + 6])
 
 
 def jacobian(model: Model, state: State, body: str) -> Array:
@@ -58,12 +46,12 @@ def jacobian(model: Model, state: State, body: str) -> Array:
     row = int(model.carrier[index])
     carry = adjoint(model.offset_rotation[index], model.offset_position[index]).astype(s.dtype)
     while row > 0:
-        out[:, 5 + row] = carry[:, 2 if model.topology[row, T_KIND] == PRISMATIC else 5]
-        rotation, position = s[row, S_ROT : S_ROT + 9].reshape(3, 3), s[row, S_POS : S_POS + 3]
+        out[:, 5 + row] = carry[:, 2 if model.topology[row, L.T_KIND] == L.PRISMATIC else 5]
+        rotation, position = s[row, L.S_ROT : L.S_ROT + 9].reshape(3, 3), s[row, L.S_POS : L.S_POS + 3]
         carry = carry @ _adjoint(rotation, position)
         row = model.parent(row)
     out[:, :6] = carry
-    return out if model.base_mode == BASE_FREE else np.ascontiguousarray(out[:, 6:])
+    return out if model.base_mode == L.BASE_FREE else np.ascontiguousarray(out[:, 6:])
 
 
 def _adjoint(rotation: Array, position: Array) -> Array:
@@ -80,8 +68,8 @@ def _adjoint(rotation: Array, position: Array) -> Array:
 def centre_of_mass(model: Model, state: State) -> Array:
     """(3,) m, world frame; of the bodies, without the fluid."""
     s = prepared(model, state)
-    rotation = s[:, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(-1, 3, 3)
-    mass, moment = model.constant[:, C_MASS], model.constant[:, C_MOMENT : C_MOMENT + 3]
-    world = mass[:, None] * s[:, S_WORLD_POS : S_WORLD_POS + 3] + np.einsum("kab,kb->ka", rotation, moment)
+    rotation = s[:, L.S_WORLD_ROT : L.S_WORLD_ROT + 9].reshape(-1, 3, 3)
+    mass, moment = model.constant[:, L.C_MASS], model.constant[:, L.C_MOMENT : L.C_MOMENT + 3]
+    world = mass[:, None] * s[:, L.S_WORLD_POS : L.S_WORLD_POS + 3] + np.einsum("kab,kb->ka", rotation, moment)
     centre: Array = world.sum(axis=0) / mass.sum()
     return centre

@@ -73,15 +73,10 @@ def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, bl
     strip_rows = [strip_row(e) for _, e in chosen if isinstance(e, Strip)]
     blade_rows = [blade_row(e) for _, e in chosen if isinstance(e, Blade)]
     return Immersed(
-        np.array([row for row, _ in chosen], dtype=np.int64),
-        common,
-        np.array(strip_rows).reshape(-1, STRIP_WIDTH),
-        np.array(blade_rows).reshape(-1, BLADE_WIDTH),
-        np.array(np.polynomial.legendre.leggauss(strip_nodes)),
-        np.array(np.polynomial.legendre.leggauss(blade_nodes)),
-        flow.pack(),
-        not flow.still,
-    )
+        np.array([row for row, _ in chosen], dtype=np.int64), common, np.array(strip_rows).reshape(-1, STRIP_WIDTH),
+        np.array(blade_rows).reshape(-1, BLADE_WIDTH), np.array(np.polynomial.legendre.leggauss(strip_nodes)),
+        np.array(np.polynomial.legendre.leggauss(blade_nodes)), flow.pack(), not flow.still,
+    )  # fmt: skip
 
 
 @kernel

@@ -127,13 +127,10 @@ class Blame:
             self.overflow += missed + overran
             return
         place = (self._first + self.waiting) % self._capacity
-        at, rows = place * _WIDTH, self._rows
-        rows[at], rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = step, missed, overran, times.due, self.rested
-        rows[at + 5], rows[at + 6], rows[at + 7] = times.begun, times.published, times.gathered
-        rows[at + 8], rows[at + 9], rows[at + 10], rows[at + 11] = (
-            times.called, times.stepped, times.ended, times.deadline,
-        )  # fmt: skip
-        rows[at + 12], rows[at + 13] = self._new_faults, self._new_switches
+        due, *others = times
+        row = (step, missed, overran, due, self.rested, *others, self._new_faults, self._new_switches)
+        for column, value in enumerate(row, place * _WIDTH):
+            self._rows[column] = value
         self._bad_counts[0] += self._new_faults
         self._bad_counts[1] += self._new_switches
         self._silent[place] = self._silent_now

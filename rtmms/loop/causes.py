@@ -6,7 +6,6 @@ did not run a core), then what our own clock says of our own parts; the rest is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 PEER_LATE, PEER_GONE, PLANT_SLOW, OWN_EXCHANGE, MACHINE, PAGE_FAULT, INVOLUNTARY_SWITCH, UNKNOWN = range(8)
@@ -46,18 +45,17 @@ class BadStep(NamedTuple):
     switches: int
 
 
-@dataclass(slots=True)
-class Times:
-    """The instants of the step that is under way, as in BadStep. One object, rewritten each step."""
+class Times(NamedTuple):
+    """The instants of a step, as in BadStep."""
 
-    due: int = 0
-    begun: int = 0
-    published: int = 0
-    gathered: int = 0
-    called: int = 0
-    stepped: int = 0
-    ended: int = 0
-    deadline: int = 0
+    due: int
+    begun: int
+    published: int
+    gathered: int
+    called: int
+    stepped: int
+    ended: int
+    deadline: int
 
 
 class Setting(NamedTuple):

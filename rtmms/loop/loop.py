@@ -85,6 +85,12 @@ class Loop:
     collections   garbage collections within the run: 0, unless something collects on purpose
     """
 
+    __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
+        "_answered", "_chores", "_counts", "_limited", "_naming", "_preparing", "_requests", "_sent", "_stand_in",
+        "alterations", "blame", "changes", "claims", "clock", "collections", "command", "commands", "ended", "exchange",
+        "message", "pace", "plant", "policies", "resets", "seed", "started_ns", "statistics", "step", "steps", "view",
+    )  # fmt: skip
+
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
         observers: Sequence[Observer] = (), *, steps: int | None = None, seed: int = 0, beside: Beside | None = None,
@@ -97,23 +103,18 @@ class Loop:
         self.seed, self.resets, self.alterations, self.collections = seed, 0, 0, 0
         self.changes: list[dict[str, Any]] = []
         self.view = View(plant, observers)
-        self._stand_in = StandIn(plant, exchange, clock, policies, free=pace.mode == "free")
-        self.command, self._claims = self._stand_in.command, self._stand_in.claims
+        self._stand_in = StandIn(plant, exchange, clock, policies, self.end, free=pace.mode == "free")
+        self.command, self.claims = self._stand_in.command, self._stand_in.claims
         show = None if beside.status is None else partial(beside.status, self)
         self._chores = Chores(clock, statistics, beside.watch, show, beside.blame)
         self._requests = Requests(self)
         self._preparing = exchange if isinstance(exchange, Preparing) else None
         self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
-        self._times, self._answered = Times(), False
+        self._sent, self._answered = (0, 0), False
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
-
-    @property
-    def claimed_any(self) -> bool:
-        """Some actuator is claimed."""
-        return self._claims.any
 
     @property
     def dead(self) -> list[str]:
@@ -141,7 +142,7 @@ class Loop:
         """State `step` to the world; it is observed at most once."""
         outputs = self.view.outputs(step)
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
-        self._times.published, self._times.deadline = self.clock.now(), deadline_ns
+        self._sent = self.clock.now(), deadline_ns
 
     def prepare(self, step: int, deadline_ns: int) -> None:
         """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
@@ -152,13 +153,15 @@ class Loop:
     def collect(self, step: int, until_ns: int) -> bool:
         """Commands for `step` into `command`; True when every claimed actuator has its own."""
         complete = self.exchange.collect(step, self.command, until_ns)
-        self._stand_in.refresh()
+        if self.claims.refresh():
+            self._stand_in.homing = True
         return complete
 
     def serve(self, until_ns: int) -> None:
         """The low-priority work, until the instant at most."""
         self.exchange.serve(until_ns)
-        self._stand_in.refresh()
+        if self.claims.refresh():
+            self._stand_in.homing = True
         self._requests.fetch()
         self._chores.do(until_ns)
 
@@ -237,7 +240,8 @@ class Loop:
         self.start_at(self.pace.anchor(self.step))
         if self.blame is not None:
             self.blame.rest(self.clock.now(), self.started_ns)
-        self._stand_in.refresh()
+        if self.claims.refresh():
+            self._stand_in.homing = True
 
     def _take_steps(self) -> None:
         requests, advance, ready = self._requests, self.advance, self.pace.ready
@@ -251,49 +255,43 @@ class Loop:
 
     def advance(self, step: int) -> None:
         """One step, from its instant to the end of its slack."""
-        now, pace, times, stand_in = self.clock.now, self.pace, self._times, self._stand_in
+        now, pace, statistics, blame = self.clock.now, self.pace, self.statistics, self.blame
         wake = pace.begin(step)
-        times.begun = now()
+        begun = now()
         complete = pace.gather(step)
-        times.gathered = now()
+        gathered = now()
         if not complete and self.ended:
             return
-        outcome = stand_in.resolve(step, complete, times.gathered)
-        if stand_in.verdict:
-            self.end("policy", stand_in.verdict)
+        outcome = self._stand_in.resolve(step, complete, gathered)
 
-        times.called = now()
+        called = now()
         self.plant.step(self.command)
-        times.stepped = now()
+        stepped = now()
 
         self.step = step + 1
-        self.statistics.count(outcome)
+        statistics.count(outcome)
         if self.view.due <= step:
             self.view.show(step, self.command, self.exchange.applied)
         if self.commands is not None:
             self.commands.record(step, self.command, outcome, self.exchange.applied, self.outputs(step + 1))
-        times.ended = now()
-        times.due = times.begun if wake == UNDEFINED else times.begun - wake
-        self._account(step, complete, outcome == MISSED, wake)
-
-    def _account(self, step: int, complete: bool, missed: bool, wake: int) -> None:
-        """The slack of a step, and what is counted of it."""
-        times, blame, statistics, overruns = self._times, self.blame, self.statistics, self.statistics.overruns
-        if blame is not None and (missed or times.ended - times.due > blame.busy_ns):
+        ended, missed, overruns = now(), outcome == MISSED, statistics.overruns
+        due = begun if wake == UNDEFINED else begun - wake
+        if blame is not None and (missed or ended - due > blame.busy_ns):
             blame.look(self._naming.silent() if missed and self._naming is not None else ())
-        slack = self.pace.finish(step, times.ended)
-        asked, self._answered = self._claims.any and not self._answered, False
-        exchange = times.gathered - times.begun
-        statistics.record(wake, exchange if asked else UNDEFINED, times.stepped - times.called, slack)
+        slack = pace.finish(step, ended)
+        asked, self._answered = self.claims.any and not self._answered, False
+        statistics.record(wake, gathered - begun if asked else UNDEFINED, stepped - called, slack)
         overran = statistics.overruns != overruns
-        if self._limited and not self.ended and times.ended >= self._stand_in.grace.until_ns:
+        if self._limited and not self.ended and ended >= self._stand_in.grace.until_ns:
             self._hold_to_limits(missed and not self._stand_in.excused, overran)
         if blame is not None:
             if complete and asked:
-                blame.answered(exchange)
+                blame.answered(gathered - begun)
             if missed or overran:
+                published, deadline = self._sent
+                times = Times(due, begun, published, gathered, called, stepped, ended, deadline)
                 blame.keep(step, missed, overran, times)
-            blame.rest(self.clock.now(), times.due)
+            blame.rest(now(), due)
 
     def _hold_to_limits(self, missed: bool, overran: bool) -> None:
         """Count the step, and end the run where a limit is exceeded."""

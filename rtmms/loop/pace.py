@@ -9,6 +9,7 @@ from rtmms.errors import RtmmsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rtmms.loop.claims import Claims
     from rtmms.loop.clock import Clock
     from rtmms.loop.policies import Policies
     from rtmms.loop.ports import Exchange
@@ -36,14 +37,11 @@ class Run(Protocol):
     """What a pace sees of the run, and may do to it."""
 
     clock: Clock
+    claims: Claims
     exchange: Exchange
     policies: Policies
     statistics: Statistics
     ended: str
-
-    @property
-    def claimed_any(self) -> bool:
-        """Some actuator is claimed."""
 
     @property
     def dead(self) -> Sequence[str]:

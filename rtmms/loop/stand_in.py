@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,11 +26,15 @@ class StandIn:
     claims    who owes what
     grace     time in which `abort` does not act
     excused   the last miss counts for nothing: within the grace, or of peers that joined just now
-    verdict   why the run must end, '' while it need not
+    homing    actuators that nobody holds have not all come to neutral yet
+    end       called as Loop.end where `abort` ends the run
     """
 
-    def __init__(self, plant: Plant, exchange: Exchange, clock: Clock, policies: Policies, *, free: bool) -> None:
-        self._exchange = exchange
+    def __init__(
+        self, plant: Plant, exchange: Exchange, clock: Clock, policies: Policies, end: Callable[[str, str], None],
+        *, free: bool,
+    ) -> None:  # fmt: skip
+        self._exchange, self._end = exchange, end
         self.name = "hold" if free else policies.miss
         self._policy = MISS_POLICIES[self.name]
         self._late = REUSED if free else MISSED
@@ -39,17 +44,12 @@ class StandIn:
         self.command: Array = self._miss.command
         self.claims = Claims(exchange, len(plant.actuators), clock.now)
         self.grace = Grace(int(policies.grace_s * 1e9))
-        self.excused, self.verdict, self._homing = False, "", False
+        self.excused = self.homing = False
 
     def start_at(self, instant_ns: int) -> None:
         """The grace and the age of what is held count from there."""
         self.grace.start(instant_ns)
         self.claims.complete_ns = instant_ns
-
-    def refresh(self) -> None:
-        """Notice that claims were taken or released."""
-        if self.claims.refresh():
-            self._homing = True
 
     def clear(self) -> None:
         """The plant was reset: every actuator at neutral."""
@@ -69,7 +69,7 @@ class StandIn:
         else:
             self._replace_missing(step, now_ns)
             outcome = self._late
-        if self._homing:
+        if self.homing:
             self._go_home()
         return outcome
 
@@ -82,7 +82,7 @@ class StandIn:
         if self.name == "abort":
             if not self.excused:
                 silent = ", ".join(self._exchange.waiting_for()) or "a peer"
-                self.verdict = f"{silent} sent no command for step {step} in time (miss policy abort)"
+                self._end("policy", f"{silent} sent no command for step {step} in time (miss policy abort)")
                 return
             applied.policy = "hold"
         old = miss.missing & claims.older(self._oldest_ns, now_ns)
@@ -100,4 +100,4 @@ class StandIn:
         miss = self._miss
         np.logical_not(self.claims.held, out=miss.missing)
         MISS_POLICIES["home"](miss)
-        self._homing = bool(np.any(miss.command[miss.missing] != miss.neutral[miss.missing]))
+        self.homing = bool(np.any(miss.command[miss.missing] != miss.neutral[miss.missing]))

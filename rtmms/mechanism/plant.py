@@ -89,14 +89,9 @@ class TreePlant:
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         # everything that changes, in one vector, so that a snapshot is its bytes
         sizes = {
-            "state": 13 + 2 * n,
-            "torque": n,
-            "target": 2 * n,
-            "servo": 4 * n,
-            "history": 5 * (13 + 2 * n),
-            "monitor": 4,
-            "command": len(self.drives),
-        }
+            "state": 13 + 2 * n, "torque": n, "target": 2 * n, "servo": 4 * n, "history": 5 * (13 + 2 * n),
+            "monitor": 4, "command": len(self.drives),
+        }  # fmt: skip
         self._memory = np.zeros(sum(sizes.values()))
         self._last = self._memory.copy()
         ends = np.cumsum(list(sizes.values()))
@@ -121,18 +116,12 @@ class TreePlant:
         n = self.model.n
         held = () if self.model.base_mode == BASE_FREE else (Channel("base_wrench", "N, N m", (6,), "body"),)
         return (
-            Channel("position", "m", (3,), "world"),
-            Channel("quaternion", "", (4,), "world"),
-            Channel("velocity", "m/s", (3,), "body"),
-            Channel("angular_velocity", "rad/s", (3,), "body"),
-            Channel("joint_position", "rad", (n,)),
-            Channel("joint_velocity", "rad/s", (n,)),
-            Channel("joint_torque", "N m", (n,)),
-            Channel("power", "W"),
-            Channel("work", "J"),
-            Channel("energy", "J"),
+            Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+            Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
+            Channel("joint_position", "rad", (n,)), Channel("joint_velocity", "rad/s", (n,)),
+            Channel("joint_torque", "N m", (n,)), Channel("power", "W"), Channel("work", "J"), Channel("energy", "J"),
             *held,
-        )
+        )  # fmt: skip
 
     def set(self, **given: Any) -> None:
         """Change parameters of `settable` at the present state, from the next step on; they stay over a reset.
@@ -317,17 +306,11 @@ class TreePlant:
         self.evaluate()
         state, torque = self.state, self.torque.copy()
         values: dict[str, Any] = {
-            "position": state.position,
-            "quaternion": state.orientation,
-            "velocity": state.twist[:3],
-            "angular_velocity": state.twist[3:],
-            "joint_position": state.q,
-            "joint_velocity": state.qd,
-            "joint_torque": torque,
-            "power": np.array(torque @ state.qd),
-            "work": self._monitor[3].copy(),
+            "position": state.position, "quaternion": state.orientation, "velocity": state.twist[:3],
+            "angular_velocity": state.twist[3:], "joint_position": state.q, "joint_velocity": state.qd,
+            "joint_torque": torque, "power": np.array(torque @ state.qd), "work": self._monitor[3].copy(),
             "energy": np.array(self._energy()),
-        }
+        }  # fmt: skip
         if self.model.base_mode != BASE_FREE:  # from outside on the base
             values["base_wrench"] = self._work[0][0, S_BIAS : S_BIAS + 6].copy()
         for channel, function in self.extra:

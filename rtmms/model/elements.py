@@ -43,17 +43,10 @@ class Strip:
 
 
 def elliptic_strip(
-    a: float,
-    b: float,
-    length: float,
-    density: float,
-    placement: Placement,
-    *,
-    drag: tuple[float, float, float] = (0.01, 1.0, 1.0),
-    roll: float = 1.0,
-    added: tuple[float, float, float] = (1.0, 1.0, 1.0),
-    law: str = "kirchhoff",
-) -> Strip:
+    a: float, b: float, length: float, density: float, placement: Placement, *,
+    drag: tuple[float, float, float] = (0.01, 1.0, 1.0), roll: float = 1.0,
+    added: tuple[float, float, float] = (1.0, 1.0, 1.0), law: str = "kirchhoff",
+) -> Strip:  # fmt: skip
     """A strip of elliptic section (Khalil 2007, section VII): half-axes a along e2, b along e3 (m), fluid kg/m3.
 
     drag (C1, C2, C3), roll C4, added (C7, C5, C6) are the paper's coefficients without dimension.

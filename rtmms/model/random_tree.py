@@ -11,15 +11,9 @@ from rtmms.spatial import Array, quaternion_matrix
 
 
 def random_tree(
-    joints: int,
-    seed: int,
-    *,
-    base: str = "free",
-    branching: float = 0.5,
-    prismatic: float = 0.2,
-    added: bool = True,
+    joints: int, seed: int, *, base: str = "free", branching: float = 0.5, prismatic: float = 0.2, added: bool = True,
     friction: bool = False,
-) -> Mechanism:
+) -> Mechanism:  # fmt: skip
     """A mechanism of `joints` one-axis joints.
 
     branching  0 for a chain; else the chance that a body hangs from any earlier body rather than the last

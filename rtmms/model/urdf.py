@@ -79,13 +79,6 @@ def _joint(joint: Any, drive: str, path: Path) -> Joint:
     friction = 0.0 if dynamics is None or dynamics.friction is None else float(dynamics.friction)
     kind = TYPES[joint.type]
     return Joint(
-        joint.name,
-        joint.parent,
-        joint.child,
-        kind,
-        _placement(joint.origin),
-        None if kind == "fixed" else axis,
-        damping=damping,
-        coulomb=friction,
-        drive=drive,
-    )
+        joint.name, joint.parent, joint.child, kind, _placement(joint.origin), None if kind == "fixed" else axis,
+        damping=damping, coulomb=friction, drive=drive,
+    )  # fmt: skip

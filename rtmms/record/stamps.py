@@ -12,12 +12,14 @@ from rtmms.record.records import records
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One step: outcome and policy as in the log, at s since 1970 when it was kept."""
+    """One step: outcome and policy as in the log, at s since 1970 when it was kept; overruns and skipped so far."""
 
     step: int
     outcome: str
     policy: str
     at: float
+    overruns: int
+    skipped: int
 
 
 def kept(path: Path) -> Iterator[Kept]:
@@ -29,4 +31,7 @@ def kept(path: Path) -> Iterator[Kept]:
             topics[record.id] = record.topic
         elif kind == "Message" and topics.get(record.channel_id) == "/outcome":
             said = json.loads(record.data)
-            yield Kept(int(said["step"]), said["outcome"], said["policy"], record.publish_time * 1e-9)
+            at = record.publish_time * 1e-9
+            yield Kept(
+                int(said["step"]), said["outcome"], said["policy"], at, int(said["overruns"]), int(said["skipped"])
+            )

@@ -22,37 +22,14 @@ ORDERED = "viridis"
 SERIES = (BLUE, CORAL, TEAL, SAND, PURPLE, "#8d6a4f")
 
 _SETTINGS: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "text.color": INK,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 7.0,
-    "axes.labelsize": 9.0,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.unicode_minus": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "legend.fontsize": 8.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.5,
-    "figure.facecolor": PAPER,
-    "savefig.facecolor": PAPER,
-}
+    "font.family": "DejaVu Sans", "font.size": 9.0, "text.color": INK, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
+    "axes.titlecolor": INK, "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "axes.titlepad": 7.0, "axes.labelsize": 9.0, "axes.linewidth": 0.8, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "axes.unicode_minus": True,
+    "grid.color": GRID, "grid.linewidth": 0.7, "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK, "xtick.labelsize": 8.0, "ytick.labelsize": 8.0, "legend.fontsize": 8.0,
+    "legend.frameon": False, "lines.linewidth": 1.5, "figure.facecolor": PAPER, "savefig.facecolor": PAPER,
+}  # fmt: skip
 
 
 @contextmanager

@@ -205,20 +205,11 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         raise ModelError("eel: nose_length_m and tail_length_m must be shorter than their links")
     model = compile(describe(p))
     return TreePlant(
-        model,
-        step,
-        gait(p),
-        _actuators(p, model),
-        flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
-        method=p.integrator,
-        substeps=p.substeps,
-        nodes={"strip_nodes": p.nodes},
-        trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))},
-        parameters=p,
-        settable=tuple(SETTABLE),
-        remake=_remake,
-        summary=_summary,
-    )
+        model, step, gait(p), _actuators(p, model), flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
+        method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": p.nodes},
+        trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
+        settable=tuple(SETTABLE), remake=_remake, summary=_summary,
+    )  # fmt: skip
 
 
 SETTABLE = (

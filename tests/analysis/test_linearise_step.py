@@ -99,7 +99,7 @@ def test_the_complex_step_says_the_same():
     [
         {},
         {"coupling": "monolithic", "actuation": "ideal"},
-        {"coupling": "iterated", "added_mass": True},
+        pytest.param({"coupling": "iterated", "added_mass": True}, marks=pytest.mark.slow),
         {"body": "fixed"},
     ],
     ids=["sequential", "monolithic-ideal", "iterated", "held"],

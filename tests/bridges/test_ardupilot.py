@@ -225,6 +225,7 @@ def test_random_frames_reset_the_plant_neither_often_nor_by_an_old_one(port: int
             autopilot.socket.sendto(struct.pack("<HHI16H", 18458, 400, frame, *[1500] * 16), autopilot.address)
         wait(lambda: sailing.bridged.counts["resets_refused"] == 4)
         assert sailing.bridged.counts["resets"] == 1
+        wait(lambda: sailing.plant.resets > resets)  # it is on its way
         assert sailing.plant.resets == resets + 1
 
 

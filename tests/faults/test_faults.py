@@ -18,8 +18,11 @@ from rtmms_benchmarks.fault_run import Windows, trial
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")
 ROOT = Path(__file__).resolve().parents[2]
 ROBOT = ("rods", "--priority", "off")
-QUICK = {"drop", "killed", "not_finite", "truncated", "full_disk"}
-LONG = {"strangers", "noise", "stopped_subscriber", "killed_observer"}
+QUICK = {"drop", "killed", "closing", "not_finite", "truncated", "full_disk"}
+LONG = {
+    "strangers", "noise", "stopped_subscriber", "killed_observer", "hollow", "hollow_flood", "patterns",
+    "subscriptions", "deaf",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +61,8 @@ def test_those_that_hold_no_claim_change_nothing(case: Case) -> None:
     found = tried(case, 3.0)
     assert found["steps"] > 60
     assert found["steps_without"] > 100
-    assert set(found["rejected"]) <= {"token", "garbled", "unknown_type", "wrong_type"}
+    assert set(found["rejected"]) <= {"token", "garbled", "unknown_type", "wrong_type", "busy", "stranger"}
+    assert found["more_lost_percent"] is not None
 
 
 def test_a_fault_that_was_not_handled_is_said() -> None:

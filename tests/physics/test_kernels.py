@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 from numba import njit
@@ -66,3 +67,23 @@ def test_an_evaluation_allocates_nothing():
     count(1)
     assert count(100) == count(1)
     assert np.all(np.isfinite(qdd))
+
+
+def cache_of(**environment: str) -> Path:
+    """Where another process with these settings keeps its kernels."""
+    code = "from rtmms.jit import cache_folder; print(cache_folder())"
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    return Path(told.stdout.strip())
+
+
+def test_kernels_made_with_other_flags_are_never_taken_from_the_cache(tmp_path: Path) -> None:
+    here = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    plain = cache_of(**here)
+    assert plain.parent == tmp_path
+    assert cache_of(**here) == plain
+    others = {cache_of(**here, **{name: value}) for name, value in (
+        ("NUMBA_OPT", "1"), ("NUMBA_LOOP_VECTORIZE", "0"), ("NUMBA_CPU_NAME", "generic"), ("NUMBA_BOUNDSCHECK", "1"),
+    )}  # fmt: skip
+    assert len(others | {plain}) == 5

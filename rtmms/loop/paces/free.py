@@ -27,7 +27,7 @@ class Free(Unpaced):
 
     def gather(self, step: int) -> bool:
         run, now = self.run, self.clock.now()
-        if not run.claimed_any:
+        if not run.claims.any:
             return True
         if self.answered or now - self.published_ns >= SEND_EVERY_NS:
             self.published_ns = now
@@ -39,7 +39,7 @@ class Free(Unpaced):
     def finish(self, step: int, now_ns: int) -> int:
         if now_ns - self.served_ns >= SERVE_EVERY_NS:
             self.served_ns = now_ns
-            if not self.run.claimed_any:
+            if not self.run.claims.any:
                 self.run.publish(step + 1, 0, 0)
             self.run.serve(now_ns + SERVE_NS)
         return UNDEFINED

@@ -36,7 +36,7 @@ class Realtime:
 
     def ready(self, step: int) -> bool:
         """Long periods are waited for in slices: a stop or Ctrl-C must not wait for the end of one."""
-        if self.first_ns and self.run.claimed_any:
+        if self.first_ns and self.run.claims.any:
             return True
         now = self.clock.now()
         if self.schedule.due(step) - now <= LONG_NS:
@@ -54,7 +54,7 @@ class Realtime:
     def _ask_first(self, step: int) -> None:
         """State 0 goes out before there is a schedule, which begins when its commands are in hand."""
         run, until, self.first_ns = self.run, self.clock.now() + self.first_ns, 0
-        if not run.claimed_any:
+        if not run.claims.any:
             return
         run.publish(step, until, until - self.clock.now())
         complete = False

@@ -77,19 +77,14 @@ def waves(settings: Settings) -> dict[str, Any]:
     peak = fly(plant(body="fixed"), PEAK, PEAK.ramp_s + settings.held_periods * PEAK.period_s, names=("thrust",))
     late = peak.time >= peak.time[-1] - PEAK.period_s
     return {
-        "gait": _named(WAVE),
-        "time_s": time - start,
-        "rear_deg": np.degrees(joints[:, :, 0]),
-        "front_deg": np.degrees(joints[:, :, -1]),
-        "rear_amplitude_deg": np.degrees(amplitude[:, 0]),
-        "front_amplitude_deg": np.degrees(amplitude[:, -1]),
-        "rear_lag_deg": lags_deg(phase[:, 0]),
+        "gait": _named(WAVE), "time_s": time - start, "rear_deg": np.degrees(joints[:, :, 0]),
+        "front_deg": np.degrees(joints[:, :, -1]), "rear_amplitude_deg": np.degrees(amplitude[:, 0]),
+        "front_amplitude_deg": np.degrees(amplitude[:, -1]), "rear_lag_deg": lags_deg(phase[:, 0]),
         "front_lag_deg": lags_deg(phase[:, -1]),
         "chord_lag_deg": np.array([float(lags_deg(phase[j, [-1, 0]])[0]) for j in range(joints.shape[1])]),
-        "mean_thrust_n": run.mean(run.thrust, *_last(run)),
-        "peak_thrust_n": float(peak.thrust[late].max()),
+        "mean_thrust_n": run.mean(run.thrust, *_last(run)), "peak_thrust_n": float(peak.thrust[late].max()),
         "peak_gait": _named(PEAK),
-    }
+    }  # fmt: skip
 
 
 def thrust_sweeps(settings: Settings) -> dict[str, Any]:
@@ -171,17 +166,13 @@ def turn(free: Any, gait: Flapping, settings: Settings) -> dict[str, Any]:
     yaw_acceleration = run.outputs["angular_acceleration"][:, 2]
     windows = {name: turning(run, *run.periods(*window)) for name, window in WINDOWS.items()}
     return {
-        "gait": _named(gait),
-        "time_s": run.time[shown][::2],
-        "position_m": run.outputs["position"][shown][::2],
-        "fins_wrench": fins[shown][::2],
-        "resultant_wrench": resultant[shown][::2],
+        "gait": _named(gait), "time_s": run.time[shown][::2], "position_m": run.outputs["position"][shown][::2],
+        "fins_wrench": fins[shown][::2], "resultant_wrench": resultant[shown][::2],
         "turn_rate_deg_s": {name: rate for name, (rate, _) in windows.items()},
         "turn_radius_m": {name: radius for name, (_, radius) in windows.items()},
         "first_yaw_acceleration_rad_s2": float(np.abs(yaw_acceleration[first]).max()),
-        "yaw_moment_mean_n_m": float(fins[late, 5].mean()),
-        "yaw_moment_spread_n_m": float(fins[late, 5].std()),
-    }
+        "yaw_moment_mean_n_m": float(fins[late, 5].mean()), "yaw_moment_spread_n_m": float(fins[late, 5].std()),
+    }  # fmt: skip
 
 
 def turning(run: Run, start: float, end: float) -> tuple[float, float]:

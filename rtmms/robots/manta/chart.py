@@ -8,17 +8,8 @@ import numpy as np
 
 from rtmms.analysis.pose_chart import displaced, displacement
 from rtmms.errors import ModelError
+from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.interface import move_supports
-from rtmms.robots.manta.coupling.layout import (
-    ACCELERATION,
-    FINS,
-    POSITION,
-    QUATERNION,
-    RODS,
-    SEQUENTIAL,
-    SUPPORTS,
-    TWIST,
-)
 from rtmms.robots.manta.kernels.fin_layout import LANES
 from rtmms.robots.manta.kernels.rods import ROD_SIZE, SERVO, servo_acceleration
 from rtmms.robots.manta.model import MantaModel
@@ -42,7 +33,7 @@ class MantaChart:
         """model and state (state_size,): the arrays that the plant itself steps with."""
         p, finned = parameters, model.finned[0]
         self.parameters, self.finned, self.state, self.origin = p, finned, state, state.copy()
-        self._free, self._lagged = p.body != "fixed", int(finned["coupling"]) == SEQUENTIAL
+        self._free, self._lagged = p.body != "fixed", int(finned["coupling"]) == lay.SEQUENTIAL
         self._servo = int(finned["actuation"]) == SERVO
         names: list[str] = []
         size: list[float] = []
@@ -69,11 +60,11 @@ class MantaChart:
         s, parts = self.state, []
         if self._free:
             o = self.origin
-            parts.append(displacement(o[POSITION : QUATERNION + 4], s[POSITION : QUATERNION + 4]))
-            parts.append(s[TWIST : TWIST + 6])
+            parts.append(displacement(o[lay.POSITION : lay.QUATERNION + 4], s[lay.POSITION : lay.QUATERNION + 4]))
+            parts.append(s[lay.TWIST : lay.TWIST + 6])
             if self._lagged:
-                parts.append(s[ACCELERATION : ACCELERATION + 6])
-        rods = s[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
+                parts.append(s[lay.ACCELERATION : lay.ACCELERATION + 6])
+        rods = s[lay.RODS : lay.RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
         parts.append(rods[:, self._rods].ravel())
         both = self._blocked().transpose(3, 0, 2, 1, 4)  # angle or rate, fin, link, block, lane
         both = both.reshape(2, 2, self.parameters.links, -1)[..., : self.parameters.chains]
@@ -85,18 +76,18 @@ class MantaChart:
         """Put the manta there; supports and surplus lanes follow. ModelError where the rods make them singular."""
         c, s, at = coordinates + self._here, self.state, 0
         if self._free:
-            s[POSITION : QUATERNION + 4] = displaced(self.origin[POSITION : QUATERNION + 4], c[:6])
-            s[TWIST : TWIST + 6] = c[6:12]
+            s[lay.POSITION : lay.QUATERNION + 4] = displaced(self.origin[lay.POSITION : lay.QUATERNION + 4], c[:6])
+            s[lay.TWIST : lay.TWIST + 6] = c[6:12]
             at = 12
             if self._lagged:
-                s[ACCELERATION : ACCELERATION + 6] = c[12:18]
+                s[lay.ACCELERATION : lay.ACCELERATION + 6] = c[12:18]
                 at = 18
-        rods = s[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
+        rods = s[lay.RODS : lay.RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
         rods[:, self._rods] = c[at : at + 12].reshape(4, 3)
         self._follow(rods)
         q, qd = np.split(c[at + 12 :], 2)
         self._lanes(np.stack([q, qd]))
-        if not move_supports(self.finned, s, RODS, ROD_SIZE, s, SUPPORTS):
+        if not move_supports(self.finned, s, lay.RODS, ROD_SIZE, s, lay.SUPPORTS):
             raise ModelError("manta: the support is singular at these rod angles")
 
     def _follow(self, rods: Array) -> None:
@@ -120,7 +111,7 @@ class MantaChart:
 
     def _blocked(self) -> Array:
         """(fin, block, link, angle or rate, lane), a view of the state."""
-        joints: Array = self.state[FINS:].reshape(2, -1, self.parameters.links, 2, LANES)
+        joints: Array = self.state[lay.FINS :].reshape(2, -1, self.parameters.links, 2, LANES)
         return joints
 
 

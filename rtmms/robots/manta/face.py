@@ -16,6 +16,7 @@ from rtmms.jit import COMPILED, compile_progress, helped
 from rtmms.plant import Channel, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
+from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.account import (
     O_ACCELERATION,
     O_ANGULAR_ACCELERATION,
@@ -44,23 +45,7 @@ from rtmms.robots.manta.coupling.drift import Field, linear_field, make_sampler
 from rtmms.robots.manta.coupling.entry import ARRAYS, address, enter_account, enter_step
 from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.coupling.joints import HALF_TURN, RATE_LIMIT
-from rtmms.robots.manta.coupling.layout import (
-    BAD_COMMAND,
-    FINS,
-    NOT_CONVERGED,
-    POSITION,
-    QUATERNION,
-    RODS,
-    SINGULAR,
-    STEP,
-    SUPPORTS,
-    TIME,
-    TWIST,
-    W_RODS,
-    WORK_SIZE,
-    Memory,
-    state_size,
-)
+from rtmms.robots.manta.coupling.layout import Memory, state_size
 from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
@@ -140,7 +125,7 @@ class Manta:
 
         self._state = _aligned(state_size(self._blocks, p.links))
         self._fins = _aligned(2, self._blocks, p.links * FIELDS * LANES)
-        self._work = _aligned(WORK_SIZE)
+        self._work = _aligned(lay.WORK_SIZE)
         self._normals = _aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
         self._param = _aligned(*self.model.param.shape)
         self._param[:] = self.model.param
@@ -165,7 +150,7 @@ class Manta:
                 self._body_drift = np.zeros(3)
             rows = 2 * self._blocks * p.links
             self._memory = Memory(
-                self._param, self._state, self._state[FINS:].reshape(rows, 2 * LANES), self._fins,
+                self._param, self._state, self._state[lay.FINS:].reshape(rows, 2 * LANES), self._fins,
                 self._fins.reshape(rows, FIELDS * LANES), self._work, self._drift, self._body_drift, self._normals,
             )  # fmt: skip
             self._addresses = self._whereabouts()
@@ -202,8 +187,8 @@ class Manta:
         if self._sampler is not None:
             m, s = self._memory, self._state
             self._sampler.gather(
-                self.model.finned, m.param, s, POSITION, s, TWIST, s, SUPPORTS, m.joints, 0.0, float(s[TIME]), m.drift,
-                m.body_drift,
+                self.model.finned, m.param, s, lay.POSITION, s, lay.TWIST, s, lay.SUPPORTS, m.joints, 0.0,
+                float(s[lay.TIME]), m.drift, m.body_drift,
             )  # fmt: skip
         self._account(0.0)
         out = self._out.copy()
@@ -266,8 +251,8 @@ class Manta:
 
     def _reset_state(self) -> None:
         self._state[:] = 0.0
-        self._state[QUATERNION] = 1.0
-        if not move_supports(self.model.finned[0], self._state, RODS, ROD_SIZE, self._state, SUPPORTS):
+        self._state[lay.QUATERNION] = 1.0
+        if not move_supports(self.model.finned[0], self._state, lay.RODS, ROD_SIZE, self._state, lay.SUPPORTS):
             raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
 
     def _advance(self) -> int:
@@ -305,19 +290,19 @@ class Manta:
         self._command[:] = given
 
     def _fail(self, status: int) -> None:
-        time = float(self._state[STEP] + 1.0) * self.dt
-        if status == BAD_COMMAND:
+        time = float(self._state[lay.STEP] + 1.0) * self.dt
+        if status == lay.BAD_COMMAND:
             bad = ", ".join(n for n, v in zip(RODS_NAMES, self._command, strict=True) if not np.isfinite(v))
             raise ValueError(f"command: {bad} must be finite, got {self._command.tolist()}")
         last = self.observe()
-        if status == SINGULAR:
-            rods = self._work[W_RODS : W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
+        if status == lay.SINGULAR:
+            rods = self._work[lay.W_RODS : lay.W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
             for side, a, b in (("left", rods[0], rods[1]), ("right", rods[2], rods[3])):
                 if abs(a - b) > 1.0:
                     reason = f"is singular: front rod {np.degrees(a):.1f} deg, back rod {np.degrees(b):.1f} deg"
                     raise DivergedError(time, f"{side} support", last, reason)
             raise DivergedError(time, "support", last, f"is singular at rod angles {np.degrees(rods).round(1)} deg")
-        if status == NOT_CONVERGED:
+        if status == lay.NOT_CONVERGED:
             raise DivergedError(
                 time, "interface between body and fins", last,
                 f"did not converge in {self.parameters.interface_passes_max} passes to "

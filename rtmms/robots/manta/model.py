@@ -8,16 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.jit import COMPILED
-from rtmms.robots.manta.coupling.layout import (
-    BODY_EULER,
-    BODY_MATCHED,
-    FINNED_DTYPE,
-    ITERATED,
-    MONOLITHIC,
-    NORMAL_LINK,
-    NORMAL_NEIGHBOUR,
-    SEQUENTIAL,
-)
+from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.tableaus import METHODS
 from rtmms.robots.manta.kernels.body import (
     BODY_DTYPE,
@@ -34,7 +25,7 @@ from rtmms.robots.manta.parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 
-COUPLINGS = {"sequential": SEQUENTIAL, "iterated": ITERATED, "monolithic": MONOLITHIC}
+COUPLINGS = {"sequential": lay.SEQUENTIAL, "iterated": lay.ITERATED, "monolithic": lay.MONOLITHIC}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +87,7 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     }[p.body_moment]  # fmt: skip
     b["fixed"] = p.body == "fixed"
 
-    finned = np.zeros(1, FINNED_DTYPE)
+    finned = np.zeros(1, lay.FINNED_DTYPE)
     f = finned[0]
     f["dt"], f["gamma"] = dt, METHODS["implicit"].gamma
     f["support_length"], f["r_front"], f["r_back"] = p.support_length_m, p.front_rod_m, p.back_rod_m
@@ -115,8 +106,8 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     euler = (
         p.body_method == "euler" and METHODS[p.integrator].gamma > 0.0
     )  # an explicit method moves the body with the fins
-    f["body_method"] = BODY_EULER if euler else BODY_MATCHED
-    f["normal"] = {"link": NORMAL_LINK, "neighbour": NORMAL_NEIGHBOUR}[p.fin_normal]
+    f["body_method"] = lay.BODY_EULER if euler else lay.BODY_MATCHED
+    f["normal"] = {"link": lay.NORMAL_LINK, "neighbour": lay.NORMAL_NEIGHBOUR}[p.fin_normal]
     if not COMPILED:  # plain Python needs records whose fields are attributes
         finned, body = finned.view(np.recarray), body.view(np.recarray)
     return MantaModel(finned, body, pack_links(links, station), links, station, fin_mass)

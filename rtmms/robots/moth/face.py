@@ -192,22 +192,14 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 def _plant(p: Moth, dt: float, initial: Array | None) -> TreePlant:
     model = compile(describe(p))
     return TreePlant(
-        model,
-        dt,
-        stroke(p, model),
-        _actuators(p, model),
-        method=p.integrator,
+        model, dt, stroke(p, model), _actuators(p, model), method=p.integrator,
         substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
-        initial=None if initial is None else unpacked(initial, model.n),
-        nodes={"blade_nodes": p.nodes},
+        initial=None if initial is None else unpacked(initial, model.n), nodes={"blade_nodes": p.nodes},
         extra=((Channel("pitch", "rad"), _pitch),),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch"),
-        trimming={"close": HOVER, "unknown": "amplitude"},
-        parameters=p,
-        settable=SETTABLE,
-        remake=_remake,
+        trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=SETTABLE, remake=_remake,
         summary=_summary,
-    )
+    )  # fmt: skip
 
 
 SETTABLE = (

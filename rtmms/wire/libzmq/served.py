@@ -16,6 +16,7 @@ from rtmms.wire.protocol.errors import EndpointError
 from rtmms.wire.protocol.messages import COMMAND_BYTES
 
 _STEP_BACKLOG, _DOOR_BACKLOG, _TELEMETRY_BACKLOG = 16, 8, 16
+_TELEMETRY_ROOM = 16 * 1024  # bytes in the kernel: what one does not read grows old there
 _LONGEST_AT_DOOR, _LONGEST_SUBSCRIPTION = 1 << 20, 1024
 
 Socket = zmq.Socket[bytes]
@@ -30,13 +31,9 @@ class Served:
     """
 
     def __init__(
-        self,
-        threads: Threads,
-        *,
-        shared: bool = False,
-        secret: bytes = b"",
+        self, threads: Threads, *, shared: bool = False, secret: bytes = b"",
         name_of: Callable[[bytes], str | None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._shared, self._secret = shared, secret
         one: zmq.Context[Socket] | None = zmq.Context.instance() if shared else None
         self._steps = one or _context(threads.step_cpu, threads.priority)
@@ -60,6 +57,7 @@ class Served:
         def opened() -> Socket:
             socket: Socket = self._others.socket(zmq.PUB)
             socket.setsockopt(zmq.SNDHWM, _TELEMETRY_BACKLOG)
+            socket.setsockopt(zmq.SNDBUF, _TELEMETRY_ROOM)
             socket.setsockopt(zmq.MAXMSGSIZE, _LONGEST_SUBSCRIPTION)
             return socket
 

@@ -29,19 +29,11 @@ GONE = "the plant is gone: its connection closed without a bye"
 
 
 def connect(
-    exchange: str = EXCHANGE,
-    *,
-    name: str = "python",
-    claim: str | Sequence[str] = (),
-    outputs: str | Sequence[str] = (),
-    timeout_s: float = 5.0,
-    token: str | None = None,
-    every: int = 1,
-    meanwhile: Callable[[], None] | None = None,
-    keys: str | os.PathLike[str] | None = None,
-    ticks: bool = False,
+    exchange: str = EXCHANGE, *, name: str = "python", claim: str | Sequence[str] = (),
+    outputs: str | Sequence[str] = (), timeout_s: float = 5.0, token: str | None = None, every: int = 1,
+    meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
     reconnect: bool = False,
-) -> Link:
+) -> Link:  # fmt: skip
     """Say hello to a plant and return the link.
 
     exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
@@ -57,16 +49,9 @@ def connect(
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
     terms = Terms(
-        checked(exchange, "exchange", inproc=True),
-        name,
-        _patterns("claim", claim),
-        _patterns("outputs", outputs),
-        token,
-        every,
-        ticks,
-        None if keys is None else read_client(Path(keys)),
-        meanwhile,
-    )
+        checked(exchange, "exchange", inproc=True), name, _patterns("claim", claim), _patterns("outputs", outputs),
+        token, every, ticks, None if keys is None else read_client(Path(keys)), meanwhile,
+    )  # fmt: skip
     return Link(terms, timeout_s, reconnect)
 
 

@@ -50,22 +50,15 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
     """The plant as its welcome describes it; Refused where it is not what a welcome should be."""
     try:
         info = PlantInfo(
-            robot=str(message["robot"]),
-            dt=float(message["dt"]),
-            mode=str(message["mode"]),
-            period_s=_seconds(message.get("period_s")),
-            deadline_s=_seconds(message.get("deadline_s")),
+            robot=str(message["robot"]), dt=float(message["dt"]), mode=str(message["mode"]),
+            period_s=_seconds(message.get("period_s")), deadline_s=_seconds(message.get("deadline_s")),
             actuators=tuple(read_channel(entry) for entry in message["actuators"]),
-            outputs=tuple(read_channel(entry) for entry in message["outputs"]),
-            granted=_names(message.get("granted")),
-            selected=_names(message.get("selected")),
-            parameters=dict(message.get("parameters") or {}),
-            session=str(message.get("session", "")),
-            seed=int(message.get("seed", 0)),
-            ticks=bool(message.get("ticks", False)),
-            telemetry_hz=float(message.get("telemetry_hz") or 100.0),
+            outputs=tuple(read_channel(entry) for entry in message["outputs"]), granted=_names(message.get("granted")),
+            selected=_names(message.get("selected")), parameters=dict(message.get("parameters") or {}),
+            session=str(message.get("session", "")), seed=int(message.get("seed", 0)),
+            ticks=bool(message.get("ticks", False)), telemetry_hz=float(message.get("telemetry_hz") or 100.0),
             request_bytes=int(message.get("request_bytes") or 0),
-        )
+        )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
     if not (isfinite(info.dt) and info.dt > 0):

@@ -12,16 +12,10 @@ from rtmms.wire.places.endpoints import EXCHANGE
 
 
 def run_controller(
-    controller: Controller,
-    exchange: str | None = None,
-    *,
-    name: str = "",
-    timeout_s: float = 5.0,
-    token: str | None = None,
-    keys: str | os.PathLike[str] | None = None,
-    tell: Callable[[str], Any] | None = None,
+    controller: Controller, exchange: str | None = None, *, name: str = "", timeout_s: float = 5.0,
+    token: str | None = None, keys: str | os.PathLike[str] | None = None, tell: Callable[[str], Any] | None = None,
     reconnect: bool = False,
-) -> str:
+) -> str:  # fmt: skip
     """Connect, and answer every state until the plant ends; returns the reason for the end.
 
     keys, reconnect   as connect's; `start` is called again with each new plant
@@ -29,15 +23,9 @@ def run_controller(
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
     with connect(
-        exchange or EXCHANGE,
-        name=name or type(controller).__name__.lower(),
-        claim=controller.claim,
-        outputs=controller.outputs,
-        timeout_s=timeout_s,
-        token=token,
-        keys=keys,
-        reconnect=reconnect,
-    ) as link:
+        exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
+        outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,
+    ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)
         drives = bool(plant.granted)

@@ -43,15 +43,9 @@ class Door:
     """
 
     def __init__(
-        self,
-        socket: Answering,
-        peers: Peers,
-        token: str,
-        cap: int,
-        count: Callable[[str], None],
-        enter: Callable[[Hello, bytes, bool], Mapping[str, Any]],
-        allowed: Allowed | None = None,
-    ) -> None:
+        self, socket: Answering, peers: Peers, token: str, cap: int, count: Callable[[str], None],
+        enter: Callable[[Hello, bytes, bool], Mapping[str, Any]], allowed: Allowed | None = None,
+    ) -> None:  # fmt: skip
         self._allowed = allowed
         self._socket, self._peers, self._cap, self._count, self._enter = socket, peers, cap, count, enter
         socket.attend(Guests(known=peers.by_door.__contains__, refused=count), cap)

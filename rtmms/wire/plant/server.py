@@ -64,25 +64,12 @@ class Server:
     """
 
     def __init__(
-        self,
-        plant: Plant,
-        *,
-        robot: str,
-        mode: str = "realtime",
-        rate: float = 1.0,
-        deadline_s: float | None = None,
-        exchange: str | None = None,
-        step: str | None = None,
-        telemetry: str | None = None,
-        seed: int = 0,
-        token: str | None = None,
-        free_ports: bool = False,
-        io_priority: int | None = None,
-        threads: Threads | None = None,
-        sockets: Sockets | None = None,
-        telemetry_hz: float = 100.0,
+        self, plant: Plant, *, robot: str, mode: str = "realtime", rate: float = 1.0, deadline_s: float | None = None,
+        exchange: str | None = None, step: str | None = None, telemetry: str | None = None, seed: int = 0,
+        token: str | None = None, free_ports: bool = False, io_priority: int | None = None,
+        threads: Threads | None = None, sockets: Sockets | None = None, telemetry_hz: float = 100.0,
         keys: ServerKeys | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
         self.session = secrets.token_hex(8)
         self._plant = plant

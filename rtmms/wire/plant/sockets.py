@@ -40,17 +40,10 @@ class Sockets:
     telemetry: Publishing
 
     def __init__(
-        self,
-        exchange: str | None = None,
-        step: str | None = None,
-        telemetry: str | None = None,
-        *,
-        free_ports: bool = False,
-        threads: Threads | None = None,
-        keys: ServerKeys | None = None,
-        inproc: bool = False,
+        self, exchange: str | None = None, step: str | None = None, telemetry: str | None = None, *,
+        free_ports: bool = False, threads: Threads | None = None, keys: ServerKeys | None = None, inproc: bool = False,
         libzmq: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Bind: streams of our own where strangers come, libzmq where keys keep them out or it is all one program.
 
         An endpoint that is None is the default, and moves to a free port if that is busy and free_ports is set; any

@@ -51,15 +51,9 @@ class StepPort:
     """
 
     def __init__(
-        self,
-        socket: Answering,
-        peers: Peers,
-        actuators: tuple[Channel, ...],
-        *,
-        free: bool,
-        behind_steps: int,
+        self, socket: Answering, peers: Peers, actuators: tuple[Channel, ...], *, free: bool, behind_steps: int,
         external: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]

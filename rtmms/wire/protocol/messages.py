@@ -196,14 +196,10 @@ def channel_map(channel: Channel) -> dict[str, Any]:
 def read_channel(entry: Mapping[str, Any]) -> Channel:
     """The channel that `channel_map` wrote, defaults where a field is missing."""
     return Channel(
-        name=str(entry["name"]),
-        unit=str(entry.get("unit") or ""),
-        shape=tuple(int(size) for size in entry.get("shape") or ()),
-        frame=str(entry.get("frame") or ""),
-        lower=entry.get("lower"),
-        upper=entry.get("upper"),
-        neutral=float(entry.get("neutral") or 0.0),
-    )
+        name=str(entry["name"]), unit=str(entry.get("unit") or ""),
+        shape=tuple(int(size) for size in entry.get("shape") or ()), frame=str(entry.get("frame") or ""),
+        lower=entry.get("lower"), upper=entry.get("upper"), neutral=float(entry.get("neutral") or 0.0),
+    )  # fmt: skip
 
 
 def plain_parameters(plant: object) -> dict[str, Any]:

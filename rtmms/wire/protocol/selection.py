@@ -32,10 +32,14 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
     names = dict.fromkeys(channel.name for channel in outputs)
     wanted: set[str] = set()
     matching = Matching(work)
-    for pattern in patterns:
+    for pattern in dict.fromkeys(patterns):
         found = matching.matched(pattern, names)
         if not found:
-            raise Refused(Reason.UNKNOWN_OUTPUT, "hello: outputs: " + str(UnknownNameError("output", pattern, names)))
+            # near misses take long to find: for those with the token alone
+            why = (
+                f"unknown output '{pattern}'" if work < PEERS_WORK else str(UnknownNameError("output", pattern, names))
+            )
+            raise Refused(Reason.UNKNOWN_OUTPUT, f"hello: outputs: {why}")
         wanted.update(found)
     return tuple(channel for channel in outputs if channel.name in wanted)
 

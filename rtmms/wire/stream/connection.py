@@ -27,19 +27,9 @@ class Connection:
     """
 
     __slots__ = (
-        "_recv",
-        "_send",
-        "born_ns",
-        "descriptor",
-        "frame",
-        "key",
-        "open",
-        "poller",
-        "queued",
-        "reader",
-        "socket",
+        "_recv", "_send", "born_ns", "descriptor", "frame", "key", "open", "poller", "queued", "reader", "socket",
         "unsent",
-    )
+    )  # fmt: skip
 
     def __init__(self, plain: socket.socket, reader: Reader, key: bytes = b"", unsent: bytes = b"") -> None:
         plain.setblocking(False)

@@ -33,6 +33,7 @@ class Listener:
              oversize, who says more is cut off
     most     connections at a time: the oldest that is not known gives way to a newcomer
     backlog  bytes that may lie unsent before a message
+    room     bytes that the kernel keeps for one that does not read (SO_SNDBUF); 0: as many as it likes
     """
 
     threaded = False
@@ -40,15 +41,10 @@ class Listener:
     """What is looked at in one round."""
 
     def __init__(
-        self,
-        bound: Sequence[socket.socket],
-        cap: int,
-        *,
-        kind: bytes = b"ROUTER",
-        talkers: frozenset[bytes] = DEALERS,
-        most: int = MOST_CONNECTIONS,
-        backlog: int = 0,
-    ) -> None:
+        self, bound: Sequence[socket.socket], cap: int, *, kind: bytes = b"ROUTER", talkers: frozenset[bytes] = DEALERS,
+        most: int = MOST_CONNECTIONS, backlog: int = 0, room: int = 0,
+    ) -> None:  # fmt: skip
+        self._room = room
         self._kind, self._talkers, self._most, self._backlog = kind, talkers, most, backlog
         self._cap = self._first_cap = cap
         self._guests = Guests()
@@ -182,6 +178,8 @@ class Listener:
             if len(self.connections) >= self._most and not self._make_room():
                 plain.close()
                 continue
+            if self._room:
+                plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._room)
             self._numbers += 1
             key = self._numbers.to_bytes(8, "big")
             connection = Connection(plain, Reader(self._talkers, self._first_cap), key, GREETING)

@@ -1,10 +1,15 @@
-"""Telemetry on a listener of our own: each message to a few subscribers a slack, and to none that does not read."""
+"""Telemetry on a listener of our own: to a few subscribers a slack, and of what one does not read, the newest alone.
+
+What waits in the kernel for one that does not read grows old there, so that the room is small; who reads again gets
+that, then the newest, and sees the gap by the steps.
+"""
 
 from __future__ import annotations
 
 import socket
 from time import monotonic_ns
 
+from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Heard
 from rtmms.wire.stream.connection import Connection
 from rtmms.wire.stream.listener import MOST_CONNECTIONS, Listener
@@ -12,14 +17,19 @@ from rtmms.wire.stream.zmtp import encoded
 
 _SUBSCRIPTION_BYTES = 256
 _MOST_SUBSCRIPTIONS = 16
+_ROOM = 16 * 1024
+"""Bytes that the kernel keeps for a subscriber (Linux takes it twice): some ten states, a tenth of a second."""
 
 
 class Publisher:
     """Messages as a PUB sends them; whoever is subscribed to a topic that the message's begins with gets it."""
 
     def __init__(self, bound: socket.socket) -> None:
-        self._listener = Listener([bound], _SUBSCRIPTION_BYTES, kind=b"PUB", talkers=frozenset((b"SUB", b"XSUB")))
+        kinds = frozenset((b"SUB", b"XSUB"))
+        self._listener = Listener([bound], _SUBSCRIPTION_BYTES, kind=b"PUB", talkers=kinds, room=_ROOM)
         self._topics: dict[bytes, list[bytes]] = {}
+        self._topic = b""
+        self._takers: set[bytes] = set()  # those that want messages of _topic
         self._due: list[Connection] = []
         self._data = b""
         self._guests = Guests()
@@ -34,21 +44,24 @@ class Publisher:
         return None
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """To all that have room for it, when they are served."""
+        """To all that want it, when they are served; in place of the one before where that could not leave yet."""
         self._data = encoded((who, frame))
-        self._due = [
-            connection
-            for key, connection in self._listener.connections.items()
-            if any(who.startswith(topic) for topic in self._topics.get(key, ()))
-        ]
+        if who != self._topic:
+            self._topic = who
+            self._takers = {key for key, topics in self._topics.items() if self._wants(topics)}
+        self._due = [one for key, one in self._listener.connections.items() if key in self._takers]
         return SENT
 
     def serve(self, until_ns: int) -> None:
         """See Messages."""
+        waiting = []
         while self._due and monotonic_ns() < until_ns:
             connection = self._due.pop()
-            if connection.open:
+            if connection.unsent:  # the listener sends that on as there is room
+                waiting.append(connection)
+            elif connection.open:
                 self._listener.post(connection, self._data)
+        self._due += waiting
         self._listener.serve(until_ns)
         heard = self._listener.next()
         if heard is None:
@@ -59,14 +72,24 @@ class Publisher:
             self._guests.refused(heard[1])
 
     def _subscribe(self, who: bytes, frame: bytes) -> None:
-        """0x01 and a topic subscribes, 0x00 and a topic takes that back."""
+        """0x01 and a topic subscribes, 0x00 and a topic takes that back. One that wants too many is hung up on."""
         if len(self._topics) > 2 * MOST_CONNECTIONS:
             self._topics = {key: topics for key, topics in self._topics.items() if key in self._listener.connections}
+            self._takers &= self._topics.keys()
         topics = self._topics.setdefault(who, [])
-        if frame[:1] == b"\x01" and len(topics) < _MOST_SUBSCRIPTIONS:
+        if frame[:1] == b"\x01":
             topics.append(frame[1:])
         elif frame[:1] == b"\x00" and frame[1:] in topics:
             topics.remove(frame[1:])
+        if len(topics) > _MOST_SUBSCRIPTIONS:
+            self._guests.refused(Reason.BUSY)
+            topics.clear()
+            if (connection := self._listener.connections.get(who)) is not None:
+                self._listener.drop(connection)
+        (self._takers.add if self._wants(topics) else self._takers.discard)(who)
+
+    def _wants(self, topics: list[bytes]) -> bool:
+        return any(self._topic.startswith(topic) for topic in topics)
 
     def wait(self, until_ns: int) -> bool:
         """See Listener."""

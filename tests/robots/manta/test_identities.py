@@ -48,7 +48,7 @@ CASES = [
     {"chains": 30, "links": 3},
     {"chains": 7, "links": 3, "body": "fixed"},
     {"chains": 18, "links": 3, "added_mass": True},
-    {"chains": 5, "links": 2, "fin_normal": "neighbour"},
+    pytest.param({"chains": 5, "links": 2, "fin_normal": "neighbour"}, marks=pytest.mark.slow),  # kernels of its own
     {"chains": 5, "links": 3, "support_roll": "zero", "body_moment": "linear", "body_drag": "componentwise"},
     {"chains": 9, "links": 3, "current_m_s": (0.3, -0.2, 0.1)},
 ]
@@ -234,6 +234,7 @@ def test_galilean_invariance(added_mass):
     assert b["position"] - 0.8 * current == pytest.approx(a["position"], abs=1e-4)
 
 
+@pytest.mark.slow  # samplers of its own to compile
 def test_a_field_that_is_uniform_is_the_uniform_current():
     by_field = load(current_field=lambda x, y, z, t: (0.4, -0.3, 0.2))
     by_value = load(current_m_s=(0.4, -0.3, 0.2))

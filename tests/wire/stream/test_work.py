@@ -106,8 +106,12 @@ def test_a_plant_counts_it(host: Host, role: str, kind: bytes) -> None:
 def test_a_stranger_pays_for_its_patterns(host: Host, raw: Any) -> None:
     """Without the token 256 patterns are not even matched to their end; with it they are."""
     many = [f"*{'abcdefghijklmnop'[k % 16]}*{k % 10}" for k in range(255)] + ["*"]
-    refused = raw.hello([], outputs=["*"] * 256, token="wrong")
+    wild = ["?" * before + "*" + "?" * after for before in range(6) for after in range(6)]
+    refused = raw.hello([], outputs=wild, token="wrong")
     assert (refused["type"], refused["code"]) == ("error", Reason.WRONG_TYPE)
     assert raw.hello([], outputs=["speed", "pos*"], token="wrong")["selected"] == ["position", "speed"]
-    assert len(raw.hello([], outputs=["*"] * 256)["selected"]) == 5
+    assert "did you mean" not in raw.hello([], outputs=["sped"], token="wrong")["text"]
+    assert "did you mean speed" in raw.hello([], outputs=["sped"])["text"]
+    assert len(raw.hello([], outputs=wild)["selected"]) == 5
+    assert len(raw.hello([], outputs=["*"] * 256, token="wrong")["selected"]) == 5
     assert raw.hello([], outputs=many)["code"] == Reason.UNKNOWN_OUTPUT

@@ -20,31 +20,13 @@ NORMAL_LINK, NORMAL_NEIGHBOUR = 0, 1
 OK, SINGULAR, NOT_FINITE, NOT_CONVERGED, BAD_COMMAND = 0, 1, 2, 3, 4
 """What a step returns; on anything but OK the state is still that before the step."""
 
-FINNED_DTYPE = np.dtype(
-    [
-        ("dt", "f8"),
-        ("gamma", "f8"),
-        ("support_length", "f8"),
-        ("r_front", "f8"),
-        ("r_back", "f8"),
-        ("root", "f8", (3,)),
-        ("current", "f8", (3,)),
-        ("servo", "f8", (6,)),
-        ("tolerance", "f8"),
-        ("relaxation", "f8", (36,)),
-        ("body_matrix", "f8", (36,)),
-        ("max_iterations", "i8"),
-        ("roll", "i8"),
-        ("links", "i8"),
-        ("blocks", "i8"),
-        ("chains", "i8"),
-        ("actuation", "i8"),
-        ("coupling", "i8"),
-        ("integrator", "i8"),
-        ("body_method", "i8"),
-        ("normal", "i8"),
-    ]
-)
+FINNED_DTYPE = np.dtype([
+    ("dt", "f8"), ("gamma", "f8"), ("support_length", "f8"), ("r_front", "f8"), ("r_back", "f8"),
+    ("root", "f8", (3,)), ("current", "f8", (3,)), ("servo", "f8", (6,)), ("tolerance", "f8"),
+    ("relaxation", "f8", (36,)), ("body_matrix", "f8", (36,)), ("max_iterations", "i8"), ("roll", "i8"),
+    ("links", "i8"), ("blocks", "i8"), ("chains", "i8"), ("actuation", "i8"), ("coupling", "i8"),
+    ("integrator", "i8"), ("body_method", "i8"), ("normal", "i8"),
+])  # fmt: skip
 """gamma: of the linearly implicit method, whichever is chosen. servo: see rods.advance_rods. body_matrix:
 diag(m, m, m, J). relaxation: (M_b + M~)^-1 of the iterated coupling."""
 

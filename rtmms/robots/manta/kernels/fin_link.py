@@ -45,15 +45,9 @@ def sine_cosine(q: float) -> Floats:
 
 @kernel(inline=True)
 def link_outward(
-    before: Floats,
-    joint: Floats,
-    link: Floats,
-    x: float,
-    motion: Floats,
-    implicit: Floats,
-    stream: Floats | None,
+    before: Floats, joint: Floats, link: Floats, x: float, motion: Floats, implicit: Floats, stream: Floats | None,
     across: Floats | None,
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
     """Pose, velocity and forces of a link, from those of the one before it.
 
     before    see ROOT

@@ -36,17 +36,9 @@ def servo_acceleration(
 
 @kernel
 def _servo(
-    angle: float,
-    rate: float,
-    ref0: float,
-    ref1: float,
-    dt: float,
-    substeps: int,
-    omega: float,
-    zeta: float,
-    rate_limit: float,
-    accel_limit: float,
-) -> tuple[float, float]:
+    angle: float, rate: float, ref0: float, ref1: float, dt: float, substeps: int, omega: float, zeta: float,
+    rate_limit: float, accel_limit: float,
+) -> tuple[float, float]:  # fmt: skip
     """RK4 over dt with the reference running from ref0 to ref1."""
     h = dt / substeps
     for i in range(substeps):

@@ -27,16 +27,9 @@ def _put(out: Array, o: int, x: float, y: float, z: float) -> None:
 
 @kernel(fused=False)
 def support_motion(
-    length: float,
-    r_front: float,
-    r_back: float,
-    roll: int,
-    alpha: Floats,
-    rate: Floats,
-    accel: Floats,
-    out: Array,
+    length: float, r_front: float, r_back: float, roll: int, alpha: Floats, rate: Floats, accel: Floats, out: Array,
     start: int,
-) -> bool:
+) -> bool:  # fmt: skip
     """Pose, velocity and acceleration of the support relative to the body.
 
     length, r_front, r_back   m; the support AB and the two rods

@@ -1,0 +1,136 @@
+"""Strangers of a plant that have read its protocol: each says what costs it little and the plant much, if that lets it.
+
+Each is (exchange endpoint, what to call when at work) -> never; the bytes are ZeroMQ's own, without libzmq.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgpack
+import zmq
+
+from rtmms.wire.stream.zmtp import GREETING, encoded, ready
+
+_pack: Any = msgpack.packb
+_unpack: Any = vars(msgpack)["unpackb"]
+PIECE = 64 * 1024
+EVERY_S = 0.25
+HOLLOW = (b"\x04\x00", b"\x01\x00")
+"""Frames that end no message: a command, and the first of several."""
+DEAF = 32
+Ready = Callable[[], None]
+
+
+def endpoints(exchange: str) -> dict[str, str]:
+    """Of the plant's three sockets: an observer is told, with or without a token."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as door:
+        door.linger = 0
+        door.connect(exchange)
+        door.send(_hello())
+        welcome = _unpack(door.recv())
+    return {"exchange": exchange} | {role: welcome[f"{role}_endpoint"] for role in ("step", "telemetry")}
+
+
+def _hello(**more: Any) -> bytes:
+    return bytes(_pack({"type": "hello", "protocol": 1, "name": "stranger", "claim": []} | more))
+
+
+def connected(endpoint: str, kind: bytes) -> socket.socket:
+    """With all of the handshake said."""
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    one = socket.create_connection((host, int(port)), 1.0)
+    one.sendall(GREETING + ready(kind))
+    return one
+
+
+def _shouts(places: dict[str, str], pause_s: float, at_work: Ready) -> None:
+    """Hollow frames into each endpoint in turn, on a new connection whenever the plant has closed one."""
+    ways = list(itertools.product((("exchange", b"DEALER"), ("step", b"DEALER"), ("telemetry", b"SUB")), HOLLOW))
+    open_ones: dict[Any, socket.socket] = {}
+    at_work()
+    for way in itertools.cycle(ways):
+        (role, kind), frame = way
+        try:
+            one = open_ones.get(way) or connected(places[role], kind)
+            open_ones[way] = one
+            one.settimeout(0.05)
+            one.sendall(frame * (PIECE // len(frame)))
+        except OSError:
+            if way in open_ones:
+                open_ones.pop(way).close()
+        time.sleep(pause_s)
+
+
+def hollow(exchange: str, at_work: Ready) -> None:
+    """64 KiB of hollow frames every quarter of a second."""
+    _shouts(endpoints(exchange), EVERY_S, at_work)
+
+
+def hollow_flood(exchange: str, at_work: Ready) -> None:
+    """The same, as fast as they go."""
+    _shouts(endpoints(exchange), 0.0, at_work)
+
+
+def _patterns() -> Iterator[list[str]]:
+    """256 patterns, never the same twice."""
+    for turn in itertools.count():
+        yield [f"[!{chr(0x100 + k)}{turn % 97}]*?[!_]*" for k in range(255)] + ["*"]
+
+
+def patterns(exchange: str, at_work: Ready) -> None:
+    """Hellos without a token, with as many patterns as a hello may have."""
+    one: socket.socket | None = None
+    at_work()
+    for many in _patterns():
+        try:
+            one = one or connected(exchange, b"DEALER")
+            one.sendall(encoded((_hello(outputs=many),)))
+            with contextlib.suppress(BlockingIOError):
+                one.recv(PIECE, socket.MSG_DONTWAIT)
+        except OSError:
+            one = None
+        time.sleep(0.01)
+
+
+def subscriptions(exchange: str, at_work: Ready) -> None:
+    """More topics than a connection may ask for, on one connection after the other."""
+    telemetry = endpoints(exchange)["telemetry"]
+    topics = b"".join(encoded((b"\x01" + b"%d" % k + bytes(200),)) for k in range(200))
+    at_work()
+    kept: list[socket.socket] = []
+    while True:
+        with contextlib.suppress(OSError):
+            kept.append(connected(telemetry, b"SUB"))
+            kept[-1].sendall(topics)
+        if len(kept) > DEAF:
+            kept.pop(0).close()
+        time.sleep(0.002)
+
+
+def deaf(exchange: str, at_work: Ready) -> None:
+    """Subscribers that never read."""
+    telemetry = endpoints(exchange)["telemetry"]
+    kept = [connected(telemetry, b"SUB") for _ in range(DEAF)]
+    for one in kept:
+        one.sendall(encoded((b"\x01",)))
+    at_work()
+    while True:
+        time.sleep(1.0)
+
+
+def idle(exchange: str, at_work: Ready) -> None:
+    """Connections to telemetry that want nothing: what `deaf` is compared with."""
+    telemetry = endpoints(exchange)["telemetry"]
+    kept = [connected(telemetry, b"SUB") for _ in range(DEAF)]
+    at_work()
+    while kept:
+        time.sleep(1.0)
+
+
+ALL = {f.__name__: f for f in (hollow, hollow_flood, patterns, subscriptions, deaf, idle)}
