@@ -143,7 +143,7 @@ def measure() -> dict[str, Any]:
 
     def period(times: int) -> None:
         for _ in range(40 * times):
-            flapping.step(flapping._neutral)
+            flapping.step(flapping.neutral)
 
     return {
         "forward_dynamics": sizes,

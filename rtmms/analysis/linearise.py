@@ -7,16 +7,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.analysis.abilities import Differentiable
 from rtmms.analysis.chart import Chart
 from rtmms.analysis.linear import Linear
 from rtmms.analysis.linearise_step import linearise_step, mean_of
 from rtmms.dynamics.recursion import configure, place
 from rtmms.errors import ModelError
-from rtmms.fluids.ambient import SAMPLE
 from rtmms.fluids.immersed import held_flow
-from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
-from rtmms.mechanism.plant import TreePlant
 from rtmms.plant import Plant
 from rtmms.spatial import Array, ad
 
@@ -40,7 +38,7 @@ def linearise(
     a kink (|V| V at V = 0, Coulomb friction at rest) it is the derivative on the side where the state stands, or the
     mean of both. ModelError for a period that the plant does not have, or coordinates that it does not tell.
     """
-    if not isinstance(plant, TreePlant):
+    if not isinstance(plant, Differentiable):
         if over_period:
             raise ModelError(
                 f"linearise: over_period needs a gait of the plant's own, which a {type(plant).__name__} has not; give "
@@ -57,7 +55,7 @@ def linearise(
     return _at(plant) if commands is None else mean_of(plant, commands, lambda command: _at(plant))
 
 
-def _at(plant: TreePlant) -> Linear:
+def _at(plant: Differentiable) -> Linear:
     model, n = plant.model, plant.model.n
     free = np.flatnonzero(~model.imposed)
     slow = [(k, drive) for k, drive in enumerate(plant.drives) if drive.kind != TORQUE]
@@ -90,12 +88,9 @@ def _at(plant: TreePlant) -> Linear:
 class _Complex:
     """One complex evaluation at a time, with one entry of the state, of a filter or of a command displaced."""
 
-    def __init__(self, plant: TreePlant) -> None:
+    def __init__(self, plant: Differentiable) -> None:
         self.plant = plant
-        self.work = tuple(np.asarray(array).astype(complex) for array in plant._work)
-        self.ambient = np.zeros((len(plant.immersed.rows), SAMPLE), dtype=complex)
         self.held = self._water(plant.vector).astype(complex)
-        plant._held[:] = self.held.real
 
     def _water(self, vector: Array) -> Array:
         """(elements, 3) m/s of a flow given by a function, where the elements stand in a state."""
@@ -116,18 +111,13 @@ class _Complex:
         return moved
 
     def _rate(self, vector: ComplexArray, torque: ComplexArray, target: ComplexArray, servo: ComplexArray) -> Array:
-        plant = self.plant
-        rate = np.zeros(12 + 2 * plant.model.n, dtype=complex)
-        hold = (torque, target, servo, float(plant.law.bandwidth), plant.time)
-        fluid = (*plant.immersed.arrays, self._held(vector), self.ambient)
-        evaluate(plant._tree, plant._law, hold, fluid, self.work, vector, plant.time, 0.0, rate)
+        rate = self.plant.rates(vector, torque, target, servo, self._held(vector))
         slope: Array = rate.imag / STEP
         return slope
 
     def _copies(self) -> list[ComplexArray]:
         """State vector, torque, target, servo."""
-        plant = self.plant
-        return [array.astype(complex) for array in (plant.vector, plant._torque, plant._target, plant._servo)]
+        return [array.astype(complex) for array in (self.plant.vector, *self.plant.held())]
 
     def state(self, k: int, free: npt.NDArray[np.intp]) -> Array:
         """Derivative of the rate by error coordinate k."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.analysis.abilities import Gaited
 from rtmms.analysis.pose_chart import displaced, displacement
 from rtmms.dynamics.inertia import composite_inertia
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.mechanism.plant import TreePlant
 from rtmms.model.layout import C_STIFFNESS
 from rtmms.spatial import Array, quaternion_matrix
 
@@ -80,7 +79,7 @@ class TreeChart:
         )  # fmt: skip
 
 
-def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffness: float = 1.0) -> Array:
+def period_map(plant: Gaited, vector: Array, amplitude: float = 1.0, stiffness: float = 1.0) -> Array:
     """The state vector one gait period after `vector`, with neutral commands, from the first whole period after the
     gait's ramp (t = 0 without one); amplitude and stiffness are factors. Leaves the plant there."""
     period = 2.0 * math.pi / plant.law.omega
@@ -90,40 +89,14 @@ def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffnes
             f"{plant.model.name}: trim needs a whole number of steps in a period of {period:.6g} s, got dt = "
             f"{plant.dt:.6g} s; dt = {period / max(1, steps):.12g} would do"
         )
-    plant.reset()
-    plant._steps = steps * math.ceil(plant.law.ramp / period - 1e-9)
-    with _scaled(plant, amplitude, stiffness):
-        plant.vector[:] = vector
-        command = plant._neutral
+    plant.start(vector, steps * math.ceil(plant.law.ramp / period - 1e-9))
+    with plant.scaled(amplitude, stiffness):
         for _ in range(steps):
-            plant.step(command)
+            plant.step(plant.neutral)
     return plant.vector.copy()
 
 
-@contextmanager
-def _scaled(plant: TreePlant, amplitude: float, stiffness: float) -> Iterator[None]:
-    """Within: the gait's waves and the joints' springs times a factor."""
-    motion, constant = plant._law[0], plant.model.constant
-    before = constant[:, C_STIFFNESS].copy()
-
-    def write(springs: Array) -> None:
-        # the compiled model is read-only for all others, and kernels are compiled for read-only arrays
-        constant.flags.writeable = True
-        constant[:, C_STIFFNESS] = springs
-        constant.flags.writeable = False
-
-    motion[:, 1:] *= amplitude
-    if stiffness != 1.0:
-        write(stiffness * before)
-    try:
-        yield
-    finally:
-        motion[:] = plant.law.motion
-        if stiffness != 1.0:
-            write(before)
-
-
-def fitting_dt(plant: TreePlant) -> float:
+def fitting_dt(plant: Gaited) -> float:
     """s, the largest step not above the plant's own that divides its gait's period."""
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
@@ -133,7 +106,7 @@ def fitting_dt(plant: TreePlant) -> float:
 
 
 def trim(
-    plant: TreePlant, close: Sequence[str] | None = None, *, unknown: str | None = None, settle: int = 5,
+    plant: Gaited, close: Sequence[str] | None = None, *, unknown: str | None = None, settle: int = 5,
     tolerance: float = 1e-9, iterations: int = 20,
 ) -> Trim:  # fmt: skip
     """Find a periodic gait by Newton's method on the period map (least squares, central differences).
@@ -200,7 +173,7 @@ def _factors(unknown: str | None, a: float) -> tuple[float, float]:
     return (a, 1.0) if unknown == "amplitude" else (1.0, a)
 
 
-def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
+def trimmed(plant: Gaited, unknown: str | None = None) -> Trim:
     """`trim` with what the robot itself wants closed: a hovering orbit for the moth, a steady swim for the eel.
 
     unknown  'amplitude', 'stiffness' or 'none' instead of the robot's own choice
@@ -211,7 +184,7 @@ def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
     return trim(plant, **wanted)
 
 
-def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
+def as_words(plant: Gaited, found: Trim) -> dict[str, Any]:
     """A trim as plain numbers, for a report or JSON."""
     period = 2.0 * math.pi / plant.law.omega
     return {
@@ -223,7 +196,7 @@ def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sizes(plant: TreePlant, chart: TreeChart) -> Array:
+def _sizes(plant: Gaited, chart: TreeChart) -> Array:
     """What counts as one of each coordinate: the radius of gyration, a radian, and their rates at the gait's omega."""
     inertia = composite_inertia(plant.model, plant.model.state())
     radius, omega = math.sqrt(float(np.trace(inertia[3:, 3:]) / np.trace(inertia[:3, :3]))), plant.law.omega
@@ -233,7 +206,7 @@ def _sizes(plant: TreePlant, chart: TreeChart) -> Array:
     )  # fmt: skip
 
 
-def _settled(plant: TreePlant, periods: int) -> Array:
+def _settled(plant: Gaited, periods: int) -> Array:
     """The state after some periods, the base brought back to where it was, and to rest, after each of them."""
     plant.reset()
     start, n = plant.vector.copy(), plant.model.n

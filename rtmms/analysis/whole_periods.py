@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from rtmms.mechanism.plant import TreePlant
+from rtmms.analysis.abilities import Gaited
 from rtmms.spatial import Array
 
 
-def whole_periods(plant: TreePlant, time: Array) -> tuple[float, float]:
+def whole_periods(plant: Gaited, time: Array) -> tuple[float, float]:
     """(start, end) s: the last whole periods of the plant's gait within the second half; that half where none fits."""
     period, half = 2.0 * math.pi / plant.law.omega, float(time[-1] - time[0]) / 2.0
     whole = math.floor(half / period * (1.0 + 1e-9)) * period

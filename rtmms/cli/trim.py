@@ -52,18 +52,18 @@ def trim(
 
 def _own_gait(robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
     """A robot that moves by itself, as eel and moth do."""
+    from rtmms.analysis.abilities import Gaited
     from rtmms.analysis.trim import as_words, fitting_dt, trimmed
-    from rtmms.mechanism.plant import TreePlant
 
     plant = rtmms.load(robot, **given)
-    if not isinstance(plant, TreePlant):
+    if not isinstance(plant, Gaited):
         raise ModelError(
             f"robot '{robot}': trim needs a robot with a gait of its own; for one that moves by commands see "
             "rtmms.analysis.trim_commands"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
         plant = rtmms.load(robot, **{**given, "dt": fits})
-        assert isinstance(plant, TreePlant)
+        assert isinstance(plant, Gaited)
     _say(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -21,7 +22,7 @@ from rtmms.mechanism.joint_laws import Actuator, Law, finish_servo, follow, hold
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.step import NOT_FINITE, SOUND, UNSTABLE, advance
 from rtmms.model.compiled import Model, State
-from rtmms.model.layout import BASE_FREE, S_BIAS, S_WRENCH
+from rtmms.model.layout import BASE_FREE, C_STIFFNESS, S_BIAS, S_WRENCH
 from rtmms.plant import Channel, refuse_fixed
 from rtmms.spatial import Array
 
@@ -85,7 +86,7 @@ class TreePlant:
         self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
-        self._neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
+        self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         # everything that changes, in one vector, so that a snapshot is its bytes
         sizes = {
             "state": 13 + 2 * n, "torque": n, "target": 2 * n, "servo": 4 * n, "history": 5 * (13 + 2 * n),
@@ -107,7 +108,7 @@ class TreePlant:
         self._method = METHODS[self.method].arrays()
         with compile_progress(f"the kernels of '{model.name}'"):
             self.reset()
-            self.step(self._neutral)  # compiled, or fetched from the cache, and warm
+            self.step(self.neutral)  # compiled, or fetched from the cache, and warm
             self.observe()
         self.reset()
 
@@ -168,8 +169,8 @@ class TreePlant:
         self._counts[:] = 0
         self._steps = 0
         self.place(self.model.state() if self.initial is None else self.initial)
-        self.commanded[:] = self._neutral
-        hold_commands(self._kinds, self._joints, self._neutral, self._torque, self._target)
+        self.commanded[:] = self.neutral
+        hold_commands(self._kinds, self._joints, self.neutral, self._torque, self._target)
         follow(self._tree, self._law, self._hold, self.vector, 0.0)
 
     def place(self, state: State) -> None:
@@ -180,6 +181,34 @@ class TreePlant:
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
         self._counts[:], self._monitor[:3] = 0, 0.0
         follow(self._tree, self._law, self._hold, y, self.time)
+
+    def start(self, vector: Array, steps: int) -> None:
+        """From a reset, to a state vector (13 + 2 n,) at the time of that many steps, neutral commands held."""
+        self.reset()
+        self._steps = steps
+        self.vector[:] = vector
+
+    @contextmanager
+    def scaled(self, amplitude: float, stiffness: float) -> Iterator[None]:
+        """Within: the gait's waves and the joints' springs times a factor."""
+        motion, constant = self._law[0], self.model.constant
+        before = constant[:, C_STIFFNESS].copy()
+
+        def write(springs: Array) -> None:
+            # the compiled model is read-only for all others, and kernels are compiled for read-only arrays
+            constant.flags.writeable = True
+            constant[:, C_STIFFNESS] = springs
+            constant.flags.writeable = False
+
+        motion[:, 1:] *= amplitude
+        if stiffness != 1.0:
+            write(stiffness * before)
+        try:
+            yield
+        finally:
+            motion[:] = self.law.motion
+            if stiffness != 1.0:
+                write(before)
 
     def step(self, command: Array) -> None:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not
@@ -249,6 +278,22 @@ class TreePlant:
         if self.flow.field is not None:
             self._sample_field(0.0)
         evaluate(self._tree, self._law, self._hold, self._fluid, self._work, self.vector, self.time, 0.0, rate)
+        return rate
+
+    def held(self) -> tuple[Array, Array, Array]:
+        """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
+        return self._torque.copy(), self._target.copy(), self._servo.copy()
+
+    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any) -> Any:
+        """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time; the plant stays as it is.
+
+        All complex, for derivatives by a complex step. water (e, 3) m/s: of a flow given by a function, at each element
+        """
+        rate = np.zeros(12 + 2 * self.model.n, dtype=complex)
+        work = tuple(np.asarray(array).astype(complex) for array in self._work)
+        hold = (torque, target, servo, float(self.law.bandwidth), self.time)
+        fluid = (*self.immersed.arrays, water, self._ambient.astype(complex))
+        evaluate(self._tree, self._law, hold, fluid, work, vector, self.time, 0.0, rate)
         return rate
 
     @property

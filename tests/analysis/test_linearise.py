@@ -18,7 +18,7 @@ from rtmms.spatial import ad
 def swimming(**given):
     plant = eel.load(joints=3, dt=2e-3, **given)
     for _ in range(600):
-        plant.step(plant._neutral)
+        plant.step(plant.neutral)
     return plant
 
 
@@ -71,7 +71,7 @@ def test_against_central_differences(make):
         ends = []
         for sign in (1.0, -1.0):
             plant.restore(blob)
-            command = plant._neutral.copy()
+            command = plant.neutral.copy()
             command[k] += sign * h
             from rtmms.mechanism.joint_laws import hold_commands
 
@@ -97,7 +97,7 @@ def test_it_predicts_the_motion():
         plant.vector[7 : 7 + plant.model.n] += scale * error[12 : 12 + plant.model.n]
         plant.vector[13 + plant.model.n :] += scale * error[12 + plant.model.n :]
         for _ in range(5):
-            plant.step(plant._neutral)
+            plant.step(plant.neutral)
         ends.append(plant.vector.copy())
     got = np.concatenate(
         [(ends[1] - ends[0])[7 + plant.model.n : 13 + plant.model.n], (ends[1] - ends[0])[7 : 7 + plant.model.n]]
@@ -116,7 +116,7 @@ def test_mean_over_a_period_and_the_state_stays():
     for _ in range(100):
         total = total + linearise(plant).a
         twist += plant.vector[7 + plant.model.n : 13 + plant.model.n]
-        plant.step(plant._neutral)
+        plant.step(plant.neutral)
     np.testing.assert_allclose(mean.a, total / 100, atol=1e-9 * np.max(np.abs(mean.a)))
     np.testing.assert_allclose(mean.a[:6, :6], -ad(twist / 100), atol=1e-12)
 

@@ -26,7 +26,7 @@ def drive(controller: Any, plant: Any, steps: int) -> None:
     info = told(plant)
     controller.start(info)
     at = {channel.name: k for k, channel in enumerate(plant.actuators)}
-    command = plant._neutral.copy()
+    command = plant.neutral.copy()
     for k in range(steps):
         outputs = {name: value.ravel().tolist() for name, value in plant.observe().items()}
         message = {"step": k, "timestamp": k * plant.dt, "outputs": outputs}
@@ -39,7 +39,7 @@ def test_the_wave_is_the_papers_gait_and_swims() -> None:
     own, wave = eel.load(preset="paper", dt=2e-3), eel.load(preset="paper", gait="none", dt=2e-3, bandwidth_rad_s=100.0)
     drive(EelWave(), wave, 3000)
     for _ in range(3000):
-        own.step(own._neutral)
+        own.step(own.neutral)
     np.testing.assert_allclose(wave.vector[7:43], own.vector[7:43], atol=1.5e-2)
     np.testing.assert_allclose(wave.vector[:3], own.vector[:3], atol=5e-3)
     assert own.vector[0] < -0.15
@@ -69,7 +69,7 @@ def test_computed_torque_follows_the_gait() -> None:
     controller = ComputedTorque()
     drive(controller, plant, 4000)
     for _ in range(4000):
-        lead.step(lead._neutral)
+        lead.step(lead.neutral)
     assert controller.error < 1e-3
     np.testing.assert_allclose(plant.vector[7:43], lead.vector[7:43], atol=1e-3)
     np.testing.assert_allclose(plant.vector[:3], lead.vector[:3], atol=2e-3)

@@ -18,7 +18,7 @@ def test_substeps_allocate_nothing(make):
     counts = []
     for substeps in (20, 100):
         plant = make(substeps)
-        command = plant._neutral
+        command = plant.neutral
         plant.step(command)
         runtime.memsys_enable_stats()
         try:

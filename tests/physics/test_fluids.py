@@ -207,7 +207,7 @@ def test_a_function_costs_the_step_its_second_order():
         field = lambda x, t: np.array([0.3 * np.sin(2.0 * t + x[0]), 0.2 * np.cos(3.0 * t), 0.0])
         plant = TreePlant(like.model, dt, like.law, like.drives, flow=Flow(field=field), nodes=like.nodes)
         for _ in range(round(0.96 / dt)):
-            plant.step(plant._neutral)
+            plant.step(plant.neutral)
         return plant
 
     exact = end(1e-3).vector

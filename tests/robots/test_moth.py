@@ -157,7 +157,7 @@ def one_period(plant, found):
         rows.append(
             [bend, v[9] + v[11] + v[13], plant.torque[0], plant.torque[0] * plant._work[5][0], v[1], v[2], pitch]
         )
-        plant.step(plant._neutral)
+        plant.step(plant.neutral)
     out = np.array(rows)
     out[:, 5] -= np.arange(400) / 400 * found.travel[2]
     return out

@@ -36,7 +36,7 @@ def swim(seconds: float, dt: float = 4e-3, every: int = 5, **given: object) -> S
             rate = plant.evaluate()
             y = plant.vector
             rows.append(np.concatenate([[plant.time], y[:7], rate[:3], y[7 : 7 + n], plant.torque]))
-        plant.step(plant._neutral)
+        plant.step(plant.neutral)
     data = np.array(rows)
     return Swim(data[:, 0], data[:, 1:4], data[:, 4:8], data[:, 8:11], data[:, 11 : 11 + n], data[:, 11 + n :])
 

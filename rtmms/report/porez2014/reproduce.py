@@ -56,7 +56,7 @@ def stroke(**given: Any) -> Stroke:
         power = torque * float(plant._work[5][0])
         states.append(plant.state)
         rows.append([plant.time, q[0], bend, twist, torque, power, *y[1:3], pitch, *y[7 + n : 13 + n]])
-        plant.step(plant._neutral)
+        plant.step(plant.neutral)
     d = np.array(rows)
     d[:, 7] -= np.arange(400) / 400.0 * found.travel[2]
     half = np.ptp(d, axis=0) / 2.0
@@ -90,7 +90,7 @@ def period_seconds() -> float:
     for _ in range(5):
         start = time.perf_counter()
         for _ in range(40):
-            plant.step(plant._neutral)
+            plant.step(plant.neutral)
         least = min(least, time.perf_counter() - start)
     return least
 

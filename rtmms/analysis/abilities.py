@@ -1,0 +1,58 @@
+"""What a plant may offer to be analysed beyond a chart; a plant of a mechanism (`TreePlant`) offers all of it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
+
+from rtmms.fluids.ambient import Flow
+from rtmms.fluids.immersed import Immersed
+from rtmms.mechanism.joint_laws import Actuator, Law
+from rtmms.model.compiled import Model, State
+from rtmms.plant import Plant
+from rtmms.spatial import Array
+
+
+@runtime_checkable
+class Gaited(Plant, Protocol):
+    """A plant of a mechanism with a law of its joints of its own: its state is one vector (rtmms.mechanism.group).
+
+    neutral   (n_actuators,) commands that leave the gait as it is
+    trimming  what `rtmms.analysis.trim.trimmed` closes: keywords of `trim`
+    """
+
+    model: Model
+    law: Law
+    trimming: dict[str, Any]
+    neutral: Array
+    vector: Array
+
+    def start(self, vector: Array, steps: int) -> None:
+        """From a reset, to a state vector at the time of that many steps."""
+
+    def scaled(self, amplitude: float, stiffness: float) -> AbstractContextManager[None]:
+        """Within: the gait's waves and the joints' springs times a factor."""
+
+
+@runtime_checkable
+class Differentiable(Gaited, Protocol):
+    """One whose equations of motion take complex numbers too: d/dt x is linearised by a complex step."""
+
+    drives: tuple[Actuator, ...]
+    flow: Flow
+    immersed: Immersed
+    commanded: Array
+
+    @property
+    def time(self) -> float:
+        """s, simulated."""
+
+    @property
+    def state(self) -> State:
+        """A copy of the mechanical state."""
+
+    def held(self) -> tuple[Array, Array, Array]:
+        """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
+
+    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any) -> Any:
+        """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time, all complex."""
