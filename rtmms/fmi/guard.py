@@ -55,61 +55,16 @@ def _keep(slave: Any) -> None:
 
 
 class Variables:
-    """Reading and writing variables, all of a call or none; before pythonfmu3's Fmi3Slave among the bases."""
+    """Reading and writing variables, all of a call or none; before pythonfmu3's Fmi3Slave among the bases.
+
+    get_float64(vrs), set_float64(vrs, values) and so on for each kind of variable are added below.
+    """
 
     vars: dict[int, Any]
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         _alive.add(self)
-
-    @guarded
-    def get_float64(self, vrs: list[int]) -> Any:
-        return self._read("Float64", vrs)
-
-    @guarded
-    def get_int64(self, vrs: list[int]) -> Any:
-        return self._read("Int64", vrs)
-
-    @guarded
-    def get_int32(self, vrs: list[int]) -> Any:
-        return self._read("Int32", vrs)
-
-    @guarded
-    def get_uint64(self, vrs: list[int]) -> Any:
-        return self._read("UInt64", vrs)
-
-    @guarded
-    def get_boolean(self, vrs: list[int]) -> Any:
-        return self._read("Boolean", vrs)
-
-    @guarded
-    def get_string(self, vrs: list[int]) -> Any:
-        return self._read("String", vrs)
-
-    @guarded
-    def set_float64(self, vrs: list[int], values: list[float]) -> None:
-        self._write("Float64", vrs, values)
-
-    @guarded
-    def set_int64(self, vrs: list[int], values: list[int]) -> None:
-        self._write("Int64", vrs, values)
-
-    @guarded
-    def set_int32(self, vrs: list[int], values: list[int]) -> None:
-        self._write("Int32", vrs, values)
-
-    @guarded
-    def set_uint64(self, vrs: list[int], values: list[int]) -> None:
-        self._write("UInt64", vrs, values)
-
-    @guarded
-    def set_boolean(self, vrs: list[int], values: list[bool]) -> None:
-        self._write("Boolean", vrs, values)
-
-    @guarded
-    def set_string(self, vrs: list[int], values: list[str]) -> None:
-        self._write("String", vrs, values)
 
     def _read(self, kind: str, vrs: Iterable[int]) -> Any:
         self._known(kind, vrs)
@@ -132,6 +87,19 @@ class Variables:
                 raise ModelError(f"value reference {vr}: expected one from 0 to {len(self.vars) - 1}")
             if type(variable).__name__ != kind:
                 raise ModelError(f"{variable.name}: expected a call for {type(variable).__name__}, got one for {kind}")
+
+
+def _reader(kind: str) -> Callable[..., Any]:
+    return guarded(lambda self, vrs: self._read(kind, vrs))
+
+
+def _writer(kind: str) -> Callable[..., Any]:
+    return guarded(lambda self, vrs, values: self._write(kind, vrs, values))
+
+
+for _kind in ("Float64", "Int64", "Int32", "UInt64", "Boolean", "String"):
+    setattr(Variables, f"get_{_kind.lower()}", _reader(_kind))
+    setattr(Variables, f"set_{_kind.lower()}", _writer(_kind))
 
 
 # --- states -----------------------------------------------------------------------------------------------------------
