@@ -23,12 +23,12 @@ from rtmms.wire.places.endpoints import nearest, seen_from
 from rtmms.wire.plant.door import Door
 from rtmms.wire.plant.peer import Peer
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.selection import Selection, select
+from rtmms.wire.plant.standing import WARM
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
 from rtmms.wire.protocol.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
 from rtmms.wire.protocol.port import GARBLED, MESSAGE, SENT, Guests, Heard
-from rtmms.wire.protocol.selection import Selection, select
-from rtmms.wire.protocol.standing import WARM
 from rtmms.wire.protocol.state import State
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 

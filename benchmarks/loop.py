@@ -121,8 +121,8 @@ def message_sizes() -> tuple[int, int]:
     """Bytes of a state of the manta as its gait gets it, and of the gait's command."""
     import rtmms
     from rtmms.loop.ports import Applied
+    from rtmms.wire.plant.selection import Selection, select
     from rtmms.wire.protocol.codec import packer
-    from rtmms.wire.protocol.selection import Selection, select
 
     plant = rtmms.load("manta")
     plant.reset(0)

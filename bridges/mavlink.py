@@ -38,7 +38,7 @@ class Mavlink(rtmms.Bridge):
     stations     HOST:PORT each, to which all is sent, and from which alone anything is taken
     host, port   where it is sent from, and answers come to; port 0: a free one
     channels     set-points to actuators, channel: x, y, z, r (MANUAL_CONTROL's axes, -1 to 1) or 1 to 12
-                 (MAV_CMD_DOSET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
+                 (MAV_CMD_DO_SET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
     armed        set-points count from the start; else when a station has armed it
     peer_timeout_s   stations that are silent for so long are lost, with all that they drove (wall time); 0: never
     home_after_s actuators of axes go to neutral when no MANUAL_CONTROL has come for so long (wall time); 0: never

@@ -128,7 +128,7 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
     if preset is None or not preset.endswith(".toml"):
         plant: Plant = build(**asked, **parameters)
         return plant
-    from rtmms.words import read_toml
+    from rtmms.toml_file import read_toml
 
     written = read_toml(preset)
     keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]

@@ -26,7 +26,7 @@ def axes(message: Any) -> dict[str, float]:
 
 
 def actuators(message: Any) -> dict[str, float]:
-    """DOSET_ACTUATOR's values by number, six to an index; NaN leaves one as it is. Refusal beyond -1 to 1."""
+    """DO_SET_ACTUATOR's values by number, six to an index; NaN leaves one as it is. Refusal beyond -1 to 1."""
     index = message.param7
     if index not in (0.0, 1.0):
         raise Refusal("range", "index: expected 0 or 1")

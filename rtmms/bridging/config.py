@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.words import read_toml
+from rtmms.toml_file import read_toml
 
 T = TypeVar("T")
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}

@@ -88,6 +88,12 @@ class Method:
     mix: tuple[float, ...] = (1.0,)
     multistep: bool = False
 
+    def __post_init__(self) -> None:
+        if self.tableau.recall:
+            raise ValueError(f"{self.name}: a step of a tree has no room for what stages recall (Tableau.recall)")
+        if self.stability is not None and self.tableau.pair < 0 and not self.multistep:
+            raise ValueError(f"{self.name}: a bound needs two stages in a row at one node, to see |lambda| dt")
+
     def arrays(self) -> tuple[Array, Array, Array, float, float, int, Array, Array, bool]:
         """What rtmms.mechanism.step gets: c, a, b, over, gamma, pair; parts, mix; multistep."""
         t = self.tableau

@@ -15,7 +15,7 @@ import rtmms
 from rtmms.bridging.bridge import refuse_without
 from rtmms.bridging.config import construct, hints
 from rtmms.bridging.plugins import bridges, build_bridge, load_bridge, parameters
-from rtmms.words import read_toml
+from rtmms.toml_file import read_toml
 from tests.bridges.harness import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -11,10 +11,10 @@ from time import monotonic_ns
 from typing import Any
 
 from rtmms.wire.places.keys import Allowed
+from rtmms.wire.plant.measure import Measure
 from rtmms.wire.plant.peer import Peer
 from rtmms.wire.plant.peers import Peers
 from rtmms.wire.protocol.codec import decode, packer
-from rtmms.wire.protocol.measure import Measure
 from rtmms.wire.protocol.messages import (
     Hello,
     Reason,

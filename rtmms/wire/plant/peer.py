@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from rtmms.wire.protocol.measure import Measure
+from rtmms.wire.plant.measure import Measure
+from rtmms.wire.plant.selection import Selection
+from rtmms.wire.plant.standing import DEAD, GONE, LOST, Standing
 from rtmms.wire.protocol.messages import AHEAD_STEPS, WARM_STEPS, Hello
-from rtmms.wire.protocol.selection import Selection
-from rtmms.wire.protocol.standing import DEAD, GONE, LOST, Standing
 
 ERROR_BURST = 10
 

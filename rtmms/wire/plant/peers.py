@@ -9,11 +9,11 @@ import numpy as np
 
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
+from rtmms.wire.plant.patterns import Matching
 from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.selection import Selection
+from rtmms.wire.plant.standing import ADMITTED, DEAD, LEFT
 from rtmms.wire.protocol.messages import Hello, Reason, Refused
-from rtmms.wire.protocol.patterns import Matching
-from rtmms.wire.protocol.selection import Selection
-from rtmms.wire.protocol.standing import ADMITTED, DEAD, LEFT
 
 MOST_PEERS = 64
 

@@ -18,9 +18,12 @@ from rtmms.plant import Plant
 from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.places.tokens import new_token, remove_token, write_token
 from rtmms.wire.plant.door import Door
+from rtmms.wire.plant.patterns import PEERS_WORK, STRANGERS_WORK
 from rtmms.wire.plant.peer import Missing
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.selection import Selection, select
 from rtmms.wire.plant.sockets import Sockets, Threads
+from rtmms.wire.plant.standing import DEAD, LIVE
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.plant.telemetry import Telemetry
 from rtmms.wire.plant.tending import Tending
@@ -34,10 +37,7 @@ from rtmms.wire.protocol.messages import (
     channel_map,
     plain_parameters,
 )
-from rtmms.wire.protocol.patterns import PEERS_WORK, STRANGERS_WORK
 from rtmms.wire.protocol.port import Guests
-from rtmms.wire.protocol.selection import Selection, select
-from rtmms.wire.protocol.standing import DEAD, LIVE
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
@@ -59,7 +59,7 @@ class Server:
     deadline_s  time for an answer, as the peers are told; None where nobody waits on a clock. May be set later.
     sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
     token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
-    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/keys.py
+    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/places/keys.py
     telemetry_hz   states sent to observers, at most, per second of wall time
     """
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from rtmms.contract import Applied
 from rtmms.plant import Channel
+from rtmms.wire.plant.commands import check_step, check_values, read_head
 from rtmms.wire.plant.peer import Peer
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.standing import DEAD, HEARD, LIVE, READY, WARM, WARMING
 from rtmms.wire.plant.ticks import Ticks
 from rtmms.wire.protocol.codec import decode, packer
-from rtmms.wire.protocol.commands import check_step, check_values, read_head
 from rtmms.wire.protocol.messages import (
     AHEAD_STEPS,
     COMMAND_BYTES,
@@ -29,7 +30,6 @@ from rtmms.wire.protocol.messages import (
     shown,
 )
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, Guests
-from rtmms.wire.protocol.standing import DEAD, HEARD, LIVE, READY, WARM, WARMING
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags

@@ -8,8 +8,8 @@ from typing import Any
 
 from rtmms.contract import Applied
 from rtmms.plant import Plant
+from rtmms.wire.plant.selection import Selection
 from rtmms.wire.protocol.port import Publishing
-from rtmms.wire.protocol.selection import Selection
 
 
 class Telemetry:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from time import monotonic_ns
 from typing import Any
 
+from rtmms.wire.plant.commands import with_hint
 from rtmms.wire.plant.peer import Peer
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.standing import LIVE, READY, WARMING
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.protocol.codec import packer
-from rtmms.wire.protocol.commands import with_hint
-from rtmms.wire.protocol.standing import LIVE, READY, WARMING
 
 _ERROR_GAP_NS = 200_000_000
 _PROBE_GAP_NS, _PROBE_SLOW_GAP_NS = 100_000_000, 2_000_000_000

@@ -9,8 +9,8 @@ from typing import Any
 
 from rtmms.wire.plant.peer import Peer
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.standing import LIVE, READY
 from rtmms.wire.protocol.messages import Reason, Refused, shown
-from rtmms.wire.protocol.standing import LIVE, READY
 
 MOST_WAITING = 16
 """Ticks that may wait for the steps before theirs; what comes beyond is surplus."""

@@ -9,8 +9,8 @@ import msgpack
 import pytest
 
 import rtmms
+from rtmms.wire.plant.measure import Measure
 from rtmms.wire.protocol.errors import RequestError
-from rtmms.wire.protocol.measure import Measure
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 

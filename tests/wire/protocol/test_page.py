@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.plant import door, peer, peers, step_port, tending, ticks
-from rtmms.wire.protocol import measure, messages
+from rtmms.wire.plant import door, measure, peer, peers, step_port, tending, ticks
+from rtmms.wire.protocol import messages
 from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
 

@@ -1,7 +1,8 @@
 """The methods a step of body and fins can take, as tables that kernels read: rtmms.mechanism.methods, row by row.
 
 A stage may lead from the stage before it alone, so that no stage's rates need be kept; and rods and supports are known
-at the start, the middle and the end of a step, so these are the nodes.
+at the start, the middle and the end of a step, so these are the nodes. (Of order 3 no such method
+has three stages.)
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ def _table(rows: list[tuple[float, ...]]) -> np.ndarray:
 
 def _checked(tableau: Tableau) -> Tableau:
     before = np.tri(len(tableau.c), k=-1) - np.tri(len(tableau.c), k=-2)
-    if np.any(tableau.matrix * (1.0 - before)) or not set(tableau.c) <= {0.0, 0.5, 1.0}:
-        raise ValueError("a stage may lead from the one before alone, at the start, the middle or the end of the step")
+    leads = [float(tableau.matrix[i, i - 1]) for i in range(1, len(tableau.c))]
+    if np.any(tableau.matrix * (1.0 - before)) or tableau.c[0] != 0.0 or list(tableau.c[1:]) != leads:
+        raise ValueError("a stage leads from the one before alone, all the way to its node; the first is at the start")
+    if not set(tableau.c[1:]) <= {0.5, 1.0}:
+        raise ValueError("stages after the first stand at the middle or the end of the step, where the rods are known")
     return tableau
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from rtmms.contract import Applied
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
+from rtmms.wire.plant.patterns import PEERS_WORK, Matching
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.messages import Reason, Refused
-from rtmms.wire.protocol.patterns import PEERS_WORK, Matching
 
 FIELD_DIMENSIONS = 3
 """An output of so many dimensions or more is a field: it travels only where it is asked for."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rtmms
-from rtmms.wire.protocol.standing import (
+from rtmms.wire.plant.standing import (
     ADMITTED,
     DEAD,
     GONE,

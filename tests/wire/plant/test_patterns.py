@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rtmms.wire.plant.patterns import PEERS_WORK, STRANGERS_WORK, Matching
 from rtmms.wire.protocol.messages import PATTERN_LENGTH, PATTERNS, Refused
-from rtmms.wire.protocol.patterns import PEERS_WORK, STRANGERS_WORK, Matching
 
 parts = st.sampled_from(["a", "b", ".", "*", "?", "[ab]", "[!a]", "[a-c.]", "[", "]", "[]a]"])
 NAMES = ("left.front", "left.back", "right.front", "right.back", "velocity", "joint_angle")
