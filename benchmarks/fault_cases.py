@@ -74,7 +74,7 @@ def _deafen(bench: Bench, beside: list[Any], on: bool) -> None:
 
 def _fill_disk(bench: Bench, side: Any, right: str, seconds: float) -> None:
     """From now on the log's writer has no more room than LOG_ROOM beyond what it has written."""
-    room = (bench.folder / "run.mcap").stat().st_size + LOG_ROOM
+    room = (bench.folder / "run.mcap.part").stat().st_size + LOG_ROOM  # its name while it is written
     plant = bench.started[0].pid
     for child in Path(f"/proc/{plant}/task/{plant}/children").read_text().split():
         if b"rtmms.record.writer" in Path(f"/proc/{child}/cmdline").read_bytes():
