@@ -75,7 +75,7 @@ def _deafen(bench: Bench, beside: list[Any], on: bool) -> None:
 
 def _fill_disk(bench: Bench, side: Any, right: str, seconds: float) -> None:
     """From now on the log's writer has no more room than LOG_ROOM beyond what it has written."""
-    room = (part_of(bench.folder / "run.mcap")).stat().st_size + LOG_ROOM
+    room = part_of(bench.folder / "run.mcap").stat().st_size + LOG_ROOM
     plant = bench.started[0].pid
     for child in Path(f"/proc/{plant}/task/{plant}/children").read_text().split():
         if b"rtmms.record.writer" in Path(f"/proc/{child}/cmdline").read_bytes():
