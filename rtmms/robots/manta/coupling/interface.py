@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import Array, Floats, kernel
-from rtmms.robots.manta.coupling import layout as lay
+from rtmms.robots.manta.coupling.layout import (
+    W_BASE,
+    W_BIAS,
+    W_FORCE,
+    W_INERTIA,
+    W_MATRIX,
+    W_ON_BODY,
+    W_ON_SUPPORT,
+    W_TWIST_FIN,
+    W_WRENCH,
+)
 from rtmms.robots.manta.kernels.fin_layout import (
     A0_X,
     A0_Y,
@@ -92,8 +102,8 @@ def base_velocity(f: int, finned: Any, sup: Array, s: int, work: Array, ux: floa
     """
     side = 1.0 - 2.0 * f
     root = finned.root
-    base, bias = lay.W_BASE + f * BASE_SIZE, lay.W_BIAS + 6 * f
-    tw = lay.W_TWIST_FIN
+    base, bias = W_BASE + f * BASE_SIZE, W_BIAS + 6 * f
+    tw = W_TWIST_FIN
     vx, vy, vz = work[tw], side * work[tw + 1], work[tw + 2]
     wx, wy, wz = side * work[tw + 3], work[tw + 4], side * work[tw + 5]
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
@@ -125,7 +135,7 @@ def base_acceleration(f: int, finned: Any, sup: Array, s: int, work: Array, acce
     """Fill A0 and DW of the fin's base for the body's [V'; W'] = accel (6,)."""
     side = 1.0 - 2.0 * f
     root = finned.root
-    base, bias = lay.W_BASE + f * BASE_SIZE, lay.W_BIAS + 6 * f
+    base, bias = W_BASE + f * BASE_SIZE, W_BIAS + 6 * f
     vx, vy, vz = accel[0], side * accel[1], accel[2]
     wx, wy, wz = side * accel[3], accel[4], side * accel[5]
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
@@ -147,13 +157,13 @@ def base_acceleration(f: int, finned: Any, sup: Array, s: int, work: Array, acce
 @kernel
 def fin_on_support(f: int, work: Array) -> None:
     """W_ON_SUPPORT (6,) = I [A0; W0'] + p: support on fin, about the support's origin, support axes."""
-    base, inertia, on = lay.W_BASE + f * BASE_SIZE, lay.W_INERTIA + 36 * f, lay.W_ON_SUPPORT + 6 * f
+    base, inertia, on = W_BASE + f * BASE_SIZE, W_INERTIA + 36 * f, W_ON_SUPPORT + 6 * f
     ax, ay, az = work[base + A0_X], work[base + A0_Y], work[base + A0_Z]
     dx, dy, dz = work[base + DW_X], work[base + DW_Y], work[base + DW_Z]
     for r in range(6):
         i = inertia + 6 * r
         a = work[i] * ax + work[i + 1] * ay + work[i + 2] * az
-        work[on + r] = work[lay.W_WRENCH + 6 * f + r] + a + work[i + 3] * dx + work[i + 4] * dy + work[i + 5] * dz
+        work[on + r] = work[W_WRENCH + 6 * f + r] + a + work[i + 3] * dx + work[i + 4] * dy + work[i + 5] * dz
 
 
 @kernel
@@ -161,7 +171,7 @@ def fin_on_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     """W_ON_BODY (6,): fin on body, about the body's mass centre, from W_ON_SUPPORT; (33), corrected in sign."""
     side = 1.0 - 2.0 * f
     root = finned.root
-    on, out = lay.W_ON_SUPPORT + 6 * f, lay.W_ON_BODY + 6 * f
+    on, out = W_ON_SUPPORT + 6 * f, W_ON_BODY + 6 * f
     fx, fy, fz = _to_body(sup, s, work[on], work[on + 1], work[on + 2])
     mx, my, mz = _to_body(sup, s, work[on + 3], work[on + 4], work[on + 5])
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
@@ -184,7 +194,7 @@ def add_to_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     """W_MATRIX += X^T I X, W_FORCE -= X^T (I a_bias + p): the fin's inertia and force as the body feels them."""
     g = 1.0 - 2.0 * f
     root = finned.root
-    bias, inertia, wrench = lay.W_BIAS + 6 * f, lay.W_INERTIA + 36 * f, lay.W_WRENCH + 6 * f
+    bias, inertia, wrench = W_BIAS + 6 * f, W_INERTIA + 36 * f, W_WRENCH + 6 * f
     rx, ry, rz = root[0] + sup[s + POINT], root[1] + sup[s + POINT + 1], root[2] + sup[s + POINT + 2]
     # at the support's origin, body axes: A and C symmetric
     aa, aw, ww = inertia, inertia + 3, inertia + 21
@@ -208,7 +218,7 @@ def add_to_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     c12 += rz * d02 - rx * d22 - (b01 * ry - b11 * rx)
     c22 += rx * d12 - ry * d02 - (b02 * ry - b12 * rx)
     # the mirror changes the sign of every element that mixes a mirrored with an unmirrored component
-    n = lay.W_MATRIX
+    n = W_MATRIX
     work[n + 0] += a00
     work[n + 6] += g * a01
     work[n + 7] += a11
@@ -244,9 +254,9 @@ def add_to_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     fx, fy, fz = _to_body(sup, s, f0, f1, f2)
     mx, my, mz = _to_body(sup, s, f3, f4, f5)
     cx, cy, cz = cross(rx, ry, rz, fx, fy, fz)
-    work[lay.W_FORCE + 0] -= fx
-    work[lay.W_FORCE + 1] -= g * fy
-    work[lay.W_FORCE + 2] -= fz
-    work[lay.W_FORCE + 3] -= g * (mx + cx)
-    work[lay.W_FORCE + 4] -= my + cy
-    work[lay.W_FORCE + 5] -= g * (mz + cz)
+    work[W_FORCE + 0] -= fx
+    work[W_FORCE + 1] -= g * fy
+    work[W_FORCE + 2] -= fz
+    work[W_FORCE + 3] -= g * (mx + cx)
+    work[W_FORCE + 4] -= my + cy
+    work[W_FORCE + 5] -= g * (mz + cz)

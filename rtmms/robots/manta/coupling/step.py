@@ -21,11 +21,39 @@ import numpy as np
 
 from rtmms.dynamics.rigid_body import exponential_rate, move_pose
 from rtmms.jit import Array, kernel
-from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.drift import take_samples
 from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.coupling.joints import RATE_LIMIT, keep_joints, last_joints, next_joints, start_joints
-from rtmms.robots.manta.coupling.layout import Memory
+from rtmms.robots.manta.coupling.layout import (
+    ACCELERATION,
+    BAD_COMMAND,
+    BODY_EULER,
+    ITERATIONS,
+    NOT_FINITE,
+    OK,
+    POSITION,
+    RESIDUAL,
+    RODS,
+    SEQUENTIAL,
+    SINGULAR,
+    STEP,
+    SUPPORTS,
+    TIME,
+    TWIST,
+    W_ACC,
+    W_MIDDLE,
+    W_POSE,
+    W_RODS,
+    W_SUPPORT,
+    W_SUPPORT_END,
+    W_TWIST,
+    W_TWIST_FIN,
+    W_TWIST_SUM,
+    W_XI,
+    W_XI_RATE,
+    W_XI_SUM,
+    Memory,
+)
 from rtmms.robots.manta.coupling.stage import put_water, stage
 from rtmms.robots.manta.coupling.tableaus import (
     CURVED,
@@ -57,32 +85,31 @@ def step(finned_: Any, body_: Any, memory: Memory, command: Array, many: int | N
     """
     finned, body = finned_[0], body_[0]
     status = begin(finned, memory, command)
-    if status != lay.OK:
+    if status != OK:
         return status
     state, work, method = memory.state, memory.work, finned.integrator
-    acc, lagged = work[lay.W_ACC : lay.W_ACC + 6], state[lay.ACCELERATION : lay.ACCELERATION + 6]
-    sequential, passes, residual = finned.coupling == lay.SEQUENTIAL, 0, 0.0
+    acc, lagged = work[W_ACC : W_ACC + 6], state[ACCELERATION : ACCELERATION + 6]
+    sequential, passes, residual = finned.coupling == SEQUENTIAL, 0, 0.0
     last = STAGES[method] - 1
     for i in range(last + 1):
         if i > 0:
             next_joints(finned, memory, i)
         place_body(finned, memory, i)
-        within = lay.W_SUPPORT if NODES[method, i] < 1.0 else lay.W_SUPPORT_END
-        supports, at = (state, lay.SUPPORTS) if i == 0 else (work, within)
+        supports, at = (state, SUPPORTS) if i == 0 else (work, W_SUPPORT if NODES[method, i] < 1.0 else W_SUPPORT_END)
         take_samples(finned_, memory, flow, supports, at, finned.dt * NODES[method, i])
         put_water(finned, work, memory.body_drift)
         guess, g = lagged if sequential else acc, way(finned, i)
         status, n, r = stage(finned.coupling, finned, body, memory, many, g, supports, at, guess, acc)
-        if status != lay.OK:
+        if status != OK:
             return status
         passes, residual = max(passes, n), max(residual, r)
         sum_body(finned, memory, i)
     sound = last_joints(finned, memory, last)
     if not (end_body(finned, memory) and sound):
-        return lay.NOT_FINITE
+        return NOT_FINITE
     finish(finned, body, memory)
-    state[lay.ITERATIONS], state[lay.RESIDUAL] = passes, residual
-    return lay.OK
+    state[ITERATIONS], state[RESIDUAL] = passes, residual
+    return OK
 
 
 @kernel(fused=False)
@@ -91,20 +118,20 @@ def begin(finned: Any, memory: Memory, command: Array) -> int:
     state, work = memory.state, memory.work
     for k in range(4):
         if not abs(command[k]) < np.inf:
-            return lay.BAD_COMMAND
+            return BAD_COMMAND
     for k in range(4 * ROD_SIZE):
-        work[lay.W_RODS + k] = state[lay.RODS + k]
+        work[W_RODS + k] = state[RODS + k]
     halves = HALVES[finned.integrator]
-    advance_rods(finned.actuation, finned.servo, finned.dt, command, work, lay.W_RODS, lay.W_MIDDLE, halves)
-    if halves and not move_supports(finned, work, lay.W_MIDDLE, 3, work, lay.W_SUPPORT):
-        return lay.SINGULAR
-    if not move_supports(finned, work, lay.W_RODS, ROD_SIZE, work, lay.W_SUPPORT_END):
-        return lay.SINGULAR
+    advance_rods(finned.actuation, finned.servo, finned.dt, command, work, W_RODS, W_MIDDLE, halves)
+    if halves and not move_supports(finned, work, W_MIDDLE, 3, work, W_SUPPORT):
+        return SINGULAR
+    if not move_supports(finned, work, W_RODS, ROD_SIZE, work, W_SUPPORT_END):
+        return SINGULAR
     for k in range(6):
-        work[lay.W_ACC + k] = state[lay.ACCELERATION + k]
-        work[lay.W_XI_SUM + k], work[lay.W_TWIST_SUM + k] = 0.0, 0.0
+        work[W_ACC + k] = state[ACCELERATION + k]
+        work[W_XI_SUM + k], work[W_TWIST_SUM + k] = 0.0, 0.0
     start_joints(memory)
-    return lay.OK
+    return OK
 
 
 @kernel(inline=True)
@@ -120,17 +147,17 @@ def place_body(finned: Any, memory: Memory, i: int) -> None:
     """Twist and pose of the body at stage i: as it is, and as the fins know it."""
     state, work, method = memory.state, memory.work, finned.integrator
     # the paper's body stands still while the fins move (forward Euler), ours is carried along
-    c = 0.0 if finned.body_method == lay.BODY_EULER else finned.dt * LEADS[method, i]
+    c = 0.0 if finned.body_method == BODY_EULER else finned.dt * LEADS[method, i]
     for k in range(6):
-        v, a = state[lay.TWIST + k], work[lay.W_ACC + k]
-        work[lay.W_TWIST + k] = v + c * a
-        work[lay.W_TWIST_FIN + k] = v + c * (state[lay.ACCELERATION + k] if finned.coupling == lay.SEQUENTIAL else a)
-        work[lay.W_XI + k] = c * work[lay.W_XI_RATE + k] if i > 0 else 0.0
+        v, a = state[TWIST + k], work[W_ACC + k]
+        work[W_TWIST + k] = v + c * a
+        work[W_TWIST_FIN + k] = v + c * (state[ACCELERATION + k] if finned.coupling == SEQUENTIAL else a)
+        work[W_XI + k] = c * work[W_XI_RATE + k] if i > 0 else 0.0
     if i > 0 or CURVED[method]:
-        move_pose(state, lay.POSITION, work, lay.W_XI, 1.0, work, lay.W_POSE)
+        move_pose(state, POSITION, work, W_XI, 1.0, work, W_POSE)
     else:
         for k in range(7):
-            work[lay.W_POSE + k] = state[lay.POSITION + k]
+            work[W_POSE + k] = state[POSITION + k]
 
 
 @kernel(fused=False)
@@ -139,13 +166,13 @@ def sum_body(finned: Any, memory: Memory, i: int) -> None:
     work, method = memory.work, finned.integrator
     w = 1.0 if EVEN[method] else finned.dt / OVER[method] * WEIGHTS[method, i]
     if CURVED[method]:
-        exponential_rate(work, lay.W_XI, work, lay.W_TWIST, work, lay.W_XI_RATE)
+        exponential_rate(work, W_XI, work, W_TWIST, work, W_XI_RATE)
     else:
         for k in range(6):
-            work[lay.W_XI_RATE + k] = work[lay.W_TWIST + k]
+            work[W_XI_RATE + k] = work[W_TWIST + k]
     for k in range(6):
-        work[lay.W_TWIST_SUM + k] += w * work[lay.W_ACC + k]
-        work[lay.W_XI_SUM + k] += w * work[lay.W_XI_RATE + k]
+        work[W_TWIST_SUM + k] += w * work[W_ACC + k]
+        work[W_XI_SUM + k] += w * work[W_XI_RATE + k]
 
 
 @kernel(fused=False)
@@ -155,13 +182,13 @@ def end_body(finned: Any, memory: Memory) -> bool:
     w = finned.dt / OVER[method] * WEIGHTS[method, 0] if EVEN[method] else 1.0
     bad = 0
     for k in range(6):
-        v, a = state[lay.TWIST + k], work[lay.W_ACC + k]
-        if finned.body_method == lay.BODY_EULER:
-            work[lay.W_TWIST + k], work[lay.W_XI + k] = v + finned.dt * a, finned.dt * v
+        v, a = state[TWIST + k], work[W_ACC + k]
+        if finned.body_method == BODY_EULER:
+            work[W_TWIST + k], work[W_XI + k] = v + finned.dt * a, finned.dt * v
         else:
-            work[lay.W_TWIST + k], work[lay.W_XI + k] = v + w * work[lay.W_TWIST_SUM + k], w * work[lay.W_XI_SUM + k]
+            work[W_TWIST + k], work[W_XI + k] = v + w * work[W_TWIST_SUM + k], w * work[W_XI_SUM + k]
         bad += not abs(a) < RATE_LIMIT
-        bad += not abs(work[lay.W_TWIST + k]) < TWIST_LIMIT
+        bad += not abs(work[W_TWIST + k]) < TWIST_LIMIT
     return bad == 0
 
 
@@ -171,12 +198,12 @@ def finish(finned: Any, body: Any, memory: Memory) -> None:
     state, work = memory.state, memory.work
     keep_joints(memory)
     for k in range(6):
-        state[lay.TWIST + k], state[lay.ACCELERATION + k] = work[lay.W_TWIST + k], work[lay.W_ACC + k]
+        state[TWIST + k], state[ACCELERATION + k] = work[W_TWIST + k], work[W_ACC + k]
     if not body.fixed:
-        move_pose(state, lay.POSITION, work, lay.W_XI, 1.0, state, lay.POSITION)
+        move_pose(state, POSITION, work, W_XI, 1.0, state, POSITION)
     for k in range(4 * ROD_SIZE):
-        state[lay.RODS + k] = work[lay.W_RODS + k]
+        state[RODS + k] = work[W_RODS + k]
     for k in range(2 * SUPPORT_SIZE):
-        state[lay.SUPPORTS + k] = work[lay.W_SUPPORT_END + k]
-    state[lay.STEP] += 1.0
-    state[lay.TIME] = state[lay.STEP] * finned.dt
+        state[SUPPORTS + k] = work[W_SUPPORT_END + k]
+    state[STEP] += 1.0
+    state[TIME] = state[STEP] * finned.dt

@@ -6,8 +6,30 @@ from numba import types
 from numba.extending import overload
 
 from rtmms.jit import INLINE, Array, Floats, kernel
-from rtmms.robots.manta.kernels import fin_layout as lay
-from rtmms.robots.manta.kernels.fin_layout import LANES
+from rtmms.robots.manta.kernels.fin_layout import (
+    ADDED,
+    AN,
+    DAMPING,
+    DRAG,
+    INV_D,
+    J_D,
+    J_N,
+    J_X,
+    LANES,
+    LENGTH,
+    MASS,
+    OMEGA,
+    QD,
+    QDD,
+    STIFFNESS,
+    TAU,
+    U_AA,
+    U_YY,
+    U_ZZ,
+    C,
+    Q,
+    S,
+)
 
 
 @kernel(inline=True)
@@ -43,22 +65,22 @@ def add_nine(a: Array, k: int, i: int, values: Floats) -> None:
 def link_at(p: Array, o: int, i: int) -> Floats:
     """Parameters of the link that starts at p[o], in the order of the names above."""
     return (
-        p[o + lay.LENGTH * LANES + i], p[o + lay.MASS * LANES + i], p[o + lay.J_X * LANES + i],
-        p[o + lay.J_D * LANES + i], p[o + lay.J_N * LANES + i], p[o + lay.STIFFNESS * LANES + i],
-        p[o + lay.DRAG * LANES + i], p[o + lay.ADDED * LANES + i], p[o + lay.DAMPING * LANES + i],
+        p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i],
+        p[o + J_D * LANES + i], p[o + J_N * LANES + i], p[o + STIFFNESS * LANES + i],
+        p[o + DRAG * LANES + i], p[o + ADDED * LANES + i], p[o + DAMPING * LANES + i],
     )  # fmt: skip
 
 
 @kernel(inline=True)
 def inertia_at(p: Array, o: int, i: int) -> Floats:
-    return p[o + lay.LENGTH * LANES + i], p[o + lay.MASS * LANES + i], p[o + lay.J_X * LANES + i]
+    return p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i]
 
 
 @kernel(inline=True)
 def joint_at(r: Array, o: int, i: int) -> Floats:
     return (
-        r[o + lay.Q * LANES + i], r[o + lay.QD * LANES + i], r[o + lay.QDD * LANES + i],
-        r[o + lay.AN * LANES + i],
+        r[o + Q * LANES + i], r[o + QD * LANES + i], r[o + QDD * LANES + i],
+        r[o + AN * LANES + i],
     )  # fmt: skip
 
 
@@ -78,11 +100,11 @@ def _vector_compiled(a, f, b, j, i):  # type: ignore[no-untyped-def]  # numba wa
 @kernel(inline=True)
 def keep(r: Array, o: int, i: int, kept: Floats, solve: Floats) -> None:
     """Store what `accelerate_block` needs of a link."""
-    r[o + lay.C * LANES + i] = kept[0]
-    r[o + lay.S * LANES + i] = kept[1]
-    r[o + lay.OMEGA * LANES + i] = kept[2]
-    r[o + lay.U_YY * LANES + i] = solve[0]
-    r[o + lay.U_ZZ * LANES + i] = solve[1]
-    r[o + lay.U_AA * LANES + i] = solve[2]
-    r[o + lay.INV_D * LANES + i] = solve[3]
-    r[o + lay.TAU * LANES + i] = solve[4]
+    r[o + C * LANES + i] = kept[0]
+    r[o + S * LANES + i] = kept[1]
+    r[o + OMEGA * LANES + i] = kept[2]
+    r[o + U_YY * LANES + i] = solve[0]
+    r[o + U_ZZ * LANES + i] = solve[1]
+    r[o + U_AA * LANES + i] = solve[2]
+    r[o + INV_D * LANES + i] = solve[3]
+    r[o + TAU * LANES + i] = solve[4]

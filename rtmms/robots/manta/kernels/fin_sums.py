@@ -3,8 +3,38 @@
 from __future__ import annotations
 
 from rtmms.jit import Array, Floats, kernel
-from rtmms.robots.manta.kernels import fin_layout as lay
-from rtmms.robots.manta.kernels.fin_layout import LANES
+from rtmms.robots.manta.kernels.fin_layout import (
+    AA,
+    DRIVE_SUMS,
+    FX,
+    FY,
+    FZ,
+    IYY,
+    IYZ,
+    IZZ,
+    LANES,
+    MX,
+    MY,
+    MYB,
+    MZ,
+    MZB,
+    SFY,
+    SFZ,
+    SSYY,
+    SSYZ,
+    SSZZ,
+    SYA,
+    SYY,
+    SYZ,
+    SZA,
+    SZZ,
+    YA,
+    YY,
+    YZ,
+    ZA,
+    ZZ,
+    M,
+)
 
 
 @kernel(inline=True)
@@ -16,34 +46,34 @@ def add_chain(sums: Array, i: int, x: float, wx: float, wy: float, wz: float, be
     fy += yy * by + yz * bz
     fz += yz * by + zz * bz
     fa += ya * by + za * bz
-    sums[lay.YY * LANES + i] += yy
-    sums[lay.YZ * LANES + i] += yz
-    sums[lay.ZZ * LANES + i] += zz
-    sums[lay.YA * LANES + i] += ya
-    sums[lay.ZA * LANES + i] += za
-    sums[lay.AA * LANES + i] += aa
-    sums[lay.SYY * LANES + i] += x * yy
-    sums[lay.SYZ * LANES + i] += x * yz
-    sums[lay.SZZ * LANES + i] += x * zz
-    sums[lay.SYA * LANES + i] += x * ya
-    sums[lay.SZA * LANES + i] += x * za
-    sums[lay.SSYY * LANES + i] += x * x * yy
-    sums[lay.SSYZ * LANES + i] += x * x * yz
-    sums[lay.SSZZ * LANES + i] += x * x * zz
-    sums[lay.FY * LANES + i] += fy
-    sums[lay.FZ * LANES + i] += fz
-    sums[lay.MX * LANES + i] += fa
-    sums[lay.SFY * LANES + i] += x * fy
-    sums[lay.SFZ * LANES + i] += x * fz
-    sums[lay.M * LANES + i] += shares[0]
-    sums[lay.MY * LANES + i] += shares[1]
-    sums[lay.MZ * LANES + i] += shares[2]
-    sums[lay.IYY * LANES + i] += shares[3]
-    sums[lay.IZZ * LANES + i] += shares[4]
-    sums[lay.IYZ * LANES + i] += shares[5]
-    sums[lay.FX * LANES + i] += shares[6]
-    sums[lay.MYB * LANES + i] += shares[7]
-    sums[lay.MZB * LANES + i] += shares[8]
+    sums[YY * LANES + i] += yy
+    sums[YZ * LANES + i] += yz
+    sums[ZZ * LANES + i] += zz
+    sums[YA * LANES + i] += ya
+    sums[ZA * LANES + i] += za
+    sums[AA * LANES + i] += aa
+    sums[SYY * LANES + i] += x * yy
+    sums[SYZ * LANES + i] += x * yz
+    sums[SZZ * LANES + i] += x * zz
+    sums[SYA * LANES + i] += x * ya
+    sums[SZA * LANES + i] += x * za
+    sums[SSYY * LANES + i] += x * x * yy
+    sums[SSYZ * LANES + i] += x * x * yz
+    sums[SSZZ * LANES + i] += x * x * zz
+    sums[FY * LANES + i] += fy
+    sums[FZ * LANES + i] += fz
+    sums[MX * LANES + i] += fa
+    sums[SFY * LANES + i] += x * fy
+    sums[SFZ * LANES + i] += x * fz
+    sums[M * LANES + i] += shares[0]
+    sums[MY * LANES + i] += shares[1]
+    sums[MZ * LANES + i] += shares[2]
+    sums[IYY * LANES + i] += shares[3]
+    sums[IZZ * LANES + i] += shares[4]
+    sums[IYZ * LANES + i] += shares[5]
+    sums[FX * LANES + i] += shares[6]
+    sums[MYB * LANES + i] += shares[7]
+    sums[MZB * LANES + i] += shares[8]
 
 
 @kernel(inline=True)
@@ -64,9 +94,7 @@ def push(x: float, motion: Floats, accel: Floats, beyond: Floats, shares: Floats
 
 
 @kernel(inline=True)
-def _total(a: Array, field: int) -> float:
-    """A field summed over the lanes."""
-    o = field * LANES
+def _sum_lanes(a: Array, o: int) -> float:
     return (((a[o] + a[o + 1]) + (a[o + 2] + a[o + 3])) + ((a[o + 4] + a[o + 5]) + (a[o + 6] + a[o + 7]))) + (
         ((a[o + 8] + a[o + 9]) + (a[o + 10] + a[o + 11])) + ((a[o + 12] + a[o + 13]) + (a[o + 14] + a[o + 15]))
     )
@@ -79,13 +107,13 @@ def collect_sums(sums: Array, work: Array, inertia: int, wrench: int) -> None:
     The support must be pushed with [F; M] = inertia [A0; W0'] + wrench, both about and of its origin, in its axes.
     From work[inertia] on (6, 6), from work[wrench] on (6,) are written; A0 is the classical acceleration.
     """
-    yy, yz, zz = _total(sums, lay.YY), _total(sums, lay.YZ), _total(sums, lay.ZZ)
-    ya, za, aa = _total(sums, lay.YA), _total(sums, lay.ZA), _total(sums, lay.AA)
-    syy, syz, szz = _total(sums, lay.SYY), _total(sums, lay.SYZ), _total(sums, lay.SZZ)
-    sya, sza = _total(sums, lay.SYA), _total(sums, lay.SZA)
-    ssyy, ssyz, sszz = _total(sums, lay.SSYY), _total(sums, lay.SSYZ), _total(sums, lay.SSZZ)
-    mass, my, mz = _total(sums, lay.M), _total(sums, lay.MY), _total(sums, lay.MZ)
-    iyy, iyz, izz = _total(sums, lay.IYY), _total(sums, lay.IYZ), _total(sums, lay.IZZ)
+    yy, yz, zz = _sum_lanes(sums, YY * LANES), _sum_lanes(sums, YZ * LANES), _sum_lanes(sums, ZZ * LANES)
+    ya, za, aa = _sum_lanes(sums, YA * LANES), _sum_lanes(sums, ZA * LANES), _sum_lanes(sums, AA * LANES)
+    syy, syz, szz = _sum_lanes(sums, SYY * LANES), _sum_lanes(sums, SYZ * LANES), _sum_lanes(sums, SZZ * LANES)
+    sya, sza = _sum_lanes(sums, SYA * LANES), _sum_lanes(sums, SZA * LANES)
+    ssyy, ssyz, sszz = _sum_lanes(sums, SSYY * LANES), _sum_lanes(sums, SSYZ * LANES), _sum_lanes(sums, SSZZ * LANES)
+    mass, my, mz = _sum_lanes(sums, M * LANES), _sum_lanes(sums, MY * LANES), _sum_lanes(sums, MZ * LANES)
+    iyy, iyz, izz = _sum_lanes(sums, IYY * LANES), _sum_lanes(sums, IYZ * LANES), _sum_lanes(sums, IZZ * LANES)
     # a root at (x, 0, 0): a_y = A_y + W'_z x, a_z = A_z - W'_y x; M_y -= x F_z, M_z += x F_y
     n = inertia
     work[n], work[n + 1], work[n + 2] = mass, 0.0, 0.0
@@ -100,16 +128,16 @@ def collect_sums(sums: Array, work: Array, inertia: int, wrench: int) -> None:
     work[n + 27], work[n + 28], work[n + 29] = -sza, iyy + sszz, iyz - ssyz
     work[n + 30], work[n + 31], work[n + 32] = -my, syy, syz
     work[n + 33], work[n + 34], work[n + 35] = sya, iyz - ssyz, izz + ssyy
-    work[wrench + 0] = _total(sums, lay.FX)
-    work[wrench + 1] = _total(sums, lay.FY)
-    work[wrench + 2] = _total(sums, lay.FZ)
-    work[wrench + 3] = _total(sums, lay.MX)
-    work[wrench + 4] = _total(sums, lay.MYB) - _total(sums, lay.SFZ)
-    work[wrench + 5] = _total(sums, lay.MZB) + _total(sums, lay.SFY)
+    work[wrench + 0] = _sum_lanes(sums, FX * LANES)
+    work[wrench + 1] = _sum_lanes(sums, FY * LANES)
+    work[wrench + 2] = _sum_lanes(sums, FZ * LANES)
+    work[wrench + 3] = _sum_lanes(sums, MX * LANES)
+    work[wrench + 4] = _sum_lanes(sums, MYB * LANES) - _sum_lanes(sums, SFZ * LANES)
+    work[wrench + 5] = _sum_lanes(sums, MZB * LANES) + _sum_lanes(sums, SFY * LANES)
 
 
 @kernel
 def collect_wrench(sums: Array, work: Array, wrench: int) -> None:
     """Sum what `drive_block` added up over the lanes, to work[wrench] on (6,)."""
-    for n in range(lay.DRIVE_SUMS):
-        work[wrench + n] = _total(sums, n)
+    for n in range(DRIVE_SUMS):
+        work[wrench + n] = _sum_lanes(sums, n * LANES)
