@@ -116,7 +116,7 @@ def test_bench_exchange_names_every_part_of_every_transport(capsys, monkeypatch,
     assert exchange.main(True, steps=300, blocks=1) == 0
     result = json.loads(capsys.readouterr().out)
     assert [(case["transport"], case["controllers"]) for case in result["cases"]] == [
-        (transport, count) for transport in ("ipc", "tcp", "curve") for count in (1, 4)
+        (transport, count) for transport in ("ipc", "tcp", "libzmq", "curve") for count in (1, 4)
     ]
     for case in result["cases"]:
         assert set(exchange.PARTS) < set(case["us"])
