@@ -37,7 +37,7 @@ class Dealer:
         self._family, self._address = _address(endpoint)
         self._hello = GREETING + ready(b"DEALER", identity)
         self._other_end: socket.socket | None = None
-        self._lost_at: float | None = None
+        self._tried_at: float | None = None  # first, since it broke
         self._again_at = 0.0
         self._more = self.broken = False  # more: something was taken and not looked at
         self._connection = self._connected()
@@ -97,6 +97,8 @@ class Dealer:
             self._connection.flush()
         if self.broken and now >= self._again_at:
             before = self._connection
+            # from the first attempt on, not from the break: who looks around seldom has not tried in vain yet
+            self._tried_at = now if self._tried_at is None else self._tried_at
             try:
                 self._connection = self._connected()
             except OSError:  # no descriptor for one more
@@ -112,11 +114,11 @@ class Dealer:
 
     def stands(self) -> None:
         """See Dialled."""
-        self._lost_at = None
+        self._tried_at = None
 
     def gone(self) -> bool:
         """See Dialled."""
-        return self._lost_at is not None and monotonic() - self._lost_at > _GRACE_S
+        return self._tried_at is not None and monotonic() - self._tried_at > _GRACE_S
 
     def close(self, linger_ms: int = 0) -> None:
         """See Messages."""
@@ -147,9 +149,7 @@ class Dealer:
 
     def _broken(self, before: Connection) -> Connection:
         """There is no connection. What stands for it is never readable: who waits on it must not turn in circles."""
-        now = monotonic()
-        self.broken, self._more, self._again_at = True, False, now + _AGAIN_S
-        self._lost_at = now if self._lost_at is None else self._lost_at
+        self.broken, self._more, self._again_at = True, False, monotonic() + _AGAIN_S
         try:
             here, there = socket.socketpair()
         except OSError:  # no descriptor left: better to turn in circles than to end

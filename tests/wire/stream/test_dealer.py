@@ -192,6 +192,24 @@ def test_it_is_gone_when_nobody_is_there_for_long(listener: socket.socket, monke
     dealer.close()
 
 
+def test_one_who_looks_seldom_has_not_tried_in_vain(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The break is older than the grace when it looks again: it tries before it gives up."""
+    clock = [time.monotonic()]
+    monkeypatch.setattr(module, "monotonic", lambda: clock[0])
+    dealer = Dealer(endpoint(listener), NAME)
+    taken(listener, dealer).close()
+    until(lambda: heard(dealer) is None and dealer.broken)
+    clock[0] += 2 * module._GRACE_S
+    assert not gone(dealer)
+    assert not dealer.broken
+    there = taken(listener, dealer)
+    there.close()
+    until(lambda: heard(dealer) is None and dealer.broken)
+    clock[0] += 2 * module._GRACE_S
+    assert gone(dealer), "nothing was said since the first attempt"
+    dealer.close()
+
+
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(70), GREETING + b"\xf0" * 20,
                                   GREETING + ready(b"PUB")])  # fmt: skip
 def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, said: bytes) -> None:
