@@ -1,9 +1,17 @@
-"""The shortest controller that swims. Copy this file, change it, and register the class in your own pyproject.toml:
+"""The shortest controller that swims. Copy this file to mine.py, change it, and run it:
+
+    rtmms run manta --controller mine.py:amplitude_deg=30
+
+or `rtmms control mine.py` beside a plant that `rtmms serve manta` keeps running. To install it under a name of its own,
+put it into a package, with this in the package's pyproject.toml, after which `--controller mine` finds it:
+
+    [project]
+    name = "my_package"
+    version = "1.0"
+    dependencies = ["rtmms"]
 
     [project.entry-points."rtmms.controllers"]
-    mine = "my_package.my_module:Mine"
-
-after which `rtmms control mine:amplitude_deg=30` and `rtmms run manta --controller mine` find it.
+    mine = "my_package.mine:Template"
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class Runner:
         bridge = self._bridge
         self._link = connect(
             self._exchange, name=self._name, claim=bridge.claims(), outputs=bridge.outputs, timeout_s=timeout_s,
-            token=self._token, every=bridge.every, meanwhile=lambda: self._attend_peer(0.0), keys=self._keys,
+            token=self._token, every=bridge.every, delay=0, meanwhile=lambda: self._attend_peer(0.0), keys=self._keys,
         )  # fmt: skip
 
     def _attend(self) -> str:

@@ -13,6 +13,7 @@ import click
 
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.user_file import called
 from rtmms.wire.peer.client import GONE
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
@@ -28,7 +29,7 @@ _CHILD_WAIT_S = 3600.0
 
 
 @click.command("control")
-@click.argument("spec", metavar="NAME[:key=value,...]")
+@click.argument("spec", metavar="NAME|FILE.py[:CLASS][:key=value,...]")
 @click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of the plant.")
 @click.option(
     "--name", "peer", default=None, help="Name under which the plant lists it; the controller's own if not given."
@@ -82,7 +83,7 @@ def _drive(
     gc.collect()
     gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
     return run_controller(
-        controller, exchange, name=peer or name, timeout_s=timeout_s, keys=keys,
+        controller, exchange, name=peer or called(name), timeout_s=timeout_s, keys=keys,
         reconnect=reconnect, tell=lambda text: _say(f"refused: {text}"),
     )  # fmt: skip
 

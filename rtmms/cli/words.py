@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.user_file import split_word
+from rtmms.wire.peer.plugins import check_controller
 
 
 class Near(click.ParamType):
@@ -78,10 +80,13 @@ def settings(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def plugin(group: str, kind: str, word: str) -> tuple[str, str]:
-    """'NAME[:key=value,...]' -> (name, word), the name checked against the entry points of the group."""
-    name = word.partition(":")[0]
-    known = plugins(group)
-    if name not in known:
+    """'NAME[:key=value,...]' -> (name, word), the name checked against the entry points of the group.
+
+    A controller may be a file FILE.py[:NAME]; UnknownNameError, ModelError."""
+    name, _ = split_word(word)
+    if kind == "controller":
+        check_controller(name)
+    elif name not in (known := plugins(group)):
         raise UnknownNameError(kind, name, known)
     return name, word
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtmms.bridging.counters import read_line
+from rtmms.user_file import called, split_word
 
 _PR_SET_PDEATHSIG = 1
 LAST_WORDS = 4096
@@ -118,7 +119,7 @@ class Children:
         return child
 
     def _start(self, kind: str, command: str, word: str, exchange: str, keys: Path | None) -> Child:
-        name = word.partition(":")[0]
+        name = called(split_word(word)[0])
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child

@@ -10,7 +10,7 @@ from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
 from typing import Any
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, UnknownNameError
 from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.hearing import hear
 from rtmms.wire.peer.joining import Attachment, Terms
@@ -19,7 +19,7 @@ from rtmms.wire.places.endpoints import EXCHANGE, checked
 from rtmms.wire.places.keys import read_client
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.errors import NotConnectedError, RequestError
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import AHEAD_STEPS, BETWEEN, MOST_EVERY, Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import State
 
@@ -32,7 +32,7 @@ def connect(
     exchange: str = EXCHANGE, *, name: str = "python", claim: str | Sequence[str] = (),
     outputs: str | Sequence[str] = (), timeout_s: float = 5.0, token: str | None = None, every: int = 1,
     meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
-    reconnect: bool = False,
+    reconnect: bool = False, delay: int | None = None, between: str = "hold",
 ) -> Link:  # fmt: skip
     """Say hello to a plant and return the link.
 
@@ -41,18 +41,37 @@ def connect(
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
     timeout_s  how long to wait for an answer
     token      the session's; None reads it from where the plant left it for this user
-    every      of a claimant: get each every-th state only; between them the last command stands
+    every      of a claimant: get each every-th state only, for what takes longer than a step
+    delay      the command for state k is that of step k + delay, due by that step's deadline; None: `every` steps
+               where that is more than one, else 0. `state.budget_s` is what is left of all that
+    between    what stands between two commands: 'hold' (the last one's values) or 'linear' (a straight line to the
+               new ones, reached after `every` steps)
     meanwhile  called about every 20 ms while waiting, by those who have other things to look after
     keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
     ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
     reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
+    every, delay = _turns(every, delay, between)
     terms = Terms(
         checked(exchange, "exchange", inproc=True), name, _patterns("claim", claim), _patterns("outputs", outputs),
-        token, every, ticks, None if keys is None else read_client(Path(keys)), meanwhile,
+        token, every, ticks, None if keys is None else read_client(Path(keys)), meanwhile, delay=delay, between=between,
     )  # fmt: skip
     return Link(terms, timeout_s, reconnect)
+
+
+def _turns(every: int, delay: int | None, between: str) -> tuple[int, int]:
+    """`every` and `delay`, checked; ModelError."""
+    if type(every) is not int or not 1 <= every <= MOST_EVERY:
+        raise ModelError(f"every: expected a whole number from 1 to {MOST_EVERY}, got {every!r}")
+    if delay is None:
+        delay = every if every > 1 else 0
+    most = min(MOST_EVERY, AHEAD_STEPS * every)
+    if type(delay) is not int or not 0 <= delay <= most:
+        raise ModelError(f"delay: expected a whole number from 0 to {most} with every={every}, got {delay!r}")
+    if between not in BETWEEN:
+        raise UnknownNameError("between", str(between), BETWEEN)
+    return every, delay
 
 
 def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -157,13 +176,14 @@ class Link:
         self._requests.post(self._at, op, args, done)
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
-        """Actuator values for `step` (None: that of the last state). Never blocks.
+        """Actuator values in answer to state `step` (None: the last one), for the step `plant.delay` later. Never
+        blocks.
 
         Actuators of yours that are not named hold. Values are checked by the plant: what it refuses is in `errors`.
         """
         if self._closed or not self.plant.granted:
             raise ModelError("this link drives nothing: it was made without a claim, or is closed")
-        self._command(values, self._step if step is None else step)
+        self._command(values, (self._step if step is None else step) + self.plant.delay)
 
     def tick(self, timeout_s: float = 5.0) -> None:
         """Start the plant's next step (mode external). The first call waits until the plant has admitted this link.

@@ -16,10 +16,17 @@ class Controller:
 
     claim    actuators it drives, as names or patterns
     outputs  outputs it reads, likewise; none: all but fields such as the joints of every chain
+    every    of one that is slower than a step: it gets each every-th state, and owes the command for it `delay` steps
+             later, by that step's deadline; delay None: `every` steps where that is more than one, else 0
+    between  what stands between two commands: 'hold', the last one's values, or 'linear', a straight line to the new
+             ones, reached after `every` steps
     """
 
     claim: ClassVar[Sequence[str]] = ("*",)
     outputs: ClassVar[Sequence[str]] = ()
+    every: ClassVar[int] = 1
+    delay: ClassVar[int | None] = None
+    between: ClassVar[str] = "hold"
 
     def start(self, plant: PlantInfo) -> None:
         """Once, before the first state: the plant's channels, dt, mode and budget."""

@@ -16,7 +16,7 @@ from rtmms.wire.places.endpoints import INPROC, NEAR, nearest, seen_from
 from rtmms.wire.places.tokens import read_token
 from rtmms.wire.protocol.codec import decode_from_plant, packer
 from rtmms.wire.protocol.errors import NotConnectedError
-from rtmms.wire.protocol.messages import PROTOCOL, Refused
+from rtmms.wire.protocol.messages import HOLD, PROTOCOL, Refused
 from rtmms.wire.protocol.port import SENT, Dialled
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.stream.dealer import Dealer
@@ -48,6 +48,8 @@ class Terms:
     keys: ClientKeys | None = None
     meanwhile: Callable[[], None] | None = None
     libzmq: bool = False
+    delay: int = 0
+    between: str = "hold"
 
 
 class Attachment:
@@ -195,6 +197,10 @@ class Attachment:
         hello = {"type": "hello", "protocol": PROTOCOL, "name": terms.name, "claim": list(terms.claim),
                  "outputs": list(terms.outputs), "token": token, "every": terms.every}  # fmt: skip
         more: dict[str, Any] = {"ticks": True} if terms.ticks else {}
+        if terms.delay:
+            more["delay"] = terms.delay
+        if terms.between != HOLD:
+            more["between"] = terms.between
         if self._identity:
             more["identity"] = self._identity
         return self._pack(hello | more)

@@ -12,13 +12,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote, urlparse
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.user_file import is_file, load_named, path_of, split_word
 from rtmms.wire.peer.controller import Controller
 
 GROUP = "rtmms.controllers"
+TURNS: Mapping[str, Any] = {"every": int, "delay": int | None, "between": str}
+"""What any controller can be told beside its own parameters; see rtmms.Controller."""
+
+OWN = (
+    "One of your own: a file (FILE.py or FILE.py:CLASS), or an entry point of the group rtmms.controllers; begin "
+    "with a copy of controllers/template.py"
+)
+
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -63,7 +72,7 @@ def controllers() -> dict[str, EntryPoint]:
 
 def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]]:
     """'gait:amplitude_deg=30,frequency_hz=0.5' -> name and words; ModelError where it is not of that form."""
-    name, _, rest = spec.partition(":")
+    name, rest = split_word(spec)
     words: dict[str, str] = {}
     for part in rest.split(",") if rest else []:
         key, sign, value = part.partition("=")
@@ -77,10 +86,23 @@ def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]
     return name, words
 
 
+def check_controller(name: str) -> None:
+    """That there is one of that name, or a file; nothing is loaded. ModelError."""
+    if is_file(name):
+        path_of("controller", name)
+    elif name not in (known := registered(GROUP)):
+        raise ModelError(f"{UnknownNameError('controller', name, known)}. {OWN}")
+
+
 def load_controller(name: str) -> type[Controller]:
-    """The class behind a name; UnknownNameError, or ModelError where it cannot be loaded or is none."""
+    """The class behind a name, or in a file FILE.py[:NAME]; UnknownNameError, or ModelError where it cannot be loaded
+    or is none."""
+    if is_file(name):
+        own: type[Controller] = load_named("controller", name, _controls, "a class with update(state)")
+        return own
+    check_controller(name)
     point, found = load("controller", GROUP, name)
-    if not isinstance(found, type) or not callable(getattr(found, "update", None)):
+    if not _controls(found):
         raise ModelError(
             f"controller '{name}': expected {point.value} to be a class with update(state), "
             f"got {type(found).__name__}{astray(point)}"
@@ -99,9 +121,17 @@ def parameters(controller: type[Controller]) -> dict[str, Parameter]:
 
 
 def build(spec: str) -> Controller:
-    """The controller of a command line's words; UnknownNameError and ModelError name the controller and the key."""
+    """The controller of a command line's words; UnknownNameError and ModelError name the controller and the key.
+
+    `every`, `delay` and `between` go with any controller, and stand in its attributes then."""
     name, words = split_spec(spec)
-    return construct(load_controller(name), name, words)
+    found = load_controller(name)
+    known = _signature(found)
+    turns = {key: words.pop(key) for key in TURNS if key in words and key not in known}
+    controller = construct(found, name, words)
+    for key, word in turns.items():
+        setattr(controller, key, _value(f"controller '{name}': {key}", word, TURNS[key]))
+    return controller
 
 
 def construct(controller: type[Controller], name: str, words: Mapping[str, str]) -> Controller:
@@ -110,12 +140,16 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
     values: dict[str, Any] = {}
     for key, word in words.items():
         if key not in known:
-            raise UnknownNameError(f"parameter of controller '{name}'", key, known)
+            raise UnknownNameError(f"parameter of controller '{name}'", key, (*known, *TURNS))
         values[key] = _value(f"controller '{name}': {key}", word, _hint(known[key]))
     missing = [key for key, kind in known.items() if kind.default is inspect.Parameter.empty and key not in values]
     if missing:
         raise ModelError(f"controller '{name}': needs {', '.join(missing)}")
     return controller(**values)
+
+
+def _controls(found: object) -> TypeGuard[type[Controller]]:
+    return isinstance(found, type) and callable(getattr(found, "update", None))
 
 
 def _signature(controller: type[Controller]) -> dict[str, inspect.Parameter]:

@@ -25,6 +25,7 @@ def run_controller(
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
         outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,
+        every=controller.every, delay=controller.delay, between=controller.between,
     ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)

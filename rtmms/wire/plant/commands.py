@@ -24,11 +24,14 @@ def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[s
     return seq, step, values
 
 
-def check_step(step: int, now: int, behind: int) -> int:
-    """How far ahead of the present step it is (negative: behind); Refused where it is too far off."""
-    ahead = step - now
-    if ahead > AHEAD_STEPS:
-        raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {AHEAD_STEPS} ahead of now")
+def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
+    """How far ahead of the present step it is (negative: behind); Refused where it is too far off.
+
+    delay   steps from a state to the one that the peer's command for it is for
+    """
+    ahead, most = step - now, max(AHEAD_STEPS, delay)
+    if ahead > most:
+        raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of now")
     if -ahead > behind:
         raise Refused(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind now")
     return ahead

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from time import monotonic_ns
 from typing import Any
 
 from rtmms.wire.plant.measure import Measure
 from rtmms.wire.plant.selection import Selection
 from rtmms.wire.plant.standing import DEAD, GONE, LOST, Standing
-from rtmms.wire.protocol.messages import AHEAD_STEPS, WARM_STEPS, Hello
+from rtmms.wire.plant.turns import Turns
+from rtmms.wire.protocol.messages import AHEAD_STEPS, WARM_STEPS, Hello, Reason, Refused
 
 ERROR_BURST = 10
 
@@ -18,28 +20,30 @@ class Peer(Standing):
 
     identity    its routing id on the step socket, made by us and known to it alone
     door        its routing id on the exchange socket
+    asked       its hello
     key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message;  probes  likewise, and on this connection
     early       its command for the next step has come (free mode)
-    every       it is asked for a command at each every-th step; between them its last one stands
+    turns       when it is asked for a command, and for which step
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
-    queue       commands for steps ahead, by step modulo the length: (step, seq, values, came at)
+    queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at)
     error       the next one to be told: (code, text, unknown name);  told  how many it may be told at the door
     """
 
     __slots__ = (
-        "actuators", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "every", "fresh", "identity",
-        "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "queued", "rejected",
-        "selection", "seq", "since_ns", "skipped", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
+        "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "fresh", "identity",
+        "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "rejected",
+        "selection", "seq", "since_ns", "skipped", "tick_seq", "ticks", "told", "turns", "wants_ticks", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
         self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
+        self.asked = hello
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
         self.key = b""
-        self.every = hello.every
+        self.turns = Turns(hello.every, hello.delay, hello.between)
         self.index = index
         self.actuators: list[int] = list(index.values())
         self.ticks = self.wants_ticks = hello.ticks
@@ -50,8 +54,7 @@ class Peer(Standing):
         self.early = False
         self.owed = self.probes = 0
         self.fresh = False
-        self.queue: list[tuple[int, int, dict[str, float], int] | None] = [None] * AHEAD_STEPS
-        self.queued = 0
+        self.queue: dict[int, tuple[int, dict[str, float], int]] = {}
         self.since_ns = self.probe_ns = now_ns
         self.error: tuple[str, str, str] | None = None
         self.error_ns = 0
@@ -64,15 +67,23 @@ class Peer(Standing):
         self.forget_queue()
 
     def forget_queue(self) -> None:
-        if self.queued:
-            self.queue = [None] * AHEAD_STEPS
-            self.queued = 0
+        self.queue.clear()
+
+    def queue_up(self, step: int, seq: int, values: dict[str, float], now: int) -> None:
+        """Keep a command for a step ahead; Refused when too many wait. Those of steps that are past give way."""
+        if len(self.queue) >= AHEAD_STEPS and step not in self.queue:
+            for past in [one for one in self.queue if one < now]:
+                del self.queue[past]
+            if len(self.queue) >= AHEAD_STEPS:
+                raise Refused(Reason.TOO_EARLY, f"command: {AHEAD_STEPS} commands of yours wait for their steps")
+        self.queue[step] = (seq, values, monotonic_ns())
 
     def summary(self) -> dict[str, Any]:
         """For the final report."""
         return {
             "name": self.name, "claim": list(self.claim), "state": self.state, "commands": self.commands,
-            "late": self.late, "clamped": self.clamped, "rejected": self.rejected, "states_withheld": self.skipped,
+            "late": self.late, "every": self.turns.every, "delay": self.turns.delay, "clamped": self.clamped,
+            "rejected": self.rejected, "states_withheld": self.skipped,
         }  # fmt: skip
 
 

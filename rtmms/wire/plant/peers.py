@@ -23,6 +23,7 @@ class Peers:
 
     claimed    (n_actuators,) bool, held by an admitted peer, dead or alive
     claimants  admitted peers that hold at least one actuator, in the order of their coming
+    linear     those of them whose values are reached by and by
     listeners  those that get every state: the claimants, and one that only ticks
     ticker     the one peer that may tick (mode external)
     gone       what is left to report of those that went;  changes   counts comings and goings
@@ -34,6 +35,7 @@ class Peers:
         self._owner: list[Peer | None] = [None] * len(actuators)
         self.claimed = np.zeros(len(actuators), dtype=np.bool_)
         self.claimants: list[Peer] = []
+        self.linear: list[Peer] = []
         self.listeners: list[Peer] = []
         self.ticker: Peer | None = None
         self.all: list[Peer] = []
@@ -109,6 +111,7 @@ class Peers:
             if before is not None and before is not peer:
                 before.actuators.remove(i)
                 before.index = {name: j for name, j in before.index.items() if j != i}
+                before.turns.drop(i)
                 before.forget_queue()  # it may have come back meanwhile, and be at work
                 if not before.actuators:
                     self._forget(before)  # with its right to tick, if it had it: it was dead
@@ -120,6 +123,8 @@ class Peers:
         self.changes += 1
         if peer.actuators and peer not in self.claimants:
             self.claimants.append(peer)
+            if peer.turns.linear:
+                self.linear.append(peer)
         if peer not in self.listeners:
             self.listeners.append(peer)
         if peer.ticks:
@@ -151,6 +156,8 @@ class Peers:
                 self.gone.append(peer.summary() | {"state": "gone"})
         if peer in self.claimants:
             self.claimants.remove(peer)
+        if peer in self.linear:
+            self.linear.remove(peer)
         if peer in self.listeners:
             self.listeners.remove(peer)
         if self.ticker is peer:

@@ -45,9 +45,13 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
 
 
 class Selection:
-    """Packs states with a fixed set of outputs; the message and the packer's buffer are used again each time."""
+    """Packs states with a fixed set of outputs; the message and the packer's buffer are used again each time.
 
-    def __init__(self, channels: Sequence[Channel], kind: str = "state") -> None:
+    later_ns   of those whose command is for a later step: how much later its deadline is than the state's own
+    """
+
+    def __init__(self, channels: Sequence[Channel], kind: str = "state", later_ns: int = 0) -> None:
+        self._later_ns = later_ns
         self.names = tuple(channel.name for channel in channels)
         self._plain = tuple(channel.name for channel in channels if len(channel.shape) == 1)
         self._scalars = tuple(channel.name for channel in channels if not channel.shape)
@@ -69,7 +73,8 @@ class Selection:
         """One state message; `outputs` may hold more than this selection, each an array of the channel's shape."""
         message, mine, said = self._message, self._outputs, self._applied
         message["step"], message["timestamp"] = step, time
-        message["deadline_ns"], message["budget_ns"] = deadline_ns, budget_ns
+        later_ns = self._later_ns if deadline_ns else 0
+        message["deadline_ns"], message["budget_ns"] = deadline_ns + later_ns, budget_ns + later_ns
         for name in self._scalars:
             mine[name] = float(outputs[name])
         for name in self._plain:
@@ -88,7 +93,8 @@ class Selection:
         if step < 0:
             self._ahead = (-1, 0, b"", b"")
             return
-        head, key, tail = self.packed(step, time, deadline_ns, _STAND_IN, outputs, applied).partition(_BUDGET)
+        stand_in = _STAND_IN - (self._later_ns if deadline_ns else 0)
+        head, key, tail = self.packed(step, time, deadline_ns, stand_in, outputs, applied).partition(_BUDGET)
         self._ahead = (step, deadline_ns, head + key[:-4], tail)
 
     def due(
@@ -96,7 +102,8 @@ class Selection:
     ) -> bytes:
         """The same as `packed`, in a tenth of the time where this state was prepared."""
         ready_step, ready_ns, head, tail = self._ahead
-        if ready_step != step or ready_ns != deadline_ns or not 0 <= budget_ns <= _MOST_BUDGET:
+        left_ns = budget_ns + self._later_ns if deadline_ns else budget_ns
+        if ready_step != step or ready_ns != deadline_ns or not 0 <= left_ns <= _MOST_BUDGET:
             return self.packed(step, time, deadline_ns, budget_ns, outputs, applied)
-        self.payload = b"".join((head, budget_ns.to_bytes(4, "big"), tail))
+        self.payload = b"".join((head, left_ns.to_bytes(4, "big"), tail))
         return self.payload

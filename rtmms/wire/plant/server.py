@@ -104,7 +104,7 @@ class Server:
         self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
         self._telemetry_hz = telemetry_hz
         self._prepared = -1
-        self._selections: dict[tuple[str, ...], Selection] = {}
+        self._selections: dict[tuple[tuple[str, ...], int], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
         self.renewed: Flags = self._port.renewed
@@ -265,9 +265,8 @@ class Server:
             if hello.identity:
                 self._peers.known_again(hello.identity, door)
             peer = self._peers.by_door.get(door)
-            same = (hello.name, hello.claim, hello.every, hello.ticks, names)
-            if peer is None or (peer.name, peer.claim, peer.every, peer.wants_ticks, peer.selection.names) != same:
-                peer = self._peers.welcome(hello, door, self._selection(names), monotonic_ns())
+            if peer is None or peer.asked != hello or peer.selection.names != names:
+                peer = self._peers.welcome(hello, door, self._selection(names, hello.delay), monotonic_ns())
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
         plant, paced = self._plant, self.mode == "realtime"
         return {
@@ -279,18 +278,20 @@ class Server:
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
-            "every": hello.every, "ticks": bool(identity) and hello.ticks, "telemetry_hz": self._telemetry_hz,
-            "request_bytes": self._request_bytes, "near_step_endpoint": self.near_step,
+            "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
+            "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
+            "near_step_endpoint": self.near_step,
         }  # fmt: skip
 
-    def _selection(self, names: tuple[str, ...]) -> Selection:
+    def _selection(self, names: tuple[str, ...], delay: int) -> Selection:
         """Peers that want the same outputs share one, and a state is packed once for all of them."""
         if len(self._selections) > 64:
             self._selections.clear()
-        if names not in self._selections:
+        later_ns = round(delay * self._plant.dt / self.rate * 1e9) if self.mode == "realtime" else 0
+        if (names, later_ns) not in self._selections:
             channels = [channel for channel in self._plant.outputs if channel.name in names]
-            self._selections[names] = Selection(channels)
-        return self._selections[names]
+            self._selections[names, later_ns] = Selection(channels, later_ns=later_ns)
+        return self._selections[names, later_ns]
 
 
 def _checked_outputs(plant: Plant) -> Mapping[str, Any]:

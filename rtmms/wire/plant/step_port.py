@@ -21,7 +21,6 @@ from rtmms.wire.plant.standing import DEAD, HEARD, LIVE, READY, WARM, WARMING
 from rtmms.wire.plant.ticks import Ticks
 from rtmms.wire.protocol.codec import decode, packer
 from rtmms.wire.protocol.messages import (
-    AHEAD_STEPS,
     COMMAND_BYTES,
     CREDITS,
     Reason,
@@ -88,7 +87,12 @@ class StepPort:
         self._begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
-            if peer.state is DEAD or (peer.every > 1 and self._spared(peer, step)):
+            turns = peer.turns
+            if not turns.plain and not self._free:
+                if not turns.asks(step):
+                    continue
+                turns.asked(step)
+            if peer.state is DEAD:
                 continue
             if peer.owed > self.credits:
                 peer.skipped += not self._free
@@ -106,7 +110,7 @@ class StepPort:
         """In the slack: pack what `publish` will send at the instant of `step`."""
         self._round += 1
         for peer in self._peers.listeners:
-            if peer.selection.round != self._round:
+            if peer.selection.round != self._round and (peer.turns.asks(step) or step < 0 or self._free):
                 peer.selection.prepare(step, time, deadline_ns, outputs, applied)
                 peer.selection.round = self._round
         if deadline_ns:
@@ -133,12 +137,13 @@ class StepPort:
         if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
             for peer in self._peers.claimants:
                 peer.forget_queue()
+                peer.turns.forget()
         self._step, self._deadline_ns, self._first, self._done = step, deadline_ns, True, False
         self._deadlines[step % _DEADLINES] = (step, deadline_ns)
         self.fresh[:] = False
         self._missing = 0
         for peer in self._peers.claimants:
-            peer.fresh, peer.early = peer.early or (peer.every > 1 and self._spared(peer, step)), False
+            peer.fresh, peer.early = peer.early or (not peer.turns.plain and self._spared(peer, step)), False
             if peer.fresh:
                 for i in peer.actuators:
                     self.fresh[i] = True
@@ -147,8 +152,8 @@ class StepPort:
         self._seen = self._peers.changes
 
     def _spared(self, peer: Peer, step: int) -> bool:
-        """It asked for each n-th state, and this is none of those: its last command stands."""
-        return step % peer.every != 0 and peer.state is LIVE and not self._free
+        """Nothing was asked of it for this step: its last command stands."""
+        return not peer.turns.owes(step) and peer.state is LIVE and not self._free
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:
@@ -164,9 +169,11 @@ class StepPort:
             if self._held_note is not None:
                 self._note(*self._held_note)
                 self._held_note = None
-            if self._missing and self._first:
+            if self._first:
                 self._take_queued(step)
             complete = self._gather(until_ns) if self._peers.claimants else True
+            for peer in self._peers.linear:
+                peer.turns.move(step, command)
             self._done = complete or (self._deadline_ns > 0 and self._only_dead())
             return complete
         finally:
@@ -283,18 +290,17 @@ class StepPort:
             self._hear_warm_answer(peer, step)
             return
         now = self._step
-        ahead = 0 if step == now or (self._free and step < now) else check_step(step, now, self._behind)
+        ahead = (
+            0 if step == now or (self._free and step < now) else check_step(step, now, self._behind, peer.turns.delay)
+        )
         check_values(peer.index, values, peer.state is LIVE, self._peers.known)
+        if ahead > 0:
+            peer.queue_up(step, seq, values, now)
         peer.seq = seq
         peer.commands += 1
         if self._free or (ahead == 0 and (self._command is not None or not self._closed())):
             self._use(peer, seq, step, values, monotonic_ns())
-        elif ahead > 0:
-            slot = step % AHEAD_STEPS
-            if peer.queue[slot] is None:
-                peer.queued += 1
-            peer.queue[slot] = (step, seq, values, monotonic_ns())
-        else:
+        elif ahead <= 0:
             self._hold(peer, seq, step, values)
 
     def _hold(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
@@ -305,7 +311,7 @@ class StepPort:
             self.renewed[i] = True
         deadline_ns = self._deadline_of(step)
         lateness_ns = monotonic_ns() - deadline_ns if deadline_ns else 0
-        clamped = self._set(peer, values)
+        clamped = self._set(peer, values, self._step + (self._command is None))
         if self._command is None:  # the step that it will be used for is still to come
             self._held_note = (seq, step, lateness_ns, clamped)
         else:
@@ -318,7 +324,7 @@ class StepPort:
 
     def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int) -> None:
         """This is the command for the present step. Actuators it does not name hold."""
-        clamped = self._set(peer, values) or (self.applied.clamped and not self._first)
+        clamped = self._set(peer, values, self._step) or (self.applied.clamped and not self._first)
         if self._free and self._command is None:  # it came between two steps, and is news for the second
             peer.early, self._held_note = True, (seq, step, 0, clamped)
             return
@@ -330,17 +336,19 @@ class StepPort:
             for i in peer.actuators:
                 self.fresh[i] = True
 
-    def _set(self, peer: Peer, values: Mapping[str, float]) -> bool:
-        """Whether one of the values had to be moved to a limit."""
+    def _set(self, peer: Peer, values: Mapping[str, float], step: int) -> bool:
+        """Whether one of the values had to be moved to a limit.  step: the one that they count from."""
         index, lower, upper, command = peer.index, self._lower, self._upper, self._command
-        clamped = False
+        clamped, linear = False, peer.turns.linear
         for name, value in values.items():
             i = index[name]
             if value < lower[i]:
                 value, clamped = lower[i], True
             elif value > upper[i]:
                 value, clamped = upper[i], True
-            if command is None:
+            if linear:
+                peer.turns.aim(i, step, value)
+            elif command is None:
                 self._held[i] = value
             else:
                 command[i] = value
@@ -357,15 +365,8 @@ class StepPort:
 
     def _take_queued(self, step: int) -> None:
         for peer in self._peers.claimants:
-            if not peer.queued:
-                continue
-            slot = step % AHEAD_STEPS
-            waiting = peer.queue[slot]
-            if waiting is not None:
-                peer.queue[slot] = None
-                peer.queued -= 1
-                if waiting[0] == step:
-                    self._use(peer, waiting[1], step, waiting[2], waiting[3])
+            if peer.queue and (waiting := peer.queue.pop(step, None)) is not None:
+                self._use(peer, waiting[0], step, waiting[1], waiting[2])
 
     def _hear_warm_answer(self, peer: Peer, step: int) -> None:
         if peer.state is WARMING and step == peer.warm_step:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rtmms.contract import OPERATIONS
@@ -36,6 +36,11 @@ WARM_STEPS = 10
 
 MOST_EVERY = 10_000
 """A claimant may ask for each n-th state only; n is at most this."""
+
+HOLD, LINEAR = "hold", "linear"
+BETWEEN = (HOLD, LINEAR)
+"""What stands between two commands of a claimant that answers each n-th state: its last values, or a straight line
+from where the actuators are to the new ones, reached after n steps."""
 
 CREDITS = 4
 """States that may lie unanswered with a claimant before the plant stops sending it more."""
@@ -85,13 +90,17 @@ def not_a_message(kind: str, cap: int) -> Refused:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
+    """Two are equal that ask for the same place; what states are to hold is looked at apart."""
+
     name: str
     claim: tuple[str, ...]
-    outputs: tuple[str, ...]
-    token: str
+    outputs: tuple[str, ...] = field(compare=False)
+    token: str = field(compare=False)
     every: int = 1
     ticks: bool = False
-    identity: bytes = b""
+    identity: bytes = field(default=b"", compare=False)
+    delay: int = 0
+    between: str = "hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +152,19 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
     identity = message.get("identity", b"")
     if type(identity) is not bytes or len(identity) not in (0, 16):
         raise Refused(Reason.WRONG_TYPE, f"hello: identity must be the 16 bytes of a welcome, got {shown(identity)}")
-    return Hello(name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks, identity)
+    delay = message.get("delay", 0)
+    if type(delay) is not int or not 0 <= delay <= min(MOST_EVERY, AHEAD_STEPS * every):
+        most = min(MOST_EVERY, AHEAD_STEPS * every)
+        raise Refused(
+            Reason.WRONG_TYPE,
+            f"hello: delay must be a whole number from 0 to {most} for every={every}, got {shown(delay)}",
+        )
+    between = message.get("between", BETWEEN[0])
+    if between not in BETWEEN:
+        raise Refused(Reason.WRONG_TYPE, f"hello: between must be one of {', '.join(BETWEEN)}; got {shown(between)}")
+    return Hello(
+        name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks, identity, delay, between
+    )
 
 
 def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ class PlantInfo:
     telemetry_hz   states for those who only watch, per second of wall time, at most
     request_bytes  of a request, at most; 0 where the plant does not say
     ticks        your ticks start the steps (mode external)
+    every, delay   of yours: steps from state to state, and from a state to the step that your command for it is for
     parameters   what the plant tells of itself by name, SI units; may be empty
     """
 
@@ -44,6 +45,8 @@ class PlantInfo:
     ticks: bool = False
     telemetry_hz: float = 100.0
     request_bytes: int = 0
+    every: int = 1
+    delay: int = 0
 
     @property
     def budget_s(self) -> float | None:

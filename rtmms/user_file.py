@@ -1,0 +1,106 @@
+"""A Python file that a user named: FILE.py or FILE.py:NAME, in place of something that is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rtmms.errors import ModelError, UnknownNameError
+
+_FORM = re.compile(r"(?P<file>.+?\.py)(?::(?P<name>[A-Za-z_]\w*)(?=:|$))?(?::(?P<rest>.*))?", re.DOTALL)
+
+
+def split_word(word: str) -> tuple[str, str]:
+    """'FILE.py:NAME:rest' -> ('FILE.py:NAME', 'rest'), 'name:rest' -> ('name', 'rest'); a missing part is ''."""
+    form = _FORM.fullmatch(word)
+    if form is None:
+        name, _, rest = word.partition(":")
+        return name, rest
+    name = form["file"] if form["name"] is None else f"{form['file']}:{form['name']}"
+    return name, form["rest"] or ""
+
+
+def is_file(name: str) -> bool:
+    """It is of the form FILE.py or FILE.py:NAME."""
+    return _FORM.fullmatch(name) is not None
+
+
+def called(name: str) -> str:
+    """What to call it: of a file, its name without folder and ending."""
+    form = _FORM.fullmatch(name)
+    return name if form is None else Path(form["file"]).stem
+
+
+def path_of(kind: str, name: str) -> Path:
+    """The file that is named; ModelError if there is none."""
+    form = _FORM.fullmatch(name)
+    assert form is not None
+    path = Path(form["file"]).expanduser()
+    if not path.is_file():
+        raise ModelError(f"{kind} '{name}': there is no file '{path}'")
+    return path
+
+
+def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str) -> Any:
+    """What FILE.py:NAME names, or of FILE.py the one thing in it that fits.
+
+    fits       of an object defined there;  expected: what that is, for a person
+    ModelError where the file cannot be run, with the line, and where it holds nothing or several that fit.
+    """
+    form = _FORM.fullmatch(name)
+    assert form is not None
+    path = path_of(kind, name)
+    module = _run(kind, name, path)
+    own = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+    if form["name"] is not None:
+        if not hasattr(module, form["name"]):
+            raise UnknownNameError(f"{kind} of {path}", form["name"], own)
+        found = getattr(module, form["name"])
+        if not fits(found):
+            raise ModelError(f"{kind} '{name}': expected {expected}, got {type(found).__name__}")
+        return found
+    fitting = {
+        key: value for key, value in own.items() if fits(value) and getattr(value, "__module__", "") == module.__name__
+    }
+    if len(fitting) != 1:
+        why = (
+            f"has {', '.join(sorted(fitting))}: say which, as {path}:NAME" if fitting else f"has none: write {expected}"
+        )
+        raise ModelError(f"{kind} '{name}': {path} {why}")
+    return next(iter(fitting.values()))
+
+
+def _run(kind: str, name: str, path: Path) -> ModuleType:
+    """Its folder becomes a place to import from: the user named a file in it."""
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    place = str(path.resolve())
+    spec = importlib.util.spec_from_file_location(path.stem if path.stem.isidentifier() else "user_file", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(spec.name)
+    sys.modules[spec.name] = module  # dataclasses look their own module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as fault:  # whatever a user's file does when it is run
+        if before is not None:
+            sys.modules[spec.name] = before
+        said = fault.msg if isinstance(fault, SyntaxError) else str(fault)
+        raise ModelError(f"{kind} '{name}': {_where(fault, place)}: {type(fault).__name__}: {said}") from fault
+    return module
+
+
+def _where(fault: Exception, place: str) -> str:
+    """The last line of the file that was running."""
+    if isinstance(fault, SyntaxError) and fault.lineno is not None:
+        return f"{fault.filename}, line {fault.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == place]
+    return f"{place}, line {lines[-1]}" if lines else place

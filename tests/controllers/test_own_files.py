@@ -1,0 +1,119 @@
+"""Controllers in a file that the user names: found, built, run, and told what is wrong with them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import rtmms
+from rtmms.user_file import called, split_word
+from rtmms.wire.peer.plugins import build, check_controller, split_spec
+from rtmms.wire.peer.running import run_controller
+from tests.wire.bench import Host
+from tests.wire.looping import Looping
+
+MINE = """
+import rtmms
+from beside import VALUE
+
+class Mine(rtmms.Controller):
+    every = 4
+    claim = ("left.*",)
+
+    def __init__(self, amplitude: float = VALUE):
+        self.amplitude = amplitude
+
+    def update(self, state):
+        return {"left.front": self.amplitude}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "beside", "several", "none", "wrong", "deeper"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "beside.py").write_text("VALUE = 0.25\n")
+    (tmp_path / "several.py").write_text(MINE + "\nclass Other(Mine):\n    pass\n")
+    (tmp_path / "none.py").write_text("import rtmms\nfrom rtmms import Controller\nVALUE = 3\n")
+    (tmp_path / "wrong.py").write_text("import rtmms\ndef f(:\n")
+    (tmp_path / "deeper.py").write_text("def f():\n    return 1 / 0\n\nX = f()\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "rest"),
+    [("gait", "gait", ""), ("gait:a=1,b=2", "gait", "a=1,b=2"), ("mine.py", "mine.py", ""),
+     ("mine.py:Mine", "mine.py:Mine", ""), ("mine.py:a=1", "mine.py", "a=1"),
+     ("../x/mine.py:Mine:a=b:c", "../x/mine.py:Mine", "a=b:c"),
+     ("c:/mine.py:Mine", "c:/mine.py:Mine", "")],
+)  # fmt: skip
+def test_words_are_split(word: str, name: str, rest: str) -> None:
+    assert split_word(word) == (name, rest)
+
+
+def test_what_it_is_called() -> None:
+    assert called("../deep/mine.py:Mine") == "mine"
+    assert called("gait") == "gait"
+    assert split_spec("mine.py:Mine:amplitude=0.5") == ("mine.py:Mine", {"amplitude": "0.5"})
+
+
+@pytest.mark.parametrize("word", ["mine.py", "mine.py:Mine", "./mine.py:Mine", "several.py:Mine"])
+def test_it_is_built_with_its_words_and_its_turns(folder: Path, word: str) -> None:
+    controller = build(f"{word}:amplitude=0.5,every=10,delay=3,between=linear")
+    assert type(controller).__name__ == "Mine"
+    assert controller.amplitude == 0.5  # type: ignore[attr-defined]
+    assert (controller.every, controller.delay, controller.between) == (10, 3, "linear")
+    assert (type(controller).every, type(controller).delay) == (4, None)
+
+
+def test_a_module_beside_it_is_found(folder: Path) -> None:
+    assert build("mine.py").amplitude == 0.25  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: say which"),
+     ("none.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
+     ("none.py:VALUE", "expected a class with update.*got int"), ("wrong.py", r"wrong.py, line 2: SyntaxError"),
+     ("deeper.py", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
+     ("mine.py:every=x", "every: expected a whole number"), ("gaif", "did you mean gait.*FILE.py")],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_a_sentence(folder: Path, word: str, told: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=f"(?s){told}"):
+        build(word)
+
+
+def test_whether_there_is_one_is_known_without_running_it(folder: Path) -> None:
+    check_controller("wrong.py:Anything")
+    with pytest.raises(rtmms.ModelError, match="no file"):
+        check_controller("absent.py")
+
+
+def test_it_drives_with_its_own_turns(folder: Path, make_host: Callable[..., Host]) -> None:
+    steps: list[int] = []
+    controller = build("mine.py")
+    update = controller.update
+
+    def counted(state: rtmms.State) -> object:
+        steps.append(state.step)
+        return update(state)
+
+    controller.update = counted  # type: ignore[method-assign, assignment]
+    with Looping(make_host(token=None)) as running:
+        from threading import Thread
+
+        thread = Thread(target=run_controller, args=(controller, running.host.exchange), daemon=True)
+        thread.start()
+        running.wait(lambda: running.host.command[0] == 0.25)
+        summary = running.host.summaries[0]
+        assert (summary["every"], summary["delay"]) == (4, 4)
+        running.end()
+        thread.join(10.0)
+    assert steps
+    assert all(step % 4 == 0 for step in steps)
