@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import inf, pi, radians
+from typing import Any
 
 import rtmms
 from rtmms_controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
@@ -45,27 +47,49 @@ class Gait(rtmms.Controller):
 
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("velocity",)
+    settable = tuple(
+        f"{side}{name}"
+        for side in ("", "left_", "right_")
+        for name in ("amplitude_deg", "frequency_hz", "phase_deg", "bias_deg")
+    )
 
     def __post_init__(self) -> None:
         checked("gait", "ramp_s", self.ramp_s, 0.0, inf)
         self._fins = [(side, *self._of_side(side)) for side in ("left", "right")]
+        self._behind = [0.0, 0.0]
+        self._time = 0.0
         self._ratio = rod_ratio({})
         self._strength = SoftStart(self.ramp_s)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Take the rods' lengths from the plant, and see that its rods can do the gait."""
-        self._ratio = rod_ratio(plant.parameters)
+        self._plant, self._ratio = plant, rod_ratio(plant.parameters)
+        self._behind, self._time = [0.0, 0.0], 0.0
+        self._see_to_limits()
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Another gait from now on, at the same point of the stroke: a frequency changes without a jump."""
+        trial = replace(self, **values)
+        trial._plant, trial._ratio = self._plant, self._ratio
+        trial._see_to_limits()
+        before = self._fins
+        super().change(values)
+        self._fins = trial._fins
+        for i, ((_, _, old, *_), (_, _, new, *_)) in enumerate(zip(before, self._fins, strict=True)):
+            self._behind[i] += (old - new) * self._time
+
+    def _see_to_limits(self) -> None:
         for side, amplitude, _, _, bias in self._fins:
             front = front_amplitude(amplitude, self._ratio)
-            within_limits("gait", plant, side, front + abs(bias), amplitude + abs(bias))
+            within_limits("gait", self._plant, side, front + abs(bias), amplitude + abs(bias))
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad at state.time."""
-        time = state.time
+        time = self._time = state.time
         strength = self._strength(time)
         command = {}
-        for side, amplitude, omega, phase, bias in self._fins:
-            front, back = rod_angles(omega * time, amplitude, phase, bias, self._ratio, strength)
+        for (side, amplitude, omega, phase, bias), behind in zip(self._fins, self._behind, strict=True):
+            front, back = rod_angles(omega * time + behind, amplitude, phase, bias, self._ratio, strength)
             command[f"{side}.front"], command[f"{side}.back"] = front, back
         return command
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import atan2, exp, inf, pi, radians
+from typing import Any
 
 import rtmms
 from rtmms_controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
@@ -49,22 +50,35 @@ class Heading(rtmms.Controller):
 
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("quaternion", "angular_velocity")
+    settable = ("heading_deg", "amplitude_deg", "phase_deg")
 
     def __post_init__(self) -> None:
-        self._heading = radians(checked("heading", "heading_deg", self.heading_deg, -360.0, 360.0))
-        self._amplitude = radians(checked("heading", "amplitude_deg", self.amplitude_deg, 0.0, 70.0))
         self._omega = 2.0 * pi * checked("heading", "frequency_hz", self.frequency_hz, 0.0, 50.0)
-        self._phase = radians(checked("heading", "phase_deg", self.phase_deg, -180.0, 180.0))
+        self._take_up()
         self._strength = SoftStart(checked("heading", "ramp_s", self.ramp_s, 0.0, inf))
         self._ratio = rod_ratio({})
         self._turn = self._before = 0.0
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Take the rods' lengths from the plant, and see that its rods can do the strongest stroke."""
-        self._ratio = rod_ratio(plant.parameters)
-        strongest = self._amplitude * (1.0 + _AMPLITUDE_SHARE)
+        self._plant, self._ratio = plant, rod_ratio(plant.parameters)
+        self._see_to_limits(self.amplitude_deg)
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Another heading or stroke from now on; what the rods cannot do is refused."""
+        self._see_to_limits(values.get("amplitude_deg", self.amplitude_deg))
+        super().change(values)
+        self._take_up()
+
+    def _take_up(self) -> None:
+        self._heading = radians(checked("heading", "heading_deg", self.heading_deg, -360.0, 360.0))
+        self._amplitude = radians(checked("heading", "amplitude_deg", self.amplitude_deg, 0.0, 70.0))
+        self._phase = radians(checked("heading", "phase_deg", self.phase_deg, -180.0, 180.0))
+
+    def _see_to_limits(self, amplitude_deg: float) -> None:
+        strongest = radians(amplitude_deg) * (1.0 + _AMPLITUDE_SHARE)
         for side in ("left", "right"):
-            within_limits("heading", plant, side, front_amplitude(strongest, self._ratio), strongest)
+            within_limits("heading", self._plant, side, front_amplitude(strongest, self._ratio), strongest)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad at state.time."""

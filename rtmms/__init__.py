@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from rtmms.wire.peer.client import Link, connect
     from rtmms.wire.peer.controller import Controller
     from rtmms.wire.plant.embed import embed
-    from rtmms.wire.protocol.errors import NotConnectedError, RequestError
+    from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
     from rtmms.wire.protocol.state import PlantInfo, State
 
 __all__ = [
     "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
-    "PlantInfo", "RequestError", "RtmmsError", "State", "UnknownNameError", "__version__", "compile", "connect",
-    "dynamics", "embed", "load", "model",
+    "PlantInfo", "RefusedError", "RequestError", "RtmmsError", "State", "UnknownNameError", "__version__", "compile",
+    "connect", "dynamics", "embed", "load", "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Link"), "rtmms.wire.peer.client")
@@ -32,7 +32,7 @@ _LATE["Controller"] = "rtmms.wire.peer.controller"
 _LATE["Bridge"] = "rtmms.bridging.bridge"
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
 _LATE["embed"] = "rtmms.wire.plant.embed"
-_LATE |= dict.fromkeys(("NotConnectedError", "RequestError"), "rtmms.wire.protocol.errors")
+_LATE |= dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors")
 _LATE |= dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop")
+OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop", "status")
 """What a request may ask for; see docs/protocol.md."""
 
 

@@ -188,6 +188,7 @@ class Runner:
         self._link = connect(
             self._exchange, name=self._name, claim=bridge.claims(), outputs=bridge.outputs, timeout_s=timeout_s,
             token=self._token, every=bridge.every, delay=0, meanwhile=lambda: self._attend_peer(0.0), keys=self._keys,
+            errors="collect",
         )  # fmt: skip
 
     def _attend(self) -> str:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.ports import Requesting
+from rtmms.loop.view import NEVER
 from rtmms.plant import Settable
 
 if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
     from rtmms.loop.pace import Pace
     from rtmms.loop.ports import Exchange, Request
+    from rtmms.loop.statistics import Statistics
     from rtmms.plant import Plant
 
 MOST_WAITING = 64
@@ -27,6 +29,7 @@ class Run(Protocol):
 
     plant: Plant
     exchange: Exchange
+    statistics: Statistics
     clock: Clock
     pace: Pace
     seed: int
@@ -147,6 +150,18 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
     requests.run.altered(op="set", args=dict(args))
 
 
+def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person who looks in wants to know; nothing here is wanted often."""
+    run, told = requests.run, requests.run.exchange.report()
+    statistics = run.statistics
+    return {
+        "mode": run.pace.mode, "dt": run.plant.dt, "time": run.step * run.plant.dt, "paused": requests.paused,
+        "steps": None if run.steps >= NEVER else run.steps, "commands_applied": statistics.applied,
+        "misses": statistics.misses, "overruns": statistics.overruns, "late": told.get("late", 0),
+        "rejected": told.get("rejected", {}), "peers": told.get("peers", []),
+    }  # fmt: skip
+
+
 def _stop(requests: Requests, args: Mapping[str, Any]) -> None:
     """Done where it is taken in, see `fetch`."""
 
@@ -155,7 +170,8 @@ Operation = Callable[[Requests, Mapping[str, Any]], "dict[str, Any] | None"]
 
 HANDLERS: Mapping[str, tuple[tuple[str, ...] | None, Operation]] = {
     "pause": ((), _pause), "reset": (("seed",), _reset), "restore": (("state",), _restore), "resume": ((), _resume),
-    "set": (None, _set), "snapshot": ((), _snapshot), "step": (("count",), _step), "stop": ((), _stop),
+    "set": (None, _set), "snapshot": ((), _snapshot), "status": ((), _status), "step": (("count",), _step),
+    "stop": ((), _stop),
 }  # fmt: skip
 """Of each request: the arguments it takes (None: the plant's own), and what is done."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
@@ -14,7 +14,9 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.hearing import hear
 from rtmms.wire.peer.joining import Attachment, Terms
+from rtmms.wire.peer.refusals import COLLECT, ERRORS, Refusals, check_command
 from rtmms.wire.peer.requests import Requests
+from rtmms.wire.peer.settable import Settable
 from rtmms.wire.places.endpoints import EXCHANGE, checked
 from rtmms.wire.places.keys import read_client
 from rtmms.wire.protocol.codec import packer
@@ -33,6 +35,7 @@ def connect(
     outputs: str | Sequence[str] = (), timeout_s: float = 5.0, token: str | None = None, every: int = 1,
     meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
     reconnect: bool = False, delay: int | None = None, between: str = "hold",
+    settable: Mapping[str, Any] | Settable | None = None, errors: str = "print",
 ) -> Link:  # fmt: skip
     """Say hello to a plant and return the link.
 
@@ -50,14 +53,21 @@ def connect(
     keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
     ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
     reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
+    settable   parameters of this peer that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
+               at first: `link.settable` has the present ones
+    errors     what is done about a refusal of the plant: 'print' the first of each kind to standard error, 'raise' a
+               RefusedError at the next state, or 'collect' them in `link.errors` alone, as the others do, too
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
     """
+    if errors not in ERRORS:
+        raise UnknownNameError("errors", str(errors), ERRORS)
     every, delay = _turns(every, delay, between)
     terms = Terms(
         checked(exchange, "exchange", inproc=True), name, _patterns("claim", claim), _patterns("outputs", outputs),
         token, every, ticks, None if keys is None else read_client(Path(keys)), meanwhile, delay=delay, between=between,
+        settable=settable if isinstance(settable, Settable) else Settable(settable or {}),
     )  # fmt: skip
-    return Link(terms, timeout_s, reconnect)
+    return Link(terms, timeout_s, reconnect, Refusals(errors))
 
 
 def _turns(every: int, delay: int | None, between: str) -> tuple[int, int]:
@@ -88,14 +98,18 @@ class Link:
     ended    why there will be no more states; '' while there may be
     lost     with `reconnect`: why there is no plant at present; '' while there is. `plant` is another object after it.
     errors   the last messages of the plant about what it refused, as (code, text)
+    settable parameters of this peer that can be changed while it runs, with their present values
     dropped  commands that could not leave at once
     """
 
-    def __init__(self, terms: Terms, timeout_s: float = 5.0, reconnect: bool = False) -> None:
-        self._terms, self._reconnect = terms, reconnect
+    def __init__(
+        self, terms: Terms, timeout_s: float = 5.0, reconnect: bool = False, refusals: Refusals | None = None
+    ) -> None:  # fmt: skip
+        self._terms, self._reconnect, self._refusals = terms, reconnect, refusals or Refusals("collect")
+        self.settable: Mapping[str, Any] = terms.settable.values if terms.settable is not None else {}
         self.exchange, self.name = terms.exchange, terms.name
         self.ended = self.lost = ""
-        self.errors: deque[tuple[str, str]] = deque(maxlen=32)
+        self.errors = self._refusals.all
         self.dropped = 0
         self._seq = self._tick_seq = 0
         self._waiting: State | None = None
@@ -103,6 +117,7 @@ class Link:
         self._step = -1
         self._requests, self._awaiting = Requests(), Awaiting()
         self._pack = packer()
+        self._strict, self._named = self._refusals.how != COLLECT, frozenset[str]()
         self._closed = False
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
         self._at = Attachment(terms, self._note)
@@ -118,6 +133,7 @@ class Link:
     def __next__(self) -> State:
         """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
         while not self._closed and not self.ended:
+            self._refusals.due()
             if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
                 self.look_around()
             state = self._take()
@@ -153,6 +169,7 @@ class Link:
         if self._closed:
             self.ended = self.ended or "the link is closed"
             return None
+        self._refusals.due()
         return self._take()
 
     def look_around(self) -> None:
@@ -179,10 +196,13 @@ class Link:
         """Actuator values in answer to state `step` (None: the last one), for the step `plant.delay` later. Never
         blocks.
 
-        Actuators of yours that are not named hold. Values are checked by the plant: what it refuses is in `errors`.
+        Actuators of yours that are not named hold. ModelError for a name that is not yours, or no finite number (not
+        with errors="collect": the plant refuses them then). What else the plant refuses is told as `connect` was asked.
         """
         if self._closed or not self.plant.granted:
             raise ModelError("this link drives nothing: it was made without a claim, or is closed")
+        if self._strict:
+            self._check(values)
         self._command(values, (self._step if step is None else step) + self.plant.delay)
 
     def tick(self, timeout_s: float = 5.0) -> None:
@@ -214,6 +234,17 @@ class Link:
             return waiting
         self._step = message["step"]
         return State(message, self.plant)
+
+    def _check(self, values: Mapping[str, float]) -> None:
+        """The same names as last time and no NaN: as nearly always."""
+        try:
+            if values.keys() == self._named and isfinite(sum(values.values())):
+                return
+        except (AttributeError, TypeError, ValueError):
+            pass
+        if isinstance(values, Mapping):
+            check_command(values, self.plant.granted)
+            self._named = frozenset(values)
 
     def _command(self, values: Mapping[str, float], step: int) -> None:
         self._seq += 1
@@ -336,9 +367,11 @@ class Link:
         if message["type"] == "bye":
             self._lose(f"the plant said bye: {message.get('reason', '')}")
         elif message["type"] == "error":
-            self.errors.append((str(message.get("code", "")), str(message.get("text", ""))))
+            self._refusals.add(str(message.get("code", "")), str(message.get("text", "")))
             self._requests.note(message, self._at)
+        elif message["type"] == "parameters" and self._terms.settable is not None:
+            self._at.door.send(b"", self._pack(self._terms.settable.take(message)))
         elif message["type"] == "reply":
             if "code" in message:  # refused at the door
-                self.errors.append((str(message["code"]), str(message.get("error", ""))))
+                self._refusals.add(str(message["code"]), str(message.get("error", "")))
             self._requests.note(message, self._at)

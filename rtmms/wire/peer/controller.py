@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import is_dataclass, replace
+from typing import Any, ClassVar, cast
 
 from rtmms.wire.protocol.state import PlantInfo, State
 
@@ -20,6 +21,7 @@ class Controller:
              later, by that step's deadline; delay None: `every` steps where that is more than one, else 0
     between  what stands between two commands: 'hold', the last one's values, or 'linear', a straight line to the new
              ones, reached after `every` steps
+    settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`
     """
 
     claim: ClassVar[Sequence[str]] = ("*",)
@@ -27,6 +29,7 @@ class Controller:
     every: ClassVar[int] = 1
     delay: ClassVar[int | None] = None
     between: ClassVar[str] = "hold"
+    settable: ClassVar[Sequence[str]] = ()
 
     def start(self, plant: PlantInfo) -> None:
         """Once, before the first state: the plant's channels, dt, mode and budget."""
@@ -34,6 +37,18 @@ class Controller:
     def update(self, state: State) -> Mapping[str, float] | None:
         """Values for state.step, by actuator; those not named hold, None holds them all."""
         raise NotImplementedError(f"{type(self).__name__}.update(state) is to be written: it returns a dict")
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """New values of parameters in `settable`, each of the kind that the present one is; between two updates.
+
+        Raise rtmms.ModelError to refuse them: nothing may be changed then. This one asks a dataclass of one's own for
+        another instance with them, so that whatever its constructor refuses is refused here, and sets the attributes;
+        extend it where something else follows from them.
+        """
+        if is_dataclass(type(self)):
+            replace(cast("Any", self), **values)
+        for name, value in values.items():
+            setattr(self, name, value)
 
     def stop(self, reason: str) -> None:
         """Once, when the plant said bye or is gone."""

@@ -12,6 +12,7 @@ from rtmms.wire.libzmq.curve import ClientKeys
 from rtmms.wire.libzmq.dealer import Dealers
 from rtmms.wire.libzmq.handshake import MUTE, Handshake
 from rtmms.wire.peer.hearing import read_places, read_welcome
+from rtmms.wire.peer.settable import Settable
 from rtmms.wire.places.endpoints import INPROC, NEAR, nearest, seen_from
 from rtmms.wire.places.tokens import read_token
 from rtmms.wire.protocol.codec import decode_from_plant, packer
@@ -50,6 +51,7 @@ class Terms:
     libzmq: bool = False
     delay: int = 0
     between: str = "hold"
+    settable: Settable | None = None
 
 
 class Attachment:
@@ -199,6 +201,8 @@ class Attachment:
         more: dict[str, Any] = {"ticks": True} if terms.ticks else {}
         if terms.delay:
             more["delay"] = terms.delay
+        if terms.settable:
+            more["settable"] = terms.settable.values
         if terms.between != HOLD:
             more["between"] = terms.between
         if self._identity:

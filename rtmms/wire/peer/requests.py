@@ -56,7 +56,7 @@ class Requests:
             if message["type"] == "reply":
                 if message.get("ok"):
                     return message.get("result")
-                raise RequestError(f"request '{op}': {message.get('error')}")
+                raise RequestError(f"request '{op}': {message.get('error')}", refused=True)
             if message.get("code") != "token" or again:
                 raise RequestError(f"request '{op}': {message.get('text')}")
             again = True

@@ -8,6 +8,7 @@ from typing import Any
 
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.controller import Controller
+from rtmms.wire.peer.settable import Settable
 from rtmms.wire.places.endpoints import EXCHANGE
 
 
@@ -22,10 +23,12 @@ def run_controller(
     tell   gets what the plant refused, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
+    settable = Settable({name: getattr(controller, name) for name in controller.settable}, controller.change)
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
         outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,
         every=controller.every, delay=controller.delay, between=controller.between,
+        settable=settable, errors="collect",
     ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)

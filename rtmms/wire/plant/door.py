@@ -14,6 +14,7 @@ from rtmms.wire.places.keys import Allowed
 from rtmms.wire.plant.measure import Measure
 from rtmms.wire.plant.peer import Peer
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.relay import Relay
 from rtmms.wire.protocol.codec import decode, packer
 from rtmms.wire.protocol.messages import (
     Hello,
@@ -53,9 +54,11 @@ class Door:
         self._pack = packer()
         self._requests: list[Request] = []
         self._strangers_told = Measure(_STRANGERS_BURST)
+        self._relay = Relay(peers, self.say, self.reply)
 
     def serve(self, until_ns: int) -> None:
         self._socket.serve(until_ns)
+        self._relay.serve(monotonic_ns())
         for _ in range(_READS):
             if monotonic_ns() >= until_ns or not self._read_one():
                 return
@@ -120,8 +123,11 @@ class Door:
         elif kind == "bye":
             if peer is not None:
                 self._peers.release(peer)
+        elif kind == "parameters" and peer is not None:
+            self._relay.heard(peer, message)
         else:
-            raise Refused(Reason.TYPE, f"the exchange socket takes hello, request and bye, got type {shown(kind)}")
+            expected = "hello, request, parameters and bye"
+            raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
 
     def _take(self, door: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
         if peer is None:
@@ -129,7 +135,8 @@ class Door:
         request = read_request(message, peer.name, door)
         if len(self._requests) >= _WAITING_REQUESTS:
             raise Refused(Reason.BUSY, f"request: {_WAITING_REQUESTS} are waiting already")
-        self._requests.append(request)
+        if not self._relay.passes_on(request):
+            self._requests.append(request)
 
     def _tell(self, door: bytes, peer: Peer | None, refusal: Refused) -> None:
         """Answer with the reason, at most so many a second: a flood must not make us busy answering it.

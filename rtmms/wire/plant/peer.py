@@ -23,6 +23,7 @@ class Peer(Standing):
     asked       its hello
     key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
+    settable    its own parameters that can change while it runs, as it told their values last
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message;  probes  likewise, and on this connection
     early       its command for the next step has come (free mode)
@@ -35,12 +36,14 @@ class Peer(Standing):
     __slots__ = (
         "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "fresh", "identity",
         "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "rejected",
-        "selection", "seq", "since_ns", "skipped", "tick_seq", "ticks", "told", "turns", "wants_ticks", "warm_step",
+        "selection", "seq", "settable", "since_ns", "skipped", "tick_seq", "ticks", "told", "turns",
+        "wants_ticks", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
         self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
         self.asked = hello
+        self.settable: dict[str, Any] = dict(hello.settable)
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
         self.key = b""
         self.turns = Turns(hello.every, hello.delay, hello.between)
@@ -83,7 +86,7 @@ class Peer(Standing):
         return {
             "name": self.name, "claim": list(self.claim), "state": self.state, "commands": self.commands,
             "late": self.late, "every": self.turns.every, "delay": self.turns.delay, "clamped": self.clamped,
-            "rejected": self.rejected, "states_withheld": self.skipped,
+            "rejected": self.rejected, "states_withheld": self.skipped, "settable": dict(self.settable),
         }  # fmt: skip
 
 

@@ -26,4 +26,16 @@ class NotConnectedError(RtmmsError, ConnectionError):
 
 
 class RequestError(RtmmsError):
-    """A request (reset, stop, ...) that the plant refused or did not answer in time."""
+    """A request (reset, stop, ...) that the plant refused (`refused`) or did not answer in time."""
+
+    def __init__(self, text: str, refused: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
+
+
+class RefusedError(RtmmsError):
+    """The plant refused something of this peer's, as `connect(errors="raise")` tells it; `code` says of what kind."""
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code

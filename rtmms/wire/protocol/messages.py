@@ -37,6 +37,8 @@ WARM_STEPS = 10
 MOST_EVERY = 10_000
 """A claimant may ask for each n-th state only; n is at most this."""
 
+MOST_SETTABLE = 64
+
 HOLD, LINEAR = "hold", "linear"
 BETWEEN = (HOLD, LINEAR)
 """What stands between two commands of a claimant that answers each n-th state: its last values, or a straight line
@@ -57,6 +59,7 @@ class Reason:
     UNKNOWN_ACTUATOR = "unknown_actuator"
     UNKNOWN_OUTPUT = "unknown_output"
     NOT_CLAIMED = "not_claimed"
+    NOT_SETTABLE = "not_settable"
     NOT_FINITE = "not_finite"
     WRONG_TYPE = "wrong_type"
     SEQ = "seq"
@@ -101,6 +104,7 @@ class Hello:
     identity: bytes = field(default=b"", compare=False)
     delay: int = 0
     between: str = "hold"
+    settable: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +167,23 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
     if between not in BETWEEN:
         raise Refused(Reason.WRONG_TYPE, f"hello: between must be one of {', '.join(BETWEEN)}; got {shown(between)}")
     return Hello(
-        name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks, identity, delay, between
-    )
+        name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks, identity, delay, between,
+        read_settable(message),
+    )  # fmt: skip
+
+
+def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A peer's parameters that can change while it runs: names to numbers, flags, short texts or nil; Refused."""
+    given = message.get("settable")
+    if given is None:
+        return {}
+    if type(given) is not dict or len(given) > MOST_SETTABLE:
+        raise Refused(Reason.WRONG_TYPE, f"settable must be a map of at most {MOST_SETTABLE} names, got {shown(given)}")
+    for name, value in given.items():
+        plain = value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= 128)
+        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not plain:
+            raise Refused(Reason.WRONG_TYPE, f"settable: a name and a number, flag or short text, got {shown(name)}")
+    return given
 
 
 def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:

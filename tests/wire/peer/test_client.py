@@ -197,8 +197,8 @@ def test_requests_that_nobody_waits_for_tell_when_they_are_done(tcp: Looping) ->
         assert len(link._requests._posted) <= 64
 
 
-def test_what_the_plant_refuses_is_told_and_nothing_is_raised(tcp: Looping) -> None:
-    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+def test_what_the_plant_refuses_is_collected_and_nothing_is_raised(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*", errors="collect") as link:
         next(link)
         link.command({"left.front": float("nan")})
         for _ in link:
@@ -208,6 +208,46 @@ def test_what_the_plant_refuses_is_told_and_nothing_is_raised(tcp: Looping) -> N
         assert link.errors[0][0] == "not_finite"
         with pytest.raises(rtmms.ModelError, match="expected actuator names and numbers"):
             link.command({"left.front": object()})  # type: ignore[dict-item]
+
+
+def test_what_the_link_knows_to_be_wrong_is_raised_at_once(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        next(link)
+        link.command({"left.front": 0.25})
+        for wrong, told in (
+            ({"left.front": float("nan")}, "left.front: expected a finite number, got nan"),
+            ({"left.front": float("inf"), "left.back": 0.0}, "left.front: expected a finite number, got inf"),
+            ({"left.frnt": 0.1}, "did you mean left.front"),
+            ({"left.front": 0.1, "right.front": 0.1}, "unknown actuator of yours 'right.front'"),
+            ({"left.front": "0.1"}, "left.front: expected a finite number, got '0.1'"),
+        ):
+            with pytest.raises(rtmms.ModelError, match=told):
+                link.command(wrong)  # type: ignore[arg-type]
+        assert tcp.host.rejected == {}
+
+
+@pytest.mark.parametrize("how", ["print", "raise"])
+def test_the_first_refusal_of_each_kind_is_told(tcp: Looping, capsys: pytest.CaptureFixture[str], how: str) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*", errors=how) as link:
+        refused = None
+        while len(link.errors) < 2 and refused is None:
+            try:
+                link.command({"left.front": 0.25}, next(link).step + 1000)
+            except rtmms.RefusedError as fault:
+                refused = fault
+    said = capsys.readouterr().err
+    if how == "print":
+        assert said.count("step") == 1, said
+        assert "more than 64 ahead" in said
+    else:
+        assert said == ""
+        assert refused is not None
+        assert refused.code == "too_early"
+
+
+def test_another_way_to_tell_errors_is_refused() -> None:
+    with pytest.raises(rtmms.UnknownNameError, match="did you mean print"):
+        rtmms.connect("tcp://127.0.0.1:9", errors="prnt")
 
 
 def test_nobody_there_is_said_after_the_time_given() -> None:

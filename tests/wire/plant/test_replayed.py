@@ -158,7 +158,7 @@ class OldPlant:
 def test_an_old_plant_is_understood() -> None:
     plant = OldPlant()
     try:
-        with rtmms.connect(plant.exchange, name="fixture", claim="left.*", token="secret") as link:
+        with rtmms.connect(plant.exchange, name="fixture", claim="left.*", token="secret", errors="collect") as link:
             states = []
             for state in link:
                 states.append(state)

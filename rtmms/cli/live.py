@@ -1,0 +1,111 @@
+"""rtmms set, pause, resume, reset, stop, status: of a plant that runs, asked over its exchange endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtmms.cli.words import Number, options, settings
+from rtmms.errors import ModelError
+from rtmms.wire.places.endpoints import EXCHANGE
+
+if TYPE_CHECKING:
+    from rtmms.wire.peer.client import Link
+
+_PLANT = options(
+    click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of the plant."),
+    click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
+                 help="Folder of keys, for a plant that asks for them."),
+    click.option("--timeout", "timeout_s", type=Number("s"), default=5.0, help="Seconds to wait for an answer (5)."),
+    click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object."),
+)  # fmt: skip
+
+
+def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path | None, timeout_s: float) -> Any:
+    """What the plant answered; NotConnectedError, RequestError, and ModelError for words that it refused."""
+    from rtmms.wire.peer.client import connect
+    from rtmms.wire.protocol.errors import RequestError
+
+    link = connect(exchange, name="rtmms", timeout_s=timeout_s, keys=keys, errors="collect")
+    try:
+        return {"robot": link.plant.robot} | dict(asked(link))
+    except RequestError as fault:
+        if fault.refused:
+            raise ModelError(str(fault)) from None
+        raise
+    finally:
+        link.close()
+
+
+@click.command("set")
+@click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE...")
+@_PLANT
+def set_(pairs: tuple[str, ...], exchange: str, keys: Path | None, timeout_s: float, as_json: bool) -> None:
+    """Change parameters of a plant that runs, or of a controller: CONTROLLER.PARAMETER=VALUE.
+
+    Example: rtmms set drag_coefficient=2.0 heading.heading_deg=90
+    """
+    wanted = settings(pairs)
+    owners: dict[str, dict[str, Any]] = {}
+    for key, value in wanted.items():
+        owners.setdefault(key.partition(".")[0] if "." in key else "", {})[key] = value
+
+    def asked(link: Link) -> dict[str, Any]:
+        for values in owners.values():
+            link.request("set", values, timeout_s)
+        return {"set": wanted}
+
+    answer = _ask(asked, exchange, keys, timeout_s)
+    click.echo(json.dumps(answer) if as_json else ", ".join(f"{key} = {value}" for key, value in wanted.items()))
+
+
+def _simple(op: str, help_: str, said: str, *more: Callable[[Any], Any]) -> click.Command:
+    """A command that asks for one thing and says that it is done."""
+
+    @click.command(op, help=help_)
+    @_PLANT
+    def command(exchange: str, keys: Path | None, timeout_s: float, as_json: bool, **args: Any) -> None:
+        given = {name: value for name, value in args.items() if value is not None}
+        answer = _ask(lambda link: link.request(op, given, timeout_s), exchange, keys, timeout_s)
+        click.echo(json.dumps(answer) if as_json else said.format(**answer))
+
+    for option in more:
+        command = option(command)
+    return command
+
+
+pause = _simple("pause", "Hold a plant that runs between two steps.", "{robot}: paused at step {step}")
+resume = _simple("resume", "Let a paused plant go on.", "{robot}: goes on at step {step}")
+stop = _simple("stop", "End a run, with its report.", "{robot}: stopped at step {step}")
+reset = _simple(
+    "reset", "Put a plant that runs back to t = 0.", "{robot}: back at step {step}",
+    click.option("--seed", type=click.IntRange(min=0), help="Seed of what is random (default: the run's)."),
+)  # fmt: skip
+
+
+@click.command()
+@_PLANT
+def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) -> None:
+    """Say what a plant that runs is doing, who drives it, and what can be set."""
+    answer = _ask(lambda link: link.request("status", timeout_s=timeout_s), exchange, keys, timeout_s)
+    if as_json:
+        click.echo(json.dumps(answer))
+        return
+    state = "paused" if answer["paused"] else "running"
+    of = "" if answer["steps"] is None else f" of {answer['steps']}"
+    click.echo(f"{answer['robot']}: {state}, {answer['mode']}, dt {answer['dt']:g} s")
+    click.echo(f"step {answer['step']}{of}, t = {answer['time']:.3f} s")
+    counts = ("commands_applied", "misses", "late", "overruns")
+    click.echo(", ".join(f"{name.replace('_', ' ')} {answer[name]}" for name in counts))
+    for peer in answer["peers"]:
+        if peer["state"] == "gone" or (peer["name"] == "rtmms" and not peer["claim"]):
+            continue  # those who asked such a thing
+        drives = ", ".join(peer["claim"]) or "looks on"
+        turns = f", every {peer['every']} steps" if peer.get("every", 1) > 1 else ""
+        click.echo(f"{peer['name']} ({peer['state']}): {drives}{turns}")
+        for name, value in peer.get("settable", {}).items():
+            click.echo(f"    {peer['name']}.{name} = {value}")
