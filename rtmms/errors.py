@@ -23,7 +23,9 @@ class UnknownNameError(ModelError):
         known = sorted(known)
         close = set(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
         close |= {k for k in known if len(name) > 2 and k.startswith(name)}
-        near = sorted(close, key=lambda k: -difflib.SequenceMatcher(None, name, k).ratio())[:3]
+        near = sorted(close, key=lambda k: (-difflib.SequenceMatcher(None, name, k).ratio(), abs(len(k) - len(name))))[
+            :3
+        ]
         listed = ", ".join(known) if known else "none"
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {listed}"
         super().__init__(f"unknown {kind} '{name}'; {hint}")

@@ -154,6 +154,13 @@ class Settable(Protocol):
 
 
 @runtime_checkable
+class Tunable(Protocol):
+    """A plant that names the parameters that `set` takes."""
+
+    settable: tuple[str, ...]
+
+
+@runtime_checkable
 class Drawn(Protocol):
     """A plant whose figure needs some outputs of the last seconds of a run."""
 

@@ -2,41 +2,69 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import Near, plugins
+from rtmms.cli.words import plugins
+from rtmms.errors import UnknownNameError
+from rtmms.user_file import is_file
 
 if TYPE_CHECKING:
+    from rtmms.plant import Plant
     from rtmms.wire.peer.plugins import Parameter
 
 KINDS = ("robots", "controllers", "bridges")
 GROUPS = {"robots": "rtmms.plants", "controllers": "rtmms.controllers", "bridges": "rtmms.bridges"}
+_WIDTH = 22
 
 
 @click.command("list")
-@click.argument("kind", type=Near("kind", KINDS), required=False)
+@click.argument("what", metavar="[robots|controllers|bridges|NAME]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def list_(kind: str | None, as_json: bool) -> None:
-    """Name the robots, controllers and bridges that can be run."""
-    found = {one: [_entry(one, point) for point in _sorted(one)] for one in (KINDS if kind is None else (kind,))}
-    if as_json:
-        click.echo(json.dumps(found))
+def list_(what: str | None, as_json: bool) -> None:
+    """Name the robots, controllers and bridges that can be run; of one, say what it has.
+
+    Of a robot: actuators and outputs with their units and limits, and its parameters. Example: rtmms list manta
+    """
+    if what is None or what in KINDS:
+        found = {one: [_entry(one, point) for point in _sorted(one)] for one in (KINDS if what is None else (what,))}
+        if as_json:
+            click.echo(json.dumps(found))
+        else:
+            _print(found, briefly=what is None)
         return
-    for one, entries in found.items():
-        click.echo(f"{one}:" + ("" if entries else " none"))
+    kinds = [kind for kind in ("controllers", "bridges") if what in plugins(GROUPS[kind])]
+    if kinds:
+        entry = _entry(kinds[0], plugins(GROUPS[kinds[0]])[what])
+        click.echo(json.dumps(entry)) if as_json else _print({kinds[0]: [entry]}, briefly=False)
+    elif what in plugins(GROUPS["robots"]) or is_file(what) or "." in what:
+        said = _robot(what)
+        click.echo(json.dumps(said)) if as_json else _print_robot(said)
+    else:
+        known = [name for kind in KINDS for name in plugins(GROUPS[kind])]
+        raise UnknownNameError("robot, controller or bridge", what, [*known, *KINDS])
+
+
+def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
+    for kind, entries in found.items():
+        click.echo(f"{kind}:" + ("" if entries else " none"))
         for entry in entries:
             about = entry.get("error") or entry.get("about") or entry["module"]
-            click.echo(f"  {entry['name']:<12} {about}")
+            click.echo(f"  {entry['name']:<16} {about}")
             if entry.get("missing"):
-                click.echo(f"      {entry['missing']}")
-            for parameter in entry.get("parameters", []):
+                click.echo(f"      {entry['missing']}" if not briefly else " " * 19 + "(not installed)")
+            for parameter in [] if briefly else entry.get("parameters", []):
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
-                click.echo(f"      {parameter['name']} ({parameter['kind']}, {default})")
+                live = ", settable while it runs" if parameter["name"] in entry.get("settable", ()) else ""
+                click.echo(f"      {parameter['name']} ({parameter['kind']}, {default}{live})")
+    if briefly:
+        click.echo("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
 
 
 def _sorted(kind: str) -> list[EntryPoint]:
@@ -49,7 +77,7 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
         "name": point.name, "module": point.value, "distribution": point.dist.name if point.dist is not None else None,
     }  # fmt: skip
     if kind == "robots":
-        return entry
+        return entry | {"about": _first_line(point.module)}
     from rtmms.errors import ModelError
 
     try:
@@ -62,7 +90,22 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     ]
     if kind == "bridges":
         entry["missing"] = _missing(found, point.name)
+    else:
+        entry["settable"] = list(found.settable) if hasattr(found, "settable") else []
     return entry
+
+
+def _first_line(module: str) -> str:
+    """Of what a module says of itself, without running it; '' where it cannot be read."""
+    try:
+        spec = find_spec(module)
+        if spec is None or spec.origin is None:
+            return ""
+        with open(spec.origin, encoding="utf-8") as source:
+            said = ast.get_docstring(ast.parse(source.read())) or ""
+    except (ImportError, OSError, SyntaxError, ValueError):
+        return ""
+    return said.partition("\n")[0]
 
 
 def _controller(name: str) -> tuple[type, Mapping[str, Parameter]]:
@@ -90,3 +133,74 @@ def _missing(bridge: type, name: str) -> str | None:
     except ModelError as error:
         return str(error)
     return None
+
+
+# --- one robot --------------------------------------------------------------------------------------------------------
+
+
+def _robot(name: str) -> dict[str, Any]:
+    """What the plant says of itself; it is built for this."""
+    import rtmms
+    from rtmms.cli.running.foreign import brace
+    from rtmms.plant import Described, Tunable
+    from rtmms.wire.protocol.messages import channel_map
+
+    brace(name)
+    plant = rtmms.load(name)
+    point = plugins(GROUPS["robots"]).get(name)
+    about = _first_line(point.module) if point is not None else (type(plant).__doc__ or "").strip().partition("\n")[0]
+    settable = plant.settable if isinstance(plant, Tunable) else ()
+    values = _values(plant) if isinstance(plant, Described) else {}
+    return {
+        "robot": name, "about": about, "dt": plant.dt,
+        "actuators": [channel_map(one) for one in plant.actuators],
+        "outputs": [channel_map(one) for one in plant.outputs],
+        "parameters": values, "settable": [one for one in settable if one in values] or list(settable),
+    }  # fmt: skip
+
+
+def _values(plant: Plant) -> dict[str, Any]:
+    """Parameters by name, as JSON has them."""
+    from dataclasses import fields, is_dataclass
+
+    from rtmms.cli.running.final import plain
+
+    source: Any = plant.parameters  # type: ignore[attr-defined]
+    if is_dataclass(source):
+        source = {one.name: getattr(source, one.name) for one in fields(source)}
+    return dict(plain(source)) if isinstance(source, Mapping) else {}
+
+
+def _print_robot(said: dict[str, Any]) -> None:
+    click.echo(f"{said['robot']}: {said['about']}")
+    click.echo(f"step {said['dt']:g} s (--dt)")
+    for kind in ("actuators", "outputs"):
+        click.echo(f"{kind}:" + ("" if said[kind] else " none"))
+        for channel in said[kind]:
+            click.echo(f"  {channel['name']:<{_WIDTH}} {_told(channel)}".rstrip())
+    for title, names in (
+        ("parameters that may change while it runs (rtmms set NAME=VALUE):", said["settable"]),
+        ("parameters (--set NAME=VALUE):", [one for one in said["parameters"] if one not in said["settable"]]),
+    ):
+        if names:
+            click.echo(title)
+        for name in names:
+            click.echo(f"  {name:<{_WIDTH}} {_short(said['parameters'].get(name))}".rstrip())
+
+
+def _told(channel: Mapping[str, Any]) -> str:
+    """Unit, shape, frame and limits of a channel."""
+    parts = [channel["unit"] or "-"]
+    if channel["shape"]:
+        parts.append("x".join(map(str, channel["shape"])))
+    if channel["frame"]:
+        parts.append(channel["frame"])
+    if channel["lower"] is not None or channel["upper"] is not None:
+        lower, upper = (f"{one:g}" if one is not None else "-" for one in (channel["lower"], channel["upper"]))
+        parts.append(f"from {lower} to {upper}")
+    return ", ".join(parts)
+
+
+def _short(value: Any) -> str:
+    text = "" if value is None else json.dumps(value) if isinstance(value, (list, dict, bool)) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,6 +1,6 @@
 """The command `rtmms`: finds the command asked for, loads that one alone, and turns faults into exit statuses.
 
-0 done; 1 the run failed; 2 the words were wrong. Neither of the latter shows a traceback.
+0 done; 1 the run failed; 2 the words were wrong; 130 Ctrl-C before the end. None of them shows a traceback.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _status(arguments: list[str] | None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except (KeyboardInterrupt, click.Abort):
-        return 0
+        return 130
     except ModelError as fault:
         click.echo(f"rtmms: {fault}", err=True)
         return 2

@@ -15,7 +15,7 @@ from rtmms.cli.words import Number
 @click.argument("robot")
 @click.option("--controller", "controllers", multiple=True, metavar="NAME[:KEY=VALUE,...]",
               help="A controller, each in a process of its own; may be repeated; 'none' for none.")  # fmt: skip
-@click.option("--duration", type=Number("s", zero=True), default=20.0, help="Simulated time (default 20).")
+@click.option("--duration", type=Number("s"), default=20.0, help="Simulated time (default 20).")
 @simulation
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the run.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz",

@@ -35,6 +35,7 @@ class Run(Protocol):
     seed: int
     step: int
     steps: int
+    started_ns: int
     ended: str
 
     def end(self, reason: str, message: str = "") -> None: ...
@@ -155,7 +156,8 @@ def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
     run, told = requests.run, requests.run.exchange.report()
     statistics = run.statistics
     return {
-        "mode": run.pace.mode, "dt": run.plant.dt, "time": run.step * run.plant.dt, "paused": requests.paused,
+        "mode": run.pace.mode, "dt": run.plant.dt, "time": run.step * run.plant.dt,
+        "wall_s": (run.clock.now() - run.started_ns) * 1e-9, "paused": requests.paused,
         "steps": None if run.steps >= NEVER else run.steps, "commands_applied": statistics.applied,
         "misses": statistics.misses, "overruns": statistics.overruns, "late": told.get("late", 0),
         "rejected": told.get("rejected", {}), "peers": told.get("peers", []),

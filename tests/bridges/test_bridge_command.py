@@ -120,7 +120,18 @@ def test_one_that_only_watches_and_cannot_begin_ends_the_run_with_2_too(tmp_path
 
 
 def test_a_plant_that_is_served_starts_it_too(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "serve", "pendulum", "--duration", "1", *QUICK, "--bridge", "tap:file=seen.txt")
+    said = rtmms(
+        tmp_path,
+        "serve",
+        "pendulum",
+        "--exchange",
+        "tcp://127.0.0.1:*",
+        "--duration",
+        "1",
+        *QUICK,
+        "--bridge",
+        "tap:file=seen.txt",
+    )
     assert (said.status, said.report["ended"]) == (0, "duration")
     assert said.report["bridges"]["tap"]["states"] > 0
 

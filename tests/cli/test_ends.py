@@ -18,7 +18,7 @@ def test_ctrl_c_does_not_wait_for_the_end_of_a_long_step(tmp_path: Path) -> None
     time.sleep(2.0)
     process.send_signal(signal.SIGINT)
     said = finish(process, 60)
-    assert (said.status, said.report["ended"]) == (0, "interrupt")
+    assert (said.status, said.report["ended"]) == (130, "interrupt")
 
 
 def test_a_killed_controller_is_dead_in_the_report_of_lockstep(tmp_path: Path) -> None:

@@ -53,7 +53,9 @@ def test_a_run_in_real_time_with_keys(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words_end_with_2_and_the_way_out(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    said = rtmms(tmp_path, "serve", "pendulum", "--duration", "1", "--quiet", "--json", *words)
+    said = rtmms(
+        tmp_path, "serve", "pendulum", "--exchange", "tcp://127.0.0.1:*", "--duration", "1", "--quiet", "--json", *words
+    )
     assert (said.status, said.out) == (2, "")
     assert told in said.err
     assert "Traceback" not in said.err

@@ -21,6 +21,20 @@ def test_list_names_the_plug_ins(tmp_path: Path) -> None:
     assert "robots" not in said.out
 
 
+def test_list_alone_is_a_screen_and_a_name_tells_all_of_it(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "list")
+    assert said.out.count("\n") <= 40
+    assert "amplitude" not in said.out
+    assert "amplitude (float, default 1.0)" in rtmms(tmp_path, "list", "swing").out
+    robot = rtmms(tmp_path, "list", "pendulum", "--json").report
+    assert [one["name"] for one in robot["actuators"]] == ["torque", "offset"]
+    text = rtmms(tmp_path, "list", "pendulum").out
+    for words in ("actuators:", "outputs:", "step 0.01 s"):
+        assert words in text
+    wrong = rtmms(tmp_path, "list", "pendulun")
+    assert (wrong.status, "did you mean pendulum" in wrong.err) == (2, True)
+
+
 def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "doctor", "--json")
     assert said.status == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -107,12 +108,6 @@ def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: 
     assert "waiting for swing" in said.err or "misses" in said.err
 
 
-def test_nothing_to_do_is_done_at_once(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "0", "--json", "--quiet")
-    assert said.status == 0
-    assert (said.report["steps"], said.report["ended"]) == (0, "duration")
-
-
 # --- words that are wrong ---------------------------------------------------------------------------------------------
 
 
@@ -137,12 +132,13 @@ def test_nothing_to_do_is_done_at_once(tmp_path: Path) -> None:
         (("run", "pendulum", "--coupling", "monolitic"), "did you mean monolithic?"),
         (("run", "pendulum", "--dt", "0"), "expected a number > 0 s, got '0'"),
         (("run", "pendulum", "--dt", "nan"), "expected a number > 0 s, got 'nan'"),
-        (("run", "pendulum", "--duration", "-1"), "expected a number >= 0 s, got '-1'"),
+        (("run", "pendulum", "--duration", "-1"), "expected a number > 0 s, got '-1'"),
         (("run", "pendulum", "--rate", "inf"), "expected a number > 0, got 'inf'"),
         (("run", "pendulum", "--deadline", "0.02"), "at most the period of 0.01 s"),
         (("run", "pendulum", "--priority", "high"), "priority: expected auto, off or a whole number"),
         (("run", "pendulum", "--trace", "no/run.npz"), "there is no folder 'no'"),
-        (("run", "pendulum", "--figure", "run.png", "--duration", "0"), "robot 'pendulum' has no figure to draw"),
+        (("run", "pendulum", "--duration", "0"), "expected a number > 0 s, got '0'"),
+        (("run", "pendulum", "--figure", "run.png"), "robot 'pendulum' has no figure to draw"),
         (("list", "robot"), "did you mean robots?"),
         (("bench", "nothing"), "unknown benchmark 'nothing'"),
         (("reproduce", "qu2042"), "did you mean qu2024?"),
@@ -250,6 +246,21 @@ def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path
     assert "exchange tcp://127.0.0.1:" in said.err
 
 
+def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
+    """As on a busy default port, which `serve` does not leave."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    first = start(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
+    _wait_until_running(first)
+    said = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
+    assert said.status == 1
+    assert re.search(r"in use by another process: pendulum runs there, for \d+ s, driven by nobody", said.err)
+    assert rtmms(tmp_path, "status", "--exchange", endpoint).out.startswith("pendulum: running, realtime, dt 0.01 s")
+    assert rtmms(tmp_path, "stop", "--exchange", endpoint).status == 0
+    assert finish(first).report["ended"] == "stop"
+
+
 def test_a_busy_port_that_was_asked_for_is_an_error_that_names_it(tmp_path: Path) -> None:
     with socket.socket() as squatter:
         squatter.bind(("127.0.0.1", 0))
@@ -279,7 +290,7 @@ def _wait_until_running(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
-def test_ctrl_c_ends_the_run_with_its_report_and_0_and_leaves_nobody_behind(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_run_with_its_report_and_130_and_leaves_nobody_behind(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "rtmms.cli.main", "run", "pendulum", "--controller", "swing", "--duration", "60",
          "--json"], cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -290,39 +301,39 @@ def test_ctrl_c_ends_the_run_with_its_report_and_0_and_leaves_nobody_behind(tmp_
     assert len(children) in (2, 3)  # controller, display, and the witness where that is permitted
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     said = finish(process)
-    assert (said.status, said.report["ended"]) == (0, "interrupt")
+    assert (said.status, said.report["ended"]) == (130, "interrupt")
     assert said.report["steps"] > 0
     assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
-def test_ctrl_c_while_the_plant_loads_ends_with_0_and_a_report(tmp_path: Path) -> None:
+def test_ctrl_c_while_the_plant_loads_ends_with_130_and_a_report(tmp_path: Path) -> None:
     process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "load_s=30", "--json")
     assert process.stderr is not None
     next(line for line in process.stderr if line.startswith("loading the plant"))
     children = _children(process.pid)
     process.send_signal(signal.SIGINT)
     said = finish(process)
-    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "interrupt", 0)
+    assert (said.status, said.report["ended"], said.report["steps"]) == (130, "interrupt", 0)
     assert not any(_alive(child) for child in children)
 
 
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_ctrl_c_that_a_compiler_swallows_ends_the_run_all_the_same(tmp_path: Path, fails: str) -> None:
     said = rtmms(tmp_path, "run", "smothered", "--controller", "none", "--set", f"fails={fails}", "--json")
-    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "interrupt", 0)
+    assert (said.status, said.report["ended"], said.report["steps"]) == (130, "interrupt", 0)
     assert "Traceback" not in said.err
 
 
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fails: str) -> None:
     said = rtmms(tmp_path, "trim", "smothered", "--set", f"fails={fails}")
-    assert (said.status, said.err) == (0, "")
+    assert (said.status, said.err) == (130, "")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
 def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) -> None:
-    process = start(tmp_path, "serve", "pendulum", "--json")
+    process = start(tmp_path, "serve", "pendulum", "--exchange", "tcp://127.0.0.1:*", "--json")
     _wait_until_running(process)
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGTERM)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from rtmms.cli.running.neighbour import who_is_at
 from rtmms.loop.names import TIMED
 
 if TYPE_CHECKING:
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
     """Timer and power states, the endpoints, and the token of whoever may claim. All are given back with the stack."""
     from rtmms.loop.machine.realtime import may_raise, parse_priority, prepare
+    from rtmms.wire.places.endpoints import DEFAULTS
     from rtmms.wire.places.keys import read_client, read_server
     from rtmms.wire.places.tokens import new_token, remove_token, write_token
     from rtmms.wire.plant.sockets import Sockets, Threads
+    from rtmms.wire.protocol.errors import BusyError
 
     keys = read_server(plan.keys) if plan.keys is not None else None
     if plan.keys is not None and (plan.controllers or plan.bridges):
@@ -28,7 +31,11 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
     stack.callback(ready.close)
     granted = priority if ready.asked is not None and may_raise(priority) else None
     threads = Threads(granted, ready.cores.loop, next(iter(ready.cores.others), None))
-    sockets = Sockets(plan.exchange, plan.step, plan.telemetry, free_ports=True, threads=threads, keys=keys)
+    exchange = plan.exchange if plan.may_move else plan.exchange or DEFAULTS["exchange"]
+    try:
+        sockets = Sockets(exchange, plan.step, plan.telemetry, free_ports=True, threads=threads, keys=keys)
+    except BusyError as fault:
+        raise BusyError(f"{fault}{who_is_at(fault.endpoint)}", fault.endpoint) from None
     stack.callback(sockets.close)
     if granted is not None:
         ready.done.append(f"I/O thread SCHED_FIFO {granted}" if sockets.io_thread else "exchange without I/O thread")

@@ -21,7 +21,10 @@ FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".
 
 @dataclass(frozen=True)
 class Plan:
-    """One run. Times in s; None: the robot's own, the default, or unlimited (duration)."""
+    """One run. Times in s; None: the robot's own, the default, or unlimited (duration).
+
+    may_move   the exchange endpoint may be another one where the default is busy
+    """
 
     robot: str
     controllers: tuple[str, ...] = ()
@@ -57,6 +60,7 @@ class Plan:
     as_json: bool = False
     quiet: bool = False
     wait_for_claim: bool = False
+    may_move: bool = True
 
     @property
     def called(self) -> str:
@@ -144,6 +148,9 @@ simulation = options(
                  help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
     click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
                  help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
+    click.option("--exchange", metavar="ENDPOINT", help="Where peers say hello (default tcp://127.0.0.1:9870)."),
+    click.option("--step", metavar="ENDPOINT", help="Where states and commands go (default tcp://127.0.0.1:9871)."),
+    click.option("--telemetry", metavar="ENDPOINT", help="Where observers listen (default tcp://127.0.0.1:9872)."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot; a file of that name is overwritten."),
     click.option("--telemetry-hz", type=Number("Hz"), default=100.0,

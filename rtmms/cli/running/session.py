@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from rtmms.wire.plant.sockets import Sockets
 
 SMALL = 4
-GOOD_ENDS = ("duration", "interrupt", "stop")
+GOOD_ENDS = ("duration", "stop")
+INTERRUPTED = 130
+"""128 and the number of SIGINT, as a shell has it."""
 
 
 class Session:
@@ -69,7 +71,7 @@ class Session:
                     self._end_log(text)
         except KeyboardInterrupt:
             if self.plant_at_end is None:  # else it had ended before, and only what follows was broken off
-                self.report["ended"], status = "interrupt", 0
+                self.report["ended"], status = "interrupt", self._broken_off()
         except StartError as error:
             if error.status == 2:
                 raise ModelError(str(error)) from None
@@ -149,7 +151,7 @@ class Session:
             places = "; ".join(f"{role} {endpoint}" for role, endpoint in sockets.endpoints.items())
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
             busy = any(asked[role] is None for role in elsewhere)
-            self.teller.tell("", f"{places} (the default port is busy)" if busy else places)
+            self.teller.tell("", f"*** the default port is busy: {places} ***" if busy else places)
 
     def _load(self) -> Plant:
         """The plant, warm and at t = 0."""
@@ -232,7 +234,13 @@ class Session:
                 "robot": plan.robot, "dt": plant.dt, "preset": plan.preset, "parameters": plan.load_parameters(),
                 "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
             })  # fmt: skip
+        if outcome.ended == "interrupt":
+            return self._broken_off(), outcome.message
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message
+
+    def _broken_off(self) -> int:
+        """Ctrl-C is the end of a run that has no other one; before the end that was asked for, it is a signal's."""
+        return 0 if self.plan.duration is None else INTERRUPTED
 
     def _start_log(self, plant: Plant, stack: ExitStack) -> None:
         self.recorder = begin(self.plan, plant)

@@ -1,5 +1,8 @@
-"""The robotic manta (Qu 2024, docs/manta.md). face.py is the plant; kernels/ computes fins, rods and body,
-coupling/ how body and fins share a step."""
+"""The robotic manta of Qu et al. (2024): a free body and two elastic fins, driven by four rods.
+
+face.py is the plant (docs/manta.md); kernels/ computes fins, rods and body, coupling/ how body and
+fins share a step.
+"""
 
 from rtmms.robots.manta.face import Manta, load
 

@@ -106,6 +106,7 @@ class Manta:
 
     trace_outputs = TRACE_OUTPUTS
     recent_outputs = ("joint_position", "rod_angle", "tip")
+    settable = SETTABLE
 
     def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
         self.parameters, self.dt, self.coupling = parameters, dt, coupling

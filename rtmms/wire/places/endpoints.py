@@ -9,7 +9,7 @@ import socket as plain
 import stat
 
 from rtmms.wire.places import ipc
-from rtmms.wire.protocol.errors import AddressError, EndpointError
+from rtmms.wire.protocol.errors import AddressError, BusyError, EndpointError
 
 EXCHANGE = "tcp://127.0.0.1:9870"
 STEP = "tcp://127.0.0.1:9871"
@@ -138,6 +138,7 @@ def _bound(family: int, address: str | tuple[str, int], endpoint: str, role: str
         bound.listen()
     except OSError as fault:
         bound.close()
-        why = "is in use by another process" if fault.errno == errno.EADDRINUSE else f"cannot be bound: {fault}"
-        raise EndpointError(f"{role} endpoint '{endpoint}' {why}") from None
+        if fault.errno == errno.EADDRINUSE:
+            raise BusyError(f"{role} endpoint '{endpoint}' is in use by another process", endpoint) from None
+        raise EndpointError(f"{role} endpoint '{endpoint}' cannot be bound: {fault}") from None
     return bound

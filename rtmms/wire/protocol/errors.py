@@ -9,6 +9,14 @@ class EndpointError(RtmmsError):
     """An endpoint that cannot be bound or connected as asked; the text names it, the reason and a way out."""
 
 
+class BusyError(EndpointError):
+    """An endpoint at which another process is; `endpoint` is its address."""
+
+    def __init__(self, text: str, endpoint: str) -> None:
+        super().__init__(text)
+        self.endpoint = endpoint
+
+
 class AddressError(EndpointError, ModelError):
     """An endpoint whose words are wrong, or that may not be bound as asked: nothing is in its way but the asking."""
 
