@@ -19,7 +19,7 @@ from rtmms_benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainM
 from rtmms_benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
 
 GAMMA = 1.0 - math.sqrt(0.5)
-METHOD = {"actuation": "servo", "integrator": "implicit", "body_method": "matched"}
+METHOD = {"actuation": "servo", "integrator": "implicit", "body_method": "matched", "bending": "carried"}
 
 
 def servo_acceleration(p: MantaParameters, angle: float, rate: float, reference: float) -> float:
