@@ -200,9 +200,9 @@ def chain_dynamics(
         drift = ads[j] @ drift + zetas[j]
         tan, cos = math.tan(q[j] / 2), math.cos(q[j] / 2)
         # (14), (15) and, for the implicit stages, their slopes
-        tau = -link.stiffness * tan / cos**2 - p.joint_damping_n_m_s * qd[j]
+        tau = -link.stiffness * tan / cos**2 - p.damping_of_a_joint * qd[j]
         softening = ahead.g * link.stiffness * (0.5 / cos**4 + tan**2 / cos**2)
-        joint_inertia = ahead.g * (p.joint_damping_n_m_s + softening)
+        joint_inertia = ahead.g * (p.damping_of_a_joint + softening)
         tau += joint_inertia * ahead.recall * recalled_q[j]
         tau -= softening * (ahead.rate_q * qd[j] + ahead.rate_a * recalled_q[j])
         mass[j, j] += joint_inertia

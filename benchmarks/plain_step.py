@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.integrate import solve_ivp  # type: ignore[attr-defined]
+from scipy.linalg import expm
 
 from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
@@ -17,7 +19,7 @@ from rtmms_benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainM
 from rtmms_benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
 
 GAMMA = 1.0 - math.sqrt(0.5)
-METHOD = {"actuation": "servo", "integrator": "implicit", "body_method": "matched"}
+METHOD = {"actuation": "servo", "integrator": "implicit", "body_method": "matched", "bending": "carried"}
 
 
 def servo_acceleration(p: MantaParameters, angle: float, rate: float, reference: float) -> float:
@@ -29,22 +31,25 @@ def servo_acceleration(p: MantaParameters, angle: float, rate: float, reference:
 
 
 def servo_step(p: MantaParameters, angle: float, rate: float, last: float, command: float, dt: float) -> Array:
-    """(3,) angle, rate and acceleration after dt, the reference running from the last command to this one; RK4."""
-    pieces = 1 + int(2 * math.pi * p.servo_frequency_hz * dt)
-    h = dt / pieces
-    for i in range(pieces):
-        r0, r1 = (last + (command - last) * (i + k) / pieces for k in (0, 1))
-        y = np.array([angle, rate])
+    """(3,) angle, rate and acceleration after dt, the reference running from the last command to this one: by the
+    matrix exponential, or by an adaptive method where a limit is touched."""
+    omega, zeta = 2 * math.pi * p.servo_frequency_hz, p.servo_damping
+    speed = (command - last) / dt
 
-        def slope(y: Array, reference: float) -> Array:
-            return np.array([y[1], servo_acceleration(p, y[0], y[1], reference)])
+    def slope(t: float, y: Array) -> list[float]:
+        return [y[1], servo_acceleration(p, y[0], y[1], last + speed * t)]
 
-        k1 = slope(y, r0)
-        k2 = slope(y + h / 2 * k1, (r0 + r1) / 2)
-        k3 = slope(y + h / 2 * k2, (r0 + r1) / 2)
-        k4 = slope(y + h * k3, r1)
-        angle, rate = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return np.array([angle, rate, servo_acceleration(p, angle, rate, command)])
+    def linear(y: Array, reference: float) -> bool:
+        wanted = omega / (2 * zeta) * (reference - y[0])
+        push = 2 * zeta * omega * (wanted - y[1])
+        return bool(abs(wanted) < p.rod_rate_limit_rad_s and abs(push) < p.rod_acceleration_limit_rad_s2)
+
+    start = np.array([angle, rate])
+    flow = np.array([[0, 1, 0, 0], [-(omega**2), -2 * zeta * omega, omega**2, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    end = (expm(flow * dt) @ np.array([angle, rate, last, speed]))[:2]  # type: ignore[no-untyped-call]
+    if not (linear(start, last) and linear(end, command)):
+        end = solve_ivp(slope, (0.0, dt), start, "DOP853", rtol=3e-14, atol=1e-15, max_step=dt / 20).y[:, -1]
+    return np.array([end[0], end[1], servo_acceleration(p, end[0], end[1], command)])
 
 
 def driven_fin(

@@ -38,6 +38,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "thickness 7 mm throughout": {"link_thickness_m": (0.007, 0.007, 0.007)},
     "added mass": {"added_mass": True, "coupling": "monolithic"},
     "6 links a chain": {"links": 6},
+    "6 links a chain, c_j of each joint": {"links": 6, "damping_per": "joint"},
     "servo in place of ideal motors": {"actuation": "servo"},
 }
 """Each beside the default; docs/manta.md says what is meant."""

@@ -11,7 +11,8 @@ from rtmms.errors import ModelError
 from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.kernels.fin_layout import LANES
-from rtmms.robots.manta.kernels.rods import ROD_SIZE, SERVO, servo_acceleration
+from rtmms.robots.manta.kernels.rods import ROD_SIZE, SERVO
+from rtmms.robots.manta.kernels.servo import servo_acceleration
 from rtmms.robots.manta.model import MantaModel
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters
 from rtmms.spatial import Array

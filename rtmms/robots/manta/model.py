@@ -52,7 +52,12 @@ def link_fields(p: MantaParameters) -> tuple[Array, Array, float]:
     length = np.broadcast_to((p.chain_length_back_m + taper) / m, (m, n))
     thickness = np.interp((np.arange(m) + 0.5) / m, [1 / 6, 1 / 2, 5 / 6], p.link_thickness_m)[:, None]
     mass = p.fin_density_kg_m3 * width * length * thickness
-    bending = p.young_modulus_pa * width * thickness**3 / 12.0
+    # what a joint bends for: the link that it carries, or half a link to each side, and the root's one side alone
+    bends, over, knots = thickness, length, [1 / 6, 1 / 2, 5 / 6]
+    if p.bending == "centred":
+        bends = np.interp(np.arange(m) / m, knots, p.link_thickness_m)[:, None]
+        over = length * np.where(np.arange(m) == 0, 0.5, 1.0)[:, None]
+    bending = p.young_modulus_pa * width * bends**3 / 12.0
     strip = p.water_density_kg_m3 * p.added_mass_coefficient * p.support_length_m * width * length
     out = np.empty((LINK_FIELDS, m, n))
     out[0] = length
@@ -61,10 +66,10 @@ def link_fields(p: MantaParameters) -> tuple[Array, Array, float]:
     out[2] = mass * (length**2 + thickness**2) / 12.0
     out[3] = mass * (width**2 + thickness**2) / 12.0
     out[4] = mass * (width**2 + length**2) / 12.0
-    out[5] = 4.0 * bending / length
+    out[5] = 4.0 * bending / over
     out[6] = 0.5 * p.water_density_kg_m3 * p.drag_coefficient * width * length
     out[7] = strip if p.added_mass else 0.0
-    out[8] = p.joint_damping_n_m_s
+    out[8] = p.damping_of_a_joint * (length / over)
     return out, station, float(mass.sum())
 
 

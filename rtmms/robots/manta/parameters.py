@@ -10,6 +10,8 @@ from typing import Any
 from rtmms.errors import ModelError, UnknownNameError
 
 CHAINS_MAX, LINKS_MAX = 1000, 24
+TABLE_CHAINS, TABLE_LINKS = 30, 3
+"""The mesh that table 1's damping of a joint is for."""
 RODS_NAMES = ("left.front", "left.back", "right.front", "right.back")
 
 
@@ -55,7 +57,9 @@ class MantaParameters:
     )
     fin_density_kg_m3: float = _f(1000.0, "kg/m3", "sec. 3.3.2: as dense as water", low=0.0, strict=True)
     young_modulus_pa: float = _f(1e8, "Pa", "table 1, E", low=0.0)
-    joint_damping_n_m_s: float = _f(0.1, "N m s", "table 1, c_j, per joint and chain", low=0.0)
+    joint_damping_n_m_s: float = _f(0.1, "N m s", "table 1, c_j, a joint of 30 chains of 3 links", low=0.0)
+    bending: str = _choice("carried", "centred", source="ours: of the link carried; centred: of what is around a joint")
+    damping_per: str = _choice("fin", "joint", source="ours: fin, whatever the mesh; joint is table 1, c_j of each")
     drag_coefficient: float = _f(1.5, "", "ours, C_D: flat plate, 1.2 to 2", low=0.0)
     added_mass_coefficient: float = _f(math.pi / 4.0, "", "strip of chord L: rho c L w l a link", low=0.0)
 
@@ -86,6 +90,13 @@ class MantaParameters:
     )
     interface_tolerance_m_s2: float = _f(1e-9, "m/s2, rad/s2", "ours: iterated coupling", low=0.0, strict=True)
     interface_passes_max: int = _f(500, "", "ours: iterated coupling", low=1)
+
+    @property
+    def damping_of_a_joint(self) -> float:
+        """N m s. Of a fin's material it goes with a chain's width over a link's length, as the stiffness does."""
+        if self.damping_per == "joint":
+            return self.joint_damping_n_m_s
+        return self.joint_damping_n_m_s * ((TABLE_CHAINS / self.chains) * (self.links / TABLE_LINKS))
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -167,6 +178,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "body_moment": "linear",
         "body_method": "euler",
         "body_drag_coefficient": (0.02, 0.04, 0.1),
+        "damping_per": "joint",
     },
 }
 """Named sets of parameters ('dt' and 'coupling' may be among them); docs/manta.md says what each entry does."""

@@ -152,6 +152,7 @@ def test_order_of_rk4_is_four():
     """Light joints' damping, so that steps with a visible error are still stable; the rods' spline is only C2, so the
     motion is a servo's that has its command from the start."""
     soft = {"integrator": "rk4", "coupling": "monolithic", "joint_damping_n_m_s": 2e-4, "chains": 4}
+    soft["damping_per"] = "joint"
 
     def end(dt):
         plant = load(dt=dt, **soft)

@@ -12,7 +12,7 @@ import pytest
 from rtmms.robots.manta import Manta, load
 from rtmms.robots.manta.coupling.layout import POSITION, TWIST
 
-SOFT = {"chains": 4, "joint_damping_n_m_s": 2e-4}
+SOFT = {"chains": 4, "joint_damping_n_m_s": 2e-4, "damping_per": "joint"}
 """Light damping, so that steps with a visible error are stable for the explicit method too."""
 COMMAND = np.array([0.3, 0.3, 0.2, 0.25])
 SECONDS = 0.0128

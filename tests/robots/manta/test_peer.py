@@ -91,7 +91,7 @@ def test_a_random_state_has_the_same_accelerations_and_wrenches(given: dict[str,
     [
         {"chains": 5, "links": 3},
         {"chains": 17, "links": 2, "current_m_s": (0.3, -0.4, 0.2)},
-        {"chains": 3, "added_mass": True},
+        {"chains": 3, "added_mass": True, "damping_per": "joint"},  # as the fin's, too stiff for this coupling at 10 ms
         {"chains": 3, "body": "fixed"},
     ],
     ids=["free", "current", "added mass", "fixed"],

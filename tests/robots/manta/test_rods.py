@@ -32,6 +32,56 @@ def test_servo_is_the_second_order_it_says():
     assert out == pytest.approx(exact, abs=2e-4)
 
 
+@pytest.mark.parametrize("halves", [False, True])
+def test_a_held_command_is_followed_exactly_whatever_the_step(halves):
+    """One command, held: in a hundred steps or in one, to the middle of a step too, the same motion."""
+    wide = np.array([PARAMETERS[0], 0.7, -1.2, 1.2, 1e9, 1e9])
+
+    def after(dt, steps):
+        rods = np.zeros(ROD_SIZE + 3)
+        rods[:5] = 0.1, 0.5, 0.0, 0.4, 0.4
+        for _ in range(steps):
+            advance_rods(SERVO, wide, dt, np.array([0.4]), rods, 0, ROD_SIZE, halves)
+        return rods
+
+    fine, whole, twice = after(1e-3, 100), after(0.1, 1), after(0.2, 1)
+    assert whole[:3] == pytest.approx(fine[:3], rel=1e-12, abs=1e-13)
+    if halves:
+        assert twice[ROD_SIZE:] == pytest.approx(fine[:3], rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("damping", [0.05, 0.7, 1.0, 46.0, 1e4])
+@pytest.mark.parametrize("dt", [1e-3, 1e-2, 0.5])
+def test_a_held_command_settles_within_the_limits(damping, dt):
+    """To where it is told, never faster than the limits let it: what RK4 could not do beyond 2 zeta omega dt = 2.8."""
+    servo = np.array([PARAMETERS[0], damping, -1.2, 1.2, 8.0, 200.0])
+    slow = PARAMETERS[0] / (damping + np.sqrt(max(damping**2 - 1.0, 0.0)))
+    steps = min(int(8.0 / (min(slow, damping * PARAMETERS[0]) * dt)) + 50, 20_000)
+    rods, peak = np.zeros(ROD_SIZE + 3), np.zeros(3)
+    for _ in range(steps):
+        advance_rods(SERVO, servo, dt, np.array([1.0]), rods, 0, ROD_SIZE, True)
+        peak = np.maximum(peak, np.abs(rods[:3]))
+    assert peak[1] <= 8.0 + 1e-9
+    assert peak[2] <= 200.0 * (1.0 + 1e-12)
+    assert peak[0] <= (1.001 if damping >= 1.0 else 2.5)
+    expected = 1.0 - np.exp(-slow * steps * dt) if damping > 1.0 else 1.0
+    assert rods[0] == pytest.approx(expected, abs=0.05)
+
+
+def test_limits_within_one_long_step_are_those_of_many_short_ones():
+    """From rest over both limits and back into the linear range: a step of 0.4 s against 400 of 1 ms."""
+
+    def after(dt, steps):
+        rods = np.zeros(ROD_SIZE + 3)
+        rods[3:5] = 1.0
+        for _ in range(steps):
+            advance_rods(SERVO, PARAMETERS, dt, np.array([1.0]), rods, 0, ROD_SIZE, False)
+        return rods[:3]
+
+    assert after(0.16, 1) == pytest.approx(after(1e-3, 160), rel=1e-9, abs=1e-10)
+    assert after(0.4, 1) == pytest.approx(after(1e-3, 400), rel=1e-9, abs=1e-10)
+
+
 def test_servo_keeps_its_limits_and_never_jumps():
     commands = np.where(np.arange(4000) // 500 % 2 == 0, 3.0, -3.0)  # beyond the limits, back and forth
     out = drive(SERVO, commands)

@@ -1,0 +1,151 @@
+"""A position servo of second order, moved exactly: whatever its damping, whatever the step.
+
+Between its limits the servo is linear, angle'' = omega^2 (reference - angle) - 2 zeta omega angle', and its reference
+runs in a straight line over a step. With r = r0 + slope t its motion is
+
+    angle = a0 + (r0 - a0) G + v0 g + slope K,      g the impulse response, G = int omega^2 g, K = int G
+
+each taken without the cancellation that the textbook forms have near critical damping (there the poles meet), at small
+steps and far beyond critical damping. At a limit its rate decays to the limit, or its acceleration is held; where one
+regime ends is found within the step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rtmms.jit import Floats, kernel
+
+SAMPLES, SAMPLES_MAX, HALVINGS, TURNS_MAX = 16, 256, 52, 64
+"""The end of a regime is looked for at so many places of what is left of a step, more where the servo swings within it,
+then halved; so often may regimes follow one another within a step."""
+
+
+@kernel
+def _clip(x: float, limit: float) -> float:
+    return min(max(x, -limit), limit)
+
+
+@kernel
+def servo_acceleration(
+    angle: float, rate: float, reference: float, omega: float, zeta: float, rate_limit: float, accel_limit: float
+) -> float:
+    """rad/s2; continuous in all of its arguments."""
+    wanted = _clip(omega / (2.0 * zeta) * (reference - angle), rate_limit)
+    return _clip(2.0 * zeta * omega * (wanted - rate), accel_limit)
+
+
+@kernel
+def servo_response(omega: float, zeta: float, t: float) -> Floats:
+    """(g, g', g'', G, K) at t s of the linear servo: impulse response (s), its two rates, step and ramp response."""
+    if zeta > 1.0:
+        half = np.sqrt((zeta - 1.0) * (zeta + 1.0))
+        slow, fast = omega / (zeta + half), omega * (zeta + half)  # the poles, negated; their product is omega^2
+        x = -2.0 * omega * half * t
+        e_fast = np.exp(-fast * t)
+        g = np.exp(-slow * t) * t * (np.expm1(x) / x if x < 0.0 else 1.0)
+        g1 = e_fast - slow * g
+        g2 = slow * slow * g - 2.0 * zeta * omega * e_fast
+        rise = -np.expm1(-slow * t) - slow * g
+    else:
+        theta = omega * np.sqrt((1.0 - zeta) * (1.0 + zeta)) * t
+        decay, half_sine = np.exp(-zeta * omega * t), np.sin(0.5 * theta)
+        g = decay * t * (np.sin(theta) / theta if theta > 0.0 else 1.0)
+        g1 = decay * np.cos(theta) - zeta * omega * g
+        g2 = -omega * omega * g - 2.0 * zeta * omega * g1
+        rise = -np.expm1(-zeta * omega * t) + 2.0 * decay * half_sine * half_sine - zeta * omega * g
+    return g, g1, g2, rise, t - g - 2.0 * zeta / omega * rise
+
+
+@kernel
+def servo_linear(angle: float, rate: float, away: float, slope: float, omega: float, response: Floats) -> Floats:
+    """(angle, rate, acceleration) after the time of `response`; away = reference - angle at first, slope of the
+    reference in rad/s."""
+    g, g1, g2, rise, ramp = response
+    w2 = omega * omega
+    return (
+        angle + away * rise + rate * g + slope * ramp,
+        w2 * g * away + rate * g1 + slope * rise,
+        w2 * g1 * away + rate * g2 + slope * w2 * g,
+    )
+
+
+@kernel
+def _regime(angle: float, rate: float, reference: float, servo: Floats) -> tuple[int, int]:
+    """Which limits hold: of the wanted rate, of the acceleration; -1, 0 or 1 each."""
+    omega, zeta, rate_limit, accel_limit = servo
+    wanted = omega / (2.0 * zeta) * (reference - angle)
+    push = 2.0 * zeta * omega * (_clip(wanted, rate_limit) - rate)
+    return int(wanted > rate_limit) - int(wanted < -rate_limit), int(push > accel_limit) - int(push < -accel_limit)
+
+
+@kernel
+def _glide(
+    regime: tuple[int, int], angle: float, rate: float, away: float, slope: float, t: float, servo: Floats
+) -> Floats:
+    """(angle, rate, acceleration) after t s in one regime."""
+    omega, zeta, rate_limit, accel_limit = servo
+    if regime[1] != 0:
+        accel = regime[1] * accel_limit
+        return angle + t * (rate + 0.5 * t * accel), rate + t * accel, accel
+    if regime[0] != 0:
+        k, wanted = 2.0 * zeta * omega, regime[0] * rate_limit
+        beyond, x = rate - wanted, np.expm1(-k * t)
+        return angle + wanted * t - beyond * x / k, rate + beyond * x, -k * beyond * (1.0 + x)
+    return servo_linear(angle, rate, away, slope, omega, servo_response(omega, zeta, t))
+
+
+@kernel
+def _within(angle: float, rate: float, away: float, slope: float, t: float, servo: Floats) -> bool:
+    """Whether the servo is sure to stay clear of its limits for t s: by a bound, without looking."""
+    omega, zeta, rate_limit, accel_limit = servo
+    k, w2 = 2.0 * zeta * omega, omega * omega
+    # the acceleration a changes at omega^2 (slope - rate) - k a, the rate by no more than t |a|
+    change = w2 * t * (abs(slope) + abs(rate))
+    calm = k * t <= 0.25 and omega * t <= 0.25 and abs(w2 * away - k * rate) + change <= 0.625 * accel_limit
+    return calm and omega * (abs(away) + t * (abs(slope) + abs(rate) + accel_limit * t)) <= 2.0 * zeta * rate_limit
+
+
+@kernel
+def _limited(angle: float, rate: float, reference: float, slope: float, t: float, servo: Floats) -> Floats:
+    """(angle, rate, acceleration) after t s, from regime to regime."""
+    here, left = reference, t
+    for _ in range(TURNS_MAX):
+        regime = _regime(angle, rate, here, servo)
+        low, high, turned = 0.0, left, False
+        n = int(min(SAMPLES + 2.0 * servo[0] * left, float(SAMPLES_MAX)))
+        for i in range(1, n + 1):
+            high = left * (i / n)
+            a, v, _ = _glide(regime, angle, rate, here - angle, slope, high, servo)
+            turned = _regime(a, v, here + slope * high, servo) != regime
+            if turned:
+                break
+            low = high
+        if turned:
+            for _ in range(HALVINGS):
+                middle = 0.5 * (low + high)
+                a, v, _ = _glide(regime, angle, rate, here - angle, slope, middle, servo)
+                if _regime(a, v, here + slope * middle, servo) == regime:
+                    low = middle
+                else:
+                    high = middle
+        angle, rate, acceleration = _glide(regime, angle, rate, here - angle, slope, high, servo)
+        here, left = here + slope * high, left - high
+        if not turned or not left > 0.0:
+            return angle, rate, acceleration
+    return _glide(_regime(angle, rate, here, servo), angle, rate, here - angle, slope, left, servo)
+
+
+@kernel
+def servo_step(
+    angle: float, rate: float, ref0: float, ref1: float, t: float, servo: Floats, response: Floats
+) -> Floats:
+    """(angle, rate, acceleration) after t s with the reference running from ref0 to ref1.
+
+    servo     omega rad/s, zeta, rate limit rad/s, acceleration limit rad/s2
+    response  `servo_response` at t
+    """
+    slope = (ref1 - ref0) / t
+    if _within(angle, rate, ref0 - angle, slope, t, servo):
+        return servo_linear(angle, rate, ref0 - angle, slope, servo[0], response)
+    return _limited(angle, rate, ref0, slope, t, servo)

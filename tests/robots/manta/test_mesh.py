@@ -1,0 +1,63 @@
+"""Chains and links are resolutions of one fin: what converges, at what order, and the table's mesh is as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rtmms.robots.manta.kernels.fin_layout import DAMPING, DRAG, LENGTH, MASS, STIFFNESS
+from rtmms.robots.manta.model import link_fields
+from rtmms.robots.manta.parameters import PRESETS, MantaParameters
+from rtmms_benchmarks.mesh import orders, richardson, thrust
+
+LINKS = [3, 6, 12, 24]
+
+
+def test_the_tables_mesh_is_what_it_was():
+    """To the last digit: 0.1 N m s at each joint of 30 chains of 3 links, whichever way it is read."""
+    by_fin, by_joint = (link_fields(MantaParameters(damping_per=word))[0] for word in ("fin", "joint"))
+    assert (by_fin == by_joint).all()
+    assert (by_fin[DAMPING] == 0.1).all()
+    assert PRESETS["paper"]["damping_per"] == "joint"
+
+
+def compliance(fields, chain=0):
+    """rad m / N: by how much a force across its tip bends a straight chain; and the same of damping, 1 / (N s)."""
+    lever = np.cumsum(fields[LENGTH][::-1, chain])[::-1]
+    return np.array([np.sum(lever**2 / (fields[field][:, chain])) for field in (STIFFNESS, DAMPING)])
+
+
+@pytest.mark.parametrize(("bending", "order"), [("carried", 1.0), ("centred", 2.0)])
+def test_a_fins_compliance_converges_over_links(bending, order):
+    """A joint of the link that it carries stands at its segment's root end, which is of first order."""
+    found = np.array([compliance(link_fields(MantaParameters(links=m, bending=bending))[0]) for m in LINKS])
+    change = np.abs(np.diff(found, axis=0))
+    assert np.log2(change[:-1] / change[1:])[-1] == pytest.approx([order, order], abs=0.25)
+
+
+def test_sums_over_a_fin_do_not_depend_on_its_mesh():
+    coarse, fine = (link_fields(MantaParameters(chains=n, links=3)) for n in (30, 240))
+    for field in (MASS, DRAG, DAMPING, STIFFNESS):
+        assert fine[0][field].sum() == pytest.approx(coarse[0][field].sum(), rel=2e-3), field
+    assert coarse[2] == pytest.approx(fine[2], rel=1e-3)
+    old, new = (link_fields(MantaParameters(chains=n, damping_per="joint"))[0][DAMPING].sum() for n in (30, 240))
+    assert new == pytest.approx(8.0 * old)
+
+
+def test_thrust_converges_over_chains_at_second_order():
+    sizes = [4, 8, 16]
+    values = [thrust(500, chains=n) for n in sizes]
+    order, limit = richardson(sizes, values) or (0.0, 0.0)
+    assert order == pytest.approx(2.0, abs=0.1)
+    assert limit == pytest.approx(3.366, abs=0.005)
+    assert orders(sizes, values, limit)[0] == pytest.approx(2.0, abs=0.1)
+    of_joints = [thrust(500, chains=n, damping_per="joint") for n in sizes]
+    assert abs(of_joints[0] - of_joints[2]) > 10.0 * abs(values[0] - values[2])
+
+
+def test_richardson_finds_order_and_limit_or_says_no():
+    sizes = [10, 20, 40]
+    order, limit = richardson(sizes, [5.0 + 3.0 / n**2 for n in sizes]) or (0.0, 0.0)
+    assert (order, limit) == pytest.approx((2.0, 5.0))
+    assert richardson(sizes, [1.0, 2.0, 4.0]) is None
+    assert richardson([10, 20, 30], [1.0, 2.0, 3.0]) is None

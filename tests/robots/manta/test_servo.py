@@ -1,0 +1,69 @@
+"""The servo's exact step against the matrix exponential, against itself, and on the robot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from rtmms.robots.manta import load
+from rtmms.robots.manta.kernels.servo import servo_linear, servo_response
+
+DAMPING = [0.01, 0.3, 0.7, 1.0 - 1e-9, 1.0 - 1e-14, 1.0, 1.0 + 1e-14, 1.0 + 1e-9, 1.0001, 1.5, 46.0, 1e3, 1e4]
+STEPS = [1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
+OMEGAS = [0.6, 31.4, 2500.0]
+
+
+def scales(omega, damping, rate, away, slope):
+    """What angle, rate and acceleration are made of."""
+    return np.array([1.0, abs(rate) + omega * abs(away) + abs(slope),
+                     omega * omega * abs(away) + 2.0 * damping * omega * abs(rate) + omega * abs(slope)])  # fmt: skip
+
+
+@pytest.mark.parametrize("damping", DAMPING)
+@pytest.mark.parametrize("omega", OMEGAS)
+def test_the_step_is_the_matrix_exponential(damping, omega):
+    """1e-12 for a held command and for one that runs; where the exponential itself is no better (norms beyond 1e4,
+    of which it loses its share of digits), as well as it."""
+    angle, rate, reference = 0.31, -1.7, 0.8
+    for dt in STEPS:
+        for slope in (0.0, 3.3):
+            if slope * dt > 1.0:
+                continue
+            got = np.array(
+                servo_linear(angle, rate, reference - angle, slope, omega, servo_response(omega, damping, dt))
+            )
+            # in units of 1 / omega, so that the matrix is as even as can be
+            matrix = np.array([[0, 1, 0, 0], [-1, -2 * damping, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]) * omega * dt
+            end = expm(matrix) @ np.array([angle, rate / omega, reference, slope / omega])
+            acceleration = omega**2 * (end[2] - end[0]) - 2.0 * damping * omega**2 * end[1]
+            error = np.abs(got - [end[0], end[1] * omega, acceleration])
+            bound = max(1e-12, 1e-16 * float(np.abs(matrix).max()))
+            assert (error / scales(omega, damping, rate, reference - angle, slope) < bound).all(), (dt, slope)
+
+
+@pytest.mark.parametrize("damping", DAMPING)
+@pytest.mark.parametrize("omega", OMEGAS)
+def test_two_halves_are_the_whole(damping, omega):
+    """No matrix needed, so at any size: 1e-13."""
+    angle, rate, reference = 0.31, -1.7, 0.8
+    for dt in STEPS:
+        for slope in (0.0, 0.5 / dt):
+            half, whole = servo_response(omega, damping, 0.5 * dt), servo_response(omega, damping, dt)
+            a, v, _ = servo_linear(angle, rate, reference - angle, slope, omega, half)
+            twice = servo_linear(a, v, reference + 0.5 * dt * slope - a, slope, omega, half)
+            once = servo_linear(angle, rate, reference - angle, slope, omega, whole)
+            error = np.abs(np.subtract(twice, once)) / scales(omega, damping, rate, reference - angle, slope)
+            assert (error < 1e-13).all(), (dt, slope)
+
+
+@pytest.mark.parametrize("damping", [46.0, 1e3])
+def test_a_stiff_servo_moves_its_rods_and_no_more(damping):
+    """One command held at 1 ms: the rods creep there, and the robot hardly moves."""
+    plant = load(servo_damping=damping)
+    for _ in range(3000):
+        plant.step(np.array([0.3, 0.3, 0.3, 0.3]))
+    seen = plant.observe()
+    slow = 2.0 * np.pi * 5.0 / (damping + np.sqrt(damping**2 - 1.0))
+    assert seen["rod_angle"] == pytest.approx(0.3 * (1.0 - np.exp(-slow * 3.0)), abs=1e-3)
+    assert np.abs(seen["position"]).max() < 0.05
