@@ -12,6 +12,8 @@ from rtmms.cli.words import Near, Number, settings
 from rtmms.errors import ModelError
 from rtmms.plant import builder
 
+NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms[fmi]')"
+
 
 @click.command("export-fmu")
 @click.argument("robot")
@@ -38,5 +40,8 @@ def export_fmu(
 
     export(robot, output, dt=dt, preset=preset, seed=seed, parameters=parameters)
     size = output.stat().st_size
-    click.echo(json.dumps({"file": str(output), "bytes": size}) if as_json else f"{output}: {size / 1e6:.1f} MB")
+    if as_json:
+        click.echo(json.dumps({"file": str(output), "bytes": size, "needs": NEEDS}))
+    else:
+        click.echo(f"{output}: {size / 1e6:.1f} MB; {NEEDS}")
     return 0

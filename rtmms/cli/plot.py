@@ -9,18 +9,21 @@ import click
 
 @click.command()
 @click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png",
-              help="Where to draw; the ending says in which format.")  # fmt: skip
-def plot(file: Path, output: Path) -> int:
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png",
+              help="Where to draw; the ending says in which format. Default: beside the log, as LOG.png.")  # fmt: skip
+def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     import rtmms
     from rtmms.cli.log import tell_damage
     from rtmms.errors import ModelError
+    from rtmms.plant import Summarised
     from rtmms.record.figure import gather
     from rtmms.record.log import open_log
-    from rtmms.report.figures import drawing
+    from rtmms.report.figures import drawing, small_outputs
 
     log = open_log(file)
+    beside = output is None
+    output = file.with_suffix(".png") if output is None else output
     if not output.parent.is_dir():
         raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
     origin = log.origin
@@ -28,7 +31,10 @@ def plot(file: Path, output: Path) -> int:
     draw = drawing(origin["robot"], plant)
     if draw is None:
         raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
-    gathered = gather(log, plant)
+    keeps = isinstance(plant, Summarised) and bool(plant.trace_outputs)
+    gathered = gather(log, plant, None if keeps else small_outputs(plant))
     tell_damage(log)
     draw(output, gathered.trace, gathered.recent, gathered.statistics)
+    if beside:
+        click.echo(f"{output}", err=True)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -15,14 +16,27 @@ FIGURES = {"manta": "rtmms.report.manta_figure"}
 GENERAL = "rtmms.report.run_figure"
 """For any plant that keeps its position or its velocity."""
 
+OUTPUTS = "rtmms.report.outputs_figure"
+"""For any plant at all: its outputs over time."""
+
+MOST_CURVES = 6
+
 
 def drawing(robot: str, plant: Plant) -> Callable[..., None] | None:
-    """figure(path, trace, recent, statistics) for this plant, or None; matplotlib loads when it is called."""
+    """figure(path, trace, recent, statistics) for this plant, None where it has no outputs to draw; matplotlib loads
+    when it is called."""
     if isinstance(plant, Drawing):
         return plant.figure
     if robot in FIGURES:
         return partial(_draw, FIGURES[robot], plant, {})
-    return partial(_draw, GENERAL, plant, {"robot": robot}) if _says_where(plant) else None
+    if _says_where(plant):
+        return partial(_draw, GENERAL, plant, {"robot": robot})
+    return partial(_draw, OUTPUTS, plant, {"robot": robot}) if small_outputs(plant) else None
+
+
+def small_outputs(plant: Plant) -> tuple[str, ...]:
+    """Names of the outputs that a panel has room for."""
+    return tuple(channel.name for channel in plant.outputs if math.prod(channel.shape) <= MOST_CURVES)
 
 
 def _says_where(plant: Plant) -> bool:

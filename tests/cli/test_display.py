@@ -120,3 +120,16 @@ def test_the_report_of_a_run_that_did_not_begin_is_an_object_and_a_table() -> No
     report = blank(Plan(robot="manta"))
     assert '"ended": null' in as_json(report)
     assert "did not begin" in as_table(report)
+
+
+def test_a_plain_line_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = {"velocity": [0.7381, 0.0, 0.0], "position": [1.0, 2.0, -3.0], "quaternion": [0.7071, 0.0, 0.0, 0.7071]}
+    content = {
+        "phase": "running", "time_s": 1234.5, "duration_s": 86400.0, "misses": 123456, "overruns": 654321,
+        "exchange_p99_us": 12345.0, "real_time_factor": 123.456, "outputs": outputs,
+    }  # fmt: skip
+    screen = display.Plain()
+    screen.show(content, 10.0)
+    line = capsys.readouterr().err.rstrip("\n")
+    assert len(line) < 80
+    assert line.startswith("time 1234.5 / 86400 s  misses 123456  overruns 654321  speed 0.738 m/s")

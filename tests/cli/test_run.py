@@ -138,7 +138,6 @@ def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: 
         (("run", "pendulum", "--priority", "high"), "priority: expected auto, off or a whole number"),
         (("run", "pendulum", "--trace", "no/run.npz"), "there is no folder 'no'"),
         (("run", "pendulum", "--duration", "0"), "expected a number > 0 s, got '0'"),
-        (("run", "pendulum", "--figure", "run.png"), "robot 'pendulum' has no figure to draw"),
         (("list", "robot"), "did you mean robots?"),
         (("bench", "nothing"), "unknown benchmark 'nothing'"),
         (("reproduce", "qu2042"), "did you mean qu2024?"),
@@ -259,6 +258,20 @@ def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
     assert rtmms(tmp_path, "status", "--exchange", endpoint).out.startswith("pendulum: running, realtime, dt 0.01 s")
     assert rtmms(tmp_path, "stop", "--exchange", endpoint).status == 0
     assert finish(first).report["ended"] == "stop"
+
+
+def test_a_plant_of_ones_own_gets_its_outputs_drawn(tmp_path: Path) -> None:
+    words = ("--controller", "none", "--mode", "free", "--duration", "0.5", "--quiet")
+    said = rtmms(tmp_path, "run", "pendulum", *words, "--figure", "run.png", "--log", "run.mcap")
+    assert (said.status, said.err) == (0, "")
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    said = rtmms(tmp_path, "plot", "run.mcap", "-o", "drawn.svg")
+    assert (said.status, said.err) == (0, "")
+    assert "<svg" in (tmp_path / "drawn.svg").read_text()
+    (tmp_path / "run.png").unlink()
+    said = rtmms(tmp_path, "plot", "run.mcap")
+    assert (said.status, said.err) == (0, "run.png\n")
+    assert (tmp_path / "run.png").exists()
 
 
 def test_a_busy_port_that_was_asked_for_is_an_error_that_names_it(tmp_path: Path) -> None:

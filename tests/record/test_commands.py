@@ -80,7 +80,6 @@ def test_info_csv_and_parquet(folder: Path) -> None:
         (("log", "info", "none.mcap"), "none.mcap: there is no such file"),
         (("log", "csv", "run.mcap", "-o", "no/run.csv"), "no/run.csv: No such file or directory"),
         (("log", "parquet", "run.mcap", "-o", "no/run.parquet"), "no/run.parquet: "),
-        (("plot", "run.mcap", "-o", "x.png"), "robot 'pendulum' has no figure to draw"),
         (("plot", "run.mcap", "-o", "no/x.png"), "there is no folder 'no'"),
     ],
 )

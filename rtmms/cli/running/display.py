@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 REFRESH_S = 0.1
 PLAIN_EVERY_S = 5.0
 LONGEST_LINE = 400
+COLUMNS = 80
 
 
 def speed(outputs: Mapping[str, Any]) -> float | None:
@@ -102,7 +103,11 @@ class Plain:
         self.shown_s, self.phase = now_s, phase
         if content is not None and phase == "running":
             robot, loop = facts(content)
-            self.say("  ".join(f"{label} {text}" for label, text in robot + loop))
+            line = ""
+            for label, text in (robot[0], *loop[:2], *robot[1:], *loop[2:]):  # what matters most first
+                longer = f"{line}  {label} {text}".lstrip()
+                line = longer if len(longer) < COLUMNS else line
+            self.say(line)
         elif new_phase:
             self.say(f"{phase} ...")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rtmms.errors import ModelError
 from rtmms.plant import Drawn, Summarised
+from rtmms.report.figures import small_outputs
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -27,10 +28,13 @@ class Keepers:
         self.trace: Trace | None = None
         self.recent: Recent | None = None
         self.commands: CommandTrace | None = None
-        if isinstance(plant, Summarised) and plant.trace_outputs:
-            row = sum(plant.observe()[name].nbytes for name in plant.trace_outputs)
+        kept = plant.trace_outputs if isinstance(plant, Summarised) else ()
+        if not kept and plan.figure is not None:
+            kept = small_outputs(plant)
+        if kept:
+            row = sum(plant.observe()[name].nbytes for name in kept)
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, steps, capacity, TRACE_APART_S)
+            self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_APART_S)
         if plan.figure is not None:
             self.recent = Recent(plant.outputs, plant.recent_outputs if isinstance(plant, Drawn) else (), plant.dt)
         if plan.trace is not None:

@@ -147,7 +147,7 @@ class Session:
             handed = (self.teller.board.descriptor, *files.values())
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
         elsewhere = moved(plan, sockets.endpoints)
-        if elsewhere or not plan.controllers:
+        if elsewhere or not (plan.controllers or plan.quiet):
             places = "; ".join(f"{role} {endpoint}" for role, endpoint in sockets.endpoints.items())
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
             busy = any(asked[role] is None for role in elsewhere)
