@@ -7,15 +7,17 @@ import selectors
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.counters import Counters
+from rtmms.bridging.nuisance import Nuisance
 from rtmms.bridging.rates import Decimator
 from rtmms.bridging.telling import Telling
 from rtmms.bridging.watchdog import Watchdog
+from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.places.endpoints import EXCHANGE
 from rtmms.wire.protocol.errors import NotConnectedError
@@ -48,6 +50,7 @@ class Runner:
         self._watchdog = Watchdog(0.0)
         self._decimator = Decimator(bridge.rate_hz, bridge.filter)
         self._opened = self._paused = False
+        self._nuisance, self._awaiting = Nuisance(), Awaiting()
         self.counts = Counters()
         bridge.io, bridge.counts, bridge.name, bridge.peer_watch = (
             self,
@@ -237,7 +240,7 @@ class Runner:
         ends = [wait_s, None if self._awaited() else self._watchdog.left_s(now), bridge.peer_watch.left_s(now)]
         if self._opened:
             ends.append(max(0.0, self._next_tick - now))
-        for key, events in self._selector.select(min(end for end in ends if end is not None)):
+        for key, events in self._selected(min(end for end in ends if end is not None), now):
             calls: _Calls | None = key.data
             if calls is None:
                 continue
@@ -247,6 +250,8 @@ class Runner:
             if events & selectors.EVENT_WRITE and writable is not None and self._watched(key):
                 writable()
         now = monotonic()
+        if self._nuisance.seen(self.counts["refused"], now):
+            self.counts.add("pauses")
         if not self._awaited() and self._watchdog.trips(now):
             bridge.silent = True
             self.counts.add("silences")
@@ -256,6 +261,18 @@ class Runner:
         if self._opened and now >= self._next_tick:
             self._next_tick = now + bridge.tick_s
             bridge.tick(now)
+
+    def _selected(self, wait_s: float, now: float) -> list[tuple[selectors.SelectorKey, int]]:
+        """What can be read or written by then; of the plant alone while peers are a nuisance."""
+        if now >= self._nuisance.until:
+            return self._selector.select(wait_s)
+        wait_s = min(wait_s, self._nuisance.until - now)
+        link = self._link
+        if link is None or link.ended:
+            sleep(wait_s)
+        elif link.filenos()[1] in self._awaiting.readable(link.filenos(), wait_s):
+            link.look_around()
+        return []
 
     def _linked(self) -> bool:
         """There is a plant that the peer's actuators belong to."""

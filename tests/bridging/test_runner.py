@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import rtmms
+from rtmms.bridging.nuisance import BURST, PAUSE_S, Nuisance
 from rtmms.bridging.runner import STATES, UNPACED_S, Runner, _period_s
 from tests.bridges.harness import Beside, Bridged, plant_info, state, wait
 from tests.wire.bench import Host
@@ -322,3 +323,48 @@ def test_more_than_telemetry_brings_is_told(make_host: Callable[..., Host]) -> N
     with Beside(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as beside:
         wait(lambda: beside.bridged.counts["states"] > 10)
         assert beside.bridged.said == []
+
+
+# --- peers that say much that must be refused ---------------------------------------------------------------------
+
+
+def test_refusals_beyond_a_measure_make_a_pause() -> None:
+    nuisance = Nuisance()
+    assert not nuisance.seen(int(BURST), 10.0)
+    assert not nuisance.seen(int(BURST), 10.0), "nothing new"
+    assert nuisance.seen(int(BURST) + 1, 10.0)
+    assert nuisance.until == pytest.approx(10.0 + PAUSE_S)
+    assert not nuisance.seen(int(BURST) + 20, 10.1), "so many in that time are let through"
+    assert nuisance.seen(10 * int(BURST), 10.1)
+
+
+def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_heard_after_it(
+    make_host: Callable[..., Host],
+) -> None:
+    probe = Probe(claim=("left.*",))
+    with Beside(probe, make_host) as beside:
+        wait(lambda: len(probe.steps) > 3)
+        probe.theirs.setblocking(False)
+
+        def flooded() -> bool:
+            try:
+                for _ in range(50):
+                    probe.theirs.send(b"nan".ljust(4096))
+            except BlockingIOError:
+                pass
+            return bool(beside.bridged.counts["pauses"] > 2)
+
+        wait(flooded)
+        seen = len(probe.steps)
+        wait(lambda: (flooded(), len(probe.steps) > seen + 20)[1])
+        wait(lambda: _drained(probe))
+        probe.theirs.send(b"0.5")
+        wait(lambda: beside.command[0] == 0.5)
+
+
+def _drained(probe: Probe) -> bool:
+    """The bridge has read all that lay there."""
+    try:
+        return not probe.ours.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
