@@ -181,7 +181,7 @@ def parameters(preset: str | None, given: dict[str, Any]) -> Eel:
     """Check and merge. UnknownNameError or ModelError, naming the parameter."""
     if preset is not None and preset not in PRESETS:
         raise UnknownNameError("eel preset", preset, PRESETS)
-    merged: Eel = build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, _MAY_VANISH, _SIGNED)
+    merged: Eel = build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, _MAY_VANISH, _SIGNED, _MOST)
     return merged
 
 
@@ -190,6 +190,16 @@ _MAY_VANISH = {
     "water_density_kg_m3",
 }  # fmt: skip
 _SIGNED = {"yaw_offset_rad", "pitch_offset_rad", "current_x_m_s", "current_y_m_s", "current_z_m_s", "growth_1_m"}
+
+_MOST = {
+    **dict.fromkeys(("head_length_m", "link_length_m", "half_width_m", "half_height_m", "nose_length_m",
+                     "tail_length_m", "current_x_m_s", "current_y_m_s", "current_z_m_s"), 100.0),
+    **dict.fromkeys((f"c{k}" for k in range(1, 8)), 100.0),
+    "joints": 200, "density_kg_m3": 3e4, "water_density_kg_m3": 2e4, "amplitude_rad": math.pi, "growth_1_m": 100.0,
+    "wavelength_m": 1e4, "period_s": 1e4, "ramp_s": 1e4, "yaw_offset_rad": math.pi, "pitch_offset_rad": math.pi,
+    "kp_n_m": 1e6, "kd_n_m_s": 1e6, "bandwidth_rad_s": 1e5, "gravity_m_s2": 1e3, "substeps": 10_000, "nodes": 1000,
+}  # fmt: skip
+"""Beyond these no robot, fluid or servo is; c1 = 3e4 would end in a number that is not finite."""
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
@@ -222,7 +232,7 @@ _OUTSIDE_MODEL = set(SETTABLE[:6])
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     """The parts of a plant with some parameters changed; drag and gravity need the model compiled anew (20 ms)."""
-    p: Eel = build(Eel, {**asdict(plant.parameters), **given}, CHOICES, _MAY_VANISH, _SIGNED)
+    p: Eel = build(Eel, {**asdict(plant.parameters), **given}, CHOICES, _MAY_VANISH, _SIGNED, _MOST)
     model = plant.model if _OUTSIDE_MODEL.issuperset(given) else compile(describe(p))
     return Remade(p, model, gait(p), Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 

@@ -11,12 +11,14 @@ from rtmms.errors import ModelError, UnknownNameError
 
 
 def build(
-    kind: Any, given: dict[str, Any], choices: dict[str, tuple[str, ...]], may_vanish: set[str], signed: set[str]
+    kind: Any, given: dict[str, Any], choices: dict[str, tuple[str, ...]], may_vanish: set[str], signed: set[str],
+    most: dict[str, float] | None = None,
 ) -> Any:  # fmt: skip
     """An instance of the dataclass `kind` from its defaults and `given`.
 
     choices     words that a parameter may be
     may_vanish  numbers that may be 0; signed: numbers of any sign; all others must be > 0
+    most        the greatest size of numbers, where there is one
     Raises UnknownNameError or ModelError, naming robot and parameter.
     """
     known = {f.name: f.default for f in fields(kind)}
@@ -37,6 +39,9 @@ def build(
             if name not in signed and (number < 0 or (number == 0 and name not in may_vanish)):
                 bound = ">= 0" if name in may_vanish else "> 0"
                 raise ModelError(f"{robot}: {name} must be {bound}, got {number}")
+            if most is not None and abs(number) > most.get(name, math.inf):
+                size = f"{most[name]:g} in size" if name in signed else f"{most[name]:g}"
+                raise ModelError(f"{robot}: {name} must be <= {size}, got {number}")
         else:
             values[name] = value
     return replace(kind(), **values)

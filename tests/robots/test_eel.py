@@ -275,6 +275,8 @@ def test_as_a_plant():
         ({"joints": 2.5}, "joints must be a whole number"),
         ({"period_s": math.nan}, "period_s must be finite"),
         ({"period_s": "long"}, "period_s must be a number, got 'long'"),
+        ({"c1": 3e4}, "c1 must be <= 100, got 30000"),
+        ({"yaw_offset_rad": -9.0}, r"yaw_offset_rad must be <= 3.14159 in size, got -9"),
         ({"tail_length_m": 0.2}, "tail_length_m must be shorter"),
         ({"dt": 0.0}, "dt must be > 0 s"),
         ({"dt": "fast"}, "dt must be a number, got 'fast'"),

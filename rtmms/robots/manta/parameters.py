@@ -16,7 +16,8 @@ RODS_NAMES = ("left.front", "left.back", "right.front", "right.back")
 
 
 def _f(default: Any, unit: str, source: str, *, low: float | None = None, strict: bool = False, **more: Any) -> Any:
-    """A field: default, unit, where it comes from; `low` is its least value, excluded when strict."""
+    """A field: default, unit, where it comes from; `low` is its least value, excluded when strict, `high` (among
+    `more`) its greatest: beyond it no robot, fluid or motor is, or the method would answer something else."""
     return field(default=default, metadata={"unit": unit, "source": source, "low": low, "strict": strict, **more})
 
 
@@ -40,56 +41,65 @@ class MantaParameters:
     integrator: str = _choice("implicit", "rk4", source="ours; sec. 4 names RK4")
     body_method: str = _choice("matched", "euler", source="ours: of the chains' order; sec. 4 names forward Euler")
 
-    support_length_m: float = _f(0.315, "m", "table 1, L", low=0.0, strict=True)
-    front_rod_m: float = _f(0.215, "m", "ours, r1: longer than r2, so that the chains sweep aft", low=0.0, strict=True)
-    back_rod_m: float = _f(0.185, "m", "table 1, r2", low=0.0, strict=True)
-    fin_root_m: tuple[float, float, float] = _f(
-        (-0.16, 0.30, 0.0), "m", "table 1, P_l with its sign restored; left fin"
+    support_length_m: float = _f(0.315, "m", "table 1, L", low=0.0, strict=True, high=100.0)
+    front_rod_m: float = _f(
+        0.215, "m", "ours, r1: longer than r2, so that the chains sweep aft", low=0.0, strict=True, high=100.0
     )
-    chain_length_back_m: float = _f(0.30, "m", "ours: chain at the back rod", low=0.0, strict=True)
-    chain_length_front_m: float = _f(0.15, "m", "ours: chain at the front rod; linear between", low=0.0, strict=True)
+    back_rod_m: float = _f(0.185, "m", "table 1, r2", low=0.0, strict=True, high=100.0)
+    fin_root_m: tuple[float, float, float] = _f(
+        (-0.16, 0.30, 0.0), "m", "table 1, P_l with its sign restored; left fin", low=-100.0, high=100.0
+    )
+    chain_length_back_m: float = _f(0.30, "m", "ours: chain at the back rod", low=0.0, strict=True, high=100.0)
+    chain_length_front_m: float = _f(
+        0.15, "m", "ours: chain at the front rod; linear between", low=0.0, strict=True, high=100.0
+    )
     link_thickness_m: tuple[float, float, float] = _f(
         (0.010, 0.007, 0.0045),
         "m",
         "ours: at 1/6, 1/2, 5/6 of a chain, linear between, flat beyond",
         low=0.0,
         strict=True,
+        high=10.0,
     )
-    fin_density_kg_m3: float = _f(1000.0, "kg/m3", "sec. 3.3.2: as dense as water", low=0.0, strict=True)
-    young_modulus_pa: float = _f(1e8, "Pa", "table 1, E", low=0.0)
-    joint_damping_n_m_s: float = _f(0.1, "N m s", "table 1, c_j, a joint of 30 chains of 3 links", low=0.0)
+    fin_density_kg_m3: float = _f(1000.0, "kg/m3", "sec. 3.3.2: as dense as water", low=0.0, strict=True, high=3e4)
+    young_modulus_pa: float = _f(1e8, "Pa", "table 1, E", low=0.0, high=1e15)
+    joint_damping_n_m_s: float = _f(0.1, "N m s", "table 1, c_j, a joint of 30 chains of 3 links", low=0.0, high=1e6)
     bending: str = _choice("carried", "centred", source="ours: of the link carried; centred: of what is around a joint")
     damping_per: str = _choice("fin", "joint", source="ours: fin, whatever the mesh; joint is table 1, c_j of each")
-    drag_coefficient: float = _f(1.5, "", "ours, C_D: flat plate, 1.2 to 2", low=0.0)
-    added_mass_coefficient: float = _f(math.pi / 4.0, "", "strip of chord L: rho c L w l a link", low=0.0)
+    drag_coefficient: float = _f(1.5, "", "ours, C_D: flat plate, 1.2 to 2", low=0.0, high=100.0)
+    added_mass_coefficient: float = _f(math.pi / 4.0, "", "strip of chord L: rho c L w l a link", low=0.0, high=100.0)
 
-    body_mass_kg: float = _f(20.0, "kg", "table 1, m_b", low=0.0, strict=True)
+    body_mass_kg: float = _f(20.0, "kg", "table 1, m_b", low=0.0, strict=True, high=1e9)
     body_inertia_kg_m2: tuple[float, float, float] = _f(
-        (1.33, 1.93, 2.73), "kg m2", "table 1, J_b", low=0.0, strict=True
+        (1.33, 1.93, 2.73), "kg m2", "table 1, J_b", low=0.0, strict=True, high=1e12
     )
-    buoyancy_centre_m: tuple[float, float, float] = _f((0.0, 0.0, 0.05), "m", "table 1, r_b")
+    buoyancy_centre_m: tuple[float, float, float] = _f((0.0, 0.0, 0.05), "m", "table 1, r_b", low=-100.0, high=100.0)
     body_drag_coefficient: tuple[float, float, float] = _f(
-        (0.02, 0.5, 0.1), "", "table 1, C_B; y is ours (table 1: 0.04)", low=0.0
+        (0.02, 0.5, 0.1), "", "table 1, C_B; y is ours (table 1: 0.04)", low=0.0, high=100.0
     )
-    body_drag_area_m2: tuple[float, float, float] = _f((0.32, 0.4, 0.8), "m2", "table 1, S_B", low=0.0)
+    body_drag_area_m2: tuple[float, float, float] = _f((0.32, 0.4, 0.8), "m2", "table 1, S_B", low=0.0, high=1e5)
     body_moment_coefficient: tuple[float, float, float] = _f(
-        (0.015, 0.01, 0.02), "kg m2 (linear: N m s)", "table 1, C_M", low=0.0
+        (0.015, 0.01, 0.02), "kg m2 (linear: N m s)", "table 1, C_M", low=0.0, high=1e9
     )
-    water_density_kg_m3: float = _f(1000.0, "kg/m3", "table 1's 9800 is rho g", low=0.0, strict=True)
-    gravity_m_s2: float = _f(9.81, "m/s2", "standard", low=0.0)
+    water_density_kg_m3: float = _f(1000.0, "kg/m3", "table 1's 9800 is rho g", low=0.0, strict=True, high=2e4)
+    gravity_m_s2: float = _f(9.81, "m/s2", "standard", low=0.0, high=1e3)
 
-    servo_frequency_hz: float = _f(5.0, "Hz", "ours", low=0.0, strict=True)
-    servo_damping: float = _f(0.7, "", "ours", low=0.0, strict=True)
-    rod_limit_rad: float = _f(1.2, "rad", "ours: commands beyond are clamped", low=0.0, strict=True)
-    rod_rate_limit_rad_s: float = _f(8.0, "rad/s", "ours", low=0.0, strict=True)
-    rod_acceleration_limit_rad_s2: float = _f(200.0, "rad/s2", "ours", low=0.0, strict=True)
+    servo_frequency_hz: float = _f(5.0, "Hz", "ours", low=0.0, strict=True, high=1e4)
+    servo_damping: float = _f(0.7, "", "ours", low=0.0, strict=True, high=1e5)
+    rod_limit_rad: float = _f(1.2, "rad", "ours: commands beyond are clamped", low=0.0, strict=True, high=math.pi)
+    rod_rate_limit_rad_s: float = _f(8.0, "rad/s", "ours", low=0.0, strict=True, high=1e12)
+    rod_acceleration_limit_rad_s2: float = _f(200.0, "rad/s2", "ours", low=0.0, strict=True, high=1e12)
 
-    current_m_s: tuple[float, float, float] = _f((0.0, 0.0, 0.0), "m/s", "uniform current, world axes")
+    current_m_s: tuple[float, float, float] = _f(
+        (0.0, 0.0, 0.0), "m/s", "uniform current, world axes", low=-100.0, high=100.0
+    )
     current_gradient_1_s: tuple[float, ...] = _f(
-        (0.0,) * 9, "1/s", "du_i/dx_j of a current that varies in space, row by row, world axes"
+        (0.0,) * 9, "1/s", "du_i/dx_j of a current that varies in space, row by row, world axes", low=-1e3, high=1e3
     )
-    interface_tolerance_m_s2: float = _f(1e-9, "m/s2, rad/s2", "ours: iterated coupling", low=0.0, strict=True)
-    interface_passes_max: int = _f(500, "", "ours: iterated coupling", low=1)
+    interface_tolerance_m_s2: float = _f(
+        1e-9, "m/s2, rad/s2", "ours: iterated coupling", low=0.0, strict=True, high=1e-3
+    )
+    interface_passes_max: int = _f(500, "", "ours: iterated coupling", low=1, high=100_000)
 
     @property
     def damping_of_a_joint(self) -> float:
@@ -105,6 +115,12 @@ class MantaParameters:
             raise ModelError(
                 f"front_rod_m: must be at least back_rod_m = {self.back_rod_m:g} m, or the front rod's amplitude "
                 f"asin(r2 sin A2 / r1) is not defined; got {self.front_rod_m:g}"
+            )
+        least, middle, most = sorted(self.body_inertia_kg_m2)
+        if most > (least + middle) * (1.0 + 1e-9):
+            raise ModelError(
+                "body_inertia_kg_m2: no body has a moment of inertia greater than the sum of the other two; "
+                f"got {', '.join(f'{j:g}' for j in self.body_inertia_kg_m2)}"
             )
         reach = self.front_rod_m - self.back_rod_m
         if reach >= self.support_length_m:
@@ -127,8 +143,8 @@ def _number(place: str, value: Any, want: str) -> float:
 
 def _in_range(place: str, x: float, meta: Mapping[str, Any]) -> float:
     low, high, unit = meta.get("low"), meta.get("high"), f" {meta['unit']}" if meta["unit"] else ""
-    if low is not None and (x < low or (meta["strict"] and x == low)):
-        raise ModelError(f"{place}: must be {'>' if meta['strict'] else '>='} {low:g}{unit}, got {x:g}")
+    if low is not None and (x < low or (meta.get("strict") and x == low)):
+        raise ModelError(f"{place}: must be {'>' if meta.get('strict') else '>='} {low:g}{unit}, got {x:g}")
     if high is not None and x > high:
         raise ModelError(f"{place}: must be <= {high:g}{unit}, got {x:g}")
     return x

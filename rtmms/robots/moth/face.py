@@ -107,6 +107,16 @@ MAY_VANISH = {
 }  # fmt: skip
 
 
+MOST = {
+    **dict.fromkeys(("span_m", "chord_m", "thickness_m", "thorax_a_m", "thorax_b_m", "thorax_c_m"), 10.0),
+    **dict.fromkeys(("twist_root_n_m", "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m", "kp_n_m", "kd_n_m_s"), 1e6),
+    "sections": 100, "hinge": 10.0, "thorax_density_kg_m3": 3e4, "wing_density_kg_m3": 3e4, "air_density_kg_m3": 2e4,
+    "amplitude_rad": math.pi, "omega_rad_s": 1e5, "damping_n_m_s": 1e3, "rotor_kg_m2": 1e3, "bandwidth_rad_s": 1e6,
+    "gravity_m_s2": 1e3, "step_s": 1.0, "nodes": 1000,
+}  # fmt: skip
+"""Beyond these no insect, fluid or servo is."""
+
+
 def describe(p: Moth) -> Mechanism:
     """The mechanism: F_0 = (s lateral, n fore-aft, a up) at the thorax's centre.
 
@@ -177,7 +187,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         raise UnknownNameError("moth preset", preset, PRESETS)
     if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
         given["start"] = "rest"
-    p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, set())
+    p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, set(), MOST)
     if p.start == "hover" and p.thorax == "fixed":
         raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
     if p.pressure > 1.0:
@@ -212,7 +222,7 @@ _OUTSIDE_MODEL = set(SETTABLE[:3])
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     """The parts of a plant with some parameters changed; the wings need the model compiled anew (20 ms)."""
-    p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, set())
+    p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, set(), MOST)
     if p.pressure > 1.0:
         raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
     model = plant.model if _OUTSIDE_MODEL.issuperset(given) else compile(describe(p))
