@@ -36,9 +36,13 @@ class Gaited(Plant, Protocol):
 
 @runtime_checkable
 class Differentiable(Gaited, Protocol):
-    """One whose equations of motion take complex numbers too: d/dt x is linearised by a complex step."""
+    """One whose equations of motion take complex numbers too: d/dt x is linearised by a complex step.
+
+    bandwidth  (n,) rad/s, of the filters of commanded offsets and gains
+    """
 
     drives: tuple[Actuator, ...]
+    bandwidth: Array
     flow: Flow
     immersed: Immersed
     commanded: Array

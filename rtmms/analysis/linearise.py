@@ -14,6 +14,7 @@ from rtmms.analysis.linearise_step import linearise_step, mean_of
 from rtmms.dynamics.recursion import configure, place
 from rtmms.errors import ModelError
 from rtmms.fluids.immersed import held_flow
+from rtmms.mechanism.actuators import PUSH
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
 from rtmms.plant import Plant
 from rtmms.spatial import Array, ad
@@ -45,6 +46,12 @@ def linearise(
                 "the commands of one period"
             )
         return linearise_step(plant, commands, chart=chart)
+    for drive in plant.drives:
+        if drive.kind == PUSH:
+            raise ModelError(
+                f"{plant.model.name}: linearise: expected actuators on joints alone, got '{drive.channel.name}', which "
+                "acts on a body"
+            )
     if over_period:
         if not np.any(plant.law.motion[:, 1:]):
             raise ModelError(f"{plant.model.name}: linearise over a period needs a periodic gait")
@@ -66,8 +73,8 @@ def _at(plant: Differentiable) -> Linear:
     rows = np.concatenate([6 + n + np.arange(6), 12 + n + free])  # twist' and qdd in a rate
     for k in range(12 + 2 * m):
         a[6:12, k], a[12 + m : 12 + 2 * m, k] = np.split(call.state(k, free)[rows], [6])
-    w = float(plant.law.bandwidth)
     for f, (k, drive) in enumerate(slow):
+        w = float(plant.bandwidth[max(drive.joint, 0)])
         at = 12 + 2 * m + 2 * f
         for rate in (0, 1):
             a[6:12, at + rate], a[12 + m : 12 + 2 * m, at + rate] = np.split(call.servo(drive, rate)[rows], [6])
