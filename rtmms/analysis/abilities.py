@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import Immersed
+from rtmms.mechanism.actuators import Attached
 from rtmms.mechanism.joint_laws import Actuator, Law
 from rtmms.model.compiled import Model, State
 from rtmms.plant import Plant
@@ -45,7 +46,12 @@ class Differentiable(Gaited, Protocol):
     bandwidth: Array
     flow: Flow
     immersed: Immersed
+    attached: Attached
     commanded: Array
+
+    @property
+    def motor(self) -> Array:
+        """(a,) the commands of actuators on bodies behind their lags."""
 
     @property
     def time(self) -> float:
@@ -58,5 +64,5 @@ class Differentiable(Gaited, Protocol):
     def held(self) -> tuple[Array, Array, Array]:
         """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
 
-    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any) -> Any:
+    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time, all complex."""

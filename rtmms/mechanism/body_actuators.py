@@ -27,23 +27,24 @@ def lagged(x: Any, command: Any, tau: float, t: float) -> Any:
 
 
 @kernel
-def on_curve(curve: Any, first: int, length: int, x: float) -> float:
+def on_curve(curve: Any, first: int, length: int, x: Any) -> Any:
     """The value at x of the polygon through `length` points, held beyond its ends."""
-    if x <= curve[first, 0]:
-        return curve[first, 1]
+    if x.real <= curve[first, 0]:
+        return curve[first, 1] + 0.0 * x
     for i in range(first + 1, first + length):
-        if x < curve[i, 0]:
+        if x.real < curve[i, 0]:
             slope = (curve[i, 1] - curve[i - 1, 1]) / (curve[i, 0] - curve[i - 1, 0])
             return curve[i - 1, 1] + slope * (x - curve[i - 1, 0])
-    return curve[first + length - 1, 1]
+    return curve[first + length - 1, 1] + 0.0 * x
 
 
 @kernel
-def value_of(numbers: Any, curve: Any, i: int, x: float) -> float:
+def value_of(numbers: Any, curve: Any, i: int, x: Any) -> Any:
     """c1 x + c2 |x| x, or what the curve says."""
     if numbers[i, LENGTH] > 0.0:
         return on_curve(curve, int(numbers[i, FIRST]), int(numbers[i, LENGTH]), x)
-    return numbers[i, LINEAR] * x + numbers[i, QUADRATIC] * abs(x) * x
+    size = x if x.real >= 0.0 else -x
+    return numbers[i, LINEAR] * x + numbers[i, QUADRATIC] * size * x
 
 
 @kernel

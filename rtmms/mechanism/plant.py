@@ -352,17 +352,25 @@ class TreePlant:
         """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
         return self._torque.copy(), self._target.copy(), self._servo.copy()
 
-    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any) -> Any:
+    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time; the plant stays as it is.
 
         All complex, for derivatives by a complex step. water (e, 3) m/s: of a flow given by a function, at each element
+        pushed     command (u,) and lagged commands (a,) of actuators on bodies; None for what they are
         """
         rate = np.zeros(12 + 2 * self.model.n, dtype=complex)
         work = tuple(np.asarray(array).astype(complex) for array in self._work)
         hold = (torque, target, servo, self.bandwidth, self.time)
-        fluid = (*self.immersed.arrays, water, self._ambient.astype(complex), self._pushes)
+        command, motor = (self.commanded, self._motor) if pushed is None else pushed
+        pushes = (self.attached.pushes, self.attached.curve, command.astype(complex), motor.astype(complex))
+        fluid = (*self.immersed.arrays, water, self._ambient.astype(complex), pushes)
         evaluate(self._tree, self._law, hold, fluid, work, vector, self.time, 0.0, rate)
         return rate
+
+    @property
+    def motor(self) -> Array:
+        """(a,) the commands of actuators on bodies behind their lags."""
+        return self._motor
 
     @property
     def torque(self) -> Array:
