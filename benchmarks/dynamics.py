@@ -27,6 +27,7 @@ from rtmms.model.layout import C_MASS, C_MOMENT, C_POS, C_RIGID, C_ROT
 from rtmms.model.random_tree import random_state, random_tree
 from rtmms.robots import eel, moth
 from rtmms.spatial import unpack_inertia
+from rtmms_benchmarks import path
 
 SIZES = (12, 24, 36, 72, 144)
 
@@ -151,6 +152,7 @@ def measure() -> dict[str, Any]:
         "eel_evaluation_us": robot(eel.load()),
         "moth_evaluation_us": robot(flapping),
         "moth_period_ms": best(period, 1, 5) / 1e3,
+        "steps": path.measure(),
         "peer_leaves_out": "added mass (full symmetric 6 x 6 inertias), and any fluid",
     }
 
@@ -171,6 +173,7 @@ def run(as_json: bool = False) -> int:
     print(f"eel, one evaluation with 13 strips of 10 nodes: {result['eel_evaluation_us']:.2f} us")
     print(f"moth, one evaluation: {result['moth_evaluation_us']:.2f} us")
     print(f"moth, one period of 0.04 s, 400 steps of RK4: {result['moth_period_ms']:.2f} ms")
+    print(path.table(result["steps"]))
     print(f"the peer leaves out: {result['peer_leaves_out']}")
     return 0
 

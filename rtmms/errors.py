@@ -17,9 +17,10 @@ class ModelError(RtmmsError, ValueError):
 
 
 class UnknownNameError(ModelError):
-    """A robot, controller, parameter or channel that does not exist; the text names the near misses."""
+    """A robot, controller, parameter or channel that does not exist; the text names the near misses,
+    and `more`."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], more: str = "") -> None:
         known = sorted(known)
         close = set(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
         close |= {k for k in known if len(name) > 2 and k.startswith(name)}
@@ -28,7 +29,7 @@ class UnknownNameError(ModelError):
         ]
         listed = ", ".join(known) if known else "none"
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {listed}"
-        super().__init__(f"unknown {kind} '{name}'; {hint}")
+        super().__init__(f"unknown {kind} '{name}'; {hint}" + (f" ({more})" if more else ""))
         self.kind, self.name, self.near, self.known = kind, name, near, known
 
 

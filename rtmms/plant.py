@@ -97,22 +97,26 @@ def robots() -> dict[str, Any]:
 
 def builder(robot: str) -> Any:
     """The entry point that builds a robot: by its name, or, for a file, by the end of its name (group
-    rtmms.plant_files, for example '.fmu'). UnknownNameError, or ModelError where there is no such file."""
+    rtmms.plant_files, for example '.fmu'), which 'FILE.py:NAME' has before a colon. UnknownNameError, or ModelError
+    where there is no such file."""
     known = robots()
     if robot in known:
         return known[robot]
-    for point in entry_points(group="rtmms.plant_files"):
-        if robot.endswith(f".{point.name}"):
-            if not os.path.isfile(robot):
-                raise ModelError(f"robot '{robot}': there is no such file")
-            return point
-    raise UnknownNameError("robot", robot, known)
+    files = {point.name: point for point in entry_points(group="rtmms.plant_files")}
+    before, colon, _ = robot.rpartition(":")
+    for file in (robot, before) if colon else (robot,):
+        ending = file.rpartition(".")[2]
+        if "." in file and ending in files:
+            if not os.path.isfile(file):
+                raise ModelError(f"robot '{file}': there is no such file")
+            return files[ending]
+    raise UnknownNameError("robot", robot, known, "a file runs as FILE.urdf, FILE.fmu or FILE.py:NAME")
 
 
 def load(robot: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
     """Build the plant of a robot by name.
 
-    robot       a name from `rtmms list robots`, or a FILE.fmu
+    robot       a name from `rtmms list robots`, or a FILE.fmu, FILE.urdf or FILE.py:NAME
     dt          step in s; None for the robot's own
     preset      a named set of parameters of that robot, or a FILE.toml of parameters, which may name a preset to start
                 from (key `preset`); keywords given beside it win

@@ -56,7 +56,7 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     form = _FORM.fullmatch(name)
     assert form is not None
     path = path_of(kind, name)
-    module = _run(kind, name, path)
+    module = run_file(kind, name)
     own = {key: value for key, value in vars(module).items() if not key.startswith("_")}
     if form["name"] is not None:
         if not hasattr(module, form["name"]):
@@ -76,12 +76,15 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     return next(iter(fitting.values()))
 
 
-def _run(kind: str, name: str, path: Path) -> ModuleType:
-    """Its folder becomes a place to import from: the user named a file in it."""
+def run_file(kind: str, name: str) -> ModuleType:
+    """The module that FILE.py or FILE.py:NAME makes when it is run; ModelError with the line where it cannot be.
+
+    Its folder becomes a place to import from, the last one that is looked at: the user named a file in it."""
+    path = path_of(kind, name)
+    place = str(path.resolve())
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.append(folder)
-    place = str(path.resolve())
     spec = importlib.util.spec_from_file_location(path.stem if path.stem.isidentifier() else "user_file", place)
     assert spec is not None
     assert spec.loader is not None
@@ -93,14 +96,14 @@ def _run(kind: str, name: str, path: Path) -> ModuleType:
     except Exception as fault:  # whatever a user's file does when it is run
         if before is not None:
             sys.modules[spec.name] = before
-        said = fault.msg if isinstance(fault, SyntaxError) else str(fault)
-        raise ModelError(f"{kind} '{name}': {_where(fault, place)}: {type(fault).__name__}: {said}") from fault
+        raise ModelError(f"{kind} '{name}': {told(fault, place)}") from fault
     return module
 
 
-def _where(fault: Exception, place: str) -> str:
-    """The last line of the file that was running."""
+def told(fault: Exception, place: str) -> str:
+    """What went wrong, and the last line of the file that was running.  place: its path, resolved."""
     if isinstance(fault, SyntaxError) and fault.lineno is not None:
-        return f"{fault.filename}, line {fault.lineno}"
+        return f"{fault.filename}, line {fault.lineno}: {type(fault).__name__}: {fault.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == place]
-    return f"{place}, line {lines[-1]}" if lines else place
+    where = f"{place}, line {lines[-1]}" if lines else place
+    return f"{where}: {type(fault).__name__}: {fault}"

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import Immersed
+from rtmms.mechanism.actuators import Attached
 from rtmms.mechanism.joint_laws import Actuator, Law
 from rtmms.model.compiled import Model, State
 from rtmms.plant import Plant
@@ -36,12 +37,21 @@ class Gaited(Plant, Protocol):
 
 @runtime_checkable
 class Differentiable(Gaited, Protocol):
-    """One whose equations of motion take complex numbers too: d/dt x is linearised by a complex step."""
+    """One whose equations of motion take complex numbers too: d/dt x is linearised by a complex step.
+
+    bandwidth  (n,) rad/s, of the filters of commanded offsets and gains
+    """
 
     drives: tuple[Actuator, ...]
+    bandwidth: Array
     flow: Flow
     immersed: Immersed
+    attached: Attached
     commanded: Array
+
+    @property
+    def motor(self) -> Array:
+        """(a,) the commands of actuators on bodies behind their lags."""
 
     @property
     def time(self) -> float:
@@ -54,5 +64,5 @@ class Differentiable(Gaited, Protocol):
     def held(self) -> tuple[Array, Array, Array]:
         """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
 
-    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any) -> Any:
+    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time, all complex."""

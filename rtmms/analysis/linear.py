@@ -19,7 +19,8 @@ class Linear:
     a, b  (k, k) and (k, u)
     states, inputs   their names, in order. Of a plant of a mechanism: body-frame position error e and attitude error
           theta (R = R_ref exp theta^, p = p_ref + R_ref e), twist error, q and qd of the joints driven by torque, then
-          value and rate of the filter of each commanded offset and gain. Of any other: those of its chart
+          value and rate of the filter of each commanded offset and gain, and the lagged command of each actuator on a
+          body that lags. Of any other: those of its chart
     dt    s, or None
     error of the largest wrong entry, in the units of the chart's sizes: rounding for a complex step, else an estimate
     """

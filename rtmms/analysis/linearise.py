@@ -14,6 +14,8 @@ from rtmms.analysis.linearise_step import linearise_step, mean_of
 from rtmms.dynamics.recursion import configure, place
 from rtmms.errors import ModelError
 from rtmms.fluids.immersed import held_flow
+from rtmms.mechanism.actuators import PUSH
+from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
 from rtmms.plant import Plant
 from rtmms.spatial import Array, ad
@@ -58,22 +60,31 @@ def linearise(
 def _at(plant: Differentiable) -> Linear:
     model, n = plant.model, plant.model.n
     free = np.flatnonzero(~model.imposed)
-    slow = [(k, drive) for k, drive in enumerate(plant.drives) if drive.kind != TORQUE]
+    slow = [(k, drive) for k, drive in enumerate(plant.drives) if drive.kind not in (TORQUE, PUSH)]
+    pushes = [(i, int(row[CHANNEL]), float(row[LAG])) for i, row in enumerate(plant.attached.pushes)]
+    lagging = [push for push in pushes if push[2] > 0.0]
     m, filters = len(free), len(slow)
-    size, inputs = 12 + 2 * m + 2 * filters, len(plant.drives)
+    size, inputs = 12 + 2 * m + 2 * filters + len(lagging), len(plant.drives)
     a, b = np.zeros((size, size)), np.zeros((size, inputs))
     call = _Complex(plant)
     rows = np.concatenate([6 + n + np.arange(6), 12 + n + free])  # twist' and qdd in a rate
     for k in range(12 + 2 * m):
         a[6:12, k], a[12 + m : 12 + 2 * m, k] = np.split(call.state(k, free)[rows], [6])
-    w = float(plant.law.bandwidth)
     for f, (k, drive) in enumerate(slow):
+        w = float(plant.bandwidth[max(drive.joint, 0)])
         at = 12 + 2 * m + 2 * f
         for rate in (0, 1):
             a[6:12, at + rate], a[12 + m : 12 + 2 * m, at + rate] = np.split(call.servo(drive, rate)[rows], [6])
         a[at, at + 1], a[at + 1, at : at + 2], b[at + 1, k] = 1.0, (-w * w, -2.0 * w), w * w
     for k, drive in enumerate(plant.drives):
-        b[6:12, k], b[12 + m : 12 + 2 * m, k] = np.split(call.command(drive)[rows], [6])
+        if drive.kind != PUSH:
+            b[6:12, k], b[12 + m : 12 + 2 * m, k] = np.split(call.command(drive)[rows], [6])
+    at = 12 + 2 * m + 2 * filters
+    for i, k, tau in pushes:  # tau x' = command - x
+        moved, column = (a, at) if tau > 0.0 else (b, k)
+        moved[6:12, column], moved[12 + m : 12 + 2 * m, column] = np.split(call.push(i, k, tau)[rows], [6])
+        if tau > 0.0:
+            a[at, at], b[at, k], at = -1.0 / tau, 1.0 / tau, at + 1
     # the errors of pose and joints: delta' = -ad_eta delta + d eta, dq' = d qd
     a[:6, :6], a[:6, 6:12] = -ad(plant.vector[7 + n : 13 + n]), np.eye(6)
     a[12 : 12 + m, 12 + m : 12 + 2 * m] = np.eye(m)
@@ -82,6 +93,7 @@ def _at(plant: Differentiable) -> Linear:
     names += [f"{model.joint_names[j]}.rate" for j in free]
     for _, drive in slow:
         names += [f"{drive.channel.name}.filter", f"{drive.channel.name}.filter_rate"]
+    names += [f"{plant.drives[k].channel.name}.lag" for _, k, _ in lagging]
     return Linear(a, b, tuple(names), tuple(drive.channel.name for drive in plant.drives))
 
 
@@ -144,6 +156,17 @@ class _Complex:
         column = 2 * (kind - 1) + rate
         servo[joint if joint >= 0 else slice(None), column] += 1j * STEP
         return self._rate(vector, torque, target, servo)
+
+    def push(self, i: int, channel: int, tau: float) -> Array:
+        """Derivative by what actuator i on a body follows: its lagged command, or the command where tau is 0."""
+        command, motor = self.plant.commanded.astype(complex), self.plant.motor.astype(complex)
+        if tau > 0.0:
+            motor[i] += 1j * STEP
+        else:
+            command[channel] += 1j * STEP
+        vector, torque, target, servo = self._copies()
+        slope: Array = self.plant.rates(vector, torque, target, servo, self.held, (command, motor)).imag / STEP
+        return slope
 
     def command(self, drive: Actuator) -> Array:
         """Derivative by a command."""

@@ -1,8 +1,8 @@
 """The equations of motion of a mechanism in a fluid at one state and time.
 
 Arguments travel in tuples of arrays, unpacked where they are used; law and hold: see rtmms.mechanism.joint_laws.
-tree   topology, constant, base_mode, gravity, imposed
-fluid  Immersed.arrays, held (e, 3), ambient (e, SAMPLE)
+tree   topology, constant, base_mode, gravity, imposed, bounds (see rtmms.mechanism.joint_bounds)
+fluid  Immersed.arrays, held (e, 3), ambient (e, SAMPLE), pushes (see rtmms.mechanism.body_actuators)
 work   s, base (6, 6), qdd, torque, q, qd, drive (n,) each
 """
 
@@ -13,6 +13,8 @@ from typing import Any
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.jit import kernel
+from rtmms.mechanism.body_actuators import push
+from rtmms.mechanism.joint_bounds import BOUNDED, bind
 from rtmms.mechanism.joint_laws import reference
 from rtmms.model.layout import S_ACCELERATION, S_HELD
 from rtmms.spatial import quaternion_columns
@@ -27,8 +29,8 @@ def evaluate(
     Imposed joints stand where their law has them at t, whatever `state` says. Torques are left in work.
     implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """
-    topology, constant, base_mode, gravity, imposed = tree
-    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient = fluid
+    topology, constant, base_mode, gravity, imposed, bounds = tree
+    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient, pushes = fluid
     s, base, qdd, torque, q, qd, drive = work
     kp, kd = law[3], law[4]
     n = topology.shape[0] - 1
@@ -42,6 +44,8 @@ def evaluate(
             q[j], qd[j] = state[7 + j], state[13 + n + j]
             drive[j] = hold[0][j] + kp[j] * (a - q[j] - implicit * qd[j]) + kd[j] * (b - qd[j])
             s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
+            if bounds[j, BOUNDED] > 0.0:
+                bind(bounds, j, q[j], qd[j], implicit, drive, s)
     orientation, twist = state[3:7], state[7 + n : 13 + n]
     configure(topology, constant, orientation, gravity, q, s)
     outward(topology, twist, qd, s)
@@ -49,6 +53,7 @@ def evaluate(
         if moving:
             place(topology, state[0:3], orientation, s)
         act(rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, t, ambient, s)
+    push(pushes, t - hold[4], s)
     solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):

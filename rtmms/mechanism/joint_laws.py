@@ -2,7 +2,7 @@
 
 In kernels, as tuples of arrays, unpacked where they are used:
 law    motion (n, 3) offset, cosine, sine; omega rad/s; ramp s; kp, kd (n,)
-hold   what is constant over the plant's step: torque (n,), target (n, 2), servo (n, 4), bandwidth rad/s, start s
+hold   what is constant over the plant's step: torque (n,), target (n, 2), servo (n, 4), bandwidth (n,) rad/s, start s
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Law:
 
     motion     (n, 3) offset, cosine, sine, rad;  omega rad/s;  ramp s, a quintic start, 0 for none
     kp, kd     N m/rad, N m s/rad, numbers or (n,): a servo about that motion, on the joints driven by torque
-    bandwidth  rad/s: how fast commanded offsets and gains are followed, critically damped
+    bandwidth  rad/s, a number or (n,): how fast commanded offsets and gains are followed, critically damped
     """
 
     motion: Array
@@ -34,7 +34,7 @@ class Law:
     ramp: float = 0.0
     kp: Any = 0.0
     kd: Any = 0.0
-    bandwidth: float = 20.0
+    bandwidth: Any = 20.0
 
     def at(self, time: float) -> tuple[Array, Array, Array]:
         """(q, qd, qdd), each (n,), at a time, without commanded offsets and gains."""
@@ -89,8 +89,8 @@ def reference(law: Any, hold: Any, j: Any, t: Any) -> Any:
     w = motion[j, 0] + a * c + b * s
     wd = omega * (b * c - a * s)
     wdd = -omega * omega * (a * c + b * s)
-    x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth, t - start)
-    g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth, t - start)
+    x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth[j], t - start)
+    g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start)
     g += 1.0
     return (
         g * f * w + x,
@@ -123,9 +123,9 @@ def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: An
 
 
 @kernel
-def finish_servo(target: Any, servo: Any, bandwidth: float, dt: float) -> None:
+def finish_servo(target: Any, servo: Any, bandwidth: Any, dt: float) -> None:
     """Servo states (value, rate of offset; value, rate of gain) at the end of a step."""
     for j in range(target.shape[0]):
         for k in range(2):
-            x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth, dt)
+            x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt)
             servo[j, 2 * k], servo[j, 2 * k + 1] = x, v

@@ -1,7 +1,9 @@
-"""A plant made of any mechanism: a model, a fluid, joint laws, actuators, a method."""
+"""A plant made of any mechanism: a model, a fluid, joint laws, actuators on joints and bodies, outputs, a method."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,24 +12,34 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.balance import energies
 from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
-from rtmms.jit import compile_progress
+from rtmms.jit import COMPILED, compile_progress
+from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
+from rtmms.mechanism.actuators import attached, imposing
+from rtmms.mechanism.body_actuators import CHANNEL
+from rtmms.mechanism.door import COUNT, START, Door, enter_account, enter_step
 from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.group import displace
-from rtmms.mechanism.joint_laws import Actuator, Law, finish_servo, follow, hold_commands
+from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.step import NOT_FINITE, SOUND, UNSTABLE, advance
+from rtmms.mechanism.outputs import observed
+from rtmms.mechanism.step import NOT_FINITE, UNSTABLE
+from rtmms.mechanism.take_step import BAD_COMMAND, take_step
 from rtmms.model.compiled import Model, State
-from rtmms.model.layout import BASE_FREE, C_STIFFNESS, S_BIAS, S_WRENCH
+from rtmms.model.compiler import compile
+from rtmms.model.description import Mechanism
+from rtmms.model.layout import BASE_FREE, C_STIFFNESS, S_WRENCH
 from rtmms.plant import Channel, refuse_fixed
 from rtmms.spatial import Array
 
 _HEADER = struct.Struct("<8s32sdqq")
-_MAGIC = b"rtmmstr1"
+_MAGIC = b"rtmmstr2"
+_FLOAT = np.dtype(np.float64)
+STILL = Law(np.zeros((0, 3)))
+"""No motion of any joint's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +56,28 @@ class Remade:
 class TreePlant:
     """The face of a mechanism in a fluid as a plant (see rtmms.plant.Plant).
 
-    initial   state at t = 0
-    extra     further outputs: (channel, function of this plant -> array)
-    trimming  what `rtmms.analysis.trim.trimmed` closes: keywords of `trim`
-    parameters  the robot's own dataclass, which the wire tells of
+    mechanism  the description, or what `rtmms.compile` made of it
+    dt         s
+    law        what joints do by themselves: a gait (default: nothing)
+    actuators  what commands move (rtmms.mechanism.actuators); once it is built, their channels
+    outputs    names of outputs, 'BODY.position' and the like among them (rtmms.mechanism.outputs); None for all of
+               base and joints; once it is built, their channels
+    flow       the fluid's own motion
+    drives     actuators of joints that are resolved already; they come before `actuators`
+    initial    state at t = 0
+    extra      further outputs: (channel, function of this plant -> array)
+    trimming   what `rtmms.analysis.trim.trimmed` closes: keywords of `trim`
+    parameters the robot's own dataclass, which the wire tells of
     settable, remake   what of them `set` may change, and how: the parts of a plant with the new values
+    Raises ModelError, UnknownNameError: the actuator, joint, body or output that cannot be, what was got and expected.
     """
 
-    model: Model
-    dt: float
-    law: Law
+    mechanism: Mechanism | Model
+    dt: float = 1e-3
+    law: Law = STILL
     drives: tuple[Actuator, ...] = ()
+    actuators: Any = ()
+    outputs: Any = None
     flow: Flow = field(default_factory=Flow)
     method: str = "rk4"
     substeps: int = 1
@@ -62,7 +85,7 @@ class TreePlant:
     nodes: dict[str, int] = field(default_factory=dict)
     extra: tuple[tuple[Channel, Callable[[TreePlant], Any]], ...] = ()
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
-    recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque")
+    recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque", "angular_velocity", "velocity")
     trimming: dict[str, Any] = field(default_factory=dict)
     parameters: Any = None
     settable: tuple[str, ...] = ()
@@ -70,27 +93,31 @@ class TreePlant:
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
 
     def __post_init__(self) -> None:
-        model, n = self.model, self.model.n
-        if not (np.isfinite(self.dt) and self.dt > 0.0):
-            raise ModelError(f"{model.name}: dt must be > 0 s, got {self.dt}")
-        if self.method not in METHODS:
-            raise ModelError(f"{model.name}: method must be one of {', '.join(METHODS)}, got '{self.method}'")
-        if self.substeps < 1:
-            raise ModelError(f"{model.name}: substeps must be >= 1, got {self.substeps}")
+        self.model = model = self._compiled()
+        n = model.n
+        self._check()
+        self.attached = attached(model, self.actuators, self.drives)
+        self.drives = self.attached.drives
         self.actuators = tuple(drive.channel for drive in self.drives)
-        self.outputs = (*self._channels(), *(channel for channel, _ in self.extra))
+        pushes = len(self.attached.pushes)
+        self._observed = observed(model, self.outputs, pushes)
+        self.outputs = (*self._observed.channels, *(channel for channel, _ in self.extra))
+        told = {channel.name for channel in self.outputs}
+        self.trace_outputs = tuple(name for name in self.trace_outputs if name in told)
+        self.recent_outputs = tuple(name for name in self.recent_outputs if name in told)[:2]
         self.immersed = immerse(model, self.flow, **self.nodes)
         e = len(self.immersed.rows)
         self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
-        self._take_up()
         self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
+        self._shape = self.neutral.shape
+        self._given = self.neutral.copy()
         # everything that changes, in one vector, so that a snapshot is its bytes
         sizes = {
             "state": 13 + 2 * n, "torque": n, "target": 2 * n, "servo": 4 * n, "history": 5 * (13 + 2 * n),
-            "monitor": 4, "command": len(self.drives),
+            "monitor": 4, "command": len(self.drives), "motor": pushes,
         }  # fmt: skip
         self._memory = np.zeros(sum(sizes.values()))
         self._last = self._memory.copy()
@@ -99,29 +126,40 @@ class TreePlant:
         self.vector, self._torque = parts[0], parts[1]
         self._target, self._servo = parts[2].reshape(n, 2), parts[3].reshape(n, 4)
         self._history = parts[4].reshape(5, 13 + 2 * n)
-        self._monitor, self.commanded = parts[5], parts[6]
+        self._monitor, self.commanded, self._motor = parts[5], parts[6], parts[7]
         self._limit = METHODS[self.method].stability or np.inf
         self._counts = np.zeros(1, dtype=np.int64)
         self._changing = (self.vector, self._history, self._counts, self._monitor)
         stages = len(METHODS[self.method].tableau.c)
         self._scratch = (np.zeros((stages + 1, 12 + 2 * n)), np.zeros((3, 13 + 2 * n)))
+        self._rate = np.zeros(12 + 2 * n)
+        self._out = np.zeros(O_TORQUE + n + POINT_OUT * len(self._observed.points))
         self._method = METHODS[self.method].arrays()
+        self._numbers, self._steps = np.zeros(COUNT), 0
+        self._take_up()
         with compile_progress(f"the kernels of '{model.name}'"):
             self.reset()
             self.step(self.neutral)  # compiled, or fetched from the cache, and warm
             self.observe()
         self.reset()
 
-    def _channels(self) -> tuple[Channel, ...]:
-        n = self.model.n
-        held = () if self.model.base_mode == BASE_FREE else (Channel("base_wrench", "N, N m", (6,), "body"),)
-        return (
-            Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
-            Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
-            Channel("joint_position", "rad", (n,)), Channel("joint_velocity", "rad/s", (n,)),
-            Channel("joint_torque", "N m", (n,)), Channel("power", "W"), Channel("work", "J"), Channel("energy", "J"),
-            *held,
-        )  # fmt: skip
+    def _compiled(self) -> Model:
+        if isinstance(self.mechanism, Model):
+            return self.mechanism
+        if not isinstance(self.mechanism, Mechanism):
+            raise ModelError(f"TreePlant: expected a Mechanism or a compiled model, got {self.mechanism!r}")
+        return compile(imposing(self.mechanism, self.actuators))
+
+    def _check(self) -> None:
+        name, dt = self.model.name, self.dt
+        if isinstance(dt, bool) or not isinstance(dt, (int, float)) or not (math.isfinite(dt) and dt > 0.0):
+            raise ModelError(f"{name}: dt must be > 0 s, got {dt!r}")
+        if self.method not in METHODS:
+            raise ModelError(f"{name}: method must be one of {', '.join(METHODS)}, got '{self.method}'")
+        if self.substeps < 1:
+            raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
+        if not isinstance(self.flow, Flow):
+            raise ModelError(f"{name}: flow must be a Flow, got {self.flow!r}")
 
     def set(self, **given: Any) -> None:
         """Change parameters of `settable` at the present state, from the next step on; they stay over a reset.
@@ -140,14 +178,35 @@ class TreePlant:
 
     def _take_up(self) -> None:
         """The arrays that the kernels get, of the present model, law and fluid."""
-        model, n = self.model, self.model.n
+        model, n, more = self.model, self.model.n, self.attached
         motion = np.array(self.law.motion, dtype=float, order="C")
+        if motion.shape == (0, 3):
+            motion = np.zeros((n, 3))
         if motion.shape != (n, 3):
             raise ModelError(f"{model.name}: law.motion must have shape ({n}, 3), got {motion.shape}")
-        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed)
-        servo = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
-        self._law = (motion, float(self.law.omega), float(self.law.ramp), *servo)
-        self._fluid = (*self.immersed.arrays, self._held, self._ambient)
+        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed, more.bounds)
+        kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
+        self._law = (motion, float(self.law.omega), float(self.law.ramp), kp + more.kp, kd + more.kd)
+        self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
+        self._pushes = (more.pushes, more.curve, self.commanded, self._motor)
+        self._fluid = (*self.immersed.arrays, self._held, self._ambient, self._pushes)
+        _, _, _, over, gamma, pair, _, _, multistep = self._method
+        self._numbers[:] = (
+            model.base_mode, *self._law[1:3], self.time, over, gamma, pair, multistep, self.dt, self.substeps,
+            self._limit, self.immersed.moving,
+        )  # fmt: skip
+        self._told = (self._given, self._kinds, self._joints)
+        system = (self._tree, self._law, self._hold, self._fluid, self._work)
+        observing = (self._rate, self._observed.points, self._out)
+        self._door = Door(
+            system, self._method, self._changing, self._scratch, self._told, (self._memory, self._last), observing,
+            self._numbers,
+        )  # fmt: skip
+        self._address = self._door.address
+        decisive = [*self.immersed.arrays[1:7], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
+        told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
+        words = f"{model.digest} {self.method} {self.substeps}".encode()
+        self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     @property
     def time(self) -> float:
@@ -156,7 +215,7 @@ class TreePlant:
 
     @property
     def _hold(self) -> tuple[Any, ...]:
-        return self._torque, self._target, self._servo, float(self.law.bandwidth), self.time
+        return self._torque, self._target, self._servo, self.bandwidth, self.time
 
     @property
     def state(self) -> State:
@@ -170,6 +229,7 @@ class TreePlant:
         self._steps = 0
         self.place(self.model.state() if self.initial is None else self.initial)
         self.commanded[:] = self.neutral
+        self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
         hold_commands(self._kinds, self._joints, self.neutral, self._torque, self._target)
         follow(self._tree, self._law, self._hold, self.vector, 0.0)
 
@@ -213,26 +273,31 @@ class TreePlant:
     def step(self, command: Array) -> None:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not
         finite, DivergedError if it fails: the state is then still the last sound one."""
-        command = np.asarray(command, dtype=float)
-        if command.shape != self._kinds.shape:
-            raise ValueError(f"{self.model.name}: command must have shape {self._kinds.shape}, got {command.shape}")
-        if not np.isfinite(command).all():
-            bad = ", ".join(c.name for c, v in zip(self.actuators, command, strict=True) if not np.isfinite(v))
-            raise ValueError(f"{self.model.name}: command: {bad} must be finite")
-        hold_commands(self._kinds, self._joints, command, self._torque, self._target)
+        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == self._shape:
+            self._given[:] = command
+        else:
+            self._convert(command)
         if self.flow.field is not None:
             self._sample_field(0.5 * self.dt)
-        self._last[:] = self._memory
-        self.commanded[:] = command
-        hold = self._hold
-        system = (self._tree, self._law, hold, self._fluid, self._work)
-        status = advance(
-            system, self._method, self._changing, self._scratch, self.dt / self.substeps, self.substeps, self._limit
-        )
-        if status != SOUND:
+        self._numbers[START] = self._steps * self.dt
+        status = enter_step(self._address) if COMPILED else self._plain_step()
+        if status:
             self._fail(status)
         self._steps += 1
-        finish_servo(self._target, self._servo, hold[3], self.dt)
+
+    def _convert(self, command: Any) -> None:
+        given = np.asarray(command, dtype=float)
+        if given.shape != self._shape:
+            raise ValueError(f"{self.model.name}: command must have shape {self._shape}, got {given.shape}")
+        self._given[:] = given
+
+    def _plain_step(self) -> int:
+        """The step where kernels run as plain Python."""
+        system = (self._tree, self._law, self._hold, self._fluid, self._work)
+        return take_step(
+            system, self._method, self._changing, self._scratch, self._told, self._memory, self._last, self.dt,
+            self.substeps, self._limit,
+        )  # fmt: skip
 
     def _sample_field(self, ahead: float) -> None:
         """Ask the flow's function, `ahead` seconds from now, where the elements will then be at their present speed:
@@ -248,6 +313,9 @@ class TreePlant:
 
     def _fail(self, status: int) -> None:
         """Back to the last sound state, and say what went wrong after it."""
+        if status == BAD_COMMAND:
+            named = ", ".join(c.name for c, v in zip(self.actuators, self._given, strict=True) if not np.isfinite(v))
+            raise ValueError(f"{self.model.name}: command: {named} must be finite")
         h, end = self.dt / self.substeps, self.time + self.dt
         bad = np.flatnonzero(~np.isfinite(self.vector))
         if self._monitor[1] > 0.0 and np.exp(0.5 * self._monitor[0]) > self._limit:
@@ -284,17 +352,25 @@ class TreePlant:
         """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
         return self._torque.copy(), self._target.copy(), self._servo.copy()
 
-    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any) -> Any:
+    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time; the plant stays as it is.
 
         All complex, for derivatives by a complex step. water (e, 3) m/s: of a flow given by a function, at each element
+        pushed     command (u,) and lagged commands (a,) of actuators on bodies; None for what they are
         """
         rate = np.zeros(12 + 2 * self.model.n, dtype=complex)
         work = tuple(np.asarray(array).astype(complex) for array in self._work)
-        hold = (torque, target, servo, float(self.law.bandwidth), self.time)
-        fluid = (*self.immersed.arrays, water, self._ambient.astype(complex))
+        hold = (torque, target, servo, self.bandwidth, self.time)
+        command, motor = (self.commanded, self._motor) if pushed is None else pushed
+        pushes = (self.attached.pushes, self.attached.curve, command.astype(complex), motor.astype(complex))
+        fluid = (*self.immersed.arrays, water, self._ambient.astype(complex), pushes)
         evaluate(self._tree, self._law, hold, fluid, work, vector, self.time, 0.0, rate)
         return rate
+
+    @property
+    def motor(self) -> Array:
+        """(a,) the commands of actuators on bodies behind their lags."""
+        return self._motor
 
     @property
     def torque(self) -> Array:
@@ -303,30 +379,39 @@ class TreePlant:
 
     def observe(self) -> dict[str, Array]:
         """The outputs at the present state, by name."""
-        self.evaluate()
-        state, torque = self.state, self.torque.copy()
+        if self.flow.field is not None:
+            self._sample_field(0.0)
+        self._numbers[START] = self._steps * self.dt
+        if COMPILED:
+            enter_account(self._address)
+        else:
+            system = (self._tree, self._law, self._hold, self._fluid, self._work)
+            account(system, self.vector, self._rate, self._observed.points, self._out)
+        n, y, out = self.model.n, self.vector.copy(), self._out.copy()
+        torque, qd = out[O_TORQUE : O_TORQUE + n], y[13 + n :]
         values: dict[str, Any] = {
-            "position": state.position, "quaternion": state.orientation, "velocity": state.twist[:3],
-            "angular_velocity": state.twist[3:], "joint_position": state.q, "joint_velocity": state.qd,
-            "joint_torque": torque, "power": np.array(torque @ state.qd), "work": self._monitor[3].copy(),
-            "energy": np.array(self._energy()),
+            "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + n : 10 + n],
+            "angular_velocity": y[10 + n : 13 + n],
         }  # fmt: skip
+        if n:
+            values |= {"joint_position": y[7 : 7 + n], "joint_velocity": qd, "joint_torque": torque}
+        values["power"], values["work"] = np.array(torque @ qd), self._monitor[3].copy()
+        values["energy"] = out[O_ENERGY].copy()
         if self.model.base_mode != BASE_FREE:  # from outside on the base
-            values["base_wrench"] = self._work[0][0, S_BIAS : S_BIAS + 6].copy()
+            values["base_wrench"] = out[O_WRENCH : O_WRENCH + 6]
+        if len(self._motor):
+            values["motor"] = self._motor.copy()
+        chosen = self._observed.chosen
+        if chosen is not None:
+            values = {name: value for name, value in values.items() if name in chosen}
+            values |= {name: out[part] for name, part in self._observed.slices.items()}
         for channel, function in self.extra:
             values[channel.name] = np.asarray(function(self), dtype=float)
         return values
 
-    def _energy(self) -> float:
-        """J of the state just evaluated."""
-        s, y, model, out = self._work[0], self.vector, self.model, np.zeros(3)
-        place(model.topology, y[:3], y[3:7], s)
-        energies(model.constant, model.gravity, self._work[4], self._work[5], s, out)
-        return float(out.sum())
-
     def snapshot(self) -> bytes:
         """The whole state; bit-exact."""
-        head = _HEADER.pack(_MAGIC, bytes.fromhex(self.model.digest), self.dt, self._steps, self._memory.size)
+        head = _HEADER.pack(_MAGIC, self._key, self.dt, self._steps, self._memory.size)
         return head + self._counts.tobytes() + self._memory.tobytes()
 
     def restore(self, blob: bytes) -> None:
@@ -335,7 +420,7 @@ class TreePlant:
         if len(blob) != size:
             raise ModelError(f"{self.model.name}: snapshot must have {size} bytes, got {len(blob)}")
         magic, digest, dt, steps, _ = _HEADER.unpack_from(blob)
-        if magic != _MAGIC or digest != bytes.fromhex(self.model.digest) or dt != self.dt:
+        if magic != _MAGIC or digest != self._key or dt != self.dt:
             raise ModelError(f"{self.model.name}: the snapshot is of another model, step or version")
         split = _HEADER.size + self._counts.nbytes
         self._counts[:] = np.frombuffer(blob[_HEADER.size : split], dtype=np.int64)

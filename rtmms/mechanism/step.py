@@ -37,9 +37,9 @@ def one_step(system: Any, method: Any, state: Any, t: float, h: float, monitor: 
         if i > 0:
             for m in range(k.shape[1]):
                 along[m] = 0.0
-                for j in range(i):
-                    if a[i, j] != 0.0:
-                        along[m] += a[i, j] * k[j, m]
+            for j in range(i):
+                if a[i, j] != 0.0:
+                    add(along, a[i, j], k[j])
             displace(state, along, h, y)
             at = y
         evaluate(tree, law, hold, fluid, work, at, t + c[i] * h, gamma * h, k[i])
@@ -50,15 +50,25 @@ def one_step(system: Any, method: Any, state: Any, t: float, h: float, monitor: 
             uncurl(k[i], along, h)
     ratio = growth(tree[4], a, pair, k)
     for m in range(k.shape[1]):
-        total, equal = 0.0, 0.0
-        for i in range(stages):  # neighbours of equal weight are added first
-            equal += k[i, m]
-            if i == stages - 1 or b[i + 1] != b[i]:
-                total += b[i] * equal
-                equal = 0.0
-        along[m] = total / over
+        along[m] = 0.0
+    first = 0
+    for i in range(stages):  # neighbours of equal weight are added first, into the first of them
+        if i > first:
+            add(k[first], 1.0, k[i])
+        if i == stages - 1 or b[i + 1] != b[i]:
+            add(along, b[i], k[first])
+            first = i + 1
+    for m in range(k.shape[1]):
+        along[m] /= over
     displace(state, along, h, state)
     return ratio
+
+
+@kernel(inline=True)
+def add(total: Any, factor: float, rate: Any) -> None:
+    """total += factor rate, one after the other: vector instructions."""
+    for m in range(total.shape[0]):
+        total[m] += factor * rate[m]
 
 
 @kernel

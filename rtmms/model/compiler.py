@@ -277,7 +277,11 @@ def _displaced(body: Body, place: str) -> tuple[float, Array]:
     total = np.zeros((6, 6))
     for solid in body.solids:
         total += inertia_of(solid) * density / solid.density
-    return float(total[0, 0]), np.array([total[5, 1], total[3, 2], total[4, 0]])
+    more = float(_numbers(body.displaced, (), f"{place}: displaced"))
+    if more < 0.0:
+        raise ModelError(f"{place}: displaced must be >= 0 kg, got {more}")
+    moment = _numbers(body.displaced_moment, (3,), f"{place}: displaced_moment")
+    return float(total[0, 0]) + more, np.array([total[5, 1], total[3, 2], total[4, 0]]) + moment
 
 
 def _check_element(element: Element, place: str) -> None:

@@ -29,6 +29,8 @@ class Body:
     solids        shapes whose inertias are added to the above
     added         (6, 6) further inertia that gravity does not pull (added mass of a fluid), about the body's origin
     fluid_density kg/m3 of the fluid that the solids displace: buoyancy; 0 for none
+    displaced     kg of fluid that it displaces besides: buoyancy of what is no solid here
+    displaced_moment  (3,) kg m, first moment of the same
     elements      what a fluid acts on: strips and blades; their added mass joins `added`
     """
 
@@ -39,6 +41,8 @@ class Body:
     solids: Sequence[Solid] = ()
     added: Any = None
     fluid_density: float = 0.0
+    displaced: float = 0.0
+    displaced_moment: Any = (0.0, 0.0, 0.0)
     elements: Sequence[Element] = ()
 
     @classmethod

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -16,6 +18,42 @@ from rtmms.spatial import Array, skew
 TYPES = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 
 
+@dataclass(frozen=True)
+class Limit:
+    """Of a joint: lower, upper rad or m, effort N m or N; None where the file has none."""
+
+    lower: float | None = None
+    upper: float | None = None
+    effort: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A link's collision geometry, or its visual one where it has no other: 'box' x, y, z; 'cylinder' radius, length
+    (along its z); 'sphere' radius; 'mesh' without sizes. m."""
+
+    kind: str
+    sizes: tuple[float, ...]
+    placement: Placement
+
+
+@dataclass(frozen=True, eq=False)
+class Urdf:
+    """What a URDF file tells.
+
+    limits         by joint
+    interfaces     (joint, 'effort', 'position' or 'velocity') of its transmissions, in order
+    shapes         by link
+    devices        (tag, attributes) of the children of an element <rtmms>: rotors and thrusters
+    """
+
+    mechanism: Mechanism
+    limits: dict[str, Limit]
+    interfaces: tuple[tuple[str, str], ...]
+    shapes: dict[str, tuple[Shape, ...]]
+    devices: tuple[tuple[str, dict[str, str]], ...]
+
+
 def from_urdf(
     path: str | Path, *, base: str = "free", drive: str = "torque", gravity: Any = (0, 0, -9.81)
 ) -> Mechanism:
@@ -23,9 +61,14 @@ def from_urdf(
 
     base     'free', 'prescribed' or 'fixed', of the root link
     drive    'torque' or 'motion', of every joint
-    Joint damping and friction become viscous and Coulomb friction; limits, meshes and transmissions are not read.
+    Joint damping and friction become viscous and Coulomb friction; for limits, transmissions, shapes see `read_urdf`.
     Raises ModelError: no such file, no such library, not a URDF, a joint that is floating, planar or mimics another.
     """
+    return read_urdf(path, base=base, drive=drive, gravity=gravity).mechanism
+
+
+def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gravity: Any = (0, 0, -9.81)) -> Urdf:
+    """A URDF file with its limits, transmissions and shapes; arguments and errors as of `from_urdf`."""
     path = Path(path)
     if not path.is_file():
         raise ModelError(f"urdf '{path}': no such file")
@@ -36,11 +79,62 @@ def from_urdf(
     scenes = {"build_scene_graph": False, "load_meshes": False, "build_collision_scene_graph": False}
     try:
         robot = yourdfpy.URDF.load(str(path), load_collision_meshes=False, **scenes).robot
+        root = ElementTree.parse(path).getroot()
     except Exception as fault:  # whatever the library makes of a broken file
         raise ModelError(f"urdf '{path}': cannot be read: {type(fault).__name__}: {fault}") from None
     bodies = [_body(link, path) for link in robot.links]
     joints = [_joint(joint, drive, path) for joint in robot.joints]
-    return Mechanism(robot.name or path.stem, bodies, joints, base=base, gravity=gravity)
+    return Urdf(
+        Mechanism(robot.name or path.stem, bodies, joints, base=base, gravity=gravity),
+        {joint.name: _limit(joint) for joint in robot.joints}, _interfaces(root, {j.name for j in joints}, path),
+        {link.name: tuple(_shapes(link)) for link in robot.links},
+        tuple((str(child.tag), dict(child.attrib)) for own in root.findall("rtmms") for child in own),
+    )  # fmt: skip
+
+
+def _limit(joint: Any) -> Limit:
+    """Limits of a joint; a range that is none, and an effort of 0, stand for no limit."""
+    given = joint.limit
+    if given is None:
+        return Limit()
+    effort = float(given.effort) if given.effort else None
+    if joint.type == "continuous" or given.lower is None or given.upper is None or given.lower >= given.upper:
+        return Limit(effort=effort)
+    return Limit(float(given.lower), float(given.upper), effort)
+
+
+def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str], ...]:
+    """What commands each joint, of <transmission> (ROS 1) and <ros2_control>."""
+    found: list[tuple[str, str]] = []
+    named = [(joint, word.text or "") for way in root.findall("transmission") for joint in way.findall("joint")
+             for word in joint.findall("hardwareInterface")]  # fmt: skip
+    named += [(joint, word.get("name", "")) for way in root.findall("ros2_control") for joint in way.findall("joint")
+              for word in joint.findall("command_interface")]  # fmt: skip
+    for joint, word in named:
+        name, kind = joint.get("name", ""), word.rpartition("/")[2].lower().removesuffix("jointinterface")
+        if name not in joints:
+            raise ModelError(f"urdf '{path}': transmission: there is no joint '{name}'")
+        if kind not in ("effort", "position", "velocity"):
+            raise ModelError(
+                f"urdf '{path}': transmission of joint '{name}': expected an effort or position interface, got '{word}'"
+            )
+        found.append((name, kind))
+    return tuple(found)
+
+
+def _shapes(link: Any) -> list[Shape]:
+    shapes = []
+    for one in link.collisions or link.visuals:
+        g, place = one.geometry, _placement(one.origin)
+        if g.box is not None:
+            shapes.append(Shape("box", tuple(float(v) for v in g.box.size), place))
+        elif g.cylinder is not None:
+            shapes.append(Shape("cylinder", (float(g.cylinder.radius), float(g.cylinder.length)), place))
+        elif g.sphere is not None:
+            shapes.append(Shape("sphere", (float(g.sphere.radius),), place))
+        else:
+            shapes.append(Shape("mesh", (), place))
+    return shapes
 
 
 def _placement(origin: Array | None) -> Placement:

@@ -12,17 +12,18 @@ from rtmms.errors import ModelError, UnknownNameError
 
 def build(
     kind: Any, given: dict[str, Any], choices: dict[str, tuple[str, ...]], may_vanish: set[str], signed: set[str],
-    most: dict[str, float] | None = None,
+    most: dict[str, float] | None = None, *, robot: str = "",
 ) -> Any:  # fmt: skip
     """An instance of the dataclass `kind` from its defaults and `given`.
 
     choices     words that a parameter may be
     may_vanish  numbers that may be 0; signed: numbers of any sign; all others must be > 0
     most        the greatest size of numbers, where there is one
+    robot       what messages call it; '' for the dataclass's own name
     Raises UnknownNameError or ModelError, naming robot and parameter.
     """
     known = {f.name: f.default for f in fields(kind)}
-    robot = kind.__name__.lower()
+    robot = robot or kind.__name__.lower()
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:

@@ -146,3 +146,31 @@ def test_trim_refuses_what_has_no_period():
         trim(eel.load(dt=1.9991e-3))
     with pytest.raises(rtmms.ModelError, match="unknown coordinate 'up'"):
         trim(eel.load(dt=0.02), ["up"])
+
+
+def test_actuators_on_bodies_and_their_lags() -> None:
+    """The quadrotor at hover, and a thruster on a curve: against what is known."""
+    import rtmms
+    from rtmms import model as m
+
+    plant = rtmms.load("quadrotor")
+    p, names = plant.parameters, [channel.name for channel in plant.actuators]  # type: ignore[attr-defined]
+    command = np.full(4, p.hover_rad_s)
+    for _ in range(400):
+        plant.step(command)
+    found = linearise(plant)
+    assert found.states[-4:] == tuple(f"{name}.lag" for name in names)
+    slope = 2.0 * p.thrust_n_s2 * p.hover_rad_s
+    vz, wy, wz = (found.states.index(name) for name in ("vz", "wy", "wz"))
+    np.testing.assert_allclose(found.a[vz, -4:], slope / p.mass_kg, rtol=1e-6)
+    np.testing.assert_allclose(found.a[wy, -4:], np.array([-1, 0, 1, 0]) * p.arm_m * slope / p.iyy_kg_m2, rtol=1e-6)
+    turn = 2.0 * p.drag_n_m_s2 * p.hover_rad_s / p.izz_kg_m2
+    np.testing.assert_allclose(found.a[wz, -4:], np.array([1, -1, 1, -1]) * turn, rtol=1e-6)
+    np.testing.assert_allclose(found.a[-4:, -4:], -np.eye(4) / p.motor_s)
+    np.testing.assert_allclose(found.b[-4:], np.eye(4) / p.motor_s)
+    ball = m.Body("ball", solids=[m.Ellipsoid(0.1, 0.1, 0.1, 1000.0)])
+    jet = rtmms.Thruster("ball", curve=[(0.0, 0.0), (1.0, 2.0), (2.0, 7.0)])
+    quick = rtmms.TreePlant(rtmms.Mechanism("ball", [ball], gravity=(0, 0, 0)), actuators=[jet])
+    quick.step(np.array([1.5]))
+    found = linearise(quick)
+    assert found.b[found.states.index("vx"), 0] == pytest.approx(5.0 / quick.model.mass)

@@ -64,7 +64,10 @@ class Plan:
 
     @property
     def called(self) -> str:
-        """The robot's name on the wire: of a file, its own name without folder and ending."""
+        """The robot's name on the wire: of a file, its own name without folder and ending; of FILE.py:NAME, NAME."""
+        before, _, name = self.robot.rpartition(":")
+        if before.endswith(".py"):
+            return name
         return Path(self.robot).stem if "." in self.robot else self.robot
 
     def load_parameters(self) -> dict[str, Any]:

@@ -23,10 +23,7 @@ GROUP = "rtmms.controllers"
 TURNS: Mapping[str, Any] = {"every": int, "delay": int | None, "between": str}
 """What any controller can be told beside its own parameters; see rtmms.Controller."""
 
-OWN = (
-    "One of your own: a file (FILE.py or FILE.py:CLASS), or an entry point of the group rtmms.controllers; begin "
-    "with a copy of controllers/template.py"
-)
+OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see controllers/template.py"
 
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -91,7 +88,7 @@ def check_controller(name: str) -> None:
     if is_file(name):
         path_of("controller", name)
     elif name not in (known := registered(GROUP)):
-        raise ModelError(f"{UnknownNameError('controller', name, known)}. {OWN}")
+        raise UnknownNameError("controller", name, known, OWN)
 
 
 def load_controller(name: str) -> type[Controller]:

@@ -1,0 +1,182 @@
+"""Whether the tests would see a wrong kernel: mutants of the physics, one at a time, and the tests that must kill them.
+
+A mutant differs from the source in one place: a sign, a product made a sum, a dropped term, an index, a constant, two
+arguments exchanged. Each lives in a copy of the tree. Tests of plain functions run without the compiler, which is ten
+times quicker for so few steps; the manta's kernels are compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).resolve().parents[1]
+TREES = ("rtmms/spatial.py", "rtmms/dynamics", "rtmms/fluids", "rtmms/model", "rtmms/mechanism")
+MANTA = ("rtmms/robots/manta/kernels", "rtmms/robots/manta/coupling")
+TESTS = {
+    "trees": ("tests/physics", "tests/mechanism", "tests/peers/test_peers.py"),
+    "manta": ("tests/robots/manta", "tests/peers"),
+}
+LIMIT_S = 900.0
+_SWAPPED: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Div: "*", ast.MatMult: "+"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """file, line: of the change;  what: the words before and after;  text: of the whole file with it"""
+
+    file: str
+    line: int
+    what: str
+    text: str
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
+    """All of one file, in the order of the source. Texts in docstrings, hints and messages are left alone."""
+    source = path.read_text(encoding="utf-8")
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line.encode()))
+    data = source.encode()
+    name = str(path.relative_to(ROOT))
+
+    def piece(node: ast.AST) -> tuple[int, int]:
+        at: Any = node
+        return starts[at.lineno - 1] + at.col_offset, starts[at.end_lineno - 1] + at.end_col_offset
+
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for statement in function.body:
+            for node in ast.walk(statement):
+                if isinstance(node, (ast.FunctionDef, ast.Raise, ast.JoinedStr)):
+                    continue
+                for begin, end, new in _changes(node, data, piece):
+                    old = data[begin:end].decode()
+                    text = (data[:begin] + new.encode() + data[end:]).decode()
+                    try:
+                        ast.parse(text)
+                    except SyntaxError:
+                        continue
+                    line = getattr(node, "lineno", 0)
+                    yield Mutant(name, line, f"{old} -> {new}", text)
+
+
+def _changes(node: ast.AST, data: bytes, piece: Any) -> Iterator[tuple[int, int, str]]:
+    """(begin, end, new text) of each change of one node."""
+    if isinstance(node, ast.BinOp):
+        left, right = piece(node.left), piece(node.right)
+        swapped = _SWAPPED.get(type(node.op))
+        if swapped is not None and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)):
+            if not (isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)):
+                between = data[left[1] : right[0]].decode()
+                symbol = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "@"}[type(node.op)]
+                if between.count(symbol) == 1:
+                    yield left[1], right[0], between.replace(symbol, swapped)
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            yield left[1], piece(node)[1], ""  # the second term is gone
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        begin, _ = piece(node)
+        yield begin, begin + 1, "+"
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+        begin, end = piece(node.target)[1], piece(node.value)[0]
+        symbol = "+=" if isinstance(node.op, ast.Add) else "-="
+        yield begin, end, data[begin:end].decode().replace(symbol, "-=" if symbol == "+=" else "+=")
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
+        begin, end = piece(node.slice)
+        yield begin, end, str(node.slice.value - 1 if node.slice.value else 1)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, float):
+        begin, end = piece(node)
+        yield begin, end, repr(node.value * 1.5 + 0.125)
+    elif isinstance(node, ast.Call) and len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args):
+        (b0, e0), (b1, e1) = piece(node.args[0]), piece(node.args[1])
+        first, second = data[b0:e0].decode(), data[b1:e1].decode()
+        if first != second and isinstance(node.args[0], ast.Name) and isinstance(node.args[1], ast.Name):
+            yield b0, e1, second + data[e0:b1].decode() + first
+
+
+def files(places: Sequence[str]) -> list[Path]:
+    """The sources below these places."""
+    found: list[Path] = []
+    for place in places:
+        path = ROOT / place
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return [path for path in found if path.name != "__init__.py"]
+
+
+def tried(mutant: Mutant, tree: Path, room: str) -> tuple[str, float]:
+    """('killed' | 'survived' | 'timeout', s): the tests of a room on a copy of the tree with one mutant in it."""
+    target = tree / mutant.file
+    before = target.read_text(encoding="utf-8")
+    target.write_text(mutant.text, encoding="utf-8")
+    environment = os.environ | {"XDG_CACHE_HOME": str(tree / ".cache"), "PYTHONPATH": str(tree)}
+    if room == "trees":
+        environment["NUMBA_DISABLE_JIT"] = "1"
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS[room]]
+    begun = time.monotonic()
+    try:
+        ended = subprocess.run(words, cwd=tree, env=environment, capture_output=True, timeout=LIMIT_S).returncode
+        verdict = "survived" if ended == 0 else "killed"
+    except subprocess.TimeoutExpired:
+        verdict = "timeout"
+    finally:
+        target.write_text(before, encoding="utf-8")
+        shutil.rmtree(tree / ".cache", ignore_errors=True)
+    return verdict, time.monotonic() - begun
+
+
+@click.command()
+@click.option("--room", type=click.Choice(sorted(TESTS)), default="trees", help="Whose kernels.")
+@click.option("--count", type=click.IntRange(min=1), default=30, help="Mutants, drawn at random.")
+@click.option("--seed", type=int, default=0, help="Of the draw.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def main(room: str, count: int, seed: int, as_json: bool) -> None:
+    """Mutants of the kernels, and how many of them the tests kill."""
+    import json
+
+    pool = [one for path in files(TREES if room == "trees" else MANTA) for one in mutants(path)]
+    drawn = random.Random(seed).sample(pool, min(count, len(pool)))
+    survivors: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder) / "tree"
+        left_out = shutil.ignore_patterns(".git", ".venv", "build", "*.egg-info", "__pycache__", ".mypy_cache")
+        shutil.copytree(ROOT, tree, symlinks=True, ignore=left_out)
+        for k, mutant in enumerate(drawn):
+            verdict, seconds = tried(mutant, tree, room)
+            place = f"{mutant.file}:{mutant.line}: {' '.join(mutant.what.split())}"
+            click.echo(f"{k + 1}/{len(drawn)} {verdict} in {seconds:.0f} s  {place}", err=True)
+            if verdict == "survived":
+                survivors.append({"place": f"{mutant.file}:{mutant.line}", "change": mutant.what})
+    killed = len(drawn) - len(survivors)
+    report = {
+        "room": room,
+        "of": len(pool),
+        "tried": len(drawn),
+        "killed": killed,
+        "seed": seed,
+        "survivors": survivors,
+    }
+    if as_json:
+        click.echo(json.dumps(report))
+        return
+    click.echo(
+        f"{killed} of {len(drawn)} killed ({100 * killed / len(drawn):.1f} %), out of {len(pool)} mutants of {room}"
+    )
+    for one in survivors:
+        click.echo(f"  survived  {one['place']}: {one['change']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Holds a quadrotor at a place: a proportional-derivative law for where it is, and one within it for its attitude."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import asin, atan2, cos, inf, radians, sin, sqrt
+
+import rtmms
+from rtmms_controllers.rods import checked
+
+_PLACE = (1.5, 2.2)
+_ATTITUDE = (50.0, 11.0)
+_YAW = (4.0, 4.0)
+_TILT = radians(25.0)
+_G = 9.81
+
+
+@dataclass
+class Hover(rtmms.Controller):
+    """Flies to a place and stays there.
+
+    x_m, y_m, z_m, yaw_deg    the place and heading to hold, in the world
+    mass_kg, ixx_kg_m2, izz_kg_m2, arm_m, thrust_n_s2, drag_n_m_s2    of the quadrotor; those that the plant tells win
+
+    Rotors front and back turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
+    """
+
+    x_m: float = 0.0
+    y_m: float = 0.0
+    z_m: float = 1.0
+    yaw_deg: float = 0.0
+    mass_kg: float = 0.5
+    ixx_kg_m2: float = 2.3e-3
+    izz_kg_m2: float = 4.0e-3
+    arm_m: float = 0.17
+    thrust_n_s2: float = 5.6e-6
+    drag_n_m_s2: float = 1.4e-7
+
+    claim = ("front.speed", "left.speed", "back.speed", "right.speed")
+    outputs = ("position", "quaternion", "velocity", "angular_velocity")
+
+    def __post_init__(self) -> None:
+        for name in ("x_m", "y_m", "z_m", "yaw_deg"):
+            checked("hover", name, getattr(self, name), -inf, inf)
+        for name in _OF_THE_PLANT:
+            checked("hover", name, getattr(self, name), 1e-12, inf)
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Take from the plant what it tells of itself."""
+        told: Mapping[str, object] = plant.parameters or {}
+        for name in _OF_THE_PLANT:
+            value = told.get(name)
+            if isinstance(value, (int, float)):
+                setattr(self, name, float(value))
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        """Speeds of the rotors in rad/s."""
+        w, x, y, z = state.outputs["quaternion"]
+        roll = atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+        pitch = asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x))))
+        yaw = atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+        velocity = _to_world((w, x, y, z), state.outputs["velocity"])
+        target = (self.x_m, self.y_m, self.z_m)
+        ax, ay, az = (
+            _PLACE[0] * max(-2.0, min(2.0, goal - at)) - _PLACE[1] * v
+            for goal, at, v in zip(target, state.outputs["position"], velocity, strict=True)
+        )
+        # tilted forward it accelerates forward, tilted to the right (roll > 0) to the right
+        ahead, left = cos(yaw) * ax + sin(yaw) * ay, cos(yaw) * ay - sin(yaw) * ax
+        wanted_pitch, wanted_roll = max(-_TILT, min(_TILT, ahead / _G)), max(-_TILT, min(_TILT, -left / _G))
+        turn = atan2(sin(radians(self.yaw_deg) - yaw), cos(radians(self.yaw_deg) - yaw))
+        p, q, r = state.outputs["angular_velocity"]
+        mx = self.ixx_kg_m2 * (_ATTITUDE[0] * (wanted_roll - roll) - _ATTITUDE[1] * p)
+        my = self.ixx_kg_m2 * (_ATTITUDE[0] * (wanted_pitch - pitch) - _ATTITUDE[1] * q)
+        mz = self.izz_kg_m2 * (_YAW[0] * turn - _YAW[1] * r)
+        thrust = self.mass_kg * max(0.0, _G + az) / max(0.5, cos(roll) * cos(pitch))
+        return self._speeds(thrust, mx, my, mz)
+
+    def _speeds(self, thrust: float, mx: float, my: float, mz: float) -> dict[str, float]:
+        """Each rotor's share: k_t w^2 = thrust / 4 -+ moment / 2 arm +- k_t / 4 k_d times the moment about z."""
+        each, about_z = 0.25 * thrust, 0.25 * mz * self.thrust_n_s2 / self.drag_n_m_s2
+        forces = {
+            "front": each - 0.5 * my / self.arm_m + about_z, "left": each + 0.5 * mx / self.arm_m - about_z,
+            "back": each + 0.5 * my / self.arm_m + about_z, "right": each - 0.5 * mx / self.arm_m - about_z,
+        }  # fmt: skip
+        return {f"{name}.speed": sqrt(max(0.0, force) / self.thrust_n_s2) for name, force in forces.items()}
+
+
+_OF_THE_PLANT = ("mass_kg", "ixx_kg_m2", "izz_kg_m2", "arm_m", "thrust_n_s2", "drag_n_m_s2")
+
+
+def _to_world(quaternion: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
+    """R v of a body-to-world quaternion (w, x, y, z)."""
+    w, x, y, z = quaternion
+    a, b, c = v
+    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
+    tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return a + w * tx + y * tz - z * ty, b + w * ty + z * tx - x * tz, c + w * tz + x * ty - y * tx

@@ -1,0 +1,376 @@
+"""What a person says of a tree's actuators: on joints (torque, servo, motion, stops), on bodies (wrenches, thrusters,
+rotors). `attached` turns it into the arrays that kernels read; its refusals name the actuator, joint or body."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.mechanism.body_actuators import (
+    CHANNEL,
+    FIRST,
+    LAG,
+    LENGTH,
+    LINEAR,
+    PUSH_WIDTH,
+    QUADRATIC,
+    ROW,
+    WRENCH,
+)
+from rtmms.mechanism.joint_bounds import BOUNDED, LOWER, MOST, STOP_DAMPING, STOP_STIFFNESS, UPPER, no_bounds
+from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator
+from rtmms.model.compiled import Model
+from rtmms.model.description import JOINT_TYPES, Mechanism
+from rtmms.model.layout import PRISMATIC, T_KIND
+from rtmms.model.solids import Placement
+from rtmms.plant import Channel
+from rtmms.spatial import Array
+
+PUSH = 3
+"""Kind of an actuator on a body, beside TORQUE, OFFSET and GAIN; its joint is one that there is none of."""
+
+
+class Attachment:
+    """Arrays in the making, for a compiled model; `place` begins every refusal."""
+
+    def __init__(self, model: Model) -> None:
+        n = model.n
+        self.model, self.place = model, ""
+        self.drives: list[Actuator] = []
+        self.kp, self.kd, self.bandwidth = np.zeros(n), np.zeros(n), np.full(n, np.nan)
+        self.bounds = no_bounds(n)
+        self.pushes: list[Array] = []
+        self.curve: list[tuple[float, float]] = []
+
+    def joint(self, name: str) -> int:
+        if name not in self.model.joint_names:
+            raise UnknownNameError(f"joint of {self.place}", str(name), self.model.joint_names)
+        return self.model.joint(name)
+
+    def number(self, name: str, value: Any, *, least: float = 0.0, above: bool = False) -> float:
+        """A finite number >= least, or > least."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number) or number < least or (above and number == least):
+            raise ModelError(f"{self.place}: {name} must be {'>' if above else '>='} {least:g}, got {value!r}")
+        return number
+
+    def limits(self, lower: Any, upper: Any) -> tuple[float | None, float | None]:
+        """Both as numbers, None where there is none."""
+        low, high = (None if v is None else self.number("limit", v, least=-math.inf) for v in (lower, upper))
+        if low is not None and high is not None and low >= high:
+            raise ModelError(f"{self.place}: lower must be less than upper, got {low:g} and {high:g}")
+        return low, high
+
+    def angle(self, j: int) -> str:
+        return "m" if self.model.topology[j + 1, T_KIND] == PRISMATIC else "rad"
+
+    def effort(self, j: int) -> str:
+        return "N" if self.model.topology[j + 1, T_KIND] == PRISMATIC else "N m"
+
+    def channel(self, name: str, unit: str, lower: float | None, upper: float | None, neutral: float = 0.0) -> Channel:
+        if any(drive.channel.name == name for drive in self.drives):
+            raise ModelError(f"{self.place}: there is an actuator '{name}' already; give this one a name")
+        if not (-math.inf if lower is None else lower) <= neutral <= (math.inf if upper is None else upper):
+            raise ModelError(f"{self.place}: neutral must be within its limits {lower} and {upper}, got {neutral:g}")
+        return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
+
+    def on_joint(self, channel: Channel, kind: int, j: int) -> None:
+        self.drives.append(Actuator(channel, kind, j))
+
+    def on_body(
+        self, channel: Channel, body: str, placement: Placement, wrench: Array, *, lag: float = 0.0,
+        coefficients: tuple[float, float] = (1.0, 0.0), curve: Sequence[tuple[float, float]] = (),
+    ) -> None:  # fmt: skip
+        """A channel that pushes with `wrench` (6,) in the frame at `placement` on the body, times its value."""
+        model = self.model
+        if body not in model.body_names:
+            raise UnknownNameError(f"body of {self.place}", str(body), model.body_names)
+        if not isinstance(placement, Placement):
+            raise ModelError(f"{self.place}: placement must be a Placement, got {placement!r}")
+        k = model.body(body)
+        pose = Placement(model.offset_rotation[k], model.offset_position[k]) @ placement
+        row = np.zeros(PUSH_WIDTH)
+        row[ROW], row[CHANNEL], row[LAG] = model.carrier[k], len(self.drives), lag
+        row[LINEAR], row[QUADRATIC], row[FIRST], row[LENGTH] = *coefficients, len(self.curve), len(curve)
+        force, moment = pose.rotation @ wrench[:3], pose.rotation @ wrench[3:]
+        row[WRENCH : WRENCH + 3], row[WRENCH + 3 :] = force, moment + np.cross(pose.position, force)
+        self.curve += curve
+        self.pushes.append(row)
+        self.drives.append(Actuator(channel, PUSH, model.n))
+
+
+@runtime_checkable
+class Attachable(Protocol):
+    """An actuator as a person describes it."""
+
+    def attach(self, to: Attachment) -> None:
+        """Add its channels and numbers; ModelError or UnknownNameError that begins with `to.place`."""
+
+
+@dataclass(frozen=True)
+class JointTorque:
+    """A torque (or force) on a joint: channel JOINT.torque, N m or N. limit: of the command, None for none."""
+
+    joint: str
+    limit: float | None = None
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        j = to.joint(self.joint)
+        refuse_imposed(to, j)
+        most = None if self.limit is None else to.number("limit", self.limit, above=True)
+        least = None if most is None else -most
+        to.on_joint(to.channel(self.name or f"{self.joint}.torque", to.effort(j), least, most), TORQUE, j)
+
+
+@dataclass(frozen=True)
+class JointServo:
+    """A PD servo: torque = stiffness (a - q) + damping (a' - qd), at most `limit`; channel JOINT.angle, rad or m.
+
+    stiffness, damping    N m/rad, N m s/rad (N/m, N s/m)
+    limit                 N m or N, of all that drives the joint; None for none
+    lower, upper          of the command
+    bandwidth             rad/s: a follows the command through a critically damped filter of second order
+    """
+
+    joint: str
+    stiffness: float
+    damping: float = 0.0
+    limit: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    bandwidth: float = 20.0
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        j = to.joint(self.joint)
+        refuse_imposed(to, j)
+        to.kp[j] = to.number("stiffness", self.stiffness, above=True)
+        to.kd[j] = to.number("damping", self.damping)
+        if self.limit is not None:
+            to.bounds[j, MOST] = to.number("limit", self.limit, above=True)
+            to.bounds[j, BOUNDED] = 1.0
+        _follow(self, j, to)
+
+
+@dataclass(frozen=True)
+class JointMotion:
+    """An imposed motion: the joint stands where a linear servo of second order has it, and its torque follows.
+
+    The servo is critically damped: q'' = w^2 (command - q) - 2 w q'; channel JOINT.angle, rad or m.
+    lower, upper   of the command;  bandwidth  w, rad/s
+    """
+
+    joint: str
+    lower: float | None = None
+    upper: float | None = None
+    bandwidth: float = 20.0
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        j = to.joint(self.joint)
+        if not to.model.imposed[j]:
+            raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
+        _follow(self, j, to)
+
+
+def refuse_imposed(to: Attachment, j: int) -> None:
+    if to.model.imposed[j]:
+        name = to.model.joint_names[j]
+        raise ModelError(f"{to.place}: joint '{name}' must have drive='torque', got drive='motion': its torque follows")
+
+
+def _follow(servo: JointServo | JointMotion, j: int, to: Attachment) -> None:
+    lower, upper = to.limits(servo.lower, servo.upper)
+    to.bandwidth[j] = to.number("bandwidth", servo.bandwidth, above=True)
+    to.on_joint(to.channel(servo.name or f"{servo.joint}.angle", to.angle(j), lower, upper), OFFSET, j)
+
+
+@dataclass(frozen=True)
+class JointStop:
+    """Where a joint ends: beyond lower or upper (rad or m) a spring and a damper push back. It has no channel.
+
+    stiffness, damping   N m/rad, N m s/rad (N/m, N s/m); an explicit method needs sqrt(stiffness / inertia) dt < 1
+    """
+
+    joint: str
+    lower: float
+    upper: float
+    stiffness: float
+    damping: float = 0.0
+
+    def attach(self, to: Attachment) -> None:
+        j = to.joint(self.joint)
+        refuse_imposed(to, j)
+        lower, upper = to.limits(self.lower, self.upper)
+        to.bounds[j, [LOWER, UPPER, BOUNDED]] = lower, upper, 1.0
+        to.bounds[j, STOP_STIFFNESS] = to.number("stiffness", self.stiffness, above=True)
+        to.bounds[j, STOP_DAMPING] = to.number("damping", self.damping)
+
+
+COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
+
+
+@dataclass(frozen=True)
+class BodyWrench:
+    """Force and moment on a body at a pose, along the pose's axes: channels BODY.fx .. BODY.mz, N and N m.
+
+    components   which of the six;  force_limit, moment_limit  N, N m, of a command; None for none
+    """
+
+    body: str
+    components: Sequence[str] = COMPONENTS
+    placement: Placement = field(default_factory=Placement)
+    force_limit: float | None = None
+    moment_limit: float | None = None
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        if not self.components:
+            raise ModelError(f"{to.place}: components must be some of {', '.join(COMPONENTS)}, got none")
+        for component in self.components:
+            if component not in COMPONENTS:
+                raise UnknownNameError(f"component of {to.place}", str(component), COMPONENTS)
+            k = COMPONENTS.index(component)
+            given = self.force_limit if k < 3 else self.moment_limit
+            most = None if given is None else to.number("limit", given, above=True)
+            unit = "N" if k < 3 else "N m"
+            channel = to.channel(f"{self.name or self.body}.{component}", unit, None if most is None else -most, most)
+            to.on_body(channel, self.body, self.placement, np.eye(6)[k])
+
+
+@dataclass(frozen=True)
+class Thruster:
+    """A thrust along x of its pose: channel NAME.command. The command x lags, the thrust is f(x) at once.
+
+    coefficient    f = coefficient |x| x, N for a command of 1; or
+    curve          points (command, thrust in N), commands rising: f runs straight between them, and is held beyond them
+    moment         m: moment about x per newton of thrust, what a propeller's torque leaves on its body
+    time_constant  s, of the lag; 0 for none;  lower, upper, unit  of the command
+    """
+
+    body: str
+    placement: Placement = field(default_factory=Placement)
+    coefficient: float | None = None
+    curve: Sequence[tuple[float, float]] = ()
+    moment: float = 0.0
+    time_constant: float = 0.0
+    lower: float | None = None
+    upper: float | None = None
+    unit: str = ""
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        if (self.coefficient is None) == (len(self.curve) == 0):
+            got = "both" if len(self.curve) else "neither"
+            raise ModelError(f"{to.place}: expected coefficient or curve, got {got}")
+        curve = [] if not len(self.curve) else curve_points(self.curve, to.place)
+        c = 0.0 if self.coefficient is None else to.number("coefficient", self.coefficient, least=-math.inf)
+        lower, upper = to.limits(self.lower, self.upper)
+        if curve:
+            lower = curve[0][0] if lower is None else lower
+            upper = curve[-1][0] if upper is None else upper
+        channel = to.channel(f"{self.name or f'{self.body}.thruster'}.command", self.unit, lower, upper)
+        wrench = np.array([1.0, 0.0, 0.0, to.number("moment", self.moment, least=-math.inf), 0.0, 0.0])
+        lag = to.number("time_constant", self.time_constant)
+        to.on_body(channel, self.body, self.placement, wrench, lag=lag, coefficients=(0.0, c), curve=curve)
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """A rotor along z of its pose: channel NAME.speed, rad/s, 0 to max_speed; thrust k_t w^2, drag torque k_d w^2.
+
+    spin           1: it turns counter-clockwise about its z, and its drag turns the body clockwise; -1 the other way
+    time_constant  s, of the motor: w follows the command with that lag
+    The rotor's own angular momentum is left out (give it a joint and a body where it matters).
+    """
+
+    body: str
+    placement: Placement = field(default_factory=Placement)
+    thrust_coefficient: float = 1e-5
+    drag_coefficient: float = 0.0
+    spin: int = 1
+    time_constant: float = 0.0
+    max_speed: float | None = None
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        if self.spin not in (1, -1):
+            raise ModelError(f"{to.place}: spin must be 1 or -1, got {self.spin!r}")
+        most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
+        channel = to.channel(f"{self.name or f'{self.body}.rotor'}.speed", "rad/s", 0.0, most)
+        k_t = to.number("thrust_coefficient", self.thrust_coefficient, above=True)
+        k_d = to.number("drag_coefficient", self.drag_coefficient)
+        wrench = np.array([0.0, 0.0, 1.0, 0.0, 0.0, -self.spin * k_d / k_t])
+        lag = to.number("time_constant", self.time_constant)
+        to.on_body(channel, self.body, self.placement, wrench, lag=lag, coefficients=(0.0, k_t))
+
+
+def curve_points(curve: Any, place: str) -> list[tuple[float, float]]:
+    """Points of a curve as numbers; ModelError where their commands do not rise."""
+    try:
+        points = np.array(curve, dtype=float)
+    except (TypeError, ValueError):
+        points = np.zeros(0)
+    if points.ndim != 2 or points.shape[1:] != (2,) or len(points) < 2 or not np.isfinite(points).all():
+        raise ModelError(f"{place}: curve must be two or more points (command, thrust), got {curve!r}")
+    if np.any(np.diff(points[:, 0]) <= 0.0):
+        raise ModelError(f"{place}: the curve's commands must rise, got {points[:, 0].tolist()}")
+    return [(float(x), float(y)) for x, y in points]
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """What the kernels get of a tree's actuators. bandwidth (n,) rad/s, NaN where no actuator says."""
+
+    drives: tuple[Actuator, ...]
+    kp: Array
+    kd: Array
+    bandwidth: Array
+    bounds: Array
+    pushes: Array
+    curve: Array
+
+
+def attached(model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = ()) -> Attached:
+    """Resolve descriptions against a compiled model; `drives` come first, as they are."""
+    to = Attachment(model)
+    to.drives += drives
+    for k, one in enumerate(_listed(actuators)):
+        to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
+        if isinstance(one, type) or not isinstance(one, Attachable):
+            kinds = "JointTorque, JointServo, JointMotion, JointStop, BodyWrench, Thruster or Rotor"
+            raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
+        one.attach(to)
+    return Attached(
+        tuple(to.drives), to.kp, to.kd, to.bandwidth, to.bounds,
+        np.array(to.pushes).reshape(-1, PUSH_WIDTH), np.array(to.curve, dtype=float).reshape(-1, 2),
+    )  # fmt: skip
+
+
+def _listed(actuators: Any) -> Sequence[Any]:
+    if isinstance(actuators, Attachable) or not isinstance(actuators, Sequence):
+        raise ModelError(f"actuators: expected a list of actuators, got {actuators!r}")
+    return actuators
+
+
+def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
+    """The mechanism with drive='motion' on every joint that a JointMotion moves."""
+    wanted = {one.joint for one in _listed(actuators) if isinstance(one, JointMotion)}
+    if not wanted:
+        return mechanism
+
+    def coordinates(joint: Any) -> set[str]:
+        count = JOINT_TYPES.get(joint.type, 1)
+        return {joint.name} if count < 2 else {f"{joint.name}.{k + 1}" for k in range(count)}
+
+    joints = [replace(j, drive="motion") if coordinates(j) & wanted else j for j in mechanism.joints]
+    return replace(mechanism, joints=joints)

@@ -1,0 +1,67 @@
+"""Actuators on bodies, in kernels: a wrench fixed in a body times a number that follows a command through a lag.
+
+pushes   numbers (a, PUSH_WIDTH), curve (k, 2) command and value, command (u,), motor (a,) lagged commands at the start
+         of the plant's step
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtmms.jit import kernel
+from rtmms.model.layout import S_WRENCH
+from rtmms.spatial import scalar
+
+# columns: row of the model, channel, time constant (s), linear and quadratic coefficient, curve's first row and length,
+# wrench for a value of 1 (row frame, about its origin)
+ROW, CHANNEL, LAG, LINEAR, QUADRATIC, FIRST, LENGTH, WRENCH = range(8)
+PUSH_WIDTH = WRENCH + 6
+
+
+@scalar
+def lagged(x: Any, command: Any, tau: float, t: float) -> Any:
+    """x after t seconds of tau x' = command - x: exact under a held command; the command itself for tau = 0."""
+    return command + (x - command) * np.exp(-t / tau) if tau > 0.0 else command
+
+
+@kernel
+def on_curve(curve: Any, first: int, length: int, x: Any) -> Any:
+    """The value at x of the polygon through `length` points, held beyond its ends."""
+    if x.real <= curve[first, 0]:
+        return curve[first, 1] + 0.0 * x
+    for i in range(first + 1, first + length):
+        if x.real < curve[i, 0]:
+            slope = (curve[i, 1] - curve[i - 1, 1]) / (curve[i, 0] - curve[i - 1, 0])
+            return curve[i - 1, 1] + slope * (x - curve[i - 1, 0])
+    return curve[first + length - 1, 1] + 0.0 * x
+
+
+@kernel
+def value_of(numbers: Any, curve: Any, i: int, x: Any) -> Any:
+    """c1 x + c2 |x| x, or what the curve says."""
+    if numbers[i, LENGTH] > 0.0:
+        return on_curve(curve, int(numbers[i, FIRST]), int(numbers[i, LENGTH]), x)
+    size = x if x.real >= 0.0 else -x
+    return numbers[i, LINEAR] * x + numbers[i, QUADRATIC] * size * x
+
+
+@kernel
+def push(pushes: Any, elapsed: float, s: Any) -> None:
+    """Add to S_WRENCH, `elapsed` seconds into the plant's step. After `outward`."""
+    numbers, curve, command, motor = pushes
+    for i in range(numbers.shape[0]):
+        j = int(numbers[i, ROW])
+        x = lagged(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], elapsed)
+        value = value_of(numbers, curve, i, x)
+        for k in range(6):
+            s[j, S_WRENCH + k] += value * numbers[i, WRENCH + k]
+
+
+@kernel
+def finish_motors(pushes: Any, dt: float) -> None:
+    """Lagged commands at the end of a step."""
+    numbers, _, command, motor = pushes
+    for i in range(numbers.shape[0]):
+        motor[i] = lagged(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], dt)

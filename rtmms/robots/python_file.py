@@ -1,0 +1,77 @@
+"""A plant from one's own Python file: `rtmms run mine.py:robot`."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.plant import Plant
+from rtmms.user_file import path_of, run_file, told
+
+MEMBERS = ("reset", "step", "observe", "outputs", "actuators", "dt", "snapshot", "restore")
+
+
+def load(word: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
+    """The plant that FILE.py:NAME names: a plant, or a class or function that gives one when called.
+
+    Keywords go to what is called: parameters, and dt and preset if given. The file runs as it is; its folder is a place
+    to import from afterwards, the last that is looked at. ModelError, UnknownNameError, naming file and name.
+    """
+    path, _, name = word.rpartition(":")
+    if not path.endswith(".py"):
+        path, name = word, ""
+    module = run_file("robot", word)
+    own = [key for key, value in vars(module).items() if not key.startswith("_") and _gives(value, module)]
+    if not name:
+        listed = ", ".join(f"{path}:{key}" for key in own) or "none in it looks like one"
+        raise ModelError(
+            f"robot '{word}': expected FILE.py:NAME, a plant, class or function of that file; got no name: {listed}"
+        )
+    if not hasattr(module, name):
+        raise UnknownNameError(f"name in '{path}'", name, own)
+    found = getattr(module, name)
+    given = {**parameters, **{key: value for key, value in (("dt", dt), ("preset", preset)) if value is not None}}
+    if isinstance(found, type) or not _is_plant(found):
+        if not callable(found):
+            raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {found!r}")
+        found = _called(found, given, word)
+    elif given:
+        raise ModelError(f"robot '{word}': a plant that is there already takes no parameters, got {', '.join(given)}")
+    missing = [member for member in MEMBERS if not hasattr(found, member)]
+    if missing:
+        raise ModelError(f"robot '{word}': a {type(found).__name__} is no plant, it has no {', '.join(missing)}")
+    plant: Plant = found
+    return plant
+
+
+def _is_plant(value: Any) -> bool:
+    return all(hasattr(value, member) for member in MEMBERS)
+
+
+def _gives(value: Any, module: ModuleType) -> bool:
+    """Whether a name of the file may stand for a plant: made there, and a plant or callable."""
+    return _is_plant(value) or (callable(value) and getattr(value, "__module__", "") == module.__name__)
+
+
+def _called(build: Any, given: dict[str, Any], word: str) -> Any:
+    try:
+        takes = inspect.signature(build)
+    except (TypeError, ValueError):
+        takes = None
+    if takes is not None:
+        anything = any(p.kind is p.VAR_KEYWORD for p in takes.parameters.values())
+        for key in () if anything else given:
+            if key not in takes.parameters:
+                raise UnknownNameError(f"parameter of '{word}'", key, takes.parameters)
+        try:
+            takes.bind(**given)
+        except TypeError as fault:
+            raise ModelError(f"robot '{word}': {fault}") from None
+    try:
+        return build(**given)
+    except RtmmsError:
+        raise
+    except Exception as fault:
+        raise ModelError(f"robot '{word}': {told(fault, str(path_of('robot', word).resolve()))}") from fault

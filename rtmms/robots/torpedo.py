@@ -1,0 +1,129 @@
+"""A torpedo-shaped vehicle: a slender hull, one propeller, four fins; of the size of a REMUS (docs/trees.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import UnknownNameError
+from rtmms.fluids.ambient import Flow
+from rtmms.mechanism.actuators import JointMotion, Thruster
+from rtmms.mechanism.methods import METHODS
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.elements import Blade, Strip
+from rtmms.model.solids import EllipticCylinder, Placement, at, inertia_of
+from rtmms.robots.parameters import build, step_of
+from rtmms.spatial import Array
+
+
+@dataclass(frozen=True)
+class Torpedo:
+    """Parameters; lengths, masses and the propeller are about those of the REMUS of Prestero (2001).
+
+    length_m, radius_m     of the hull, which floats: it weighs what it displaces
+    weight_below_m         m, centre of mass below the centre of buoyancy: what rights it
+    axial_drag_kg_m        X_u|u|: force X |u| u
+    cross_drag             coefficient of the hull's drag across
+    axial_added_kg         kg, added mass along
+    fin_span_m, fin_chord_m, fin_behind_m      of each fin; its leading edge behind the hull's middle
+    fin_limit_rad, fin_bandwidth_rad_s         rad, rad/s: a fin follows its command by a filter of second order
+    propeller_n_s2         k: thrust k |n| n, N at n rad/s
+    propeller_moment_m     m: moment about x per newton of thrust
+    propeller_s, propeller_limit_rad_s         s, rad/s: lag and limit of n
+    water_density_kg_m3    kg/m3
+    current_x_m_s, current_y_m_s, current_z_m_s     m/s, a uniform current, world frame
+    gravity_m_s2           m/s2
+    integrator, substeps   the method, its steps in a plant's step
+    """
+
+    length_m: float = 1.3
+    radius_m: float = 0.095
+    weight_below_m: float = 0.02
+    axial_drag_kg_m: float = 1.6
+    cross_drag: float = 1.1
+    axial_added_kg: float = 0.9
+    fin_span_m: float = 0.15
+    fin_chord_m: float = 0.1
+    fin_behind_m: float = 0.5
+    fin_limit_rad: float = 0.35
+    fin_bandwidth_rad_s: float = 20.0
+    propeller_n_s2: float = 1.6e-4
+    propeller_moment_m: float = -0.14
+    propeller_s: float = 0.1
+    propeller_limit_rad_s: float = 200.0
+    water_density_kg_m3: float = 1000.0
+    current_x_m_s: float = 0.0
+    current_y_m_s: float = 0.0
+    current_z_m_s: float = 0.0
+    gravity_m_s2: float = 9.81
+    integrator: str = "rk4"
+    substeps: int = 1
+
+    @property
+    def mass_kg(self) -> float:
+        return self.water_density_kg_m3 * math.pi * self.radius_m**2 * self.length_m
+
+
+FINS = {"top": 0.0, "left": 90.0, "bottom": 180.0, "right": 270.0}
+"""Where each points: degrees about x from z, to the left."""
+
+
+def describe(p: Torpedo) -> Mechanism:
+    """Hull at its middle: x forward, y left, z up. A fin turns about z (top, bottom) or y (left, right)."""
+    m, r = p.mass_kg, p.radius_m
+    along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # own z -> x
+    low = np.array([0.0, 0.0, -p.weight_below_m])
+    own = inertia_of(EllipticCylinder(r, r, p.length_m, p.water_density_kg_m3, Placement(along, low)))
+    per_metre = p.water_density_kg_m3 * math.pi * r * r
+    across = p.water_density_kg_m3 * p.cross_drag * r
+    skin = Strip(
+        p.length_m, (p.axial_drag_kg_m / p.length_m, across, across), added=(0.0, per_metre, per_metre),
+        displaced=m / p.length_m,
+    )  # fmt: skip
+    hull = Body(
+        "hull", m, m * low, own[3:, 3:], added=np.diag([p.axial_added_kg, 0, 0, 0, 0, 0]), displaced=m, elements=[skin]
+    )
+    bodies, joints = [hull], []
+    for name, angle in FINS.items():
+        blade = Blade(p.fin_span_m, p.fin_chord_m, p.water_density_kg_m3, 0.25, placement=_fin(p, math.radians(angle)))
+        bodies.append(Body(f"fin.{name}", elements=[blade]))
+        axis = (0.0, 0.0, 1.0) if name in ("top", "bottom") else (0.0, 1.0, 0.0)
+        joints.append(Joint(f"fin.{name}", "hull", f"fin.{name}", placement=at(-p.fin_behind_m), axis=axis))
+    return Mechanism("torpedo", bodies, joints, gravity=(0.0, 0.0, -p.gravity_m_s2))
+
+
+def _fin(p: Torpedo, angle: float) -> Placement:
+    """Of a blade: x outwards, z forward, y their normal; it turns about its quarter chord, where lift acts."""
+    out: Array = np.array([0.0, math.sin(angle), math.cos(angle)])
+    forward = np.array([1.0, 0.0, 0.0])
+    axes = np.column_stack([out, np.cross(forward, out), forward])
+    return Placement(axes, p.radius_m * out + 0.25 * p.fin_chord_m * forward)
+
+
+def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The torpedo as a plant (entry point 'torpedo'). Parameters: see Torpedo; no presets.
+
+    Actuators: propeller.command (rad/s), fin.top.angle, fin.left.angle, fin.bottom.angle, fin.right.angle (rad).
+    """
+    if preset is not None:
+        raise UnknownNameError("torpedo preset", preset, ())
+    p: Torpedo = build(
+        Torpedo, given, {"integrator": tuple(METHODS)},
+        {"weight_below_m", "axial_drag_kg_m", "cross_drag", "axial_added_kg", "propeller_s", "gravity_m_s2"},
+        {"propeller_moment_m", "current_x_m_s", "current_y_m_s", "current_z_m_s"},
+    )  # fmt: skip
+    most, turn = p.propeller_limit_rad_s, p.fin_limit_rad
+    propeller = Thruster(
+        "hull", at(-0.5 * p.length_m), p.propeller_n_s2, moment=p.propeller_moment_m, time_constant=p.propeller_s,
+        lower=-most, upper=most, unit="rad/s", name="propeller",
+    )  # fmt: skip
+    fins = [JointMotion(f"fin.{name}", -turn, turn, p.fin_bandwidth_rad_s) for name in FINS]
+    return TreePlant(
+        describe(p), step_of("torpedo", dt, 5e-3), actuators=[propeller, *fins], parameters=p, method=p.integrator,
+        substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
+        recent_outputs=("joint_position", "angular_velocity"),
+    )  # fmt: skip

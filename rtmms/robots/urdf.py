@@ -1,0 +1,160 @@
+"""Any URDF file as a plant: `rtmms run FILE.urdf`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.fluids.ambient import Flow
+from rtmms.fluids.shapes import immersed_body
+from rtmms.mechanism.actuators import JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
+from rtmms.mechanism.methods import METHODS
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.urdf import Limit, Urdf, read_urdf
+from rtmms.robots.parameters import build, step_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `--set` may say of a URDF file.
+
+    base           'free' or 'fixed', of the root link
+    drive          'transmissions': as the file's transmissions say, and torque on every joint where it has none;
+                   'torque', 'servo', 'motion' (imposed through a filter of second order) or 'none': of every joint
+    servo_n_m, servo_n_m_s   N m/rad, N m s/rad, of servos
+    bandwidth_rad_s          rad/s, how fast servos and motions follow their commands
+    stop_n_m, stop_n_m_s     N m/rad, N m s/rad beyond the limits of joints that are free to move; 0 for no stops
+    drag           coefficient, on the links' collision shapes; 0 for none
+    added_mass     factor on a slender body's added mass, of the same shapes; 0 for none
+    buoyancy       'none', 'shapes' (or true) or 'neutral': every link floats
+    fluid_density_kg_m3      kg/m3
+    current_x_m_s, current_y_m_s, current_z_m_s     m/s, world frame
+    gravity_m_s2   m/s2
+    integrator, substeps     the method, its steps in a plant's step
+    """
+
+    base: str = "free"
+    drive: str = "transmissions"
+    servo_n_m: float = 20.0
+    servo_n_m_s: float = 1.0
+    bandwidth_rad_s: float = 20.0
+    stop_n_m: float = 0.0
+    stop_n_m_s: float = 0.0
+    drag: float = 0.0
+    added_mass: float = 0.0
+    buoyancy: str = "none"
+    fluid_density_kg_m3: float = 1000.0
+    current_x_m_s: float = 0.0
+    current_y_m_s: float = 0.0
+    current_z_m_s: float = 0.0
+    gravity_m_s2: float = 9.81
+    integrator: str = "rk4"
+    substeps: int = 1
+
+
+CHOICES = {
+    "base": ("free", "fixed"),
+    "drive": ("transmissions", "torque", "servo", "motion", "none"),
+    "buoyancy": ("none", "shapes", "neutral"),
+    "integrator": tuple(METHODS),
+}
+_MAY_VANISH = {"servo_n_m_s", "stop_n_m", "stop_n_m_s", "drag", "added_mass", "gravity_m_s2"}
+_SIGNED = {"current_x_m_s", "current_y_m_s", "current_z_m_s"}
+
+
+def load(path: str, *, dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The plant of a URDF file (for `rtmms.load('FILE.urdf')`). Parameters: see Options.
+
+    Of a joint's limits lower and upper bound the commands of servos and motions (stops are made with stop_n_m), and
+    effort the torque; velocity is not enforced. Damping and friction are taken as they are. Commands are the joint's
+    own, whatever a transmission's reduction. Rotors and thrusters stand in an element <rtmms> of the file, see
+    docs/own_robot.md. Raises UnknownNameError, ModelError, naming the file and the place in it.
+    """
+    if preset is not None:
+        raise ModelError(f"{path}: a URDF file has no presets, got '{preset}'")
+    if isinstance(given.get("buoyancy"), bool):
+        given["buoyancy"] = "shapes" if given["buoyancy"] else "none"
+    p: Options = build(Options, given, CHOICES, _MAY_VANISH, _SIGNED, robot="urdf")
+    step = step_of("urdf", dt, 1e-3)
+    file = read_urdf(path, base=p.base, gravity=(0.0, 0.0, -p.gravity_m_s2))
+    bodies = [
+        immersed_body(
+            body, file.shapes[body.name], p.fluid_density_kg_m3, p.drag, p.added_mass, p.buoyancy
+        ) for body in file.mechanism.bodies
+    ]  # fmt: skip
+    actuators = [*_on_joints(file, p, path), *(_device(*device, path) for device in file.devices)]
+    return TreePlant(
+        replace(file.mechanism, bodies=bodies), step, actuators=actuators, parameters=p, method=p.integrator,
+        substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
+    )  # fmt: skip
+
+
+def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
+    """Actuators and stops of the file's joints."""
+    moving = [joint.name for joint in file.mechanism.joints if joint.type != "fixed"]
+    kinds = {"effort": "torque", "position": "servo"}
+    wanted = [(name, p.drive) for name in moving]
+    if p.drive == "transmissions":
+        wanted = [(name, kinds.get(kind, kind)) for name, kind in file.interfaces] or [
+            (name, "torque") for name in moving
+        ]
+    found: list[Any] = []
+    for name, kind in wanted:
+        limit = file.limits.get(name, Limit())
+        bounds: dict[str, Any] = {"lower": limit.lower, "upper": limit.upper, "bandwidth": p.bandwidth_rad_s}
+        if kind == "velocity":
+            raise ModelError(
+                f"urdf '{path}': transmission of joint '{name}': expected an effort or position interface, got "
+                "velocity (or set drive)"
+            )
+        if kind == "torque":
+            found.append(JointTorque(name, limit.effort))
+        elif kind == "servo":
+            found.append(JointServo(name, p.servo_n_m, p.servo_n_m_s, limit.effort, **bounds))
+        elif kind == "motion":
+            found.append(JointMotion(name, **bounds))
+    for name in moving if p.stop_n_m > 0.0 and p.drive != "motion" else ():
+        limit = file.limits[name]
+        if limit.lower is not None and limit.upper is not None:
+            found.append(JointStop(name, limit.lower, limit.upper, p.stop_n_m, p.stop_n_m_s))
+    return found
+
+
+DEVICES: dict[str, tuple[Callable[..., Any], dict[str, Callable[[str], Any]]]] = {
+    "rotor": (Rotor, {
+        "name": str, "thrust_coefficient": float, "drag_coefficient": float, "spin": int, "time_constant": float,
+        "max_speed": float,
+    }),
+    "thruster": (Thruster, {
+        "name": str, "coefficient": float, "curve": lambda text: _pairs(text), "moment": float, "time_constant": float,
+        "lower": float, "upper": float, "unit": str,
+    }),
+}  # fmt: skip
+"""Elements of <rtmms>: the actuator, and its attributes beside `link`."""
+
+
+def _pairs(text: str) -> list[tuple[float, float]]:
+    numbers = [float(word) for word in text.replace(",", " ").split()]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _device(tag: str, attributes: dict[str, str], path: str) -> Any:
+    place = f"urdf '{path}': <rtmms> <{tag}>"
+    if tag not in DEVICES:
+        raise UnknownNameError(f"element of urdf '{path}': <rtmms>", tag, DEVICES)
+    kind, known = DEVICES[tag]
+    if "link" not in attributes:
+        raise ModelError(f"{place}: expected an attribute link")
+    given: dict[str, Any] = {}
+    for key, text in attributes.items():
+        if key == "link":
+            continue
+        if key not in known:
+            raise UnknownNameError(f"attribute of {place}", key, (*known, "link"))
+        try:
+            given[key] = known[key](text)
+        except ValueError:
+            raise ModelError(f"{place}: {key}: expected numbers, got '{text}'") from None
+    return kind(attributes["link"], **given)

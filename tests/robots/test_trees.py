@@ -1,0 +1,277 @@
+"""The quadrotor, the torpedo, URDF files and one's own Python file as plants."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms_controllers.hover import Hover
+from tests.cli.shell import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+URDF = ROOT / "examples" / "quadrotor" / "quadrotor.urdf"
+
+
+def run(plant: Any, command: Any, seconds: float) -> dict[str, Any]:
+    given = np.array(command, dtype=float)
+    for _ in range(round(seconds / plant.dt)):
+        plant.step(given)
+    seen: dict[str, Any] = plant.observe()
+    return seen
+
+
+def flown(plant: Any, controller: Any, seconds: float) -> dict[str, Any]:
+    """The controller in the loop, without a wire."""
+    names = [channel.name for channel in plant.actuators]
+    for _ in range(round(seconds / plant.dt)):
+        values = controller.update(SimpleNamespace(outputs=plant.observe()))
+        plant.step(np.array([values[name] for name in names]))
+    seen: dict[str, Any] = plant.observe()
+    return seen
+
+
+def test_the_quadrotor_hovers_at_its_own_hover_speed() -> None:
+    plant = rtmms.load("quadrotor", motor_s=0.0)
+    seen = run(plant, [plant.parameters.hover_rad_s] * 4, 2.0)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(seen["position"], 0.0, atol=1e-9)
+    assert seen["energy"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_quadrotor_falls_to_the_speed_at_which_air_carries_it() -> None:
+    plant = rtmms.load("quadrotor", dt=1e-2)
+    assert run(plant, [0.0] * 4, 0.1)["velocity"][2] == pytest.approx(-0.981, rel=1e-2)
+    assert run(plant, [0.0] * 4, 60.0)["velocity"][2] == pytest.approx(-math.sqrt(0.5 * 9.81 / 0.006), rel=1e-6)
+
+
+def test_the_controller_takes_it_to_its_place() -> None:
+    plant = rtmms.load("quadrotor")
+    seen = flown(plant, Hover(x_m=0.5, y_m=-0.3, z_m=1.0, yaw_deg=40.0), 8.0)
+    np.testing.assert_allclose(seen["position"], [0.5, -0.3, 1.0], atol=5e-3)
+    assert 2.0 * math.degrees(math.atan2(seen["quaternion"][3], seen["quaternion"][0])) == pytest.approx(40.0, abs=0.5)
+
+
+def test_the_file_is_the_robot() -> None:
+    pytest.importorskip("yourdfpy")
+    one, other = rtmms.load("quadrotor", drag_area_m2=0.0, dt=1e-3), rtmms.load(str(URDF))
+    assert [c.name for c in one.actuators] == [c.name for c in other.actuators]
+    command = [450.0, 470.0, 480.0, 460.0]
+    a, b = run(one, command, 0.3), run(other, command, 0.3)
+    for name in ("position", "quaternion", "angular_velocity", "motor"):
+        np.testing.assert_allclose(a[name], b[name], rtol=1e-12, atol=1e-14)
+
+
+def test_the_torpedo_is_neutral_and_upright() -> None:
+    plant = rtmms.load("torpedo")
+    seen = run(plant, [0.0] * 5, 5.0)
+    np.testing.assert_allclose(seen["position"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(seen["quaternion"], [1, 0, 0, 0], atol=1e-12)
+
+
+def test_the_torpedo_goes_where_its_fins_point() -> None:
+    plant = rtmms.load("torpedo", propeller_moment_m=0.0)
+    straight = run(plant, [157.0, 0, 0, 0, 0], 40.0)
+    speed = straight["velocity"][0]
+    fins = 4 * 0.5 * 1000.0 * 0.15 * 0.1 * 0.37
+    assert speed == pytest.approx(157.0 * math.sqrt(1.6e-4 / (1.6 + fins)), rel=1e-3)
+    np.testing.assert_allclose(straight["velocity"][1:], 0.0, atol=1e-6)
+    rudder = run(plant, [157.0, 0.1, 0, 0.1, 0], 3.0)
+    assert rudder["angular_velocity"][2] < -0.01, "a positive rudder turns right"
+    plant.reset()
+    run(plant, [157.0, 0, 0, 0, 0], 5.0)
+    lift = run(plant, [157.0, 0, 0.1, 0, 0.1], 2.0)
+    assert lift["angular_velocity"][1] < -0.001, "positive side fins lift the nose"
+
+
+ARM = """<robot name="arm">
+<link name="base"><inertial><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+</link>
+<link name="upper"><inertial><origin xyz="0 0 -0.25"/><mass value="1"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0 0 -0.25"/><geometry><cylinder radius="0.02" length="0.5"/></geometry></collision></link>
+<link name="lower"><inertial><origin xyz="0 0 -0.2"/><mass value="0.5"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0 0 -0.2"/><geometry><cylinder radius="0.02" length="0.4"/></geometry></collision></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1.5" effort="7" velocity="3"/><dynamics damping="0.3" friction="0.1"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0 0 -0.5"/>
+<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="3" velocity="3"/></joint>
+{more}</robot>"""
+TRANSMISSION = """<transmission name="t"><joint name="{joint}"><hardwareInterface>{kind}</hardwareInterface></joint>
+<actuator name="m"><mechanicalReduction>50</mechanicalReduction></actuator></transmission>"""
+
+
+def arm(tmp_path: Path, more: str = "") -> str:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.format(more=more))
+    return str(path)
+
+
+def test_limits_dynamics_and_transmissions_of_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("yourdfpy")
+    plain: Any = rtmms.load(arm(tmp_path), base="fixed")
+    assert [(c.name, c.lower, c.upper) for c in plain.actuators] == [
+        ("shoulder.torque", -7.0, 7.0), ("elbow.torque", -3.0, 3.0)
+    ]  # fmt: skip
+    from rtmms.model.layout import C_COULOMB, C_DAMPING
+
+    np.testing.assert_allclose(plain.model.constant[1, [C_DAMPING, C_COULOMB]], [0.3, 0.1])
+    more = TRANSMISSION.format(joint="shoulder", kind="hardware_interface/PositionJointInterface")
+    more += TRANSMISSION.format(joint="elbow", kind="EffortJointInterface")
+    both: Any = rtmms.load(arm(tmp_path, more), base="fixed")
+    assert [(c.name, c.lower, c.upper) for c in both.actuators] == [
+        ("shoulder.angle", -1.0, 1.5), ("elbow.torque", -3.0, 3.0)
+    ]  # fmt: skip
+    moved: Any = rtmms.load(arm(tmp_path, more), base="fixed", drive="motion")
+    assert [c.name for c in moved.actuators] == ["shoulder.angle", "elbow.angle"]
+    assert moved.model.imposed.all()
+    stopped: Any = rtmms.load(arm(tmp_path), base="fixed", stop_n_m=500.0, stop_n_m_s=1.0)
+    assert run(stopped, [7.0, 0.0], 1.0)["joint_position"][0] < 1.55
+
+
+def test_water_around_a_file(tmp_path: Path) -> None:
+    """Buoyancy of the shapes is their volume's; a neutral one floats; drag slows it."""
+    pytest.importorskip("yourdfpy")
+    from rtmms.model.layout import C_WEIGHT
+
+    heavy: Any = rtmms.load(arm(tmp_path), buoyancy=True)
+    displaced = 1000.0 * math.pi * 0.02**2 * 0.5
+    assert heavy.model.constant[1, C_WEIGHT] == pytest.approx(1.0 - displaced)
+    floating = rtmms.load(arm(tmp_path), buoyancy="neutral", added_mass=1.0, drag=1.0)
+    np.testing.assert_allclose(run(floating, [0, 0], 1.0)["position"], 0.0, atol=1e-12)
+    current = rtmms.load(arm(tmp_path), buoyancy="neutral", drag=1.0, current_x_m_s=0.3)
+    assert 0.01 < run(current, [0, 0], 1.0)["velocity"][0] < 0.3
+
+
+@pytest.mark.peer
+def test_mass_matrix_and_acceleration_of_a_file_are_pinocchios(tmp_path: Path) -> None:
+    pytest.importorskip("yourdfpy")
+    pin = pytest.importorskip("pinocchio")
+    from rtmms import dynamics
+    from rtmms.model.random_tree import random_state
+
+    path = arm(tmp_path)
+    plant: Any = rtmms.load(path)
+    peer = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
+    data, state = peer.createData(), random_state(plant.model, 5)
+    w, x, y, z = state.orientation
+    q, v = np.array([*state.position, x, y, z, w, *state.q]), np.array([*state.twist, *state.qd])
+    mass = np.triu(pin.crba(peer, data, q))
+    np.testing.assert_allclose(np.triu(dynamics.mass_matrix(plant.model, state)), mass, rtol=1e-10, atol=1e-12)
+    torque = np.array([0.4, -0.2])
+    friction = np.array([0.3 * state.qd[0] + 0.1 * np.sign(state.qd[0]), 0.0])
+    a = pin.aba(peer, data, q, v, np.array([*np.zeros(6), *(torque - friction)]))
+    plant.place(state)
+    plant._torque[:] = torque
+    rate = plant.evaluate()
+    np.testing.assert_allclose(np.r_[rate[8:14], rate[14:]], a, rtol=1e-9, atol=1e-9)
+
+
+MINE = """
+import numpy as np
+import rtmms
+from rtmms import model as m
+import beside
+
+body = rtmms.Mechanism("ball", [m.Body("ball", solids=[m.Ellipsoid(0.1, 0.1, 0.1, 1000.0)])])
+
+def robot(dt=0.01, force=3.0):
+    assert beside.VALUE == 3
+    return rtmms.TreePlant(body, dt, actuators=[rtmms.BodyWrench("ball", ("fz",), force_limit=force)])
+
+there = robot()
+number = 3
+def wrong():
+    return 3
+def broken():
+    return 1 / 0
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "beside.py").write_text("VALUE = 3\n")
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return str(tmp_path / "mine.py")
+
+
+def test_a_function_a_class_and_a_plant_of_a_file(mine: str) -> None:
+    plant = rtmms.load(f"{mine}:robot", dt=0.02, force=5.0)
+    assert (plant.dt, plant.actuators[0].upper) == (0.02, 5.0)
+    assert rtmms.load(f"{mine}:there").dt == 0.01
+    buoy = rtmms.load(f"{ROOT / 'examples' / '30_own_plant.py'}:Buoy", mass_kg=30.0)
+    assert buoy.actuators[0].name == "thrust"
+
+
+@pytest.mark.parametrize(
+    ("word", "given", "words"),
+    [
+        (":robt", {}, r"unknown name in '.*mine.py' 'robt'; did you mean robot"),
+        (":robot", {"forse": 2}, r"unknown parameter of '.*:robot' 'forse'; did you mean force"),
+        (":there", {"force": 2}, "takes no parameters, got force"),
+        (":number", {}, "expected a plant, a class or a function, got 3"),
+        (":wrong", {}, "a int is no plant, it has no reset"),
+        (":broken", {}, r"line 18: ZeroDivisionError: division by zero"),
+        ("", {}, r"expected FILE.py:NAME, .* got no name: .*mine.py:robot"),
+    ],
+)
+def test_what_a_file_cannot_be(mine: str, word: str, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=words):
+        rtmms.load(mine + word, **given)
+
+
+def test_near_misses_say_how_files_run(tmp_path: Path) -> None:
+    with pytest.raises(
+        rtmms.UnknownNameError, match=r"did you mean quadrotor\? \(a file runs as FILE\.urdf, FILE\.fmu"
+    ):
+        rtmms.load("quadroter")
+    with pytest.raises(rtmms.ModelError, match="there is no such file"):
+        rtmms.load("mine.py:robot")
+    (tmp_path / "bad.py").write_text("def f(:\n")
+    with pytest.raises(rtmms.ModelError, match=r"bad\.py, line 1: SyntaxError: invalid syntax"):
+        rtmms.load(f"{tmp_path / 'bad.py'}:f")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (TRANSMISSION.format(joint="wrist", kind="EffortJointInterface"), "transmission: there is no joint 'wrist'"),
+        (
+            TRANSMISSION.format(joint="elbow", kind="VelocityJointInterface"),
+            "joint 'elbow': expected an effort or position",
+        ),
+        ('<rtmms><rotor link="lower" spn="1"/></rtmms>', r"unknown attribute .* 'spn'; did you mean spin"),
+        ('<rtmms><rotor link="lowr"/></rtmms>', r"unknown body .* 'lowr'; did you mean lower"),
+        ('<rtmms><thruster link="lower" curve="0 0 1"/></rtmms>', "curve: expected numbers, got '0 0 1'"),
+        ('<rtmms><wing link="lower"/></rtmms>', "unknown element .* 'wing'"),
+    ],
+)
+def test_what_a_urdf_cannot_be(tmp_path: Path, more: str, words: str) -> None:
+    pytest.importorskip("yourdfpy")
+    with pytest.raises(rtmms.ModelError, match=words):
+        rtmms.load(arm(tmp_path, more))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["quadrotor", str(URDF)])
+def test_it_hovers_over_the_wire(tmp_path: Path, robot: str) -> None:
+    pytest.importorskip("yourdfpy")
+    words = ["run", robot, "--controller", "hover", "--duration", "6", "--mode", "lockstep", "--json", "--quiet"]
+    figure = ["--figure", str(tmp_path / "run.png")] if robot == "quadrotor" else []
+    ran = subprocess.run(
+        [sys.executable, "-m", "rtmms", *words, *figure], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
+        text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    report = json.loads(ran.stdout)
+    np.testing.assert_allclose(report["final"]["position"], [0.0, 0.0, 1.0], atol=1e-2)
+    assert not figure or (tmp_path / "run.png").stat().st_size > 10_000
