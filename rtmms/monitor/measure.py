@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.plant import Kept, Twin
-from rtmms.spatial import Array, quaternion_matrix
+from rtmms.spatial import Array
 
 STILL_M_S2 = 1e-6
 """m/s2: what changes less than this counts as at rest."""
@@ -62,20 +62,29 @@ class Vectors:
         return float(twist @ twist), float(joints @ joints)
 
 
+def turned(quaternion: Array, vector: Array) -> tuple[float, float, float]:
+    """A body's vector (3,) in the world: plain numbers, which cost less here than arrays of three."""
+    w, x, y, z = quaternion.tolist()
+    a, b, c = vector.tolist()
+    p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)  # v' = v + w t + u x t, t = 2 u x v
+    return a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p
+
+
 class Mean:
-    """A weighted mean of vectors."""
+    """A weighted mean of vectors of three."""
 
-    def __init__(self, size: int) -> None:
-        self.sum, self.weight = np.zeros(size), 0.0
+    def __init__(self) -> None:
+        self.sum, self.weight = (0.0, 0.0, 0.0), 0.0
 
-    def add(self, vector: Array, weight: float) -> None:
-        self.sum += weight * vector
+    def add(self, vector: tuple[float, float, float], weight: float) -> None:
+        a, b, c = self.sum
+        self.sum = a + weight * vector[0], b + weight * vector[1], c + weight * vector[2]
         self.weight += weight
 
     @property
     def size(self) -> float:
         """Of the mean."""
-        return math.sqrt(float(self.sum @ self.sum)) / self.weight if self.weight else 0.0
+        return math.hypot(*self.sum) / self.weight if self.weight else 0.0
 
 
 class Errors:
@@ -93,7 +102,7 @@ class Errors:
         """Back to nothing."""
         self.count = 0
         self._twist, self._joints = [0.0, 0.0], [0.0, 0.0]
-        self._push, self._shift, self._work = Mean(3), Mean(3), Mean(1)
+        self._push, self._shift, self._work = Mean(), Mean(), Mean()
         self._way = self._weight = self._done = self._moved = 0.0
         self._fading, self._faded = 0.0, 0
 
@@ -116,13 +125,15 @@ class Errors:
         self._twist[1] += weight * twist
         self._joints[0] += weight * bent
         self._joints[1] += weight * joints
-        self._push.add(quaternion_matrix(end.quaternion) @ apart.twist[:3], weight)
-        self._shift.add(apart.way, weight)
-        self._way += weight * math.sqrt(float(change.way @ change.way))
+        self._push.add(turned(end.quaternion, apart.twist[:3]), weight)
+        x, y, z = apart.way.tolist()
+        self._shift.add((x, y, z), weight)
+        self._way += weight * math.hypot(*change.way.tolist())
         if end.work is not None and halves.work is not None and begin.work is not None and sound:
-            self._work.add(end.work - halves.work, weight)
-            self._done += weight * float(halves.work[0] - begin.work[0])
-            self._moved += weight * abs(float(halves.work[0] - begin.work[0]))
+            done = float(halves.work[0] - begin.work[0])
+            self._work.add((float(end.work[0] - halves.work[0]), 0.0, 0.0), weight)
+            self._done += weight * done
+            self._moved += weight * abs(done)
         return StepError(math.sqrt(off / twist), math.sqrt(bent / joints))
 
     def fade(self, before: float, after: float) -> None:

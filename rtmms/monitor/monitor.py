@@ -6,7 +6,7 @@ the plant. Looks of one measurement, at the ends of successive steps:
 0  the state is kept: the step to come begins there
 1  the step's end and command are kept; its first half is taken
 2  the step's second half; what lies between the ends is counted
-3  a step from the end of the first with its velocity pushed a little: how fast does the push fade, or grow?
+3  at times: a step from the end of the first, pushed a little. How fast does the push fade, or grow?
 
 The verdict: fine; doubtful, where the way is thought to be off by more than some 1 % of itself, the work by more than
 5 %, or steps by more than a tenth of what changes within them; diverged, where steps are so wrong that the method has
@@ -95,7 +95,7 @@ class Monitor:
     def clear(self) -> None:
         """The plant was reset."""
         self.errors.clear()
-        self._piece, self._sound, self._gap = 0, True, 1
+        self._piece, self._sound, self._gap, self._wrong = 0, True, 1, False
         self._growth, self._grown = 0.0, 0
         self.hopeless = False
 
@@ -125,6 +125,9 @@ class Monitor:
             self._next_at = now
             self._sound = self._sound and twin.step(self._command, halves=True)
             self.errors.add(self._begin, self._end, twin.state, self._sound, float(self._gap + 3))
+            if not self._wants_push():
+                self._piece, self._gap = 0, self._pause()
+                return self._gap
         else:
             self._push()
             self.hopeless = (
@@ -134,6 +137,12 @@ class Monitor:
             return self._gap
         self._piece = piece + 1
         return 1
+
+    def _wants_push(self) -> bool:
+        """Fading is seen often at the start and seldom later, growth where steps are wrong."""
+        errors = self.errors
+        self._wrong = errors.step.largest > UNSTABLE
+        return self._wrong or (self.twin.base_moves and (errors.count < ENOUGH or errors.count % 8 == 0))
 
     def _pause(self) -> int:
         """Steps until the next measurement: uneven, so that it keeps no time with the gait."""
@@ -146,7 +155,7 @@ class Monitor:
     def _push(self) -> None:
         """From the end of the measured step on, pushed: along what the halves ended apart, or along the velocity."""
         twin, state, end, after = self.twin, self.twin.state, self._end, self._next
-        if self.errors.count % 2 and self._sound:
+        if self._wrong and self._sound and self.errors.count % 2:
             apart = state.motion - end.motion
             size = math.sqrt(float(np.sum((state.twist - end.twist) ** 2) + np.sum((state.joints - end.joints) ** 2)))
             share = min(1.0, 1e-6 / size) if size > 0.0 else 0.0

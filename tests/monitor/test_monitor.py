@@ -9,8 +9,9 @@ import rtmms
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, Mechanism
-from rtmms.monitor.measure import Errors, Vectors, step_error
+from rtmms.monitor.measure import Errors, Vectors, step_error, turned
 from rtmms.monitor.monitor import GAP, Monitor
+from rtmms.spatial import quaternion_matrix
 
 WAVE = np.array([0.3, 0.4, 0.3, 0.4])
 
@@ -130,3 +131,10 @@ def test_turns_count_by_the_length():
     vectors = Vectors(twin)
     vectors.between(a, b)
     assert vectors.squares()[0] == pytest.approx(1.0 + (2.0 * twin.length) ** 2)
+
+
+def test_turned_is_the_rotation():
+    q = np.array([0.5, -0.5, 0.1, 0.7])
+    q /= np.linalg.norm(q)
+    v = np.array([0.3, -1.1, 0.4])
+    np.testing.assert_allclose(turned(q, v), quaternion_matrix(q) @ v, atol=1e-14)

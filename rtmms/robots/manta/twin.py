@@ -68,6 +68,7 @@ class MantaTwin:
         self._whole, self._half = plant.model.finned.copy(), plant.model.finned.copy()
         self._of: MantaModel | None = None
         self._take_up()
+        self._where = self._addresses(self._whole), self._addresses(self._half)
 
     def _take_up(self) -> None:
         """The plant's parameters, which `set` may have changed."""
@@ -115,11 +116,16 @@ class MantaTwin:
 
     def step(self, command: Array, halves: bool) -> bool:
         """A step of dt, or of half of it; False where it fails."""
-        finned, plant, m = self._half if halves else self._whole, self.plant, self._memory
         self._command[:] = command
+        if COMPILED:
+            return bool(enter_step(*self._where[halves]) == lay.OK)
+        plant, finned = self.plant, self._half if halves else self._whole
         flow = None if plant._sampler is None else plant._sampler.handle
-        if not COMPILED:
-            return bool(step(finned, plant.model.body, m, self._command, plant._many, flow) == lay.OK)
+        return bool(step(finned, plant.model.body, self._memory, self._command, plant._many, flow) == lay.OK)
+
+    def _addresses(self, finned: np.ndarray) -> tuple[int | None, ...]:
+        """The arguments of `enter_step`; the arrays stay where they are."""
+        plant, m = self.plant, self._memory
         arrays = (m.param, m.state, m.fins, m.work, m.drift, m.body_drift, m.normals)
-        where = map(address, (finned, plant.model.body, *arrays))
-        return bool(enter_step(*where, plant._many, address(self._command), flow) == lay.OK)
+        flow = None if plant._sampler is None else plant._sampler.handle
+        return (*map(address, (finned, plant.model.body, *arrays)), plant._many, address(self._command), flow)
