@@ -185,12 +185,11 @@ class Described(Protocol):
 class Kept(NamedTuple):
     """A state that was kept: all of it, and views of what is measured.
 
-    motion (k,) what moves, of any coordinates; position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body;
-    joints rad or m, of any shape; work (1,) J, None where the state does not carry it
+    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (1,) J,
+    None where the state does not carry it
     """
 
     all: Array
-    motion: Array
     position: Array
     quaternion: Array
     twist: Array
@@ -239,3 +238,12 @@ class Twinned(Protocol):
     """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.monitor` on it."""
 
     def twin(self) -> Twin: ...
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """A plant that knows how long its steps may be."""
+
+    @property
+    def accurate(self) -> Mapping[float, float]:
+        """Error of the path, a fraction -> the longest step, s (of `Twin.finer`), for its usual motion."""

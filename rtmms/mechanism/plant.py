@@ -232,8 +232,9 @@ class TreePlant:
     def _fail(self) -> None:
         """Back to the last sound state, and say what ran away from it."""
         self._memory[:] = self._last
-        good, n, h = self.observe(), self.model.n, self.dt / self.substeps
-        rates = np.abs(self.evaluate()[6 + n :])
+        n, h = self.model.n, self.dt / self.substeps
+        with np.errstate(all="ignore"):  # sound, but it may be all but beyond the numbers
+            good, rates = self.observe(), np.nan_to_num(np.abs(self.evaluate()[6 + n :]), nan=np.inf, posinf=np.inf)
         worst = [(float(part.max(initial=0.0)), name, unit) for part, name, unit in (
             (rates[:3], "velocity", "m/s"), (rates[3:6], "angular_velocity", "rad/s"),
             (rates[6:][self.model.imposed == 0], "joint_velocity", "rad/s"),

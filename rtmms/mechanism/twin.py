@@ -109,7 +109,7 @@ class TreeTwin:
         memory, n = np.zeros(self._size + 1), self._n
         parts = Parts.of(memory[: self._size], n)
         y = parts.state
-        return Kept(memory, y, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], parts.spent)
+        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], parts.spent)
 
     def keep(self, at: Kept) -> None:
         """The plant's present state."""

@@ -116,7 +116,9 @@ class Errors:
         off, bent = apart.squares()
         floor = (STILL_M_S2 * dt) ** 2
         twist, joints = max(twist, floor), max(joints, floor * dt * dt)
-        if not (sound and math.isfinite(off) and math.isfinite(bent)):
+        if not math.isfinite(twist + joints):
+            return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will say so
+        if not (sound and math.isfinite(off + bent)):
             off, bent = twist, joints
             apart.twist[:], apart.way[:] = change.twist, change.way
         self.count += 1

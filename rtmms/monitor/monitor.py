@@ -6,12 +6,11 @@ the plant. Looks of one measurement, at the ends of successive steps:
 0  the state is kept: the step to come begins there
 1  the step's end and command are kept; its first half is taken
 2  the step's second half; what lies between the ends is counted
-3  at times: a step from the end of the first, pushed a little. How fast does the push fade, or grow?
+3  at times: a step from the end of the first with its velocity pushed a little. How fast does the push fade?
 
 The verdict: fine; doubtful, where the way is thought to be off by more than some 1 % of itself, the work by more than
-5 %, or steps by more than a tenth of what changes within them; diverged, where steps are so wrong that the method has
-left the range in which it is stable: a quarter of what changes for a method that has such a range, half of it for any
-other, if small pushes grow. What is judged is the run so far.
+5 %, or steps by more than a tenth of what changes within them; diverged, where steps are off by a quarter of it, and by
+a method that is stable up to a bound only: it has left its range. What is judged is the run so far.
 """
 
 from __future__ import annotations
@@ -28,16 +27,15 @@ from rtmms.spatial import Array
 DENSE = 12
 """Measurements one after the other at the start; then the gap grows by GROW steps each time, up to GAP."""
 GROW, GAP = 4, 110
-FEW, ENOUGH = 3, 45
+FEW, ENOUGH = 2, 45
 """Measurements before a run is judged at its end, and while it goes."""
 SOME = 20
 """Before it is stopped."""
 GOLDEN = 0.6180339887498949
 PATH, WORK, STEP = 0.013, 0.05, 0.1
 """What is doubted. The path's estimate is on the high side (docs/guards.md)."""
-UNSTABLE, HOPELESS = 0.25, 0.5
-"""The step's error beyond which a run is stopped: by a method with a bound; by another, if pushes grow by GROWTH."""
-GROWTH = 1.5
+UNSTABLE = 0.25
+"""The step's error beyond which a run is stopped, by a method that is stable up to a bound only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Verdict:
     """What the monitor thinks of a run.
 
     verdict     'fine', 'doubtful', 'diverged', or 'unknown' while there is too little to judge by
-    step, path, work   fractions, see rtmms.monitor.measure;  growth  of a small perturbation over a step
+    step, path, work   fractions, see rtmms.monitor.measure
     measured    doubled steps
     finer       the parameter that would shorten the step, and the longest that would do, s; None where all is fine
     """
@@ -54,14 +52,15 @@ class Verdict:
     step: float
     path: float
     work: float
-    growth: float
     measured: int
     finer: tuple[str, float] | None = None
 
     @property
     def sentence(self) -> str:
         """For a person; '' where there is nothing to say."""
-        if self.verdict not in ("doubtful", "diverged") or self.finer is None:
+        if self.verdict == "unknown" and self.measured:
+            return "accuracy: unknown, for the run has too few steps to tell"
+        if self.finer is None:
             return ""
         told = []
         if self.step > STEP:
@@ -95,8 +94,7 @@ class Monitor:
     def clear(self) -> None:
         """The plant was reset."""
         self.errors.clear()
-        self._piece, self._sound, self._gap, self._wrong = 0, True, 1, False
-        self._growth, self._grown = 0.0, 0
+        self._piece, self._sound, self._gap = 0, True, 1
         self.hopeless = False
 
     def forget(self) -> None:
@@ -109,6 +107,10 @@ class Monitor:
 
     def look(self, command: Array) -> int:
         """The next piece, after a step with `command`. Returns after how many steps it wants to be asked again."""
+        with np.errstate(all="ignore"):
+            return self._look(command)
+
+    def _look(self, command: Array) -> int:
         now, twin, piece = self.twin.now, self.twin, self._piece
         if piece == 0 or (piece < 3 and now != self._at + piece) or (piece == 3 and self._next_at != self._at + 2):
             twin.keep(self._begin)
@@ -125,24 +127,19 @@ class Monitor:
             self._next_at = now
             self._sound = self._sound and twin.step(self._command, halves=True)
             self.errors.add(self._begin, self._end, twin.state, self._sound, float(self._gap + 3))
-            if not self._wants_push():
-                self._piece, self._gap = 0, self._pause()
-                return self._gap
+            self.hopeless = self.errors.step.largest > UNSTABLE and self.verdict.verdict == "diverged"
+            count = self.errors.count
+            if not (twin.base_moves and (count < ENOUGH or count % 8 == 0)):
+                return self._done()
         else:
-            self._push()
-            self.hopeless = (
-                self.errors.count >= SOME and self.errors.step.largest > UNSTABLE and self.verdict.verdict == "diverged"
-            )
-            self._piece, self._gap = 0, self._pause()
-            return self._gap
+            self._fade()
+            return self._done()
         self._piece = piece + 1
         return 1
 
-    def _wants_push(self) -> bool:
-        """Fading is seen often at the start and seldom later, growth where steps are wrong."""
-        errors = self.errors
-        self._wrong = errors.step.largest > UNSTABLE
-        return self._wrong or (self.twin.base_moves and (errors.count < ENOUGH or errors.count % 8 == 0))
+    def _done(self) -> int:
+        self._piece, self._gap = 0, self._pause()
+        return self._gap
 
     def _pause(self) -> int:
         """Steps until the next measurement: uneven, so that it keeps no time with the gait."""
@@ -151,26 +148,6 @@ class Monitor:
             return 1
         widest = min(GAP, GROW * (count - DENSE + 1))
         return max(1, round(widest * (0.5 + (count * GOLDEN) % 1.0)))
-
-    def _push(self) -> None:
-        """From the end of the measured step on, pushed: along what the halves ended apart, or along the velocity."""
-        twin, state, end, after = self.twin, self.twin.state, self._end, self._next
-        if self._wrong and self._sound and self.errors.count % 2:
-            apart = state.motion - end.motion
-            size = math.sqrt(float(np.sum((state.twist - end.twist) ** 2) + np.sum((state.joints - end.joints) ** 2)))
-            share = min(1.0, 1e-6 / size) if size > 0.0 else 0.0
-            twin.start(end, halves=False)
-            np.add(state.motion, share * apart, out=state.motion)
-            before = share * size
-            if before > 1e-12 and twin.step(self._last, halves=False):
-                grown = math.sqrt(
-                    float(np.sum((state.twist - after.twist) ** 2) + np.sum((state.joints - after.joints) ** 2))
-                )
-                if 0.0 < grown < math.inf:
-                    self._growth += math.log(grown / before)
-                    self._grown += 1
-        elif twin.base_moves:
-            self._fade()
 
     def _fade(self) -> None:
         twin, state, after = self.twin, self.twin.state, self._next
@@ -194,13 +171,10 @@ class Monitor:
         errors = self.errors
         step, work = errors.step.largest, errors.work
         path = errors.path()
-        growth = math.exp(self._growth / self._grown) if self._grown else 1.0
         name = "fine"
         if errors.count < FEW:
             name = "unknown"
-        elif errors.count >= SOME and (
-            (step > UNSTABLE and self.twin.bounded) or (step > HOPELESS and growth > GROWTH)
-        ):
+        elif errors.count >= SOME and step > UNSTABLE and self.twin.bounded:
             name = "diverged"
         elif step > STEP or path > PATH or work > WORK:
             name = "doubtful"
@@ -212,4 +186,4 @@ class Monitor:
             ) if found > bound and (name == "doubtful" or bound == STEP))  # fmt: skip
             parameter, value = self.twin.finer
             finer = parameter, value * share
-        return Verdict(name, step, path, work, growth, errors.count, finer)
+        return Verdict(name, step, path, work, errors.count, finer)

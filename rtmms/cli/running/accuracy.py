@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rtmms.monitor.calibration import Calibration
 from rtmms.monitor.monitor import Monitor
 from rtmms.plant import Twinned
 
@@ -15,8 +16,18 @@ class Accuracy:
     """monitor   of the run's plant; None for a plant that offers no twin"""
 
     def __init__(self, plant: Plant) -> None:
-        self.monitor = Monitor(plant.twin()) if isinstance(plant, Twinned) else None
-        self._told = False
+        self.monitor, self._calibration = None, None
+        self._known, self._warning, self._told = "", "", False
+        if isinstance(plant, Twinned):
+            from rtmms.jit import cache_folder
+
+            self.monitor = Monitor(plant.twin())
+            self._calibration = Calibration(plant, self.monitor.twin, cache_folder())
+            self._known, self._warning = self._calibration.sentences()
+
+    def at_start(self, *, quiet: bool) -> list[str]:
+        """What is known of the step before it is taken: always a warning, and else which steps would do."""
+        return [line for line in ("" if quiet else self._known, self._warning) if line]
 
     def news(self) -> list[str]:
         """A sentence, once, when enough was measured to doubt the run."""
@@ -36,5 +47,6 @@ class Accuracy:
             "work_error": verdict.work, "measured": verdict.measured,
             "use": None if verdict.finer is None else {verdict.finer[0]: verdict.finer[1]},
         }  # fmt: skip
-        if verdict.sentence:
-            report["warnings"].append(verdict.sentence)
+        report["warnings"] += [line for line in (self._warning, verdict.sentence) if line]
+        if self._calibration is not None and self.monitor.settled:
+            self._calibration.keep(verdict)

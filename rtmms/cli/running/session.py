@@ -202,6 +202,7 @@ class Session:
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
         self.accuracy = Accuracy(plant)
+        self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,

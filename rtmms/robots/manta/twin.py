@@ -93,15 +93,8 @@ class MantaTwin:
         state = aligned(self.plant._state.size)
         joints = state[lay.FINS :].reshape(self._rows, 2, LANES)[:, 0]
         twist = state[lay.TWIST : lay.TWIST + 6]
-        return Kept(
-            state,
-            state[lay.POSITION :],
-            state[lay.POSITION : lay.QUATERNION],
-            state[lay.QUATERNION : lay.TWIST],
-            twist,
-            joints,
-            None,
-        )
+        position, quaternion = state[lay.POSITION : lay.QUATERNION], state[lay.QUATERNION : lay.TWIST]
+        return Kept(state, position, quaternion, twist, joints, None)
 
     def keep(self, at: Kept) -> None:
         """The plant's present state."""
