@@ -99,7 +99,7 @@ def judge(path: float | None, power: float | None, said: str) -> str:
         return ""
     wrong = not (path <= WRONG_PATH and power <= WRONG_POWER)  # not a number is wrong
     right = path <= RIGHT and power <= RIGHT
-    if wrong and said in ("fine", "unknown"):
+    if wrong and said == "fine":
         return "silent"
     if right and said in STOPPED:
         return "refused though right"

@@ -58,8 +58,8 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """For a person; '' where there is nothing to say."""
-        if self.verdict == "unknown" and self.measured:
-            return "accuracy: unknown, for the run has too few steps to tell"
+        if self.verdict == "unknown":
+            return "accuracy: unknown: there were too few steps, or no time between them, to measure it"
         if self.finer is None:
             return ""
         told = []
