@@ -8,7 +8,7 @@ path    how far off d puts the robot. The mean of d acts as a force that is not 
         second and that the water damps within tau: after T it has led tau (T - tau (1 - e^{-T / tau})) a astray.
         tau is seen from how a small perturbation of the velocity fades.
 
-A mean of few is off by chance and by what averages out in time, so the path is rather thought too wrong than too right.
+A mean of few may be small by chance, so its standard error counts with it.
 """
 
 from __future__ import annotations
@@ -71,20 +71,26 @@ def turned(quaternion: Array, vector: Array) -> tuple[float, float, float]:
 
 
 class Mean:
-    """A weighted mean of vectors of three."""
+    """A weighted mean of vectors of three, and how far chance may have put it off."""
 
     def __init__(self) -> None:
-        self.sum, self.weight = (0.0, 0.0, 0.0), 0.0
+        self.sum, self.square, self.weight, self.weights2 = (0.0, 0.0, 0.0), 0.0, 0.0, 0.0
 
     def add(self, vector: tuple[float, float, float], weight: float) -> None:
-        a, b, c = self.sum
-        self.sum = a + weight * vector[0], b + weight * vector[1], c + weight * vector[2]
+        (a, b, c), (x, y, z) = self.sum, vector
+        self.sum = a + weight * x, b + weight * y, c + weight * z
+        self.square += weight * (x * x + y * y + z * z)
         self.weight += weight
+        self.weights2 += weight * weight
 
     @property
     def size(self) -> float:
-        """Of the mean."""
-        return math.hypot(*self.sum) / self.weight if self.weight else 0.0
+        """Of the mean and its standard error together: sqrt(mean^2 + s^2 / n)."""
+        if not self.weight:
+            return 0.0
+        mean2 = (math.hypot(*self.sum) / self.weight) ** 2
+        share = min(self.weights2 / self.weight**2, 0.5)  # 1 / n for equal weights
+        return math.sqrt(mean2 + max(0.0, self.square / self.weight - mean2) * share / (1.0 - share))
 
 
 class Errors:

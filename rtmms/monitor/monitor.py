@@ -8,7 +8,7 @@ the plant. Looks of one measurement, at the ends of successive steps:
 2  the step's second half; what lies between the ends is counted
 3  at times: a step from the end of the first with its velocity pushed a little. How fast does the push fade?
 
-The verdict: fine; doubtful, where the way is thought to be off by more than 1.2 % of itself, the work by more than
+The verdict: fine; doubtful, where the way is thought to be off by more than 0.9 % of itself, the work by more than
 4 %, or steps by more than a tenth of what changes within them; diverged, where steps are off by a quarter of it, and by
 a method that is stable up to a bound only: it has left its range. What is judged is the run so far.
 """
@@ -32,10 +32,8 @@ FEW, ENOUGH = 2, 45
 SOME = 20
 """Before it is stopped."""
 GOLDEN = 0.6180339887498949
-PATH, WORK, STEP = 0.012, 0.04, 0.1
+PATH, WORK, STEP = 0.009, 0.04, 0.1
 """What is doubted. The path's estimate is on the high side (docs/guards.md)."""
-SURER = 8.0
-"""Means of n measurements are raised by 1 + SURER / n: few may have missed what is wrong."""
 UNSTABLE = 0.25
 """The step's error beyond which a run is stopped, by a method that is stable up to a bound only."""
 
@@ -171,8 +169,7 @@ class Monitor:
     def verdict(self) -> Verdict:
         """Of the run so far."""
         errors = self.errors
-        raised = 1.0 + SURER / max(errors.count, 1)
-        step, work, path = errors.step.largest, raised * errors.work, raised * errors.path()
+        step, work, path = errors.step.largest, errors.work, errors.path()
         name = "fine"
         if errors.count < FEW:
             name = "unknown"
