@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtmms.monitor.calibration import Calibration
-from rtmms.monitor.monitor import Monitor
 from rtmms.plant import Twinned
 
 if TYPE_CHECKING:
+    from rtmms.monitor.calibration import Calibration
+    from rtmms.monitor.monitor import Monitor
     from rtmms.plant import Plant
 
 
@@ -16,10 +16,13 @@ class Accuracy:
     """monitor   of the run's plant; None for a plant that offers no twin"""
 
     def __init__(self, plant: Plant) -> None:
-        self.monitor, self._calibration = None, None
+        self.monitor: Monitor | None = None
+        self._calibration: Calibration | None = None
         self._known, self._warning, self._told = "", "", False
         if isinstance(plant, Twinned):
             from rtmms.jit import cache_folder
+            from rtmms.monitor.calibration import Calibration
+            from rtmms.monitor.monitor import Monitor
 
             self.monitor = Monitor(plant.twin())
             self._calibration = Calibration(plant, self.monitor.twin, cache_folder())
