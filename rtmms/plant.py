@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.errors import ModelError, UnknownNameError
 
@@ -191,3 +191,70 @@ class Described(Protocol):
     """A plant that tells its parameters: a dataclass or a mapping."""
 
     parameters: Any
+
+
+class Kept(NamedTuple):
+    """A state that was kept: all of it, and views of what is measured.
+
+    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (1,) J,
+    None where the state does not carry it
+    """
+
+    all: Array
+    position: Array
+    quaternion: Array
+    twist: Array
+    joints: Array
+    work: Array | None
+
+
+class Twin(Protocol):
+    """Steps beside a plant's own, in memory of their own: the plant and its bits stay as they are.
+
+    dt, order   s, of the plant's step and its method;  finer  the parameter that shortens the step, and its value in s
+    bounded     whether the method is stable up to some |lambda| dt only
+    base_moves  whether there is a way that can be wrong;  length  m: a turn by 1 rad counts as a way of that
+    state       where the twin stands
+    """
+
+    dt: float
+    order: int
+    bounded: bool
+    base_moves: bool
+    length: float
+    state: Kept
+
+    @property
+    def now(self) -> int:
+        """Steps of the plant since its reset."""
+
+    @property
+    def finer(self) -> tuple[str, float]: ...
+
+    def room(self) -> Kept:
+        """Memory for one more state."""
+
+    def keep(self, at: Kept) -> None:
+        """The plant's present state."""
+
+    def start(self, at: Kept, halves: bool) -> None:
+        """The twin stands there from now on; halves: its next steps are of dt / 2."""
+
+    def step(self, command: Array, halves: bool) -> bool:
+        """One step; False where it fails."""
+
+
+@runtime_checkable
+class Twinned(Protocol):
+    """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.monitor` on it."""
+
+    def twin(self) -> Twin: ...
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """A plant that knows how long its steps may be."""
+
+    @property
+    def accurate(self) -> Mapping[float, float]:
+        """Error of the path, a fraction -> the longest step, s (of `Twin.finer`), for its usual motion."""

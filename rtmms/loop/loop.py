@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rtmms.loop.policies import Policies
     from rtmms.loop.ports import Array, Exchange, Observer
     from rtmms.loop.statistics import Statistics
+    from rtmms.monitor.monitor import Monitor
     from rtmms.plant import Plant
 
 MOST_CHANGES = 1000
@@ -67,12 +68,14 @@ class Beside:
     watch      says which processes died
     status     called after `watch` with the loop: what a display shows
     blame      finds the cause of each miss and overrun
+    monitor    tells how wrong the steps are
     """
 
     commands: CommandTrace | None = None
     watch: Watch | None = None
     status: Callable[[Loop], None] | None = None
     blame: Blame | None = None
+    monitor: Monitor | None = None
 
 
 class Loop:
@@ -86,9 +89,10 @@ class Loop:
     """
 
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
-        "_answered", "_chores", "_counts", "_limited", "_naming", "_preparing", "_requests", "_sent", "_stand_in",
-        "alterations", "blame", "changes", "claims", "clock", "collections", "command", "commands", "ended", "exchange",
-        "message", "pace", "plant", "policies", "resets", "seed", "started_ns", "statistics", "step", "steps", "view",
+        "_answered", "_check_at", "_chores", "_counts", "_limited", "_monitor", "_naming", "_preparing", "_requests",
+        "_sent", "_stand_in", "alterations", "blame", "changes", "claims", "clock", "collections", "command",
+        "commands", "ended", "exchange", "message", "pace", "plant", "policies", "resets", "seed", "started_ns",
+        "statistics", "step", "steps", "view",
     )  # fmt: skip
 
     def __init__(
@@ -111,6 +115,7 @@ class Loop:
         self._preparing = exchange if isinstance(exchange, Preparing) else None
         self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
+        self._monitor, self._check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
         self._sent, self._answered = (0, 0), False
         pace.bind(self)
 
@@ -165,6 +170,17 @@ class Loop:
         self._requests.fetch()
         self._chores.do(until_ns)
 
+    def check(self, until_ns: int = 0) -> None:
+        """A piece of the monitor's work, where it has one and there is time for it until the instant; 0: any."""
+        if self.step >= self._check_at and self._monitor is not None:
+            now = self.clock.now()
+            if until_ns and until_ns - now < self._monitor.longest_ns:
+                return
+            self._check_at = self.step + self._monitor.look(self.command)
+            self._monitor.took(self.clock.now() - now)
+            if self._monitor.hopeless:
+                self.end("diverged", self._monitor.verdict.sentence)
+
     def watch_now(self) -> None:
         """Look after the processes and the display."""
         self._chores.watch_now()
@@ -179,6 +195,9 @@ class Loop:
         self._forget_prepared()
         self.seed, self.step = seed, 0
         self.resets += 1
+        if self._monitor is not None:
+            self._monitor.clear()
+            self._check_at = 0
         self.statistics.clear()
         if self.blame is not None:
             self.blame.clear()
@@ -193,6 +212,8 @@ class Loop:
         if len(self.changes) < MOST_CHANGES:
             self.changes.append({"run": self.resets, "step": self.step, **how})
         self.view.forget()
+        if self._monitor is not None:
+            self._monitor.forget()
         self._forget_prepared()
         self.alterations += 1
         if self.commands is not None:

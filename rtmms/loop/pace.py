@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MARGIN_NS = 30_000
 """The loop stops serving this long before the next step is due, to be asleep when the timer fires."""
+PREPARE_NS = 100_000
+"""What is left of the slack for the state to come, of which the monitor takes nothing."""
 SERVE_NS = 200_000
 SERVE_EVERY_NS = 5_000_000
 SEND_EVERY_NS = 1_000_000
@@ -67,6 +69,9 @@ class Run(Protocol):
 
     def serve(self, until_ns: int) -> None:
         """The low-priority work, until the instant at most."""
+
+    def check(self, until_ns: int = 0) -> None:
+        """A piece of the monitor's work, if there is time for it until the instant; 0: whatever it takes."""
 
     def watch_now(self) -> None:
         """Look after the processes and the display."""

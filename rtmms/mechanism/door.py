@@ -25,15 +25,15 @@ from rtmms.model.layout import C_WIDTH, S_WIDTH, T_WIDTH
 (
     TOPOLOGY, CONSTANT, GRAVITY, IMPOSED, BOUNDS, MOTION, KP, KD, TORQUE, TARGET, SERVO, BANDWIDTH, ROWS, COMMON,
     STRIPS, BLADES, STRIP_GAUSS, BLADE_GAUSS, FLOW, HELD, AMBIENT, PUSHES, CURVE, COMMANDED, MOTOR, SCRATCH, BASE, QDD,
-    TAU, Q, QD, DRIVE, NODES, MATRIX, WEIGHTS, PARTS, MIX, STATE, HISTORY, COUNTS, MONITOR, RATES, STATES, MEMORY, LAST,
+    TAU, Q, QD, DRIVE, NODES, MATRIX, WEIGHTS, PARTS, MIX, STATE, HISTORY, COUNTS, SPENT, RATES, STATES, MEMORY, LAST,
     GIVEN, KINDS, JOINTS, NUMBERS, POINTS, OUT, RATE, N, E, N_STRIPS, N_BLADES, N_STRIP_GAUSS, N_BLADE_GAUSS, N_FLOW,
     N_PUSHES, N_CURVE, N_COMMANDS, N_STAGES, N_PARTS, N_MEMORY, N_POINTS, N_OUT,
 ) = range(67)  # fmt: skip
 """The list: addresses of arrays, then sizes."""
 
-(BASE_MODE, OMEGA, RAMP, START, OVER, GAMMA, PAIR, MULTISTEP, DT, SUBSTEPS, LIMIT, MOVING) = range(12)
+(BASE_MODE, OMEGA, RAMP, START, OVER, GAMMA, MULTISTEP, DT, SUBSTEPS, MOVING) = range(10)
 """Single numbers, in one array."""
-COUNT = 12
+COUNT = 10
 
 
 @kernel(inline=True)
@@ -81,12 +81,12 @@ def enter_step(address: int) -> int:
     n, stages, commands = w[N], w[N_STAGES], w[N_COMMANDS]
     method = (
         carray(numbers_at(w[NODES]), (stages,)), carray(numbers_at(w[MATRIX]), (stages, stages)),
-        carray(numbers_at(w[WEIGHTS]), (stages,)), x[OVER], x[GAMMA], int(x[PAIR]),
+        carray(numbers_at(w[WEIGHTS]), (stages,)), x[OVER], x[GAMMA],
         carray(numbers_at(w[PARTS]), (w[N_PARTS],)), carray(numbers_at(w[MIX]), (w[N_PARTS],)), x[MULTISTEP] > 0.0,
     )  # fmt: skip
     changing = (
         carray(numbers_at(w[STATE]), (13 + 2 * n,)), carray(numbers_at(w[HISTORY]), (5, 13 + 2 * n)),
-        carray(integers_at(w[COUNTS]), (1,)), carray(numbers_at(w[MONITOR]), (4,)),
+        carray(integers_at(w[COUNTS]), (1,)), carray(numbers_at(w[SPENT]), (1,)),
     )  # fmt: skip
     scratch = (
         carray(numbers_at(w[RATES]), (stages + 1, 12 + 2 * n)), carray(numbers_at(w[STATES]), (3, 13 + 2 * n)),
@@ -96,7 +96,7 @@ def enter_step(address: int) -> int:
         carray(integers_at(w[JOINTS]), (commands,)),
     )  # fmt: skip
     memory, last = carray(numbers_at(w[MEMORY]), (w[N_MEMORY],)), carray(numbers_at(w[LAST]), (w[N_MEMORY],))
-    return take_step(system_at(w, x), method, changing, scratch, told, memory, last, x[DT], int(x[SUBSTEPS]), x[LIMIT])
+    return take_step(system_at(w, x), method, changing, scratch, told, memory, last, x[DT], int(x[SUBSTEPS]))
 
 
 @kernel
@@ -121,7 +121,7 @@ class Door:
         points, out; numbers (COUNT,)."""
         (topology, constant, _, gravity, imposed, bounds), law, hold, fluid, work = system
         *elements, _, held, ambient, (pushes, curve, commanded, motor) = fluid
-        c, a, b, _, _, _, parts, mix, _ = method
+        c, a, b, _, _, parts, mix, _ = method
         rate, points, out = observed
         self.arrays = [
             topology, constant, gravity, imposed, bounds, law[0], law[3], law[4], *hold[:4], *elements, held, ambient,

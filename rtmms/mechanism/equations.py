@@ -67,8 +67,14 @@ def evaluate(
 
 
 @kernel
-def spend(work: Any, h: float, monitor: Any) -> None:
-    """Add the joints' power at the evaluation just made, times h, to the work done."""
-    torque, qd = work[3], work[5]
+def spend(work: Any, h: float, implicit: float, spent: Any) -> None:
+    """Add the joints' power at the evaluation just made, times h, to the work done.
+
+    implicit  s, as of that evaluation: torque and rate are then those at the end of that step
+    """
+    s, qdd, torque, qd = work[0], work[2], work[3], work[5]
     for j in range(torque.shape[0]):
-        monitor[3] += h * torque[j] * qd[j]
+        if implicit > 0.0:
+            spent[0] += h * (torque[j] - s[j + 1, S_HELD] * qdd[j]) * (qd[j] + implicit * qdd[j])
+        else:
+            spent[0] += h * torque[j] * qd[j]

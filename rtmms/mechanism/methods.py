@@ -37,12 +37,6 @@ class Tableau(NamedTuple):
             out[i, : len(row)] = row
         return out
 
-    @property
-    def pair(self) -> int:
-        """The first of two stages in a row at one node, whose rates tell of the largest |lambda| h; -1 for none."""
-        same = [i for i in range(1, len(self.c)) if self.c[i] == self.c[i - 1]]
-        return same[0] - 1 if same else -1
-
 
 RK4 = Tableau(c=(0.0, 0.5, 0.5, 1.0), a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1.0, 2.0, 2.0, 1.0), over=6.0)
 
@@ -71,9 +65,8 @@ class Method:
     """One way of stepping a tree.
 
     order       of the error at a fixed time; evaluations of the equations of motion, each step
-    stability   the |lambda| dt beyond which a run is stopped as unstable; None where there is no bound. For rk4 the end
-                of its negative real axis; for abam the radius of the half disc that its region holds (its real axis
-                ends at 1.41)
+    stability   the |lambda| dt that it bears, None where there is no bound. For rk4 the end of its negative real axis;
+                for abam the radius of the half disc that its region holds (its real axis ends at 1.41)
     tableau     of one step, or of what a multistep method starts with
     parts, mix  extrapolation: the step is taken in each of these numbers of parts, and the results are mixed
     multistep   whether ADAMS goes on from there
@@ -91,14 +84,12 @@ class Method:
     def __post_init__(self) -> None:
         if self.tableau.recall:
             raise ValueError(f"{self.name}: a step of a tree has no room for what stages recall (Tableau.recall)")
-        if self.stability is not None and self.tableau.pair < 0 and not self.multistep:
-            raise ValueError(f"{self.name}: a bound needs two stages in a row at one node, to see |lambda| dt")
 
-    def arrays(self) -> tuple[Array, Array, Array, float, float, int, Array, Array, bool]:
-        """What rtmms.mechanism.step gets: c, a, b, over, gamma, pair; parts, mix; multistep."""
+    def arrays(self) -> tuple[Array, Array, Array, float, float, Array, Array, bool]:
+        """What rtmms.mechanism.step gets: c, a, b, over, gamma; parts, mix; multistep."""
         t = self.tableau
         return (
-            np.array(t.c), t.matrix, np.array(t.b), t.over, t.gamma, t.pair,
+            np.array(t.c), t.matrix, np.array(t.b), t.over, t.gamma,
             np.array(self.parts, dtype=float), np.array(self.mix), self.multistep,
         )  # fmt: skip
 
@@ -107,7 +98,6 @@ METHODS = {
     method.name: method
     for method in (
         Method("rk4", 4, 4, 2.785, RK4),
-        Method("implicit", 1, 1, None, IMPLICIT_EULER),
         Method("implicit2", 2, 3, None, IMPLICIT_EULER, parts=(1, 2), mix=(-1.0, 2.0)),
         Method("abam", 5, 2, 0.92, RK4, multistep=True),
     )

@@ -19,19 +19,20 @@ from rtmms.fluids.immersed import act, held_flow, immerse
 from rtmms.jit import COMPILED, compile_progress
 from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
 from rtmms.mechanism.actuators import attached, imposing
+from rtmms.mechanism.asked_flow import ask_flow
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.door import COUNT, START, Door, enter_account, enter_step
 from rtmms.mechanism.equations import evaluate
-from rtmms.mechanism.group import displace
 from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import observed
-from rtmms.mechanism.step import NOT_FINITE, UNSTABLE
 from rtmms.mechanism.take_step import BAD_COMMAND, take_step
+from rtmms.mechanism.twin import Parts, TreeTwin
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FREE, C_STIFFNESS, S_WRENCH
+from rtmms.monitor.measure import StepError, step_error
 from rtmms.plant import Channel, refuse_fixed
 from rtmms.spatial import Array
 
@@ -114,22 +115,13 @@ class TreePlant:
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._shape = self.neutral.shape
         self._given = self.neutral.copy()
-        # everything that changes, in one vector, so that a snapshot is its bytes
-        sizes = {
-            "state": 13 + 2 * n, "torque": n, "target": 2 * n, "servo": 4 * n, "history": 5 * (13 + 2 * n),
-            "monitor": 4, "command": len(self.drives), "motor": pushes,
-        }  # fmt: skip
-        self._memory = np.zeros(sum(sizes.values()))
+        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes))
         self._last = self._memory.copy()
-        ends = np.cumsum(list(sizes.values()))
-        parts = np.split(self._memory, ends[:-1])
-        self.vector, self._torque = parts[0], parts[1]
-        self._target, self._servo = parts[2].reshape(n, 2), parts[3].reshape(n, 4)
-        self._history = parts[4].reshape(5, 13 + 2 * n)
-        self._monitor, self.commanded, self._motor = parts[5], parts[6], parts[7]
-        self._limit = METHODS[self.method].stability or np.inf
+        parts = Parts.of(self._memory, n, len(self.drives))
+        self.vector, self._torque, self._target, self._servo = parts.state, parts.torque, parts.target, parts.servo
+        self._spent, self.commanded, self._motor = parts.spent, parts.command, parts.motor
         self._counts = np.zeros(1, dtype=np.int64)
-        self._changing = (self.vector, self._history, self._counts, self._monitor)
+        self._changing = (self.vector, parts.history, self._counts, self._spent)
         stages = len(METHODS[self.method].tableau.c)
         self._scratch = (np.zeros((stages + 1, 12 + 2 * n)), np.zeros((3, 13 + 2 * n)))
         self._rate = np.zeros(12 + 2 * n)
@@ -190,10 +182,10 @@ class TreePlant:
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
         self._pushes = (more.pushes, more.curve, self.commanded, self._motor)
         self._fluid = (*self.immersed.arrays, self._held, self._ambient, self._pushes)
-        _, _, _, over, gamma, pair, _, _, multistep = self._method
+        _, _, _, over, gamma, _, _, multistep = self._method
         self._numbers[:] = (
-            model.base_mode, *self._law[1:3], self.time, over, gamma, pair, multistep, self.dt, self.substeps,
-            self._limit, self.immersed.moving,
+            model.base_mode, *self._law[1:3], self.time, over, gamma, multistep, self.dt, self.substeps,
+            self.immersed.moving,
         )  # fmt: skip
         self._told = (self._given, self._kinds, self._joints)
         system = (self._tree, self._law, self._hold, self._fluid, self._work)
@@ -239,7 +231,7 @@ class TreePlant:
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
-        self._counts[:], self._monitor[:3] = 0, 0.0
+        self._counts[:] = 0
         follow(self._tree, self._law, self._hold, y, self.time)
 
     def start(self, vector: Array, steps: int) -> None:
@@ -296,49 +288,49 @@ class TreePlant:
         system = (self._tree, self._law, self._hold, self._fluid, self._work)
         return take_step(
             system, self._method, self._changing, self._scratch, self._told, self._memory, self._last, self.dt,
-            self.substeps, self._limit,
+            self.substeps,
         )  # fmt: skip
 
     def _sample_field(self, ahead: float) -> None:
-        """Ask the flow's function, `ahead` seconds from now, where the elements will then be at their present speed:
-        half a step ahead, what is held over the step is right to second order."""
-        s, n, model = self._work[0], self.model.n, self.model
-        rate, y = np.zeros(12 + 2 * n), np.empty_like(self.vector)
-        state = self.state
-        rate[:3], rate[3:6], rate[6 : 6 + n] = state.rotation @ state.twist[:3], state.twist[3:], state.qd
-        displace(self.vector, rate, ahead, y)
-        configure(model.topology, model.constant, y[3:7], model.gravity, y[7 : 7 + n], s)
-        place(model.topology, y[:3], y[3:7], s)
-        self._held[:] = held_flow(model, self.flow, s, self.immersed, self.time + ahead)
+        """Of a flow that is a function: what is held over a step, `ahead` seconds from now."""
+        ask_flow(self, self.vector, self.time, ahead, self._work[0], self._held)
 
     def _fail(self, status: int) -> None:
-        """Back to the last sound state, and say what went wrong after it."""
+        """Back to the last sound state, and say what ran away from it."""
         if status == BAD_COMMAND:
             named = ", ".join(c.name for c, v in zip(self.actuators, self._given, strict=True) if not np.isfinite(v))
             raise ValueError(f"{self.model.name}: command: {named} must be finite")
-        h, end = self.dt / self.substeps, self.time + self.dt
-        bad = np.flatnonzero(~np.isfinite(self.vector))
-        if self._monitor[1] > 0.0 and np.exp(0.5 * self._monitor[0]) > self._limit:
-            status = UNSTABLE  # so fast that it was not finite before the watch had seen enough
         self._memory[:] = self._last
-        good = self.observe()
-        if status == NOT_FINITE:
-            raise DivergedError(end, self._name(int(bad[0])), good)
+        n, h = self.model.n, self.dt / self.substeps
+        with np.errstate(all="ignore"):  # sound, but it may be all but beyond the numbers
+            good, rates = self.observe(), np.nan_to_num(np.abs(self.evaluate()[6 + n :]), nan=np.inf, posinf=np.inf)
+        worst = [(float(part.max(initial=0.0)), name, unit) for part, name, unit in (
+            (rates[:3], "velocity", "m/s"), (rates[3:6], "angular_velocity", "rad/s"),
+            (rates[6:][self.model.imposed == 0], "joint_velocity", "rad/s"),
+        )]  # fmt: skip
+        rate, name, unit = max(worst)
+        knob, step = self.finer
         reason = (
-            f"grows by the method's own instability: {self.method} with steps of {h:.3g} s is outside its stable "
-            "range; take a smaller step, or the integrator 'implicit'"
+            f"ran away: at the last sound state it changes by {rate * h:.3g} {unit} within one step of {h:.3g} s, too "
+            f"long for {self.method} here; take a smaller step ({knob} < {step:.3g} s), or weaker forces"
         )
-        raise DivergedError(end, "joint_velocity", good, reason)
+        raise DivergedError(self.time + self.dt, name, good, reason)
 
-    def _name(self, index: int) -> str:
-        n = self.model.n
-        for name, start, size in (
-            ("position", 0, 3), ("quaternion", 3, 4), ("joint_position", 7, n), ("velocity", 7 + n, 3),
-            ("angular_velocity", 10 + n, 3), ("joint_velocity", 13 + n, n),
-        ):  # fmt: skip
-            if start <= index < start + size:
-                return f"{name}[{index - start}]"
-        raise IndexError(index)
+    @property
+    def finer(self) -> tuple[str, float]:
+        """The parameter that makes the method's own step smaller, and what it is, s."""
+        own = getattr(self.parameters, "step_s", None)
+        return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
+
+    def twin(self) -> TreeTwin:
+        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        return TreeTwin(self)
+
+    def step_error(self, command: Array | None = None) -> StepError:
+        """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
+
+        By two steps of half the length. Raises nothing of its own: an error of 1 where a step fails."""
+        return step_error(self.twin(), self.commanded if command is None else command)
 
     def evaluate(self) -> Array:
         """Rates at the present state and time (see rtmms.mechanism.group); torques are in `torque` afterwards."""
@@ -395,7 +387,7 @@ class TreePlant:
         }  # fmt: skip
         if n:
             values |= {"joint_position": y[7 : 7 + n], "joint_velocity": qd, "joint_torque": torque}
-        values["power"], values["work"] = np.array(torque @ qd), self._monitor[3].copy()
+        values["power"], values["work"] = np.array(torque @ qd), self._spent[0].copy()
         values["energy"] = out[O_ENERGY].copy()
         if self.model.base_mode != BASE_FREE:  # from outside on the base
             values["base_wrench"] = out[O_WRENCH : O_WRENCH + 6]

@@ -3,8 +3,7 @@
 system   tree, law, hold, fluid, work: see rtmms.mechanism.equations and joint_laws
 method   `Method.arrays`
 memory   state (13 + 2 n,); history (5, 13 + 2 n) rates at the last four steps, newest first, then the predicted one;
-         counts (1,) steps since it was empty; monitor (4,) mean of ln (lambda h)^2, how many estimates, the squared
-         size of the last correction, work done (J)
+         counts (1,) steps since it was empty; spent (1,) J, work of the joints
 scratch  k (stages + 1, 12 + 2 n) the stages' rates and, last, where a stage stands; y (3, 13 + 2 n) states
 """
 
@@ -20,18 +19,15 @@ from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
 from rtmms.mechanism.joint_laws import follow
 from rtmms.mechanism.methods import ADAMS
 
-SOUND, NOT_FINITE, UNSTABLE = 0, 1, 2
+SOUND, NOT_FINITE = 0, 1
 PREDICTOR, AHEAD, CORRECTOR, BACK = ADAMS
 
 
 @kernel
-def one_step(system: Any, method: Any, state: Any, t: float, h: float, monitor: Any, k: Any, y: Any) -> float:
-    """A step of the tableau, in place. k: rates of the stages, its last row scratch; y (13 + 2 n,) scratch.
-
-    Returns an estimate of (lambda h)^2: how much the rates of the joint rates differ where these differ; -1 for none.
-    """
+def one_step(system: Any, method: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
+    """A step of the tableau, in place. k: rates of the stages, its last row scratch; y (13 + 2 n,) scratch."""
     tree, law, hold, fluid, work = system
-    c, a, b, over, gamma, pair, _, _, _ = method
+    c, a, b, over, gamma, _, _, _ = method
     stages, along, at = c.shape[0], k[k.shape[0] - 1], state
     for i in range(stages):
         if i > 0:
@@ -43,12 +39,11 @@ def one_step(system: Any, method: Any, state: Any, t: float, h: float, monitor: 
             displace(state, along, h, y)
             at = y
         evaluate(tree, law, hold, fluid, work, at, t + c[i] * h, gamma * h, k[i])
-        spend(work, h * b[i] / over, monitor)
+        spend(work, h * b[i] / over, gamma * h, spent)
         if gamma > 0.0:
             lead(at, k[i], gamma * h)
         if i > 0:
             uncurl(k[i], along, h)
-    ratio = growth(tree[4], a, pair, k)
     for m in range(k.shape[1]):
         along[m] = 0.0
     first = 0
@@ -61,7 +56,6 @@ def one_step(system: Any, method: Any, state: Any, t: float, h: float, monitor: 
     for m in range(k.shape[1]):
         along[m] /= over
     displace(state, along, h, state)
-    return ratio
 
 
 @kernel(inline=True)
@@ -72,94 +66,57 @@ def add(total: Any, factor: float, rate: Any) -> None:
 
 
 @kernel
-def growth(imposed: Any, a: Any, i: int, k: Any) -> float:
-    """(lambda h)^2 from stages i and i + 1, which stand at one time; -1 for i < 0 or where nothing moves."""
-    if i < 0:
-        return -1.0
-    n = imposed.shape[0]
-    above, below = 0.0, 0.0
-    for m in range(12 + n, 12 + 2 * n):
-        if not imposed[m - 12 - n]:
-            apart = 0.0
-            for j in range(i + 1):
-                apart += (a[i + 1, j] - a[i, j]) * k[j, m]
-            above += (k[i + 1, m] - k[i, m]) ** 2
-            below += apart**2
-    return above / below if below > 0.0 and above > 0.0 else -1.0
-
-
-@kernel
-def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, monitor: Any, k: Any, y: Any) -> float:
-    """The step in each number of parts, mixed; in one part alone it is `one_step`. Work counts from the finest."""
-    parts, mix = method[6], method[7]
+def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
+    """The step in each number of parts, mixed, and the work as well; in one part alone it is `one_step`."""
+    parts, mix = method[5], method[6]
     if parts.shape[0] == 1:
-        return one_step(system, method, state, t, h, monitor, k, y[0])
-    part, total, spent, ratio = y[1], y[2], monitor[3], -1.0
+        one_step(system, method, state, t, h, spent, k, y[0])
+        return
+    part, total, before, work = y[1], y[2], spent[0], 0.0
     for m in range(state.shape[0]):
         total[m] = 0.0
     for p in range(parts.shape[0]):
-        monitor[3], length = spent, h / parts[p]
+        spent[0], length = 0.0, h / parts[p]
         for m in range(state.shape[0]):
             part[m] = state[m]
         for q in range(int(parts[p])):
-            ratio = one_step(system, method, part, t + q * length, length, monitor, k, y[0])
+            one_step(system, method, part, t + q * length, length, spent, k, y[0])
             follow(system[0], system[1], system[2], part, t + (q + 1) * length)
         for m in range(state.shape[0]):
             total[m] += mix[p] * part[m]
+        work += mix[p] * spent[0]
     for m in range(state.shape[0]):
         state[m] = total[m]
-    return ratio
+    spent[0] = before + work
 
 
 @kernel
-def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any, y: Any) -> float:
-    """Predict, evaluate, correct by ADAMS; the tableau starts. Returns an estimate of (lambda h)^2 as `one_step`."""
+def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any, y: Any) -> None:
+    """Predict, evaluate, correct by ADAMS; the tableau starts."""
     tree, law, hold, fluid, work = system
-    state, f, counts, monitor = memory
+    state, f, counts, spent = memory
     evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
     for i in range(3, 0, -1):
         for m in range(state.shape[0]):
             f[i, m] = f[i - 1, m]
-    n, count = tree[4].shape[0], counts[0]
+    count = counts[0]
     counts[0] += 1
     plain_rate(state, k[0], f[0])
     if count < 3:
-        one_step(system, method, state, t, h, monitor, k, y[0])
-        return -1.0
-    spend(work, 0.5 * h, monitor)
-    above = 0.0  # rates of the last step's prediction (f[4]) and of what it was corrected to (f[0])
-    for m in range(13 + n, 13 + 2 * n):
-        if not tree[4][m - 13 - n]:
-            above += (h * (f[0, m] - f[4, m])) ** 2
-    ratio = above / monitor[2] if count > 3 and above > 0.0 and monitor[2] > 0.0 else -1.0
+        one_step(system, method, state, t, h, spent, k, y[0])
+        return
+    spend(work, 0.5 * h, 0.0, spent)
     p, q, guess = PREDICTOR, CORRECTOR, y[0]
     for m in range(state.shape[0]):
         guess[m] = state[m] + h / AHEAD * (p[0] * f[0, m] + p[1] * f[1, m] + p[2] * f[2, m] + p[3] * f[3, m])
     follow(tree, law, hold, guess, t + h)
     evaluate(tree, law, hold, fluid, work, guess, t + h, 0.0, k[0])
-    spend(work, 0.5 * h, monitor)
+    spend(work, 0.5 * h, 0.0, spent)
     plain_rate(guess, k[0], f[4])
     for m in range(state.shape[0]):
         state[m] += h / BACK * (
             q[0] * f[4, m] + q[1] * f[0, m] + q[2] * f[1, m] + q[3] * f[2, m] + q[4] * f[3, m]
         )  # fmt: skip
-    monitor[2] = 0.0
-    for m in range(13 + n, 13 + 2 * n):
-        if not tree[4][m - 13 - n]:
-            monitor[2] += (state[m] - guess[m]) ** 2
-    return ratio
-
-
-@kernel
-def watch(monitor: Any, ratio: float) -> float:
-    """|lambda| h over the last hundred steps or so: the geometric mean of its estimates, which swing with the phase.
-
-    0 before twenty estimates.
-    """
-    if ratio > 0.0 and np.isfinite(ratio):
-        monitor[1] += 1.0
-        monitor[0] += (np.log(ratio) - monitor[0]) / min(monitor[1], 100.0)
-    return np.exp(0.5 * monitor[0]) if monitor[1] > 20.0 else 0.0
 
 
 @kernel
@@ -174,23 +131,16 @@ def finish(system: Any, state: Any, t: float) -> bool:
 
 
 @kernel
-def advance(system: Any, method: Any, memory: Any, scratch: Any, h: float, substeps: int, limit: float) -> int:
-    """`substeps` steps of h from time hold.start. limit: |lambda| h that the method bears.
-
-    Returns SOUND, or what went wrong.
-    """
-    state, _, _, monitor = memory
+def advance(system: Any, method: Any, memory: Any, scratch: Any, h: float, substeps: int) -> int:
+    """`substeps` steps of h from time hold.start. Returns SOUND or NOT_FINITE."""
+    state, _, _, spent = memory
     k, y = scratch
     for i in range(substeps):
         t = system[2][4] + i * h
-        if method[8]:
-            ratio = multistep(system, method, memory, t, h, k, y)
+        if method[7]:
+            multistep(system, method, memory, t, h, k, y)
         else:
-            ratio = extrapolated(system, method, state, t, h, monitor, k, y)
-        seen = watch(monitor, ratio)
-        sound = finish(system, state, t + h)
-        if seen > limit:
-            return UNSTABLE
-        if not sound:
+            extrapolated(system, method, state, t, h, spent, k, y)
+        if not finish(system, state, t + h):
             return NOT_FINITE
     return SOUND

@@ -24,8 +24,7 @@ def finite(values: Any) -> bool:
 
 @kernel
 def take_step(
-    system: Any, method: Any, changing: Any, scratch: Any, told: Any, memory: Any, last: Any, dt: float, substeps: int,
-    limit: float,
+    system: Any, method: Any, changing: Any, scratch: Any, told: Any, memory: Any, last: Any, dt: float, substeps: int
 ) -> int:  # fmt: skip
     """Advance by dt. told: command given, kinds and joints of actuators; memory is kept in `last` before.
 
@@ -41,7 +40,7 @@ def take_step(
         last[k] = memory[k]
     for k in range(given.shape[0]):
         pushes[2][k] = given[k]
-    status = advance(system, method, changing, scratch, dt / substeps, substeps, limit)
+    status = advance(system, method, changing, scratch, dt / substeps, substeps)
     if status == SOUND:
         finish_servo(target, servo, bandwidth, dt)
         finish_motors(pushes, dt)

@@ -48,7 +48,7 @@ def moving(dt, method, seconds=0.4):
 
 
 @pytest.mark.parametrize(
-    ("method", "steps"), [("rk4", 40), ("implicit", 800), ("implicit2", 200), ("abam", 160)]
+    ("method", "steps"), [("rk4", 40), ("implicit2", 200), ("abam", 160)]
 )  # fmt: skip
 def test_order(method, steps):
     exact = moving(0.4 / 3200, "rk4")
@@ -82,7 +82,7 @@ def drifting(dt, method, flow, seconds=0.4):
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", list(FLOWS))
 @pytest.mark.parametrize(
-    ("method", "steps"), [("rk4", 40), ("implicit", 800), ("implicit2", 200), ("abam", 160)]
+    ("method", "steps"), [("rk4", 40), ("implicit2", 200), ("abam", 160)]
 )  # fmt: skip
 def test_order_in_a_flow(method, steps, flow):
     exact = drifting(0.4 / 3200, "rk4", FLOWS[flow])
@@ -91,9 +91,8 @@ def test_order_in_a_flow(method, steps, flow):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["rk4", "implicit", "implicit2"])
+@pytest.mark.parametrize("method", ["rk4", "implicit2", "abam"])
 def test_a_flow_that_is_held_over_the_step_leaves_order_two(method):
-    """Not abam: the jumps of the flow from step to step look like its own instability to it, and it stops."""
 
     def field(x, t):
         return np.array(MEAN) + np.array([0.2, 0.1, 0.15]) * np.cos(3.0 * x[0] + 2.0 * x[1] - 9.0 * t)
@@ -128,8 +127,8 @@ def test_stability(method):
         assert decay(method, 1e4) < 1e-3
     else:
         assert decay(method, 0.97 * limit) < 1.0
-        with pytest.raises(rtmms.DivergedError, match="instability"):
-            decay(method, 1.05 * limit)
+        # abam's bound is of a half disc: on the real axis it bears more
+        assert decay(method, (1.05 if method == "rk4" else 1.6) * limit) > 1.0
 
 
 def servoed(method, dt, kp=2e4, kd=50.0):
@@ -140,10 +139,10 @@ def servoed(method, dt, kp=2e4, kd=50.0):
     return np.max(np.abs(plant.state.q - plant.law.at(plant.time)[0])), plant.state.position
 
 
-@pytest.mark.parametrize("method", ["implicit", "implicit2"])
+@pytest.mark.parametrize("method", ["implicit2"])
 def test_a_stiff_servo_is_held_by_the_implicit_methods(method):
     """Steps 200 times as long as RK4 bears; at one that RK4 bears, they agree."""
-    with pytest.raises(rtmms.DivergedError, match="outside its stable range"):
+    with pytest.raises(rtmms.DivergedError, match="ran away"):
         servoed("rk4", 1e-2)
     error, coarse = servoed(method, 1e-2)
     assert error < 1e-2
@@ -163,7 +162,7 @@ def test_work_is_the_integral_of_power(method):
         if k < 500:
             plant.step(NONE)
     blob, work = plant.snapshot(), float(plant.observe()["work"])
-    assert work == pytest.approx(total, rel=1e-4 if METHODS[method].order > 2 else 0.02)
+    assert work == pytest.approx(total, rel=1e-4 if METHODS[method].order > 2 else 1e-3)
     assert work != 0.0
     plant.reset()
     assert float(plant.observe()["work"]) == 0.0
@@ -176,7 +175,9 @@ def test_an_unstable_run_gives_the_last_sound_outputs():
     state = plant.model.state()
     state.qd[0] = 1.0
     plant.place(state)
-    with pytest.raises(rtmms.DivergedError, match="rk4 with steps of 1 s is outside its stable range") as caught:
+    with pytest.raises(
+        rtmms.DivergedError, match=r"joint_velocity ran away.*one step of 1 s, too long for rk4"
+    ) as caught:
         run(plant, 1000)
     assert np.isfinite(caught.value.last_good["joint_velocity"][0])
     assert caught.value.quantity == "joint_velocity"

@@ -286,10 +286,21 @@ def test_as_a_plant():
         ({"command": "torque"}, "command=torque needs drive=torque"),
         (
             {"integrator": "rk5"},
-            "integrator must be one of rk4, implicit, implicit2, abam, got 'rk5'",
+            "integrator must be one of rk4, implicit2, abam, got 'rk5'",
         ),
     ],
 )
 def test_refused(given, words):
     with pytest.raises(rtmms.ModelError, match=words):
         eel.load(**given)
+
+
+def test_an_overdriven_eel_says_what_ran_away():
+    plant = eel.load(c1=3e4)
+
+    def swim():
+        for _ in range(4000):
+            plant.step(plant.neutral)
+
+    with pytest.raises(rtmms.DivergedError, match=r"velocity ran away.* of 0\.001 s.*smaller step \(dt"):
+        swim()

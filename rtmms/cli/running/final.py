@@ -35,7 +35,7 @@ def blank(plan: Plan) -> dict[str, Any]:
         "witness": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
-        "final": {}, "summary": {},
+        "final": {}, "summary": {}, "accuracy": None, "warnings": [],
     }  # fmt: skip
 
 
@@ -100,6 +100,8 @@ def as_table(report: Mapping[str, Any]) -> str:
             ("ended", report["ended"] or "did not begin"),
             ("simulated", f"{_number(report['simulated_s'])} s in {_number(report['wall_s'])} s "
                           f"({_number(report['real_time_factor'])} x real time), {report['steps']} steps"),
+            *[("accuracy", text) for text in _accuracy(report["accuracy"])],
+            *[("warning", text) for text in report["warnings"]],
         ],
         [
             ("commands", f"{exchange['commands_applied']} steps applied, {exchange['misses']} missed "
@@ -127,6 +129,14 @@ def as_table(report: Mapping[str, Any]) -> str:
     if small:
         lines += ["", "at the end", *_rows([(f"  {name}", text) for name, text in small])]
     return "\n".join(lines)
+
+
+def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
+    """How wrong the steps were, in a line; none where it is not known."""
+    if accuracy is None or accuracy["verdict"] == "unknown":
+        return []
+    step, path = (100.0 * accuracy[name] for name in ("step_error", "path_error"))
+    return [f"{accuracy['verdict']}; error of a step {step:.2g} % of what changes, of the path about {path:.2g} %"]
 
 
 def _blame(blame: Mapping[str, int], witness: Mapping[str, Any] | None) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtmms.cli.running.accuracy import Accuracy
 from rtmms.cli.running.admission import StartError, await_peers
 from rtmms.cli.running.children import Child, Children
 from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank
@@ -57,6 +58,7 @@ class Session:
         self.farewell = False  # the children were told that the run is over
         self.plant_at_end: Plant | None = None
         self.loop: Loop | None = None
+        self.accuracy: Accuracy | None = None
         self._to_the_end = ExitStack()
 
     def execute(self) -> int:
@@ -121,6 +123,8 @@ class Session:
         outcome = loop.run()
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
+        if self.accuracy is not None:
+            self.accuracy.add(self.report)
         server.close()
         self.teller.phase, self.farewell = "finishing", True
         ready.close()
@@ -199,10 +203,12 @@ class Session:
         self.teller.note(sockets.notes)
         ready.failed.extend(server.notes)
         observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
+        self.accuracy = Accuracy(plant)
+        self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
-            seed=plan.seed, beside=Beside(keep.commands, self._watch, self._status, blame),
+            seed=plan.seed, beside=Beside(keep.commands, self._watch, self._status, blame, self.accuracy.monitor),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)
@@ -262,6 +268,8 @@ class Session:
         dead, others = self.children.watch(self.holders)
         self.teller.note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
         self.teller.note(self.ticking())
+        if self.accuracy is not None:
+            self.teller.note(self.accuracy.news())
         if self.recorder is not None:
             self.teller.note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":

@@ -63,6 +63,7 @@ class External:
         return self.run.collect(step, deadline)
 
     def finish(self, step: int, now_ns: int) -> int:
+        self.run.check()
         run = self.run
         if self.exchange.ticks_waiting():
             run.statistics.overruns += 1

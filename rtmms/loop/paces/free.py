@@ -37,6 +37,7 @@ class Free(Unpaced):
         return complete
 
     def finish(self, step: int, now_ns: int) -> int:
+        self.run.check()
         if now_ns - self.served_ns >= SERVE_EVERY_NS:
             self.served_ns = now_ns
             if not self.run.claims.any:

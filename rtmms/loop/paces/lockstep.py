@@ -34,6 +34,7 @@ class Lockstep(Unpaced):
         return True
 
     def finish(self, step: int, now_ns: int) -> int:
+        self.run.check()
         if now_ns - self.served_ns >= SERVE_EVERY_NS:
             self.served_ns = now_ns
             self.run.serve(now_ns + SERVE_NS)

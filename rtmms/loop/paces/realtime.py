@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rtmms.loop.overrun import OVERRUN_POLICIES, skip
-from rtmms.loop.pace import LONG_NS, MARGIN_NS, SERVE_NS, SLICE_NS, STARVED_NS
+from rtmms.loop.pace import LONG_NS, MARGIN_NS, PREPARE_NS, SERVE_NS, SLICE_NS, STARVED_NS
 
 if TYPE_CHECKING:
     from rtmms.loop.pace import Run
@@ -93,6 +93,7 @@ class Realtime:
         if until > now_ns:
             self.served_ns = now_ns
             self.run.serve(until)
+            self.run.check(until - PREPARE_NS)
             if self.clock.now() < until:
                 self.run.prepare(step + 1, self.schedule.due(step + 1) + self.schedule.deadline_ns)
         return max(0, slack)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress, helped
+from rtmms.monitor.measure import StepError, step_error
 from rtmms.plant import Channel, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
@@ -52,6 +53,7 @@ from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.model import COUPLINGS, compile_manta
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
 from rtmms.robots.manta.summary import TRACE_OUTPUTS, summarise
+from rtmms.robots.manta.twin import MantaTwin, aligned
 
 Array = npt.NDArray[np.float64]
 
@@ -87,14 +89,6 @@ _OUTPUTS: tuple[tuple[str, str, tuple[int, ...], str, int], ...] = (
 )
 
 
-def _aligned(*shape: int) -> Array:
-    """Zeros that start on a cache line, so that no vector load straddles two."""
-    size = int(np.prod(shape))
-    raw = np.zeros(size + 8)
-    first = (-raw.ctypes.data // 8) % 8
-    return raw[first : first + size].reshape(shape)
-
-
 class Manta:
     """A plant as rtmms.Plant describes it. `seed` changes nothing: the manta has no chance in it.
 
@@ -124,11 +118,11 @@ class Manta:
         self._blocks = int(self.model.finned["blocks"][0])
         check_step(self.model, dt)
 
-        self._state = _aligned(state_size(self._blocks, p.links))
-        self._fins = _aligned(2, self._blocks, p.links * FIELDS * LANES)
-        self._work = _aligned(lay.WORK_SIZE)
-        self._normals = _aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
-        self._param = _aligned(*self.model.param.shape)
+        self._state = aligned(state_size(self._blocks, p.links))
+        self._fins = aligned(2, self._blocks, p.links * FIELDS * LANES)
+        self._work = aligned(lay.WORK_SIZE)
+        self._normals = aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
+        self._param = aligned(*self.model.param.shape)
         self._param[:] = self.model.param
         self._many = None if p.links == 3 else p.links
         self._out = np.zeros(output_size(p.links, p.chains))
@@ -147,7 +141,7 @@ class Manta:
         with compile_progress("the manta's kernels"), helped(ahead, enter_step, enter_account):
             self._sampler = None if field is None else make_sampler(field)
             if self._sampler is not None:
-                self._drift = _aligned(2, self._blocks, p.links, 3 * LANES)
+                self._drift = aligned(2, self._blocks, p.links, 3 * LANES)
                 self._body_drift = np.zeros(3)
             rows = 2 * self._blocks * p.links
             self._memory = Memory(
@@ -230,6 +224,21 @@ class Manta:
     def chart(self) -> MantaChart:
         """Coordinates around the present state, for `rtmms.analysis`."""
         return MantaChart(self.parameters, self.model, self._state)
+
+    def twin(self) -> MantaTwin:
+        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        return MantaTwin(self)
+
+    def step_error(self, command: Array | None = None) -> StepError:
+        """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
+
+        By two steps of half the length; 1 where a step fails."""
+        return step_error(self.twin(), self._command.copy() if command is None else command)
+
+    @property
+    def accurate(self) -> dict[float, float]:
+        """Of the gait of 40 deg at 0.6 Hz (docs/guards.md)."""
+        return {0.01: 1e-2, 0.001: 2e-3} if self.parameters.integrator == "implicit" else {}
 
     # --- the report --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,170 @@
+"""rtmms bench guards: is a result ever wrong without a word, or right and refused?
+
+Each cell is a run at one step, beside a run of the same plant at an eighth of the shortest step of its line (or a
+quarter of that, where this one fails). It is wrong where its path is off by more than 1 % of the length travelled, or
+its work or mean power by more than 5 %; right where both are within 0.1 %. What the run said is the monitor's verdict
+(rtmms.monitor), an error, or a refusal.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import DivergedError, ModelError
+from rtmms.monitor.monitor import Monitor
+from rtmms_benchmarks.guards_cases import Case, cases
+from rtmms_benchmarks.setting import machine
+
+Array = npt.NDArray[np.float64]
+WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
+STOPPED = ("refused", "diverged", "error")
+PLACES = 400
+"""At about so many times paths are compared, or at each step."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it."""
+
+    times: Array
+    places: Array
+    work: float
+    said: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """path, power: fractions, None where there was no run to the end; said, text: see Run; fate: see `judge`."""
+
+    case: str
+    dt: float
+    path: float | None
+    power: float | None
+    said: str
+    fate: str
+    text: str
+
+
+def taken(case: Case, dt: float, watched: bool) -> Run:
+    """One run, to its end even where the monitor would have stopped it."""
+    nowhere: tuple[Array, Array, float] = np.zeros(0), np.zeros((0, 3)), 0.0
+    try:
+        plant = case.load(dt)
+    except ModelError as refusal:
+        return Run(*nowhere, "refused", str(refusal))
+    steps, due, work = round(case.seconds / dt), 0, 0.0
+    monitor = Monitor(plant.twin()) if watched else None
+    seen = max(1, steps // PLACES)
+    while steps % seen:
+        seen -= 1
+    times: Array = np.linspace(0.0, steps * dt, steps // seen + 1)
+    places = np.empty((steps // seen + 1, 3))
+    places[0] = plant.observe()["position"]
+    every = max(1, round(0.01 / dt))
+    neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.twin().room()
+    reader, tree = plant.twin(), hasattr(plant, "vector")
+    try:
+        for k in range(steps):
+            command = neutral if case.command is None else case.command(k * dt)
+            plant.step(command)
+            if monitor is not None and not stopped and k >= due:
+                due = k + monitor.look(command)
+                stopped = monitor.hopeless
+            if (k + 1) % seen == 0:
+                reader.keep(state)
+                places[(k + 1) // seen] = state.position
+            if not tree and k % every == 0:
+                work += float(plant.observe()["rod_power"]) * dt * every
+        if tree:
+            work = float(plant.observe()["work"])
+    except DivergedError as error:
+        return Run(*nowhere, "error", str(error))
+    if monitor is None:
+        return Run(times, places, work, "", "")
+    verdict = monitor.verdict
+    return Run(times, places, work, verdict.verdict, verdict.sentence)
+
+
+def judge(path: float | None, power: float | None, said: str) -> str:
+    """'silent' wrong, 'refused though right', 'doubted though right', else '' ."""
+    if path is None or power is None:
+        return ""
+    wrong = not (path <= WRONG_PATH and power <= WRONG_POWER)  # not a number is wrong
+    right = path <= RIGHT and power <= RIGHT
+    if wrong and said == "fine":
+        return "silent"
+    if right and said in STOPPED:
+        return "refused though right"
+    return "doubted though right" if right and said == "doubtful" else ""
+
+
+def line(case: Case) -> list[Cell]:
+    """A case's cells."""
+    exact = taken(case, case.steps[0] / 8.0, watched=False)
+    if exact.said:
+        exact = taken(case, case.steps[0] / 32.0, watched=False)
+    found = []
+    length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
+    for dt in case.steps:
+        run = taken(case, dt, watched=True)
+        path = power = None
+        if len(run.places) and length > 0.0:
+            with np.errstate(all="ignore"):
+                there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
+                path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / length
+                power = abs(run.work / exact.work - 1.0) if exact.work else 0.0
+        fate = "no reference" if exact.said else judge(path, power, run.said)
+        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text))
+    return found
+
+
+def counted(cells: Iterable[Cell]) -> dict[str, int]:
+    """How many cells of each kind."""
+    out = dict.fromkeys(("cells", "fine", "doubtful", "diverged", "error", "refused", "unknown", "silent wrongs",
+                         "false refusals", "doubted though right", "no reference"), 0)  # fmt: skip
+    for cell in cells:
+        out["cells"] += 1
+        out[cell.said] += 1
+        out["silent wrongs"] += cell.fate == "silent"
+        out["false refusals"] += cell.fate == "refused though right"
+        out["doubted though right"] += cell.fate == "doubted though right"
+        out["no reference"] += cell.fate == "no reference"
+    return out
+
+
+MARKS = {"fine": "+", "unknown": ".", "doubtful": "d", "diverged": "X", "error": "E", "refused": "R"}
+
+
+def table(case: Case, cells: list[Cell]) -> str:
+    """A line: a mark for each step, ! behind a wrong one without a word, ? behind a right one that was stopped."""
+    ends = {"silent": "!", "refused though right": "?", "doubted though right": "~"}
+    marks = "".join(f"{MARKS[cell.said]}{ends.get(cell.fate, ' ')} " for cell in cells)
+    return f"{case.name:<42}{case.steps[0]:>8.2g} to {case.steps[-1]:<7.2g} {marks}"
+
+
+def main(as_json: bool, small: bool = False, only: str = "", detail: bool = False) -> int:
+    """Run the grid, or the lines whose names contain `only`; 1 where a wrong cell is silent or a right one stopped."""
+    begun, every = time.monotonic(), list[Cell]()
+    for case in cases(small):
+        if only in case.name:
+            cells = line(case)
+            every += cells
+            if not as_json:
+                print(table(case, cells), flush=True)
+                for cell in cells if detail else [cell for cell in cells if cell.fate]:
+                    off = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in (cell.path, cell.power)]
+                    print(f"    {cell.dt:<8.3g} path {off[0]}, power {off[1]}; {cell.said} {cell.fate} {cell.text}")
+    counts: dict[str, Any] = counted(every)
+    if as_json:
+        print(json.dumps({"machine": machine(), "counts": counts, "cells": [asdict(cell) for cell in every]}))
+    else:
+        print(", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {time.monotonic() - begun:.0f} s")
+    return 1 if counts["silent wrongs"] or counts["false refusals"] else 0

@@ -1,0 +1,131 @@
+"""What `rtmms bench guards` goes through: robots, methods, couplings, knobs that stiffen, steps from safe to absurd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import pi, radians
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import rtmms
+from rtmms_controllers.rods import rod_angles, rod_ratio
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the grid.
+
+    load      the plant at a step, s;  command  what it is told at a time (None: neutral)
+    steps     dt, s, from safe to absurd, each a multiple of the first and a whole part of the run
+    seconds   of each run
+    """
+
+    robot: str
+    method: str
+    knob: str
+    load: Callable[[float], Any]
+    steps: tuple[float, ...]
+    seconds: float
+    command: Callable[[float], Array] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.robot} {self.method} {self.knob}"
+
+
+def flapping(amplitude_deg: float = 40.0, frequency_hz: float = 0.6, ramp_s: float = 1.0) -> Callable[[float], Array]:
+    """The gait of `rtmms run manta`, as a function of time."""
+    ratio = rod_ratio({})
+
+    def command(time: float) -> Array:
+        x = min(1.0, time / ramp_s)
+        strength = x * x * x * (10.0 + x * (6.0 * x - 15.0))
+        front, back = rod_angles(
+            2.0 * pi * frequency_hz * time, radians(amplitude_deg), radians(40.0), 0.0, ratio, strength
+        )
+        return np.array([front, back, front, back])
+
+    return command
+
+
+def _times(first: float, *multiples: int) -> tuple[float, ...]:
+    return tuple(first * m for m in multiples)
+
+
+MANTA_STEPS = _times(1e-3, 1, 2, 3, 5, 10, 20, 40, 60, 100, 200, 300, 500)
+MANTA_KNOBS: dict[str, dict[str, Any]] = {
+    "as it is": {}, "servo damping 46": {"servo_damping": 46.0}, "servo 50 Hz": {"servo_frequency_hz": 50.0},
+    "damping x 100": {"joint_damping_n_m_s": 10.0}, "no damping": {"joint_damping_n_m_s": 0.0},
+    "stiffness x 100": {"young_modulus_pa": 1e10}, "stiffness / 100": {"young_modulus_pa": 1e6},
+    "light fins": {"fin_density_kg_m3": 50.0}, "amplitude 15 deg": {}, "amplitude 50 deg": {}, "2 Hz": {},
+    "0.2 Hz": {},
+}  # fmt: skip
+GAITS = {
+    "amplitude 15 deg": {"amplitude_deg": 15.0}, "amplitude 50 deg": {"amplitude_deg": 50.0},
+    "2 Hz": {"frequency_hz": 2.0}, "0.2 Hz": {"frequency_hz": 0.2},
+}  # fmt: skip
+EEL_STEPS = _times(2e-3, 1, 2, 3, 5, 10, 12, 20, 30, 50, 75, 125, 250)
+EEL_KNOBS: dict[str, dict[str, dict[str, Any]]] = {
+    "motion": {
+        "as it is": {}, "drag x 10": {"c1": 0.1, "c2": 10.0, "c3": 10.0, "c4": 10.0},
+        "amplitude x 3": {"amplitude_rad": 0.18}, "period / 4": {"period_s": 0.5}, "light": {"density_kg_m3": 300.0},
+        "heavy": {"density_kg_m3": 3000.0, "gravity_m_s2": 0.0},
+    },
+    "torque": {
+        "as it is": {}, "kd x 100": {"kd_n_m_s": 200.0}, "kp x 100": {"kp_n_m": 2000.0, "kd_n_m_s": 20.0},
+        "amplitude x 3": {"amplitude_rad": 0.18}, "period / 4": {"period_s": 0.5},
+    },
+}  # fmt: skip
+MOTH_STEPS = _times(2.5e-5, 1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 80)
+MOTH_KNOBS: dict[str, dict[str, Any]] = {
+    "hover, fit": {"preset": "fit"}, "hover, flat": {}, "hover, none": {"preset": "quasi-steady"},
+    "at rest": {"start": "rest"}, "stiffness x 4": {
+        "start": "rest", "twist_root_n_m": 12e-3, "twist_tip_n_m": 36e-3, "bend_root_n_m": 0.144, "bend_tip_n_m": 36e-3,
+    },
+    "damping x 20": {"start": "rest", "damping_n_m_s": 2e-4},
+    "amplitude x 1.5": {"start": "rest", "amplitude_rad": 1.08},
+    "air x 3": {"start": "rest", "air_density_kg_m3": 3.66}, "servo": {"start": "rest", "drive": "torque"},
+}  # fmt: skip
+TREE_METHODS = ("rk4", "abam", "implicit2")
+
+
+def _loader(robot: str, **given: Any) -> Callable[[float], Any]:
+    def load(dt: float) -> Any:
+        own: dict[str, Any] = {"step_s": dt} if robot == "moth" else {}
+        return rtmms.load(robot, dt=dt, **given, **own)
+
+    return load
+
+
+def cases(small: bool = False) -> Iterator[Case]:
+    """All of them; small: a few of each robot, coupling and method."""
+    for coupling in ("sequential", "iterated", "monolithic"):
+        for knob, given in MANTA_KNOBS.items():
+            if (small or coupling == "iterated") and knob != "as it is":
+                continue
+            load = _loader("manta", coupling=coupling, **given)
+            steps = MANTA_STEPS[::3] if small else MANTA_STEPS
+            yield Case("manta", coupling, knob, load, steps, 6.0, flapping(**GAITS.get(knob, {})))
+    if not small:
+        knobs = {"rk4, sequential": "sequential", "rk4, monolithic": "monolithic"}
+        for knob, coupling in knobs.items():
+            steps = _times(4e-6, 1, 2, 4, 5, 8, 10, 20, 25, 40, 100, 200, 500)
+            load = _loader("manta", coupling=coupling, integrator="rk4")
+            yield Case("manta", knob, "as it is", load, steps, 0.02, flapping(ramp_s=0.02))
+    for method in TREE_METHODS:
+        for drive, listed in EEL_KNOBS.items():
+            for knob, given in listed.items():
+                if small and (knob != "as it is" or drive == "motion"):
+                    continue
+                load = _loader("eel", drive=drive, integrator=method, **given)
+                yield Case("eel", method, f"{drive}, {knob}", load, EEL_STEPS[::3] if small else EEL_STEPS, 3.0)
+        for knob, given in MOTH_KNOBS.items():
+            if small and knob != "hover, fit":
+                continue
+            load = _loader("moth", integrator=method, **given)
+            yield Case("moth", method, knob, load, MOTH_STEPS[3::3] if small else MOTH_STEPS, 0.2)

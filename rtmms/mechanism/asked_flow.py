@@ -1,0 +1,42 @@
+"""A flow that is a function of place and time, asked once a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtmms.dynamics.recursion import configure, place
+from rtmms.fluids.immersed import held_flow
+from rtmms.mechanism.group import displace
+from rtmms.spatial import Array, quaternion_matrix
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from rtmms.fluids.ambient import Flow
+    from rtmms.fluids.immersed import Immersed
+    from rtmms.model.compiled import Model
+
+    class InWater(Protocol):
+        """What is asked for: its model, its fluid and the flow."""
+
+        model: Model
+        flow: Flow
+        immersed: Immersed
+
+
+def ask_flow(plant: InWater, vector: Array, time: float, ahead: float, s: Array, held: Array) -> None:
+    """Ask the flow's function, `ahead` seconds from `time`, where the elements will then be at their present speed:
+    half a step ahead, what is held over the step is right to second order.
+
+    vector (13 + 2 n,) state; s the model's scratch; held (e, 3) m/s, written
+    """
+    model, n = plant.model, plant.model.n
+    rate, y = np.zeros(12 + 2 * n), np.empty_like(vector)
+    rate[:3] = quaternion_matrix(vector[3:7]) @ vector[7 + n : 10 + n]
+    rate[3:6], rate[6 : 6 + n] = vector[10 + n : 13 + n], vector[13 + n :]
+    displace(vector, rate, ahead, y)
+    configure(model.topology, model.constant, y[3:7], model.gravity, y[7 : 7 + n], s)
+    place(model.topology, y[:3], y[3:7], s)
+    held[:] = held_flow(model, plant.flow, s, plant.immersed, time + ahead)

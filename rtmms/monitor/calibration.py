@@ -1,0 +1,111 @@
+"""Which step keeps 1 % and 0.1 % of the path: what earlier runs of the same plant measured, kept beside its kernels.
+
+A run's estimate of its path's error at one step gives the steps for other errors by the method's order. A method with a
+bound is not trusted beyond a step that was measured: there it may be unstable. Where nothing was measured, the plant
+itself may know (`Calibrated`). Commands are no part of it: a livelier gait needs a shorter step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from rtmms.monitor.monitor import STEP, Verdict
+from rtmms.plant import Calibrated, Described, Plant, Twin
+
+ERRORS = (0.01, 0.001)
+"""Of the path, for which a step is named."""
+MOST = 16
+FURTHEST = 4.0
+"""How many times the step measured is as far as an estimate reaches."""
+_STEPS = ("dt", "step_s", "substeps")
+
+Measured = Mapping[str, Mapping[str, float]]
+"""step, s, as text -> step_error, path_error, count"""
+
+
+class Calibration:
+    """Of one plant. folder: where what was measured is kept."""
+
+    def __init__(self, plant: Plant, twin: Twin, folder: Path) -> None:
+        self.twin = twin
+        self.file = folder / f"accuracy-{_key(plant, twin)}.json"
+        self._own = dict(plant.accurate) if isinstance(plant, Calibrated) else {}
+
+    def read(self) -> Measured:
+        """What was measured; nothing where there is no file, or one that is not ours."""
+        try:
+            found = json.loads(self.file.read_text())
+            return {str(float(key)): {name: float(value[name]) for name in ("step_error", "path_error", "count")}
+                    for key, value in found.items()}  # fmt: skip
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+
+    def keep(self, verdict: Verdict) -> None:
+        """Add a run's verdict; where it cannot be written, it is forgotten."""
+        if verdict.verdict not in ("fine", "doubtful") or not math.isfinite(verdict.step + verdict.path):
+            return
+        found = dict(self.read())
+        key = str(float(f"{self.twin.finer[1]:.6g}"))
+        if found.get(key, {"count": 0})["count"] > verdict.measured:
+            return
+        found[key] = {"step_error": verdict.step, "path_error": verdict.path, "count": float(verdict.measured)}
+        while len(found) > MOST:
+            found.pop(min(found, key=lambda one: found[one]["count"]))
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            part = self.file.with_suffix(f".{os.getpid()}")
+            part.write_text(json.dumps(found))
+            part.replace(self.file)
+        except OSError:
+            return
+
+    def steps(self) -> dict[float, float]:
+        """Error of the path, a fraction -> the longest step, s, that is thought to keep it; empty where unknown."""
+        found, out = self.read(), {}
+        for error in ERRORS:
+            reached = [self._reach(float(key), value, error) for key, value in found.items()]
+            if reached:
+                # the estimate from nearest by
+                out[error] = min(reached, key=lambda pair: abs(math.log(pair[1] / pair[0])))[1]
+        return out or self._own
+
+    def _reach(self, step: float, measured: Mapping[str, float], error: float) -> tuple[float, float]:
+        """(step measured, step for the error)."""
+        p = 1.0 / self.twin.order
+        ratios = [(error / measured["path_error"]) ** p] if measured["path_error"] > 0.0 else []
+        if measured["step_error"] > 0.0:
+            ratios.append((STEP * error / ERRORS[0] / measured["step_error"]) ** p)
+        most = 1.0 if self.twin.bounded else FURTHEST
+        return step, step * min([most, *ratios])
+
+    def sentences(self) -> tuple[str, str]:
+        """(what is known, a warning where the present step is beyond it), '' for none."""
+        steps, (name, value) = self.steps(), self.twin.finer
+        if not steps:
+            return "", ""
+        parts = [f"{name} <= {step:.2g} s keeps {100.0 * error:g} % of the path" for error, step in steps.items()]
+        known = f"accuracy: {', '.join(parts)} (known from {'earlier runs' if self.read() else 'the default gait'})"
+        longest = steps[ERRORS[0]]
+        if value <= 1.0001 * longest:
+            return known, ""
+        return (
+            known,
+            f"accuracy: {name} = {value:.3g} s is known to be inaccurate: use {name} <= {longest:.2g} s for 1 %",
+        )
+
+
+def _key(plant: Plant, twin: Twin) -> str:
+    """What the same plant has in common with itself at another step."""
+    given = plant.parameters if isinstance(plant, Described) else None
+    named: dict[str, Any] = {}
+    if is_dataclass(given) and not isinstance(given, type):
+        named = {name: value for name, value in asdict(given).items() if name not in _STEPS}
+    what = (type(plant).__name__, getattr(plant, "coupling", ""), twin.order, twin.bounded, sorted(named.items()))
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:16]

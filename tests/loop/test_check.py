@@ -1,0 +1,69 @@
+"""The monitor's looks: when the loop gives it time, and what its verdict does to the run."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.loop.bench import Bench, Happening, on_time
+
+
+class Watcher:
+    """Stands for a Monitor: wants a look every `every` steps, and finds the run hopeless at its look number `last`."""
+
+    def __init__(self, every: int = 1, last: int = 0, longest_us: float = 0.0) -> None:
+        self.every, self.last, self.longest_ns = every, last, round(longest_us * 1000)
+        self.commands: list[tuple[float, ...]] = []
+        self.forgot = self.cleared = 0
+        self.verdict = SimpleNamespace(sentence="too long")
+
+    @property
+    def hopeless(self) -> bool:
+        return len(self.commands) == self.last
+
+    def look(self, command: np.ndarray) -> int:
+        self.commands.append(tuple(command.tolist()))
+        return self.every
+
+    def took(self, ns: int) -> None: ...
+
+    def forget(self) -> None:
+        self.forgot += 1
+
+    def clear(self) -> None:
+        self.cleared += 1
+
+
+@pytest.mark.parametrize("mode", ["realtime", "lockstep", "free"])
+def test_each_mode_gives_it_time_after_a_step_and_the_command_of_that_step(mode: str) -> None:
+    watcher = Watcher(every=2)
+    bench = Bench(mode, steps=7, arrivals=on_time(7), monitor=watcher)
+    assert watcher.commands == bench.plant.commands[0::2]
+
+
+def test_in_external_mode_as_well() -> None:
+    watcher = Watcher()
+    Bench("external", steps=3, arrivals=on_time(3), ticks=(0, 1000, 2000), monitor=watcher)
+    assert len(watcher.commands) == 3
+
+
+def test_in_real_time_it_waits_for_a_slack_that_is_long_enough() -> None:
+    """A look of 700 us, 100 us for the next state, 30 us of margin: not where the step took 300 us of the 1000."""
+    watcher = Watcher(longest_us=700)
+    bench = Bench(steps=4, arrivals=on_time(4, us=10), cost_us={0: 300, 1: 50, 2: 300, 3: 50}, monitor=watcher)
+    assert watcher.commands == bench.plant.commands[1::2]
+
+
+def test_a_hopeless_run_ends_as_one_that_diverged() -> None:
+    bench = Bench("lockstep", steps=9, arrivals=on_time(9), monitor=Watcher(last=3))
+    assert (bench.outcome.ended, bench.outcome.message, bench.outcome.steps) == ("diverged", "too long", 3)
+
+
+def test_a_reset_clears_it_and_a_change_makes_it_forget() -> None:
+    watcher = Watcher()
+    requests: list[Any] = [Happening(5_500, op="reset")]
+    Bench("realtime", steps=9, arrivals=on_time(9), happenings=requests, monitor=watcher)
+    assert (watcher.cleared, watcher.forgot) == (1, 0)

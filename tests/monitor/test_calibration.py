@@ -1,0 +1,71 @@
+"""What a run has measured is known at the next start, and a step known to be too long is warned of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rtmms
+from rtmms.monitor.calibration import Calibration
+from rtmms.monitor.monitor import Verdict
+
+
+def verdict(path, step=1e-3, measured=50):
+    return Verdict("fine", step, path, 0.0, measured)
+
+
+def of(folder, dt=1e-3, **given):
+    plant = rtmms.load("manta", dt=dt, **given)
+    return Calibration(plant, plant.twin(), folder)
+
+
+def test_the_order_of_the_method_tells_the_other_steps(tmp_path):
+    """Second order: a hundredth of the error at a tenth of the step; four times the step is as far as it reaches."""
+    one = of(tmp_path)
+    one.keep(verdict(1e-3))
+    assert one.steps()[0.001] == pytest.approx(1e-3)
+    assert one.steps()[0.01] == pytest.approx(1e-3 * 10.0**0.5)
+    one.keep(verdict(1e-6, measured=60))
+    assert one.steps()[0.01] == pytest.approx(4e-3)
+    assert "dt <= 0.004 s keeps 1 % of the path" in one.sentences()[0]
+
+
+def test_another_step_of_the_same_robot_reads_it_and_another_robot_does_not(tmp_path):
+    of(tmp_path).keep(verdict(1e-3))
+    known, warning = of(tmp_path, dt=0.02).sentences()
+    assert "earlier runs" in known
+    assert "dt = 0.02 s is known to be inaccurate" in warning
+    assert not of(tmp_path, drag_coefficient=3.0).read()
+
+
+def test_the_manta_knows_its_own_gait(tmp_path):
+    assert of(tmp_path).sentences()[1] == ""
+    assert "use dt <= 0.01 s" in of(tmp_path, dt=0.5).sentences()[1]
+
+
+def test_a_method_with_a_bound_reaches_no_further_than_was_measured(tmp_path):
+    plant = rtmms.load("eel")
+    one = Calibration(plant, plant.twin(), tmp_path)
+    assert one.sentences() == ("", "")
+    one.keep(verdict(1e-9, step=1e-9))
+    assert one.steps() == {0.01: pytest.approx(1e-3), 0.001: pytest.approx(1e-3)}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"1e-3": {"step_error": 1}}'])
+def test_a_file_that_is_broken_is_none(tmp_path, text):
+    one = of(tmp_path)
+    one.file.write_text(text)
+    assert one.read() == {}
+    one.keep(verdict(1e-3))
+    assert len(json.loads(one.file.read_text())) == 1
+
+
+def test_what_is_hopeless_or_cannot_be_written_is_not_kept(tmp_path):
+    one = of(tmp_path)
+    one.keep(Verdict("diverged", 1.0, 1.0, 0.0, 50))
+    assert not one.file.exists()
+    one.file = tmp_path / "file"
+    one.file.write_text("")
+    one.file = one.file / "below"
+    one.keep(verdict(1e-3))
