@@ -77,8 +77,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
                         ast.parse(text)
                     except SyntaxError:
                         continue
-                    line = getattr(node, "lineno", 0)
-                    yield Mutant(name, line, f"{old} -> {new}", text)
+                    row = int(getattr(node, "lineno", 0))
+                    yield Mutant(name, row, f"{old} -> {new}", text)
 
 
 def _changes(node: ast.AST, data: bytes, piece: Any) -> Iterator[tuple[int, int, str]]:
