@@ -23,7 +23,7 @@ def test_list_names_the_plug_ins(tmp_path: Path) -> None:
 
 def test_list_alone_is_a_screen_and_a_name_tells_all_of_it(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "list")
-    assert said.out.count("\n") <= 40
+    assert said.out.count("\n") <= 50  # with the tests' own
     assert "amplitude" not in said.out
     assert "amplitude (float, default 1.0)" in rtmms(tmp_path, "list", "swing").out
     robot = rtmms(tmp_path, "list", "pendulum", "--json").report

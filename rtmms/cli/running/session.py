@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtmms.cli.running import timeliness
 from rtmms.cli.running.accuracy import Accuracy
 from rtmms.cli.running.admission import StartError, await_peers
 from rtmms.cli.running.children import Child, Children
@@ -125,6 +126,7 @@ class Session:
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         if self.accuracy is not None:
             self.accuracy.add(self.report)
+        self.report["warnings"] += timeliness.of_report(self.report)
         server.close()
         self.teller.phase, self.farewell = "finishing", True
         ready.close()
@@ -155,7 +157,9 @@ class Session:
             places = "; ".join(f"{role} {endpoint}" for role, endpoint in sockets.endpoints.items())
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
             busy = any(asked[role] is None for role in elsewhere)
-            self.teller.tell("", f"*** the default port is busy: {places} ***" if busy else places)
+            if busy:
+                self.teller.tell("", "*** the default port is busy; peers must be told where this plant is: ***")
+            self.teller.tell("", places)
 
     def _load(self) -> Plant:
         """The plant, warm and at t = 0."""
@@ -193,6 +197,7 @@ class Session:
             p999_s = trial(plant, plan.seed)
             shortest_s = shortest_wait_s()
         pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.teller.note)
+        self.teller.note(timeliness.at_start(plan, plant.dt, p999_s))
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token, telemetry_hz=plan.telemetry_hz,

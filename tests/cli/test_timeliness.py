@@ -1,0 +1,42 @@
+"""Warnings of a report: a number over a share of the steps, and who is blamed most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rtmms.cli.running.plan import Plan
+from rtmms.cli.running.timeliness import at_start, of_report
+
+
+def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
+    return {
+        "steps": steps, "exchange": {"misses": misses},
+        "schedule": {"overruns": overruns, "skipped": skipped, "blame": {"peer_late": 0, "machine": 0} | blame},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [({"misses": 11, "peer_late": 10, "machine": 1},
+      "11 of 1000 steps went without a command in time (1.1 %); mostly peer_late"),
+     ({"overruns": 11, "machine": 11}, "11 of 1000 steps ended late, 0 periods were skipped; mostly machine"),
+     ({"overruns": 2, "skipped": 50}, "2 of 1000 steps ended late, 50 periods were skipped")],
+)  # fmt: skip
+def test_more_than_one_in_a_hundred_is_a_warning(told: dict[str, int], words: str) -> None:
+    assert of_report(report(**told)) == [words]
+
+
+@pytest.mark.parametrize("told", [{}, {"misses": 10}, {"overruns": 10, "skipped": 10}, {"steps": 0, "misses": 5}])
+def test_less_is_none(told: dict[str, int]) -> None:
+    assert of_report(report(**told)) == []
+
+
+def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:
+    assert at_start(Plan("toy"), 1e-3, 5e-4) == []
+    assert at_start(Plan("toy", rate=100.0, mode="free"), 1e-3, 5e-5) == []
+    (line,) = at_start(Plan("toy", rate=100.0), 1e-3, 5e-5)
+    assert "50 us" in line
+    assert "period of 10 us" in line
+    assert "--rate 10 " in line
