@@ -48,7 +48,6 @@ class ComputedTorque(rtmms.Controller):
         """Build the inverse model from the plant's own parameters, and warm it up."""
         from rtmms.analysis.inverse import Inverse
         from rtmms.fluids.ambient import Flow
-        from rtmms.model import compile
         from rtmms.robots import eel
 
         if not any(channel.name == "yaw1.torque" for channel in plant.actuators):
@@ -56,7 +55,7 @@ class ComputedTorque(rtmms.Controller):
         told = {name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}}
         own = eel.parameters(None, told)
         current = Flow((own.current_x_m_s, own.current_y_m_s, own.current_z_m_s))
-        model = compile(eel.describe(own))
+        model = eel.model_of(own)
         self._inverse = Inverse(model, current, strip_nodes=own.nodes)
         gait = {
             name: getattr(self, name)
