@@ -10,7 +10,6 @@ from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import Vector, multiply
 from rtmms_bridges.shapes.shape import Pose, Skin, Solid, after, at, sheet, turn
 
-
 PAPER: Pose = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 """The paper's frame, x from nose to tail, in the body's, x forward."""
 

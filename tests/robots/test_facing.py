@@ -52,7 +52,7 @@ def seen(plant: Any, steps: int, command: Any = None) -> dict[str, Any]:
 def test_the_eel_swims_forward() -> None:
     """Along +x of the body and of the world, the nose ahead of the tail; the same path as the paper's, turned."""
     plant, paper = eel.load(dt=4e-3), eel.in_paper_frame(dt=4e-3)
-    rotation, position = dynamics.body_poses(plant.model, plant.model.state())
+    _, position = dynamics.body_poses(plant.model, plant.model.state())
     assert position[plant.model.body("link12")][0] == pytest.approx(-2.08)
     got = seen(plant, 1000)
     seen(paper, 1000)
@@ -74,7 +74,7 @@ def test_a_current_is_of_the_world() -> None:
 def test_the_moths_right_wing_is_on_the_right() -> None:
     """Wings along -y and +y; the stroke's cos at t = 0 has both ahead of the body; hovering pitches nose up."""
     plant = moth.load()
-    rotation, position = dynamics.body_poses(plant.model, plant.state)
+    _, position = dynamics.body_poses(plant.model, plant.state)
     right, left = (position[plant.model.body(f"{side}.blade4")] for side in ("right", "left"))
     assert right[1] < -0.01
     assert left[1] > 0.01

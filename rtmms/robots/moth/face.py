@@ -285,7 +285,10 @@ def ahead(vector: Array, n: int) -> Array:
 
 
 def symmetric(vector: Array, sections: int) -> Array:
-    """The nearest state with mirror symmetry, paper's frame: yaw is neutral, so that shooting leaves it where noise puts it."""
+    """The nearest state with mirror symmetry, paper's frame.
+
+    Yaw is neutral, so that shooting leaves it where noise puts it.
+    """
     n, wing = 4 * sections, 2 * sections
     mirror = vector.copy()
     mirror[[0, 5, 6, 7 + n, 11 + n, 12 + n]] *= -1.0  # x, the quaternion's y and z, V_x, W_y, W_z
