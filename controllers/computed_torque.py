@@ -33,6 +33,7 @@ class ComputedTorque(rtmms.Controller):
     yaw_offset_rad: float = 0.0
     pitch_offset_rad: float = 0.07853981633974483
 
+    robots = ("eel",)
     claim = ("*.torque",)
     outputs = (
         "position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity",

@@ -34,6 +34,7 @@ class MothHover(rtmms.Controller):
     bias_rad: float = 0.0
     ramp_s: float = 0.5
 
+    robots = ("moth",)
     claim = ("right.offset", "right.gain", "left.offset", "left.gain")
     outputs = ("position", "velocity", "angular_velocity")
     settable = ("altitude_m", "speed_m_s", "gain", "bias_rad")
@@ -61,7 +62,8 @@ class MothHover(rtmms.Controller):
         if state.time < self._time:  # the first state, or the first after a reset
             self._window.clear()
         self._time = state.time
-        x, z, w = state["velocity"], state["position"][2], state["angular_velocity"]
+        outputs = state.outputs
+        x, z, w = outputs["velocity"], outputs["position"][2], outputs["angular_velocity"]
         strength, window = self._strength(state.time), self._window
         before = window[0][0] if len(window) == window.maxlen else None
         window.append((z, x[0], w[0], w[1]))
