@@ -231,7 +231,7 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
         extra=() if paper else ((Channel("pitch", "rad"), _pitch),),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", *(() if paper else ("pitch",))),
         trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=SETTABLE, remake=_remake,
-        summary=_summary,
+        summary=_summary, medium="air",
     )  # fmt: skip
 
 
