@@ -48,7 +48,6 @@ class TreePlant:
     extra     further outputs: (channel, function of this plant -> array)
     trimming  what `rtmms.analysis.trim.trimmed` closes: keywords of `trim`
     parameters  the robot's own dataclass, which the wire tells of
-    medium     'water' or 'air' (rtmms.plant.Surrounded)
     settable, remake   what of them `set` may change, and how: the parts of a plant with the new values
     """
 
@@ -70,6 +69,7 @@ class TreePlant:
     remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     medium: str = ""
+    """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
 
     def __post_init__(self) -> None:
         model, n = self.model, self.model.n
