@@ -33,6 +33,7 @@ class ComputedTorque(rtmms.Controller):
     yaw_offset_rad: float = 0.0
     pitch_offset_rad: float = 0.07853981633974483
 
+    robots = ("eel",)
     claim = ("*.torque",)
     outputs = (
         "position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity",
@@ -48,7 +49,6 @@ class ComputedTorque(rtmms.Controller):
         """Build the inverse model from the plant's own parameters, and warm it up."""
         from rtmms.analysis.inverse import Inverse
         from rtmms.fluids.ambient import Flow
-        from rtmms.model import compile
         from rtmms.robots import eel
 
         if not any(channel.name == "yaw1.torque" for channel in plant.actuators):
@@ -56,7 +56,7 @@ class ComputedTorque(rtmms.Controller):
         told = {name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}}
         own = eel.parameters(None, told)
         current = Flow((own.current_x_m_s, own.current_y_m_s, own.current_z_m_s))
-        model = compile(eel.describe(own))
+        model = eel.model_of(own)
         self._inverse = Inverse(model, current, strip_nodes=own.nodes)
         gait = {
             name: getattr(self, name)

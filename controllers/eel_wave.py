@@ -34,6 +34,7 @@ class EelWave(rtmms.Controller):
     pitch_offset_deg: float = 0.0
     ramp_s: float = 2.0
 
+    robots = ("eel",)
     claim = ("yaw*.angle", "pitch*.angle")
     outputs = ("velocity",)
 

@@ -45,6 +45,7 @@ class Gait(rtmms.Controller):
     right_phase_deg: float | None = None
     right_bias_deg: float | None = None
 
+    robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("velocity",)
     settable = tuple(

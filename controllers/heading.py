@@ -48,6 +48,7 @@ class Heading(rtmms.Controller):
     phase_deg: float = 40.0
     ramp_s: float = 1.0
 
+    robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("quaternion", "angular_velocity")
     settable = ("heading_deg", "amplitude_deg", "phase_deg")

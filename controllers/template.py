@@ -29,6 +29,7 @@ class Template(rtmms.Controller):
     amplitude_deg: float = 25.0
     frequency_hz: float = 0.5
 
+    robots = ("manta",)  # what it is written for; leave it out where it drives whatever has its actuators
     claim = ("left.*", "right.*")  # the actuators to drive; other peers may hold others
     outputs = ("velocity",)  # what each state brings; without this line all but the joints of the fins
 

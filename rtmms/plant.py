@@ -187,6 +187,14 @@ class Coupled(Protocol):
 
 
 @runtime_checkable
+class Surrounded(Protocol):
+    """A plant that says what it moves in: 'water', whose robots tell their depth, positive down; 'air', whose robots
+    tell their altitude, positive up; '' for neither."""
+
+    medium: str
+
+
+@runtime_checkable
 class Described(Protocol):
     """A plant that tells its parameters: a dataclass or a mapping."""
 

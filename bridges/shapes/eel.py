@@ -8,7 +8,10 @@ from typing import Any
 
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import Vector, multiply
-from rtmms_bridges.shapes.shape import HOME, Pose, Skin, Solid, after, at, sheet, turn
+from rtmms_bridges.shapes.shape import Pose, Skin, Solid, after, at, sheet, turn
+
+PAPER: Pose = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+"""The paper's frame, x from nose to tail, in the body's, x forward."""
 
 
 class EelShape:
@@ -36,7 +39,7 @@ class EelShape:
 
     def links(self, angles: Sequence[float]) -> list[Pose]:
         """Frames 3 j at the far ends of the links: z along the link, x to its side, y up."""
-        half, poses, last = pi / 2, [], HOME
+        half, poses, last = pi / 2, [], PAPER
         for i in range(self._joints):
             yaw, pitch, roll = angles[3 * i : 3 * i + 3]
             # Rot(x, alpha) Trans(x, d) Rot(z, q0 + q) Trans(z, r) of each of the three
@@ -53,7 +56,7 @@ class EelShape:
     def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
         points: list[Vector] = []
         for x, size in ((0.0, 0.0), (0.3 * self._nose, 0.714), (self._nose, 1.0), (self._head, 1.0)):
-            points += [(x, size * a, size * b) for a, b in self._ring]
+            points += [at(PAPER, (x, size * a, size * b)) for a, b in self._ring]
         links = self.links(outputs["joint_position"])
         for i, pose in enumerate(links):
             back = -self._tail if i == self._joints - 1 else 0.0

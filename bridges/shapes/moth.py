@@ -25,7 +25,7 @@ class MothShape:
         self._hinge = (0.0, 0.0, float(told["hinge"]) * height)
         if plant.output("joint_position").shape != (4 * n,):
             raise ValueError("not the moth's joints")
-        axes = (2.0 * float(told["thorax_a_m"]), 2.0 * float(told["thorax_b_m"]), 2.0 * height)
+        axes = (2.0 * float(told["thorax_b_m"]), 2.0 * float(told["thorax_a_m"]), 2.0 * height)
         self.solids = (Solid("thorax", (0.0, 0.0, 0.0), axes),)
         blades = tuple(4 * k + corner for k in range(n) for corner in (0, 1, 2, 2, 1, 3))
         edges = tuple((4 * k, 4 * k + 1, 4 * k + 3, 4 * k + 2, 4 * k) for k in range(n))
@@ -34,7 +34,7 @@ class MothShape:
     def blades(self, angles: Sequence[float], side: int) -> list[Pose]:
         """side 0 right, 1 left; x outwards along the leading edge, z from the trailing to the leading edge."""
         poses: list[Pose] = []
-        pose: Pose = (self._hinge, turn(2, pi * side))
+        pose: Pose = (self._hinge, turn(2, pi * side - pi / 2))  # s, along the right wing, is -y
         for k in range(self._sections):
             first, bend = angles[2 * (side * self._sections + k) :][:2]
             # the first joint of the root is the stroke, about z; of the others twist, about x; bending is about z

@@ -56,9 +56,11 @@ def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
         click.echo(f"{kind}:" + ("" if entries else " none"))
         for entry in entries:
             about = entry.get("error") or entry.get("about") or entry["module"]
-            click.echo(f"  {entry['name']:<16} {about}")
-            if entry.get("missing"):
-                click.echo(f"      {entry['missing']}" if not briefly else " " * 19 + "(not installed)")
+            drives = f"{', '.join(entry['robots'])}: " if entry.get("robots") else ""
+            absent = "(not installed) " if briefly and entry.get("missing") else ""
+            click.echo(f"  {entry['name']:<16} {absent}{drives}{about}")
+            if entry.get("missing") and not briefly:
+                click.echo(f"      {entry['missing']}")
             for parameter in [] if briefly else entry.get("parameters", []):
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
                 live = ", settable while it runs" if parameter["name"] in entry.get("settable", ()) else ""
@@ -92,6 +94,7 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
         entry["missing"] = _missing(found, point.name)
     else:
         entry["settable"] = list(found.settable) if hasattr(found, "settable") else []
+        entry["robots"] = list(found.robots) if hasattr(found, "robots") else []
     return entry
 
 

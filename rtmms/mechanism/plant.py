@@ -92,6 +92,8 @@ class TreePlant:
     settable: tuple[str, ...] = ()
     remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
+    medium: str = ""
+    """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
 
     def __post_init__(self) -> None:
         self.model = model = self._compiled()

@@ -19,12 +19,15 @@ from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism, khalil_kleinfinger
 from rtmms.model.elements import elliptic_strip
+from rtmms.model.facing import facing
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant import Channel
 from rtmms.robots.parameters import build, step_of
 from rtmms.spatial import Array
 
 AXES = ("yaw", "pitch", "roll")
+FORWARD = np.diag([-1.0, -1.0, 1.0])
+"""Forward, left and up in the paper's frame, whose x0 points from nose to tail."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ CHOICES = {
 
 
 def describe(p: Eel) -> Mechanism:
-    """The mechanism: x0 from nose to tail, z0 up; it swims towards -x0."""
+    """The mechanism in the paper's frame: x0 from nose to tail, z0 up; it swims towards -x0."""
     a, b = p.half_width_m, p.half_height_m
     along_x = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # own z -> x0, own x -> y0, own y -> z0
     backwards = np.array([[0.0, 0, -1], [1, 0, 0], [0, -1, 0]])  # own z -> -x0
@@ -207,18 +210,39 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
     Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter;
     with drive=torque it is the servo's target); with drive=torque `yaw1.torque` (N m, added to the servo).
+    At the face body x is forward, y left, z up.
     """
-    p, step = parameters(preset, given), step_of("eel", dt, 1e-3)
+    return _plant(_checked(preset, given), dt, ahead=True)
+
+
+def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The same plant in the paper's frame, to be set beside its figures: it swims towards -x."""
+    return _plant(_checked(preset, given), dt, ahead=False)
+
+
+def model_of(p: Eel, ahead: bool = True) -> Model:
+    """Compiled: x of its base forward, or the paper's."""
+    mechanism = describe(p)
+    return compile(facing(mechanism, FORWARD) if ahead else mechanism)
+
+
+def _checked(preset: str | None, given: dict[str, Any]) -> Eel:
+    p = parameters(preset, given)
     if p.command == "torque" and p.drive == "motion":
         raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
         raise ModelError("eel: nose_length_m and tail_length_m must be shorter than their links")
-    model = compile(describe(p))
+    return p
+
+
+def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
+    step, model = step_of("eel", dt, 1e-3), model_of(p, ahead)
     return TreePlant(
         model, step, gait(p), _actuators(p, model), flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
         method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": p.nodes},
         trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
-        settable=tuple(SETTABLE), remake=_remake, summary=_summary,
+        settable=tuple(SETTABLE), remake=_remake, summary=_summary if ahead else None,
+        medium="water",
     )  # fmt: skip
 
 
@@ -233,7 +257,8 @@ _OUTSIDE_MODEL = set(SETTABLE[:6])
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     """The parts of a plant with some parameters changed; drag and gravity need the model compiled anew (20 ms)."""
     p: Eel = build(Eel, {**asdict(plant.parameters), **given}, CHOICES, _MAY_VANISH, _SIGNED, _MOST)
-    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else compile(describe(p))
+    ahead = plant.model.body_names[0] != "head"
+    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else model_of(p, ahead)
     return Remade(p, model, gait(p), Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 
@@ -252,7 +277,7 @@ def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | Non
     if len(time) < 2:
         return {}
     start, end = whole_periods(plant, time)
-    speed = -float(np.mean(trace["velocity"][time > start, 0]))
+    speed = float(np.mean(trace["velocity"][time > start, 0]))
     power = rise(time, trace["work"], start, end)
     weight = plant.model.mass * 9.81
     return {

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rtmms
 from rtmms.cli.running import display
 from rtmms.cli.running.board import SIZE, Board
 from rtmms.cli.running.final import as_json, as_table, blank, plain
 from rtmms.cli.running.plan import Plan
+from rtmms.plant import Surrounded
+from rtmms.robots import eel, moth
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the display is handed its files by descriptor")
 
@@ -50,14 +53,14 @@ def test_what_does_not_fit_leaves_what_stands(board: Board) -> None:
     assert board.read() == {"a": 1}
 
 
-def test_speed_depth_and_heading_where_the_plant_has_them() -> None:
+def test_speed_height_and_heading_where_the_plant_has_them() -> None:
     half = math.radians(30) / 2
     outputs = {"velocity": [0.5, 0.1, 0.0], "position": [1.0, 2.0, -3.0],
                "quaternion": [math.cos(half), 0.0, 0.0, math.sin(half)]}  # fmt: skip
     assert display.speed(outputs) == 0.5
-    assert display.depth(outputs) == 3.0
+    assert display.height(outputs) == -3.0
     assert display.heading(outputs) == pytest.approx(30.0)
-    for quantity in (display.speed, display.depth, display.heading):
+    for quantity in (display.speed, display.height, display.heading):
         assert quantity({}) is None
         assert quantity({"velocity": 1.0, "position": 2.0, "quaternion": [1.0]}) is None
 
@@ -68,6 +71,24 @@ def test_facts_name_what_is_known_and_nothing_else() -> None:
     assert robot == [("time", "1.2 / 20 s"), ("speed", "0.500 m/s")]
     assert loop == [("misses", "2"), ("overruns", "1"), ("exchange p99", "99 us")]
     assert display.facts({})[0] == [("time", "0.0 s")]
+
+
+@pytest.mark.parametrize(
+    ("medium", "shown"), [("water", ("depth", "3.00 m")), ("air", ("altitude", "-3.00 m")), ("", ("z", "-3.00 m"))]
+)
+def test_what_swims_has_a_depth_and_what_flies_an_altitude(medium: str, shown: tuple[str, str]) -> None:
+    robot, _ = display.facts({"outputs": {"position": [1.0, 2.0, -3.0]}, "medium": medium})
+    assert robot[1] == shown
+
+
+def test_our_robots_say_what_they_move_in() -> None:
+    for make, medium in (
+        (lambda: rtmms.load("manta", chains=3, links=2), "water"), (lambda: eel.load(joints=2), "water"),
+        (lambda: moth.load(start="rest"), "air"),
+    ):  # fmt: skip
+        plant = make()
+        assert isinstance(plant, Surrounded)
+        assert plant.medium == medium
 
 
 def test_words_come_line_by_line_whole_and_with_their_author() -> None:

@@ -42,7 +42,7 @@ def test_the_wave_is_the_papers_gait_and_swims() -> None:
         own.step(own.neutral)
     np.testing.assert_allclose(wave.vector[7:43], own.vector[7:43], atol=1.5e-2)
     np.testing.assert_allclose(wave.vector[:3], own.vector[:3], atol=5e-3)
-    assert own.vector[0] < -0.15
+    assert own.vector[0] > 0.15
 
 
 def test_offsets_turn_and_climb() -> None:

@@ -18,7 +18,7 @@ NONE = np.zeros(N)
 
 
 def test_mass_and_composite_inertia():
-    model = eel.load(added_mass="khalil2007").model
+    model = eel.in_paper_frame(added_mass="khalil2007").model
     assert model.mass == pytest.approx(37.1242004, rel=1e-6)
     got = np.diag(dynamics.composite_inertia(model, model.state()))
     np.testing.assert_allclose(got, [37.12420, 90.05375, 64.73252, 0.1252948, 92.68280, 129.16386], rtol=1e-6)
@@ -26,7 +26,7 @@ def test_mass_and_composite_inertia():
 
 def test_lengths_and_axes():
     """2.08 m from nose to tail along x0; every spherical joint is Rz(yaw) Ry(pitch) Rx(roll) about the yaw axis z0."""
-    model = eel.load().model
+    model = eel.in_paper_frame().model
     _, position = dynamics.body_poses(model, model.state())
     np.testing.assert_allclose(position[model.body("link12")], [2.08, 0, 0], atol=1e-12)
     for axis, expected in (("yaw1", [0, 0, 1]), ("pitch1", [0, 1, 0]), ("roll1", [1, 0, 0]), ("yaw7", [0, 0, 1])):
@@ -41,7 +41,7 @@ def test_lengths_and_axes():
     ("velocity", "entry", "expected"), [((-1, 0, 0), 0, 0.0682068), ((0, 1, 0), 1, -2.078758)]
 )  # fmt: skip
 def test_straight_and_at_rest_in_shape(velocity, entry, expected):
-    model = eel.load(added_mass="khalil2007").model
+    model = eel.in_paper_frame(added_mass="khalil2007").model
     state = model.state()
     state.twist[:3] = velocity
     out = dynamics.inverse_dynamics(model, state, NONE, wrench=fluid_wrench(model, state))
@@ -51,7 +51,7 @@ def test_straight_and_at_rest_in_shape(velocity, entry, expected):
 
 
 def test_planar_gait_at_one_instant():
-    plant = eel.load(added_mass="khalil2007", dt=2.5)
+    plant = eel.in_paper_frame(added_mass="khalil2007", dt=2.5)
     plant._steps = 1  # t = 2.5 s
     plant.place(plant.model.state())
     rate = plant.evaluate()
@@ -62,7 +62,7 @@ def test_planar_gait_at_one_instant():
 
 @pytest.mark.parametrize("law", ["kirchhoff", "khalil2007"])
 def test_direct_of_inverse(law):
-    model = eel.load(added_mass=law, current_x_m_s=0.3).model
+    model = eel.in_paper_frame(added_mass=law, current_x_m_s=0.3).model
     rng = np.random.default_rng(5)
     for _ in range(5):
         state, qdd = model.state(), rng.normal(size=N)
@@ -75,7 +75,7 @@ def test_direct_of_inverse(law):
 
 
 def test_thirty_seconds_of_the_planar_gait():
-    plant = eel.load(preset="paper", dt=2e-3)
+    plant = eel.in_paper_frame(preset="paper", dt=2e-3)
     path, torque = [], []
     for _ in range(15000):
         plant.step(NONE)
@@ -93,7 +93,7 @@ def test_thirty_seconds_of_the_planar_gait():
 
 
 def test_looping_is_a_circle():
-    plant = eel.load(preset="paper", gait="loop", dt=4e-3)
+    plant = eel.in_paper_frame(preset="paper", gait="loop", dt=4e-3)
     path = []
     for _ in range(30000):
         plant.step(NONE)
@@ -111,7 +111,7 @@ def test_looping_is_a_circle():
 def _conserved(dt, law="kirchhoff"):
     """Relative errors of momentum and energy after 0.25 s, without drag, joints free and moving."""
     free = {f"c{k}": 0.0 for k in range(1, 5)}
-    plant = eel.load(drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0, added_mass=law, dt=dt, **free)
+    plant = eel.in_paper_frame(drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0, added_mass=law, dt=dt, **free)
     rng = np.random.default_rng(3)
     state = plant.model.state()
     state.q[:], state.qd[:], state.twist[:] = (
@@ -140,8 +140,8 @@ def test_the_papers_added_mass_does_not_conserve_momentum():
 
 def _paired(kp, kd, seconds, nudge=0.0, dt=2e-3):
     """The torques of the motion-driven eel, stage by stage, on the torque-driven one; the largest joint error."""
-    lead = eel.load(preset="paper", dt=dt)
-    copy = eel.load(preset="paper", drive="torque", kp_n_m=kp, kd_n_m_s=kd, dt=dt)
+    lead = eel.in_paper_frame(preset="paper", dt=dt)
+    copy = eel.in_paper_frame(preset="paper", drive="torque", kp_n_m=kp, kd_n_m_s=kd, dt=dt)
     copy.place(lead.state)
     copy.vector[8] += nudge  # pitch1
     k = np.zeros((2, 4, 12 + 2 * N))
@@ -179,7 +179,7 @@ def test_torques_alone_are_unstable_and_a_servo_holds_them():
 
 
 def test_torque_drive_follows_the_gait_and_swims():
-    plant = eel.load(drive="torque", preset="paper")
+    plant = eel.in_paper_frame(drive="torque", preset="paper")
     for _ in range(8000):
         plant.step(NONE)
     assert plant.vector[0] < -0.5
@@ -187,7 +187,7 @@ def test_torque_drive_follows_the_gait_and_swims():
 
 def test_commands_are_added_to_the_gait():
     """A step of 0.2 rad on yaw3: smooth at first, all of it in the end; with its own rate and acceleration."""
-    plant = eel.load(gait="none")
+    plant = eel.in_paper_frame(gait="none")
     command = NONE.copy()
     command[plant.model.joint("yaw3")] = 0.2
     plant.step(command)
@@ -200,7 +200,7 @@ def test_commands_are_added_to_the_gait():
 
 def test_a_servo_takes_angles_too():
     """drive=torque, command=angle: the servo's target; it gets there but for the sag."""
-    plant = eel.load(gait="none", drive="torque", command="angle", kp_n_m=200.0, kd_n_m_s=5.0)
+    plant = eel.in_paper_frame(gait="none", drive="torque", command="angle", kp_n_m=200.0, kd_n_m_s=5.0)
     assert plant.actuators[0].name == "yaw1.angle"
     command = NONE.copy()
     command[plant.model.joint("yaw3")] = 0.2
@@ -210,7 +210,10 @@ def test_a_servo_takes_angles_too():
 
 
 def test_mirror_gait_mirrors_the_path():
-    a, b = eel.load(yaw_offset_rad=0.02, dt=2e-3), eel.load(yaw_offset_rad=-0.02, amplitude_rad=0.06, dt=2e-3)
+    a, b = (
+        eel.in_paper_frame(yaw_offset_rad=0.02, dt=2e-3),
+        eel.in_paper_frame(yaw_offset_rad=-0.02, amplitude_rad=0.06, dt=2e-3),
+    )
     b._law[0][0::3, 1:] *= -1.0
     for _ in range(2500):
         a.step(NONE)
@@ -223,8 +226,8 @@ def test_current_carries_the_eel():
     """Galilean invariance: in a uniform current everything is as in still water, seen from a moving frame."""
     u = np.array([0.2, -0.3, 0.1])
     for law in ("kirchhoff", "khalil2007"):
-        still = eel.load(added_mass=law, dt=2e-3)
-        drift = eel.load(added_mass=law, dt=2e-3, current_x_m_s=u[0], current_y_m_s=u[1], current_z_m_s=u[2])
+        still = eel.in_paper_frame(added_mass=law, dt=2e-3)
+        drift = eel.in_paper_frame(added_mass=law, dt=2e-3, current_x_m_s=u[0], current_y_m_s=u[1], current_z_m_s=u[2])
         state = drift.model.state()
         state.twist[:3] = u
         drift.place(state)

@@ -31,10 +31,19 @@ def speed(outputs: Mapping[str, Any]) -> float | None:
     return float(found[0]) if isinstance(found, list) and len(found) == 3 else None
 
 
-def depth(outputs: Mapping[str, Any]) -> float | None:
-    """m below the start of the world frame (z up); else None."""
+def height(outputs: Mapping[str, Any]) -> float | None:
+    """m above the origin of the world frame (z up); else None."""
     found = outputs.get("position")
-    return -float(found[2]) if isinstance(found, list) and len(found) == 3 else None
+    return float(found[2]) if isinstance(found, list) and len(found) == 3 else None
+
+
+def level(outputs: Mapping[str, Any], medium: str) -> tuple[str, float | None]:
+    """What the height is called, and its value: `depth`, positive down, of what swims; `altitude`, up, of what flies;
+    `z` where the plant does not say."""
+    found = height(outputs)
+    if medium == "water":
+        return "depth", None if found is None else 0.0 - found
+    return "altitude" if medium == "air" else "z", found
 
 
 def heading(outputs: Mapping[str, Any]) -> float | None:
@@ -55,8 +64,9 @@ def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
     duration = content.get("duration_s")
     time_s = f"{content.get('time_s', 0.0):.1f}" + (f" / {duration:g} s" if duration is not None else " s")
     robot: Facts = [("time", time_s)]
+    upright, metres = level(outputs, content.get("medium", ""))
     for label, found, form in (
-        ("speed", speed(outputs), "{:.3f} m/s"), ("depth", depth(outputs), "{:.2f} m"),
+        ("speed", speed(outputs), "{:.3f} m/s"), (upright, metres, "{:z.2f} m"),
         ("heading", heading(outputs), "{:.0f} deg"),
     ):  # fmt: skip
         if found is not None:

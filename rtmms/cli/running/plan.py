@@ -12,6 +12,7 @@ from rtmms.cli.words import Near, Number, options, plugin, settings
 from rtmms.errors import ModelError
 from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
+from rtmms.wire.peer.declared import check_robot
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {"manta": ("gait",)}
@@ -88,7 +89,7 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
     if controllers is None:
         controllers = DEFAULT_CONTROLLERS.get(robot, ())
     for word in controllers:
-        plugin("rtmms.controllers", "controller", word)
+        check_robot(plugin("rtmms.controllers", "controller", word)[0], robot)
     for word in words.get("bridges", ()):
         plugin("rtmms.bridges", "bridge", word)
     parameters = settings(words.pop("set_", ()))

@@ -26,7 +26,7 @@ from rtmms.cli.running.recording import begin, conclude
 from rtmms.cli.running.teller import Teller
 from rtmms.cli.running.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError, limit_reached
-from rtmms.plant import Summarised
+from rtmms.plant import Summarised, Surrounded
 from rtmms.report.figures import drawing
 
 if TYPE_CHECKING:
@@ -295,6 +295,7 @@ class Session:
             "overruns": statistics.overruns, "exchange_p99_us": statistics.recent("exchange", 0.99),
             "real_time_factor": time_s / wall_s if self.plan.mode != "realtime" and wall_s > 0 else None,
             "outputs": {name: value.tolist() for name, value in outputs.items() if value.size <= SMALL},
+            "medium": loop.plant.medium if isinstance(loop.plant, Surrounded) else "",
             "messages": self.teller.messages,
         })  # fmt: skip
 

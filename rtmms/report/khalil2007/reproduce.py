@@ -28,7 +28,7 @@ class Swim:
 
 def swim(seconds: float, dt: float = 4e-3, every: int = 5, **given: object) -> Swim:
     """A motion-driven run with the paper's fluid, sampled every few steps."""
-    plant = eel.load(dt=dt, preset="paper", **given)
+    plant = eel.in_paper_frame(dt=dt, preset="paper", **given)
     rows = []
     n = plant.model.n
     for k in range(round(seconds / dt)):
@@ -52,7 +52,7 @@ def rows_of(planar: Swim, loop: Swim) -> list[Row]:
     """What the paper states, and ours."""
     last = planar.time >= planar.time[-1] - 2.0
     speed = float(-np.mean(planar.velocity[last, 0]))
-    final = float(-trim(eel.load(preset="paper", dt=4e-3), ["vx", "vy", "wz"], settle=3).travel[0] / 2.0)
+    final = float(-trim(eel.in_paper_frame(preset="paper", dt=4e-3), ["vx", "vy", "wz"], settle=3).travel[0] / 2.0)
     peak = np.max(np.abs(np.vstack([planar.torque, loop.torque])), axis=0)
     yaw, pitch, roll = (float(np.max(peak[k::3])) for k in range(3))
     late = loop.time > 60.0
@@ -100,7 +100,7 @@ def draw(planar: Swim, loop: Swim, out: Path) -> list[Path]:
     figure, axes = canvas(size=(6.0, 6.0))
     first = loop.time <= 60.0
     axes.plot(loop.nose[first, 0], loop.nose[first, 2], linewidth=0.8)
-    model = eel.load(preset="paper").model
+    model = eel.in_paper_frame(preset="paper").model
     for t in range(6, 61, 6):
         k = int(np.argmin(np.abs(loop.time - t)))
         state = model.state()

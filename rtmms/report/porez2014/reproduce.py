@@ -44,8 +44,8 @@ PUBLISHED = {
 
 def stroke(**given: Any) -> Stroke:
     """The periodic orbit at the paper's amplitude, free thorax, found by shooting."""
-    found = trim(moth.load(start="rest", dt=1e-3, **given))
-    plant = moth.load(start="rest", dt=1e-4, **given)
+    found = trim(moth.in_paper_frame(dt=1e-3, **given))
+    plant = moth.in_paper_frame(dt=1e-4, **given)
     n, rows, states = plant.model.n, [], []
     plant.vector[:] = found.vector
     for _ in range(400):

@@ -99,6 +99,7 @@ class Manta:
     """
 
     trace_outputs = TRACE_OUTPUTS
+    medium = "water"
     recent_outputs = ("joint_position", "rod_angle", "tip")
     settable = SETTABLE
 

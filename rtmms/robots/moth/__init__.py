@@ -2,6 +2,6 @@
 
 face.py describes it and makes the plant (docs/moth.md), orbits.py holds the hovering orbits found for it."""
 
-from rtmms.robots.moth.face import Moth, describe, load
+from rtmms.robots.moth.face import Moth, describe, in_paper_frame, load
 
-__all__ = ["Moth", "describe", "load"]
+__all__ = ["Moth", "describe", "in_paper_frame", "load"]

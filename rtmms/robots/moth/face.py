@@ -19,6 +19,7 @@ from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import Blade
+from rtmms.model.facing import facing
 from rtmms.model.solids import Box, Ellipsoid, Placement
 from rtmms.plant import Channel
 from rtmms.robots.moth.orbits import ORBITS
@@ -26,6 +27,8 @@ from rtmms.robots.parameters import build, step_of
 from rtmms.spatial import Array, rotation_z
 
 ADDED = {"none": 0.0, "flat": 0.25, "paper": 1.0}
+FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+"""Forward (n), left (-s) and up (a) in the paper's frame F_0."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ MOST = {
 
 
 def describe(p: Moth) -> Mechanism:
-    """The mechanism: F_0 = (s lateral, n fore-aft, a up) at the thorax's centre.
+    """The mechanism in the paper's frame: F_0 = (s to the right, n forward, a up) at the thorax's centre.
 
     Joint 1 turns about a (stroke). Blade axes: x outwards along the leading edge, z from the trailing to the leading
     edge (up at rest), y normal. In each section twist (x) comes before bending (z) at the same point; the first has no
@@ -182,7 +185,25 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators: right.offset, left.offset (rad, added to the stroke; positive on both moves both wings the same way
     about a) and right.gain, left.gain (the stroke's amplitude is A (1 + gain)), through a critically damped filter;
     with drive=torque also right.torque, left.torque (N m, added to a servo about the stroke).
+    At the face body x is forward, y left, z up; output pitch > 0 is nose up.
     """
+    p, dt = _checked(preset, given), step_of("moth", dt, 1e-3)
+    if p.start == "rest":
+        return _plant(p, dt)
+    vector, factor = hover(p)
+    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, ahead(vector, 4 * p.sections))
+
+
+def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The same plant in the paper's frame, to be set beside its figures; start=rest unless told otherwise."""
+    p, dt = _checked(preset, {"start": "rest", **given}), step_of("moth", dt, 1e-3)
+    if p.start == "rest":
+        return _plant(p, dt, paper=True)
+    vector, factor = hover(p)
+    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, vector, paper=True)
+
+
+def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
     if preset is not None and preset not in PRESETS:
         raise UnknownNameError("moth preset", preset, PRESETS)
     if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
@@ -192,23 +213,25 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
     if p.pressure > 1.0:
         raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
-    dt = step_of("moth", dt, 1e-3)
-    if p.start == "rest":
-        return _plant(p, dt, None)
-    vector, factor = hover(p)
-    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, vector)
+    return p
 
 
-def _plant(p: Moth, dt: float, initial: Array | None) -> TreePlant:
-    model = compile(describe(p))
+def model_of(p: Moth, paper: bool = False) -> Model:
+    """Compiled: x of its base forward, or the paper's F_0."""
+    mechanism = describe(p)
+    return compile(mechanism if paper else facing(mechanism, FORWARD))
+
+
+def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False) -> TreePlant:
+    model = model_of(p, paper)
     return TreePlant(
         model, dt, stroke(p, model), _actuators(p, model), method=p.integrator,
         substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
         initial=None if initial is None else unpacked(initial, model.n), nodes={"blade_nodes": p.nodes},
-        extra=((Channel("pitch", "rad"), _pitch),),
-        trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch"),
+        extra=() if paper else ((Channel("pitch", "rad"), _pitch),),
+        trace_outputs=("position", "quaternion", "velocity", "power", "work", *(() if paper else ("pitch",))),
         trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=SETTABLE, remake=_remake,
-        summary=_summary,
+        summary=_summary, medium="air",
     )  # fmt: skip
 
 
@@ -225,12 +248,13 @@ def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, set(), MOST)
     if p.pressure > 1.0:
         raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
-    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else compile(describe(p))
+    paper = plant.model.body_names[0] == "thorax"
+    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else model_of(p, paper)
     return Remade(p, model, stroke(p, model), plant.flow)
 
 
 def hover(p: Moth) -> tuple[Array, float]:
-    """State vector at t = 0 on the hovering orbit, and the factor on the amplitude that it needs.
+    """State vector at t = 0 on the hovering orbit, paper's frame, and the factor on the amplitude that it needs.
 
     Known for the table's parameters; found by shooting (seconds) for any others.
     """
@@ -246,14 +270,25 @@ def hover(p: Moth) -> tuple[Array, float]:
     still = replace(p, start="rest", drive="motion", integrator="rk4")
     print("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", file=sys.stderr, flush=True)
     try:
-        found = trim(_plant(still, period / math.ceil(period / 1e-3), None), HOVER, unknown="amplitude")
+        found = trim(_plant(still, period / math.ceil(period / 1e-3), paper=True), HOVER, unknown="amplitude")
     except (ModelError, DivergedError) as fault:
         raise ModelError(f"moth: no hovering orbit with these parameters: {fault}; use start=rest") from None
     return symmetric(found.vector, still.sections), found.amplitude
 
 
+def ahead(vector: Array, n: int) -> Array:
+    """A state vector of the paper's world and frame F_0 in ours, x forward in both."""
+    turned = vector.copy()
+    for start in (0, 4, 7 + n, 10 + n):  # position, the quaternion's vector, velocity, angular velocity
+        turned[start : start + 3] = FORWARD.T @ vector[start : start + 3]
+    return turned
+
+
 def symmetric(vector: Array, sections: int) -> Array:
-    """The nearest state with mirror symmetry: yaw is neutral, so that shooting leaves it where noise puts it."""
+    """The nearest state with mirror symmetry, paper's frame.
+
+    Yaw is neutral, so that shooting leaves it where noise puts it.
+    """
     n, wing = 4 * sections, 2 * sections
     mirror = vector.copy()
     mirror[[0, 5, 6, 7 + n, 11 + n, 12 + n]] *= -1.0  # x, the quaternion's y and z, V_x, W_y, W_z
@@ -283,9 +318,9 @@ def _actuators(p: Moth, model: Model) -> tuple[Actuator, ...]:
 
 
 def _pitch(plant: TreePlant) -> float:
-    """rad about s, of the thorax."""
-    w, x, _, _ = plant.vector[3:7]
-    return 2.0 * math.atan2(x, w)
+    """rad about s, the right-hand axis, of the thorax: nose up."""
+    w, _, y, _ = plant.vector[3:7]
+    return 2.0 * math.atan2(-y, w)
 
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:

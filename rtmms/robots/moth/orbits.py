@@ -1,6 +1,6 @@
 """Hovering orbits of the moth at t = 0 for the table's parameters, as `rtmms.analysis.trim` finds them (RK4, 1e-4 s).
 
-Each: factor on the amplitude of 41.3 deg; state vector (rtmms.mechanism.group).
+Each: factor on the amplitude of 41.3 deg; state vector (rtmms.mechanism.group) in the paper's frame.
 """
 
 ORBITS: dict[str, tuple[float, list[float]]] = {

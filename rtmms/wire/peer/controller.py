@@ -21,6 +21,8 @@ class Controller:
              later, by that step's deadline; delay None: `every` steps where that is more than one, else 0
     between  what stands between two commands: 'hold', the last one's values, or 'linear', a straight line to the new
              ones, reached after `every` steps
+    robots   names of the robots that it is written for, for `rtmms list` and for a word in time where it is run on
+             another one; none: any
     settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`
     """
 
@@ -30,6 +32,7 @@ class Controller:
     delay: ClassVar[int | None] = None
     between: ClassVar[str] = "hold"
     settable: ClassVar[Sequence[str]] = ()
+    robots: ClassVar[Sequence[str]] = ()
 
     def start(self, plant: PlantInfo) -> None:
         """Once, before the first state: the plant's channels, dt, mode and budget."""

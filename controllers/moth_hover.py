@@ -1,0 +1,93 @@
+"""Keeps the moth at a height and, if wanted, flying ahead: feedback of means over a stroke on gains and offsets.
+
+    gain = trim + k_z (z_wanted - z) - k_w z'             both wings: more amplitude, more lift
+    tilt = -k_a v_wanted - k_v (v_wanted - v_x) - k_q q   right offset +, left -: wings ahead of the centre, nose up
+    roll = k_p p                                          right gain +, left -: rolls to the left
+
+z', v_x and the rates p (right wing down) and q (nose up) are means over the last whole stroke; before there is one,
+only the trim acts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import inf, pi
+
+import rtmms
+from rtmms_controllers.rods import SoftStart, checked
+
+
+@dataclass
+class MothHover(rtmms.Controller):
+    """Hovers the moth at a height, or flies it ahead at a speed.
+
+    altitude_m     above the start to hold; speed_m_s  forward to hold, backward < 0
+    gain           added to the strokes' amplitude, both wings, as a fraction: 0.1 for a tenth more
+    bias_rad       added to both wings' offsets: > 0 turns both to the left, the body to the right
+    ramp_s         time in which altitude, speed, gain and bias come in
+    """
+
+    altitude_m: float = 0.0
+    speed_m_s: float = 0.0
+    gain: float = 0.0
+    bias_rad: float = 0.0
+    ramp_s: float = 0.5
+
+    robots = ("moth",)
+    claim = ("right.offset", "right.gain", "left.offset", "left.gain")
+    outputs = ("position", "velocity", "angular_velocity")
+    settable = ("altitude_m", "speed_m_s", "gain", "bias_rad")
+
+    def __post_init__(self) -> None:
+        for name, most in (("altitude_m", 1e3), ("speed_m_s", 0.5), ("gain", 0.3), ("bias_rad", 0.3)):
+            checked("moth_hover", name, getattr(self, name), -most, most)
+        self._strength = SoftStart(checked("moth_hover", "ramp_s", self.ramp_s, 0.0, inf))
+        self._window: deque[tuple[float, ...]] = deque(maxlen=1)
+        self._time, self._dt = inf, 1.0
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Take the stroke's period from the plant; ModelError where dt is too long for a mean over a stroke."""
+        period = 2.0 * pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
+        steps = round(period / plant.dt)
+        if steps < 4:
+            raise rtmms.ModelError(
+                f"controller 'moth_hover': expected at least 4 steps in a stroke of {period:.3g} s, got dt = {plant.dt}"
+            )
+        self._window, self._dt = deque(maxlen=steps), plant.dt
+        self._time = inf
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        """Offsets in rad and gains at state.time."""
+        if state.time < self._time:  # the first state, or the first after a reset
+            self._window.clear()
+        self._time = state.time
+        outputs = state.outputs
+        x, z, w = outputs["velocity"], outputs["position"][2], outputs["angular_velocity"]
+        strength, window = self._strength(state.time), self._window
+        before = window[0][0] if len(window) == window.maxlen else None
+        window.append((z, x[0], w[0], w[1]))
+        gain, tilt, roll = strength * self.gain, 0.0, 0.0
+        if before is not None:
+            size = len(window)
+            height, ahead, p, nose_down = (sum(row[k] for row in window) / size for k in range(4))
+            climb = (z - before) / (size * self._dt)
+            gain += _HEIGHT * (strength * self.altitude_m - height) - _CLIMB * climb
+            wanted = strength * self.speed_m_s
+            tilt = -_AHEAD * wanted - _SPEED * (wanted - ahead) + _PITCH * nose_down
+            roll = _ROLL * p
+        bias = strength * self.bias_rad
+        return {
+            "right.offset": _bounded(bias + tilt), "left.offset": _bounded(bias - tilt),
+            "right.gain": _bounded(gain + roll), "left.gain": _bounded(gain - roll),
+        }  # fmt: skip
+
+
+_HEIGHT, _CLIMB = 0.8, 0.3  # 1/m, s/m; both wings' gain + 0.03 climbs at 0.2 m/s after a second
+_AHEAD = 0.043  # rad s/m, what steady flight ahead needs
+_SPEED, _PITCH, _ROLL = 0.01, 0.005, 0.003
+_MOST = 0.4
+
+
+def _bounded(value: float) -> float:
+    return max(-_MOST, min(_MOST, value))
