@@ -39,6 +39,8 @@ class Hover(rtmms.Controller):
 
     claim = ("front.speed", "left.speed", "back.speed", "right.speed")
     outputs = ("position", "quaternion", "velocity", "angular_velocity")
+    robots = ("quadrotor",)
+    settable = ("x_m", "y_m", "z_m", "yaw_deg")
 
     def __post_init__(self) -> None:
         for name in ("x_m", "y_m", "z_m", "yaw_deg"):

@@ -96,5 +96,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)), nodes={"strip_nodes": 1},
-        recent_outputs=("motor", "angular_velocity"),
+        recent_outputs=("motor", "angular_velocity"), medium="air",
     )  # fmt: skip

@@ -15,7 +15,7 @@ from rtmms.plant import builder
 from rtmms.wire.peer.declared import check_robot
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
-DEFAULT_CONTROLLERS = {"manta": ("gait",)}
+DEFAULT_CONTROLLERS = {"manta": ("gait",), "quadrotor": ("hover",)}
 """What drives a robot when nothing else is asked for."""
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 
