@@ -214,6 +214,32 @@ def _kept(one: Any) -> bool:
         return True
 
 
+class _Bar:
+    """How far compiling is, on a terminal.  expected: s, as long as it took last; None where nobody knows."""
+
+    def __init__(self, expected: float | None) -> None:
+        self._expected = expected
+        self._progress: Any = None
+
+    def show(self, seconds: float, text: str) -> None:
+        if self._progress is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = (BarColumn(30), TimeElapsedColumn(), TextColumn("{task.description}"))
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task("", total=self._expected)
+        known = self._expected is not None
+        self._progress.update(
+            self._task, description=text, completed=min(seconds, self._expected or 0.0) if known else 0
+        )
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
 @contextmanager
 def compile_progress(what: str) -> Iterator[None]:
     """Say on standard error what is being compiled inside the block, and nothing when all comes from the cache.
@@ -225,11 +251,12 @@ def compile_progress(what: str) -> Iterator[None]:
     if os.environ.get("RTMMS_QUIET"):
         yield
         return
-    tty = sys.stderr.isatty()
     record = cache_folder().parent / ("last " + what.replace("/", "_"))
-    expected = ""
+    before = None
     with suppress(OSError, ValueError):
-        expected = f"; the last time took {float(record.read_text()):.0f} s"
+        before = float(record.read_text())
+    expected = "" if before is None else f"; the last time took {before:.0f} s"
+    bar = _Bar(before) if sys.stderr.isatty() else None
 
     class Listener(event.Listener):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -239,21 +266,23 @@ def compile_progress(what: str) -> Iterator[None]:
             self.count += 1
             if self.count == 1:
                 print(f"rtmms: compiling {what} (once on this machine{expected})", file=sys.stderr, flush=True)
-            elif tty:
+            if bar is not None:
                 seconds = time.monotonic() - self.start
-                name = event.data["dispatcher"].py_func.__name__
-                print(f"\r\x1b[K  {self.count} functions, {seconds:.0f} s: {name}", end="", file=sys.stderr, flush=True)
+                bar.show(seconds, f"{self.count} functions: {event.data['dispatcher'].py_func.__name__}")
 
         def on_end(self, event: Any) -> None:
             pass
 
     listener = Listener()
-    with event.install_listener("numba:compile", listener):
-        yield
+    try:
+        with event.install_listener("numba:compile", listener):
+            yield
+    finally:
+        if bar is not None:
+            bar.close()
     if listener.count:
         seconds = time.monotonic() - listener.start
         with suppress(OSError):
             record.write_text(f"{seconds:.1f}")
         with suppress(OSError):
-            lead = "\r\x1b[K" if tty else ""
-            print(f"{lead}rtmms: compiled {listener.count} functions in {seconds:.1f} s", file=sys.stderr, flush=True)
+            print(f"rtmms: compiled {listener.count} functions in {seconds:.1f} s", file=sys.stderr, flush=True)
