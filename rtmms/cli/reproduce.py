@@ -10,9 +10,9 @@ import click
 from rtmms.cli.words import Near
 
 PAPERS = {
-    "khalil2007": "rtmms.report.khalil2007.reproduce.reproduce",
-    "porez2014": "rtmms.report.porez2014.reproduce.reproduce",
-    "qu2024": "rtmms.report.qu2024.reproduce.reproduce",
+    "khalil2007": "rtmms.report.khalil2007.reproduce",
+    "porez2014": "rtmms.report.porez2014.reproduce",
+    "qu2024": "rtmms.report.qu2024.reproduce",
 }
 """Papers by name; each module has main(out: Path | None, as_json: bool) -> int | None."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+from rtmms.cli.reproduce import PAPERS
 from tests.cli.shell import environment, rtmms
 
 
@@ -54,6 +56,11 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert said.status == 0
     for command in ("run", "serve", "control", "list", "replay", "reproduce", "bench", "doctor"):
         assert command in said.out
+
+
+def test_every_paper_s_report_is_there() -> None:
+    for module in PAPERS.values():
+        assert callable(import_module(module).main)
 
 
 def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_nor_numba(tmp_path: Path) -> None:
