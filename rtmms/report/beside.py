@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from rtmms.report.page import marked
 from rtmms.report.tables import Table, of_rows
 from rtmms.report.verdict import Row, status
 
 TITLE = "{}: the paper beside rtmms"
 
 
-def as_tables(paper: str, rows: Sequence[Row]) -> list[Table]:
-    """One for the rows that have cases, one for those that have none."""
-    kinds = [[row for row in rows if bool(row.case) is cased] for cased in (True, False)]
-    return [of_rows(TITLE.format(paper), kind) for kind in kinds if kind]
+def as_tables(paper: str, rows: Sequence[Row]) -> dict[str, Table]:
+    """By name: 'claims' of the rows that have no cases, 'readings' of those that have."""
+    kinds = {"readings": [row for row in rows if row.case], "claims": [row for row in rows if not row.case]}
+    return {name: of_rows(TITLE.format(paper), kind) for name, kind in kinds.items() if kind}
 
 
 def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool, out: Path | None = None) -> int:
@@ -30,16 +31,16 @@ def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool
         found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
         click.echo(json.dumps(found, allow_nan=False))
         return told(rows)
-    for table in tables:
+    for table in tables.values():
         click.echo(table.text(), nl=False)
     for figure in figures:
         click.echo(f"figure {figure}")
     return told(rows)
 
 
-def page(tables: Sequence[Table]) -> str:
-    """Tables as Markdown, without titles, as docs/ has them."""
-    return "\n".join(table.bare_markdown() for table in tables)
+def page(tables: Mapping[str, Table]) -> str:
+    """Tables as Markdown, each between marks of its name, as docs/ has them (rtmms.report.page)."""
+    return "\n".join(f"## {table.title}\n\n{marked(name, table.markdown())}" for name, table in tables.items())
 
 
 def told(rows: Sequence[Row]) -> int:

@@ -26,12 +26,7 @@ class Table:
         return "\n".join(out) + "\n\n" + "".join(f"{note}\n" for note in self.notes) + ("\n" if self.notes else "")
 
     def markdown(self) -> str:
-        """The same as Markdown; the title is a heading."""
-        head = f"## {self.title}\n\n" if self.title else ""
-        return head + self.bare_markdown() + "\n"
-
-    def bare_markdown(self) -> str:
-        """Without the title."""
+        """The same as Markdown, without the title."""
         lines = [f"| {' | '.join(self.heads)} |", "|" + "---|" * len(self.heads)]
         lines += [f"| {' | '.join(line)} |" for line in self.lines]
         notes = "\n" + "\n".join(self.notes) + "\n" if self.notes else ""

@@ -19,14 +19,15 @@ machine."""
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The numbers that bear a claim out: least <= x <= most; none of them is nan."""
+    """The numbers that bear a claim out: least <= x <= most, without `least` itself if `beyond`; never nan."""
 
     least: float = -math.inf
     most: float = math.inf
+    beyond: bool = False
 
     def holds(self, value: float) -> bool:
         """False for nan."""
-        return self.least <= value <= self.most
+        return self.least <= value <= self.most and not (self.beyond and value == self.least)
 
     @property
     def words(self) -> str:
@@ -34,7 +35,7 @@ class Target:
         if math.isinf(self.least):
             return f"at most {self.most:.4g}"
         if math.isinf(self.most):
-            return "above 0" if self == POSITIVE else f"at least {self.least:.4g}"
+            return f"{'above' if self.beyond else 'at least'} {self.least:.4g}"
         middle, half = 0.5 * (self.least + self.most), 0.5 * (self.most - self.least)
         tight = half < 1e-3 * abs(middle)
         return f"{middle:.4g} +- {half:.1g}" if tight else f"{self.least:.4g} to {self.most:.4g}"
@@ -53,7 +54,8 @@ def at_least(value: float) -> Target:
     return Target(least=value)
 
 
-POSITIVE = at_least(math.nextafter(0.0, 1.0))
+def above(value: float) -> Target:
+    return Target(least=value, beyond=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,9 @@ class Row:
     def as_data(self) -> dict[str, Any]:
         """For JSON; a bound that is not there, and a number that is none, is null."""
         target = self.target
-        bounds = None if target is None else {"least": _finite(target.least), "most": _finite(target.most)}
+        bounds: dict[str, Any] | None = None
+        if target is not None:
+            bounds = {"least": _finite(target.least), "most": _finite(target.most), "beyond": target.beyond}
         return {
             "name": self.name, "case": self.case, "where": self.where, "ours": _finite(self.ours), "shown": self.shown,
             "paper": self.paper, "unit": self.unit, "tolerance": bounds, "verdict": self.verdict,

@@ -13,6 +13,8 @@ from rtmms.report.khalil2007 import claims as eel_claims
 from rtmms.report.khalil2007 import runs as eel
 from rtmms.report.porez2014 import claims as moth_claims
 from rtmms.report.porez2014 import runs as moth
+from rtmms.report.qu2024 import table as manta
+from rtmms.report.qu2024.runs import WINDOWS
 from rtmms.report.verdict import AGREES, DIFFERS
 
 TIME = np.arange(6000) * 0.02
@@ -118,3 +120,70 @@ def test_a_moth_s_phases(key: str, good: dict[str, float], bad: dict[str, float]
     assert _moth(lift=100.0)["no_lift_at"] == pytest.approx(10.0, abs=0.01)
     assert _moth(lift=80.0)["no_lift_at"] == pytest.approx(-10.0, abs=0.01)
     assert _moth()["weight"] == pytest.approx(1.0)
+
+
+# --- the manta --------------------------------------------------------------------------------------------------------
+
+
+def _manta() -> dict[str, Any]:
+    """What the command computes, made up: all that is judged agrees."""
+    rising = np.array([[0.1, 0.2, 0.4], [0.2, 0.5, 0.9]])
+    turn = {"turn_rate_deg_s": dict.fromkeys(WINDOWS, 20.0), "turn_radius_m": dict.fromkeys(WINDOWS, 1.6)}
+    return {
+        "fig7": {
+            "rear_lag_deg": np.array([20.0, 30.0]), "chord_lag_deg": np.array([30.0, 40.0, 35.0]),
+            "rear_amplitude_deg": np.array([8.0, 9.0, 3.0]), "mean_thrust_n": 3.4, "peak_thrust_n": 20.0,
+        },
+        "fig8": {
+            "thrust_by_amplitude_n": rising, "thrust_by_phase_n": rising, "phase_deg": np.array([-30.0, 0.0, 30.0]),
+            "frequency_exponent": 1.8,
+        },
+        "fig9": {"settled": [
+            {"amplitude_deg": a, "speed_m_s": 0.5, "swing_m_s": 1e-3 * a, "mean_4_to_10_s_m_s": 0.7, "power_w": 5.0,
+             "cost_of_transport": 0.04, "reaches_95_percent_s": 12.0, "greatest_yaw_rad": 0.0}
+            for a in (20.0, 40.0)
+        ]},
+        "fig10_11": {
+            "phase": {**turn, "first_yaw_acceleration_rad_s2": 1.0, "yaw_moment_spread_n_m": 0.9},
+            "amplitude": {**turn, "first_yaw_acceleration_rad_s2": 0.4, "yaw_moment_spread_n_m": 0.3},
+        },
+        "rk4_step_s": 0.02, "cost": {"ms_for_10_ms": 0.1}, "power_balance": {"relative_error": [1e-5, 1e-6]},
+        "coupling": {"iterated": {"position_m": [1e-12, 2e-12]}},
+    }  # fmt: skip
+
+
+WRONG: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "rear_lag": (("fig7", "rear_lag_deg"), np.array([20.0, 4.0])),
+    "chord_lag": (("fig7", "chord_lag_deg"), np.array([-30.0, 40.0, 35.0])),
+    "over_amplitude": (("fig8", "thrust_by_amplitude_n"), np.array([[0.1, 0.2, 0.3], [0.2, 0.5, 0.4]])),
+    "over_phase": (("fig8", "thrust_by_phase_n"), np.array([[0.1, 0.1, 0.3], [0.2, 0.3, 0.4]])),
+    "peak_thrust": (("fig7", "peak_thrust_n"), 23.0),
+    "swing": (("fig9", "settled", 0, "swing_m_s"), 1.0),
+    "yaw": (("fig9", "settled", 1, "greatest_yaw_rad"), 1e-6),
+    "first_yaw": (("fig10_11", "phase", "first_yaw_acceleration_rad_s2"), 0.3),
+    "spread": (("fig10_11", "amplitude", "yaw_moment_spread_n_m"), 1.0),
+    "rk4_step": (("rk4_step_s",), 0.0099),
+    "balance": (("power_balance", "relative_error"), [1e-5, 1e-3]),
+    "iterated": (("coupling", "iterated", "position_m"), [1e-6, 2e-12]),
+}
+
+
+def _differing(found: dict[str, Any]) -> list[str]:
+    return [row.name for row in manta.rows(found) if row.verdict == DIFFERS]
+
+
+def test_a_manta_as_it_should_be() -> None:
+    told = manta.rows(_manta())
+    assert not _differing(_manta())
+    assert {claim.name for claim in manta.CLAIMS} <= {row.name for row in told}
+    assert {claim.key for claim in manta.CLAIMS if claim.target is not None} == set(WRONG)
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_a_manta_that_is_wrong_in_one_thing(key: str) -> None:
+    found, (path, value) = _manta(), WRONG[key]
+    inner: Any = found
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    assert _differing(found) == [next(claim.name for claim in manta.CLAIMS if claim.key == key)]

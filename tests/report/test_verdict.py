@@ -10,12 +10,14 @@ import pytest
 from rtmms.report import beside
 from rtmms.report.khalil2007 import claims as khalil2007
 from rtmms.report.porez2014 import claims as porez2014
+from rtmms.report.qu2024 import table as qu2024
 from rtmms.report.tables import of_rows
-from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, POSITIVE, Claim, Target, about, at_least, at_most
+from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
 
 CLAIMS = [
     *(("khalil2007", claim) for claim in khalil2007.CLAIMS),
     *(("porez2014", claim) for claim in (*porez2014.CLAIMS, porez2014.CLOCK)),
+    *(("qu2024", claim) for claim in qu2024.CLAIMS),
 ]
 NAMED = {f"{paper}-{claim.key}": claim for paper, claim in CLAIMS}
 
@@ -24,7 +26,7 @@ def inside(target: Target) -> float:
     """A number that agrees."""
     if math.isinf(target.least):
         return target.most - 0.1 * abs(target.most)
-    return target.least if math.isinf(target.most) else 0.5 * (target.least + target.most)
+    return target.least + 1.0 if math.isinf(target.most) else 0.5 * (target.least + target.most)
 
 
 @pytest.mark.parametrize("claim", NAMED.values(), ids=NAMED)
@@ -37,6 +39,7 @@ def test_a_wrong_number_turns_the_verdict(claim: Claim) -> None:
     good = inside(target)
     assert claim.row(good).verdict == AGREES
     wrong = [math.nan]
+    wrong += [target.least] if target.beyond else []
     wrong += [] if math.isinf(target.least) else [target.least - 1e-3 * (abs(target.least) + 1e-6), -math.inf]
     wrong += [] if math.isinf(target.most) else [target.most + 1e-3 * (abs(target.most) + 1e-6), math.inf]
     for value in wrong:
@@ -61,8 +64,8 @@ def test_targets() -> None:
     assert about(10.0).holds(9.0001)
     assert not about(10.0).holds(8.9)
     assert not at_most(1.0).holds(math.nan)
-    assert not POSITIVE.holds(0.0)
-    assert [target.words for target in (about(10.0), at_most(2.0), at_least(3.0), POSITIVE)] == [
+    assert not above(0.0).holds(0.0)
+    assert [target.words for target in (about(10.0), at_most(2.0), at_least(3.0), above(0.0))] == [
         "9 to 11", "at most 2", "at least 3", "above 0",
     ]  # fmt: skip
 
@@ -83,7 +86,7 @@ def test_json_of_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     free, curve = json.loads(capsys.readouterr().out, parse_constant=lambda word: 1 / 0)["rows"]
     assert free == {
         "name": "a length", "case": "", "where": "", "ours": 9.0, "shown": "9.0", "paper": 2.0, "unit": "m",
-        "tolerance": {"least": 1.8, "most": 2.2}, "verdict": DIFFERS, "must_hold": False,
+        "tolerance": {"least": 1.8, "most": 2.2, "beyond": False}, "verdict": DIFFERS, "must_hold": False,
         "remark": "always said; said where it differs",
     }  # fmt: skip
     assert curve["ours"] is curve["tolerance"] is None

@@ -13,6 +13,7 @@ from rtmms.report.khalil2007 import reproduce as khalil2007
 from rtmms.report.porez2014 import reproduce as porez2014
 from rtmms.report.porez2014 import runs as moth
 from rtmms.report.porez2014.figures import Stroke
+from tests.report.agreement import disagreements
 
 WORDS = ("twist_at", "bend_at", "bend_alone_at", "torque_at", "lift_at", "no_lift_at")
 
@@ -37,6 +38,7 @@ def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows["looping: diameter of that circle"]["ours"] == pytest.approx(2.76, abs=0.03)
     assert rows["looping: time of a loop, once steady"]["ours"] == pytest.approx(53.0, abs=0.5)
     assert rows["head's acceleration, direct against inverse model, both examples"]["ours"] < 1e-11
+    assert not disagreements("eel.md", "claims", (tmp_path / "khalil2007.md").read_text())
     assert len(told["figures"]) == 8
     assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
 
@@ -46,6 +48,7 @@ def test_porez2014(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert porez2014.main(tmp_path, False) == 0
     out = capsys.readouterr().out
     assert "peak stroke torque" in out
+    assert not disagreements("moth.md", "readings", (tmp_path / "porez2014.md").read_text())
     for number in range(5, 9):
         assert (tmp_path / f"porez2014-fig0{number}.png").stat().st_size > 1000
 
