@@ -8,6 +8,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
+from rtmms.cli import doctor
 from rtmms.cli.reproduce import PAPERS
 from tests.cli.shell import environment, rtmms
 
@@ -43,6 +46,19 @@ def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
     topics = {finding["topic"] for finding in said.report["findings"]}
     assert {"python", "numba", "robots", "port 9870", "compiler cache", "cores"} <= topics
     assert rtmms(tmp_path, "doctor").out.count("\n") >= len(topics)
+
+
+@pytest.mark.parametrize(("package", "state", "status"), [("numpy", "good", 0), ("no-such-package", "bad", 1)])
+def test_doctor_says_of_a_package_what_is_so(
+    package: str, state: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "PACKAGES", (package,))
+    for part in ("_plugins", "_ports", "_machine", "_real_time"):
+        monkeypatch.setattr(doctor, part, list)
+    assert doctor.doctor.main(["--json"], standalone_mode=False) == status
+    said = json.loads(capsys.readouterr().out)
+    assert said["ok"] is (status == 0)
+    assert next(finding["state"] for finding in said["findings"] if finding["topic"] == package) == state
 
 
 def test_bench_without_a_name_lists(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ from rtmms.report.verdict import Row
 def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
     """All that the paper says beside one reading."""
     found = numbers(s)
-    found["abam"], found["abam_power"], said = by_own_integrator(s.vector, STEP_S, **given)
+    found["abam"], found["abam_power"], found["abam_error"] = by_own_integrator(s.vector, STEP_S, **given)
     found["abam_half"] = by_own_integrator(s.vector, STEP_S / 2.0, **given)[0]
-    remarks = {"abam": f"the monitor of runs calls it {said}"}
-    for key in ("bend_at", "bend_alone_at", "torque_at"):
-        remarks[key] = "nearer to the middle of the stroke than to the reversal" if found[key] > 45.0 else ""
+    remarks = {
+        key: "beyond 45 deg is nearer to the middle of the stroke than to the reversal"
+        for key in ("bend_at", "bend_alone_at", "torque_at")
+        if found[key] > 45.0
+    }
     return [claim.row(found[claim.key], case=name, remark=remarks.get(claim.key, "")) for claim in CLAIMS]
 
 

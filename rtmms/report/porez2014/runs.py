@@ -85,11 +85,11 @@ def lag_deg(signal: Array) -> float:
     return math.degrees(-float(np.angle(np.fft.rfft(signal)[1]))) % 180.0
 
 
-def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float, float, str]:
+def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float, float, float]:
     """The paper's predictor-corrector from a state on the orbit, beside RK4 at 0.1 ms.
 
     Returns (rad, the joints' largest distance within STROKES strokes; W a wing over the last of them, nan where the
-    orbit is lost; what the monitor of runs says of it).
+    orbit is lost; a step's error as the monitor of runs has it, of what changes within the step).
     """
     own = moth.load(start="rest", dt=STEP_S, step_s=step_s, **{**given, "integrator": "abam"})
     exact = moth.load(start="rest", dt=STEP_S, **given)
@@ -103,13 +103,13 @@ def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float
         try:
             own.step(own.neutral)
         except DivergedError:
-            return math.inf, math.nan, "diverged"
+            return math.inf, math.nan, math.inf
         exact.step(exact.neutral)
         if k >= due and not monitor.hopeless:
             due = k + monitor.look(own.neutral)
         far = max(far, float(np.abs(own.vector[7 : 7 + n] - exact.vector[7 : 7 + n]).max()))
     power = (float(own.observe()["work"]) - work) / (2.0 * SAMPLES * STEP_S)
-    return far, power if far < LOST_RAD else math.nan, monitor.verdict.verdict
+    return far, power if far < LOST_RAD else math.nan, monitor.verdict.step
 
 
 def period_seconds() -> float:
