@@ -18,6 +18,8 @@ from rtmms.model.layout import C_STIFFNESS
 from rtmms.spatial import Array, quaternion_matrix
 
 UNKNOWNS = ("amplitude", "stiffness")
+NEUTRAL = 1e-6
+"""By how much a neutral direction's multiplier may be above 1 and the gait still be called stable."""
 SLOW = 0.8
 """Newton's step that leaves more of the error than this is a slow one."""
 
@@ -192,7 +194,8 @@ def as_words(plant: Gaited, found: Trim) -> dict[str, Any]:
         "stiffness_factor": found.stiffness, "residual": found.residual, "iterations": found.iterations,
         "travel_m": found.travel.tolist(), "mean_speed_m_s": float(np.linalg.norm(found.travel)) / period,
         "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
-        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-6), "state": found.vector.tolist(),
+        "stable": bool(abs(found.multipliers[0]) < 1.0 + NEUTRAL), "stable_within": NEUTRAL,
+        "state": found.vector.tolist(),
     }  # fmt: skip
 
 

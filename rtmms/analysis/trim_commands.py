@@ -18,6 +18,8 @@ TRAVEL = ("x_error", "y_error", "z_error")
 """Coordinates that need not come back: the plant moves on."""
 
 STEP = 1e-5
+NEUTRAL = 1e-4
+"""By how much a neutral direction's multiplier, from differences of STEP, may be above 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ def as_words(robot: str, found: Periodic) -> dict[str, Any]:
         "travel_m": None if travel is None else travel.tolist(),
         "mean_speed_m_s": None if travel is None else float(np.linalg.norm(travel)) / found.period_s,
         "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
-        "stable": bool(abs(found.multipliers[0]) < 1.0 + 1e-4), "snapshot": found.snapshot.hex(),
+        "stable": bool(abs(found.multipliers[0]) < 1.0 + NEUTRAL), "stable_within": NEUTRAL,
+        "snapshot": found.snapshot.hex(),
     }  # fmt: skip
 
 

@@ -108,6 +108,6 @@ def as_table(found: dict[str, Any]) -> str:
         ("closes to", f"{found['residual']:.2g} after {found['iterations']} iterations"),
         ("travel a period", f"{travel} m ({found['mean_speed_m_s']:.6g} m/s)"),
         ("multipliers", "  ".join(f"{size:.6g}" for size in found["multipliers"])),
-        ("stable", "yes" if found["stable"] else "no"),
+        ("stable", f"{'yes' if found['stable'] else 'no'} (largest multiplier below 1 + {found['stable_within']:g})"),
     ]
     return "\n".join(f"{name:<16}  {text}" for name, text in rows)

@@ -1,50 +1,55 @@
-"""A paper's numbers beside ours: rows, printed as a table or as one JSON object."""
+"""A paper's numbers beside ours: rows, printed as tables or as one JSON object; and how their figures are made."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 
-@dataclass(frozen=True)
-class Row:
-    """what is compared; the paper's value and ours, numbers or words; unit; whether it reproduces, and why not."""
+from rtmms.report.page import marked
+from rtmms.report.tables import Table, of_rows
+from rtmms.report.verdict import Row, status
 
-    what: str
-    paper: Any
-    ours: Any
-    unit: str = ""
-    reproduces: bool | None = None
-    note: str = ""
+TITLE = "{}: the paper beside rtmms"
 
 
-def tell(paper: str, rows: list[Row], figures: list[Path], as_json: bool) -> int:
-    """Print the rows and the figures' names; 0."""
+def as_tables(paper: str, rows: Sequence[Row]) -> dict[str, Table]:
+    """By name: 'claims' of the rows that have no cases, 'readings' of those that have."""
+    kinds = {"readings": [row for row in rows if row.case], "claims": [row for row in rows if not row.case]}
+    return {name: of_rows(TITLE.format(paper), kind) for name, kind in kinds.items() if kind}
+
+
+def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool, out: Path | None = None) -> int:
+    """Print the rows and the figures' names, write the tables as `out`/PAPER.md; 1 if a row that must hold does not."""
+    tables = as_tables(paper, rows)
+    if out is not None:
+        (out / f"{paper}.md").write_text(page(tables), encoding="utf-8")
     if as_json:
-        print(json.dumps({"paper": paper, "rows": [asdict(row) for row in rows], "figures": [str(f) for f in figures]}))
-        return 0
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"{paper}: the paper beside rtmms", show_lines=False)
-    for name in ("", "paper", "rtmms", "unit", "reproduces", "note"):
-        table.add_column(name)
-    for row in rows:
-        verdict = {True: "yes", False: "no", None: "-"}[row.reproduces]
-        table.add_row(row.what, _text(row.paper), _text(row.ours), row.unit, verdict, row.note)
-    console = Console()
-    if not console.is_terminal:  # a file or a pipe has no width of its own
-        console = Console(width=140)
-    console.print(table)
+        found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
+        click.echo(json.dumps(found, allow_nan=False))
+        return told(rows)
+    for table in tables.values():
+        click.echo(table.text(), nl=False)
     for figure in figures:
-        console.print(f"figure {figure}")
-    return 0
+        click.echo(f"figure {figure}")
+    return told(rows)
 
 
-def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def page(tables: Mapping[str, Table]) -> str:
+    """Tables as Markdown, each between marks of its name, as docs/ has them (rtmms.report.page)."""
+    return "\n".join(f"## {table.title}\n\n{marked(name, table.markdown())}" for name, table in tables.items())
+
+
+def told(rows: Sequence[Row]) -> int:
+    """The exit status; what must hold and does not is named on standard error."""
+    for row in rows:
+        if row.failed:
+            wanted = row.target.words if row.target else ""
+            click.echo(f"rtmms: {row.name}: {row.shown} {row.unit}, must be {wanted}", err=True)
+    return status(rows)
 
 
 def canvas(rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.0)) -> tuple[Any, Any]:

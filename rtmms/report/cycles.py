@@ -68,3 +68,16 @@ def at(time: Array, values: Array, instant: float) -> Array:
     share = (instant - time[after - 1]) / (time[after] - time[after - 1])
     between: Array = values[after - 1] + share * (values[after] - values[after - 1])
     return between
+
+
+def peak(values: Array) -> tuple[float, float]:
+    """(share of the period in [0, 1), value) of the largest of (k,) samples evenly spaced over one period.
+
+    By the parabola through it and its neighbours: of k samples of a smooth signal its place is right to about the
+    square of a sample's share of the narrowest bump, a hundredth of a sample for bumps of twenty samples.
+    """
+    k = int(np.argmax(values))
+    before, top, after = (float(values[(k + shift) % len(values)]) for shift in (-1, 0, 1))
+    bend = before - 2.0 * top + after
+    shift = 0.5 * (before - after) / bend if bend < 0.0 else 0.0
+    return (k + shift) / len(values) % 1.0, top - 0.25 * (before - after) * shift

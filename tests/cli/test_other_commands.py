@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
+from rtmms.cli import doctor
+from rtmms.cli.reproduce import PAPERS
 from tests.cli.shell import environment, rtmms
 
 
@@ -45,6 +50,19 @@ def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
     assert rtmms(tmp_path, "doctor").out.count("\n") >= len(topics)
 
 
+@pytest.mark.parametrize(("package", "state", "status"), [("numpy", "good", 0), ("no-such-package", "bad", 1)])
+def test_doctor_says_of_a_package_what_is_so(
+    package: str, state: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "PACKAGES", (package,))
+    for part in ("_plugins", "_ports", "_machine", "_real_time"):
+        monkeypatch.setattr(doctor, part, list)
+    assert doctor.doctor.main(["--json"], standalone_mode=False) == status
+    said = json.loads(capsys.readouterr().out)
+    assert said["ok"] is (status == 0)
+    assert next(finding["state"] for finding in said["findings"] if finding["topic"] == package) == state
+
+
 def test_bench_without_a_name_lists(tmp_path: Path) -> None:
     assert json.loads(rtmms(tmp_path, "bench", "--json").out)["benchmarks"] == sorted(
         json.loads(rtmms(tmp_path, "bench", "--json").out)["benchmarks"]
@@ -56,6 +74,11 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert said.status == 0
     for command in ("run", "serve", "control", "list", "replay", "reproduce", "bench", "doctor"):
         assert command in said.out
+
+
+def test_every_paper_s_report_is_there() -> None:
+    for module in PAPERS.values():
+        assert callable(import_module(module).main)
 
 
 def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_nor_numba(tmp_path: Path) -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from rtmms.analysis.trim import Trim, as_words
+from rtmms.analysis.trim_commands import Periodic
+from rtmms.analysis.trim_commands import as_words as commands_as_words
 from rtmms.cli.main import main
 from rtmms.cli.trim import as_table, trim
 
@@ -69,3 +75,16 @@ def test_wrong_words(capsys, words, text):
     assert text in err
     assert "Traceback" not in err
     assert out == ""
+
+
+@pytest.mark.parametrize(("above", "stable"), [(-0.001, True), (5e-7, True), (2e-6, False), (0.05, False)])
+def test_stable_is_what_the_largest_multiplier_says(above: float, stable: bool) -> None:
+    """Of a robot with a gait of its own, to 1e-6; from commands, whose map is differenced, to 1e-4."""
+    size = np.array([1.0 + above, 0.5], dtype=complex)
+    own = Trim(np.zeros(13), 1.0, 1.0, 0.0, size, np.zeros(3), 1)
+    plant: Any = SimpleNamespace(model=SimpleNamespace(name="x"), law=SimpleNamespace(omega=1.0))
+    words = as_words(plant, own)
+    assert words["stable"] is stable
+    assert f"{'yes' if stable else 'no'} (largest multiplier below 1 + 1e-06)" in as_table(words)
+    commanded = commands_as_words("x", Periodic(b"", 1.0, 0.0, np.array([1.0 + 100.0 * above]), np.zeros(3), 1))
+    assert commanded["stable"] is stable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.report.cycles import at, fundamental, lags_deg, last_period, up_crossings
+from rtmms.report.cycles import at, fundamental, lags_deg, last_period, peak, up_crossings
 from rtmms.report.flapping import Flapping
 from rtmms_controllers.rods import SoftStart, rod_angles
 
@@ -55,3 +55,12 @@ def test_the_figures_gait_is_the_controllers() -> None:
         left = rod_angles(cycle, np.radians(40.0), np.radians(30.0), 0.0, ratio, strength)
         right = rod_angles(cycle, np.radians(20.0), np.radians(-10.0), 0.0, ratio, strength)
         np.testing.assert_allclose(angles[k], [*left, *right], rtol=0, atol=1e-14)
+
+
+def test_a_peak_lies_between_samples() -> None:
+    """Of the largest sample and its neighbours, also where it is the first or the last one."""
+    angle = 2.0 * np.pi * np.arange(400) / 400
+    for late in (0.1234, 0.0004, 0.9991):
+        share, top = peak(3.0 * np.cos(angle - 2.0 * np.pi * late) + np.cos(2.0 * (angle - 2.0 * np.pi * late)))
+        assert share == pytest.approx(late, abs=1e-5)
+        assert top == pytest.approx(4.0, abs=1e-6)

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.report.beside import page
 from rtmms.report.qu2024 import reproduce as qu2024
 from rtmms.report.qu2024.runs import Settings
-from rtmms.report.qu2024.table import DIFFERS, rows
+from rtmms.report.qu2024.table import CLAIMS, rows
+from rtmms.report.verdict import DIFFERS
 from tests.cli.shell import rtmms
+from tests.report.agreement import disagreements
 
 SHORT = Settings(
     frequencies_hz=(0.4, 0.51),
@@ -105,7 +108,7 @@ def test_tables_files_and_json(
     assert data["paper"] == "qu2024"
     assert data["fig7"]["mean_thrust_n"] == pytest.approx(3.36, abs=0.03)
     assert len(data["fig10_11"]["phase"]["resultant_wrench"]) == len(data["fig10_11"]["phase"]["time_s"])
-    assert {row["verdict"] for row in data["table"]} >= {"agrees", "picture only"}
+    assert {row["verdict"] for row in data["rows"]} >= {"agrees", "picture only"}
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
     assert [name[:5] for name in pictures] == ["coupl", "fig07", "fig08", "fig09", "fig10", "fig11", "readi"]
     assert json.loads((tmp_path / "qu2024.json").read_text()) == data
@@ -113,13 +116,27 @@ def test_tables_files_and_json(
 
     assert qu2024.main(None, as_json=False, settings=SHORT) == 0
     text = capsys.readouterr().out
-    for words in ("picture only", "27.6, 30.3 deg", "--preset paper", "sequential against monolithic"):
+    for words in ("picture only", "27.6, 30.3", "--preset paper", "sequential against monolithic"):
         assert words in text
 
 
 @pytest.mark.slow
 def test_what_differs_is_what_cannot_run(found: dict[str, Any]) -> None:
-    assert [row.what for row in rows(found) if row.verdict == DIFFERS] == ["RK4 at 10 ms with table 1's damping"]
+    assert [row.name for row in rows(found) if row.verdict == DIFFERS] == ["longest step of RK4 with table 1's damping"]
+
+
+@pytest.mark.slow
+def test_the_page_says_what_is_printed(found: dict[str, Any]) -> None:
+    """What the shortened command computes as the whole one does."""
+    printed = page(qu2024.tables(found, rows(found)))
+    whole = [claim.name for claim in CLAIMS if claim.key in WHOLE]
+    whole += [row.name for row in rows(found) if row.name.startswith(("turn by", "settled speed"))]
+    assert len(whole) == len(WHOLE) + 8
+    assert disagreements("manta.md", "claims", printed, whole) == []
+    assert disagreements("manta.md", "readings", printed, SHORT.readings or ()) == []
+
+
+WHOLE = ("amplitudes", "peak_thrust", "speed", "power", "cost_of_transport", "yaw", "first_yaw", "spread", "rk4_step")
 
 
 def test_an_unknown_paper(tmp_path: Path) -> None:

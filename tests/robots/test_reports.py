@@ -3,42 +3,89 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from rtmms.monitor.monitor import UNSTABLE
 from rtmms.report.khalil2007 import reproduce as khalil2007
 from rtmms.report.porez2014 import reproduce as porez2014
+from rtmms.report.porez2014 import runs as moth
+from rtmms.report.porez2014.figures import Stroke
+from tests.report.agreement import disagreements
+
+WORDS = ("twist_at", "bend_at", "bend_alone_at", "torque_at", "lift_at", "no_lift_at")
 
 
-def test_khalil2007(tmp_path, capsys):
+@pytest.fixture(scope="module")
+def stroke() -> Stroke:
+    """Of the default reading."""
+    return moth.stroke()
+
+
+def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert khalil2007.main(tmp_path, True) == 0
     told = json.loads(capsys.readouterr().out)
-    rows = {row["what"]: row for row in told["rows"]}
-    assert rows["speed after 30 s, planar"]["ours"] == pytest.approx(0.457, abs=1e-3)
-    assert rows["largest torque, yaw joints"]["reproduces"] is False
-    assert rows["largest torque, yaw joints"]["ours"] == pytest.approx(5.2, abs=0.1)
-    assert rows["looping: a circle in the vertical plane"]["ours"] == pytest.approx(2.76, abs=0.03)
-    assert len(told["figures"]) == 7
+    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in told["rows"]}
+    assert rows["speed, 28 to 30 s, planar"]["ours"] == pytest.approx(0.457, abs=1e-3)
+    assert rows["nose, sideways, planar"]["ours"] == pytest.approx(0.0517, abs=5e-4)
+    assert rows["largest torque of joint 25, planar"]["ours"] == pytest.approx(3.66, abs=5e-3)
+    yaw = rows["largest torque of the yaw joints, both examples"]
+    assert yaw["verdict"] == "differs"
+    assert yaw["ours"] == pytest.approx(5.2, abs=0.1)
+    assert "of joint 16" in yaw["remark"]
+    assert rows["looping: diameter of that circle"]["ours"] == pytest.approx(2.76, abs=0.03)
+    assert rows["looping: time of a loop, once steady"]["ours"] == pytest.approx(53.0, abs=0.5)
+    assert rows["head's acceleration, direct against inverse model, both examples"]["ours"] < 1e-11
+    assert not disagreements("eel.md", "claims", (tmp_path / "khalil2007.md").read_text())
+    assert len(told["figures"]) == 8
     assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
 
 
 @pytest.mark.slow
-def test_porez2014(tmp_path, capsys):
+def test_porez2014(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert porez2014.main(tmp_path, False) == 0
     out = capsys.readouterr().out
     assert "peak stroke torque" in out
+    assert not disagreements("moth.md", "readings", (tmp_path / "porez2014.md").read_text())
     for number in range(5, 9):
         assert (tmp_path / f"porez2014-fig0{number}.png").stat().st_size > 1000
 
 
-def test_a_stroke_of_the_default_reading():
+def test_a_stroke_of_the_default_reading(stroke: Stroke) -> None:
     """Its numbers as docs/moth.md has them; the air carries the weight, and pushes nowhere else on average."""
-    s = porez2014.stroke()
-    assert s.values["peak stroke torque"] == pytest.approx(15.24, abs=0.01)
-    assert s.values["its lag behind the stroke, twist"] == pytest.approx(76.5, abs=0.5)
-    weight = s.model.mass * 9.81
-    assert s.air[:, :2].mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
-    assert s.air[:, 2].mean() == pytest.approx(weight, rel=1e-6)
-    assert 0.2 < s.air[:, 2].max() < 0.3
-    words = {row.what: row.reproduces for row in porez2014._words(s)}
-    assert words == {"twist is largest": True, "stroke torque is largest": True, "lift is largest": True}
+    found = moth.numbers(stroke)
+    assert found["torque"] == pytest.approx(15.24, abs=0.01)
+    assert found["twist_lag"] == pytest.approx(76.5, abs=0.5)
+    assert found["bend_lag"] == pytest.approx(48.2, abs=0.1)
+    assert stroke.air[:, :2].mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert found["weight"] == pytest.approx(1.0, rel=1e-6)
+    assert 0.2 < stroke.air[:, 2].max() < 0.3
+    words = {claim.key: claim.row(found[claim.key]).verdict for claim in porez2014.CLAIMS if claim.key in WORDS}
+    assert words == dict.fromkeys(WORDS, "agrees")
+
+
+def test_phases_do_not_hang_on_the_samples(stroke: Stroke) -> None:
+    """To the 0.1 deg that they are printed with: from every other sample they are the same."""
+    names = ("stroke", "bend", "twist", "torque", "air")
+    half = Stroke(**{**vars(stroke), **{name: getattr(stroke, name)[::2] for name in names}})
+    fine, coarse = moth.numbers(stroke), moth.numbers(half)
+    for key in (*WORDS, "twist_lag", "bend_lag"):
+        assert coarse[key] == pytest.approx(fine[key], abs=0.1), key
+
+
+def test_the_papers_own_integrator_stays_with_rk4(stroke: Stroke, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the periodic orbit at its own step, and the monitor of runs lets it; not at a longer one."""
+    monkeypatch.setattr(moth, "STROKES", 2)
+    far, power, error = moth.by_own_integrator(stroke.vector, 1e-4)
+    assert far < 1e-5
+    assert error < 1e-3
+    assert power == pytest.approx(float(np.mean(stroke.power)), rel=1e-4)
+    monkeypatch.setattr(moth, "STEP_S", 2e-4)
+    monkeypatch.setattr(moth, "SAMPLES", 200)
+    far, power, error = moth.by_own_integrator(stroke.vector, 2e-4)
+    assert not far < 1e-3
+    assert np.isnan(power)
+    assert error > UNSTABLE

@@ -20,8 +20,9 @@ VIEWS = (("sagittal: n and a", 1, 2), ("coronal: s and a", 0, 2))
 @dataclass(frozen=True)
 class Stroke:
     """One period on the periodic orbit, 400 samples: stroke, tip bending with stroke, tip twist (rad), torque (N m),
-    power (W) of the right wing; velocity (400, 3) and angular velocity of the thorax; force of the air (400, 3) N,
-    world; model and states; values: what the paper states, ours."""
+    power (W) of the right wing; moved (400, 3): the thorax along n and a (m, less the period's travel) and its pitch
+    (rad); velocity (400, 3) and angular velocity of the thorax; force of the air (400, 3) N, world; the state vector at
+    the period's start; model and states."""
 
     time: Array
     stroke: Array
@@ -29,12 +30,13 @@ class Stroke:
     twist: Array
     torque: Array
     power: Array
+    moved: Array
     velocity: Array
     spin: Array
     air: Array
+    vector: Array = field(repr=False)
     model: Model = field(repr=False)
     states: list[State] = field(repr=False)
-    values: dict[str, float] = field(repr=False)
 
 
 def draw(strokes: dict[str, Stroke], out: Path) -> list[Path]:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from rtmms.errors import DivergedError, ModelError
 from rtmms.report.flapping import Flapping, fly
 from rtmms.report.qu2024.runs import TURNS, Settings, held_thrust, plant, settled, turning
+from rtmms.robots.manta.checks import largest_step
+from rtmms.robots.manta.coupling.tableaus import STABILITY
 
 Array = npt.NDArray[np.float64]
 Say = Callable[[str], None]
@@ -196,3 +198,8 @@ def refusals() -> dict[str, str]:
         except ModelError as error:
             said[name] = str(error)
     return said
+
+
+def longest_rk4_step(**parameters: Any) -> float:
+    """s, of explicit RK4 with these parameters."""
+    return largest_step(plant(**parameters).model.links, float(STABILITY["rk4"] or np.inf))

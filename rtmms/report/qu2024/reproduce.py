@@ -6,38 +6,44 @@ import json
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from rtmms.report import beside
 from rtmms.report.qu2024 import choices, runs
 from rtmms.report.qu2024.runs import Settings
-from rtmms.report.qu2024.table import Row, as_data, rows
+from rtmms.report.qu2024.table import rows
+from rtmms.report.tables import Table, of_rows
+from rtmms.report.verdict import Row
 
 COST_STEPS = 4000
 
 
 def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> int:
-    """Compute, print the tables (or one JSON object), and write figures, tables and data into `out` if it is given."""
+    """Compute, print the tables (or one JSON object), and write figures, tables and data into `out` if it is given; 1
+    if what must hold does not."""
     began = time.monotonic()
     found = compute(settings or Settings())
-    table = rows(found)
-    data = {"paper": "qu2024", **_plain(found), "table": as_data(table)}
+    told = rows(found)
+    made = tables(found, told)
+    data = {"paper": "qu2024", **_plain(found), "rows": [row.as_data() for row in told]}
     if out is not None:
         from rtmms.report.qu2024.figures import draw_all
 
         for path in draw_all(found, out):
             _say(f"wrote {path}")
         (out / "qu2024.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
-        (out / "qu2024.md").write_text(as_text(found, table, markdown=True), encoding="utf-8")
+        (out / "qu2024.md").write_text(beside.page(made), encoding="utf-8")
         _say(f"wrote {out / 'qu2024.json'} and {out / 'qu2024.md'}")
-    click.echo(json.dumps(data) if as_json else as_text(found, table))
+    click.echo(json.dumps(data) if as_json else "".join(table.text() for table in made.values()))
     if out is None and not as_json:
         _say("for the figures: -o DIR")
     _say(f"done in {time.monotonic() - began:.0f} s")
-    return 0
+    return beside.told(told)
 
 
 def compute(settings: Settings) -> dict[str, Any]:
@@ -53,7 +59,7 @@ def compute(settings: Settings) -> dict[str, Any]:
     found["fig10_11"] = runs.turns(settings)
     found["cost"] = {"ms_for_10_ms": _cost()}
     found["paper_preset"] = choices.paper_preset(settings, _say)
-    found["refusals"] = choices.refusals()
+    found["refusals"], found["rk4_step_s"] = choices.refusals(), choices.longest_rk4_step()
     found["power_balance"] = choices.power_balance(settings, _say)
     found["coupling"] = choices.coupling_error(settings, _say)
     found["thrust_error"] = choices.thrust_error(settings, _say)
@@ -90,24 +96,27 @@ def _plain(value: Any) -> Any:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def as_text(found: dict[str, Any], table: Sequence[Row], markdown: bool = False) -> str:
-    """All tables, aligned; as Markdown they are tables there too."""
-    parts = [
-        _table("Qu 2024 and this model", ("where", "what", "paper", "ours", "verdict"),
-               [(row.where, row.what, row.paper, row.ours, row.verdict) for row in table], markdown),
-        _note(
-            "Verdict 'picture only': the paper shows a curve and gives no number, so that only trends can be compared."
-        ),
-        _readings(found, markdown),
-        _coupling(found, markdown),
-        _thrust_error(found, markdown),
-        _table("Refused, because it would blow up", ("what", "in the plant's words"),
-               [(name, words or "it runs") for name, words in found["refusals"].items()], markdown),
-    ]  # fmt: skip
-    return "\n".join(parts)
+def tables(found: dict[str, Any], table: Sequence[Row]) -> dict[str, Table]:
+    """All tables by name; docs/manta.md has them between marks of these names."""
+    made = {
+        "claims": of_rows("Qu 2024 and this model", table),
+        "readings": _readings(found),
+        "coupling": _coupling(found),
+    }
+    if found["thrust_error"] is not None:
+        made["thrust error"] = _thrust_error(found["thrust_error"])
+    made["refused"] = Table(
+        "Refused, because it would blow up", ("what", "in the plant's words"),
+        [(name, words or "it runs") for name, words in found["refusals"].items()],
+    )  # fmt: skip
+    made["claims"] = replace(made["claims"], notes=(*made["claims"].notes, "", PICTURE_ONLY))
+    return made
 
 
-def _readings(found: dict[str, Any], markdown: bool) -> str:
+PICTURE_ONLY = "Picture only: the paper shows a curve and gives no number, so that only trends can be compared."
+
+
+def _readings(found: dict[str, Any]) -> Table:
     """Every other reading and the paper preset, beside the default."""
     heads = ("reading", "thrust at 10", "at 30", "at 40 deg, N", "speed, m/s", "power, W", "turn, deg/s", "radius, m")
     lines = []
@@ -121,19 +130,17 @@ def _readings(found: dict[str, Any], markdown: bool) -> str:
                 continue
             change = "" if row is default else f" ({100.0 * (value / default[key] - 1.0):+.1f} %)"
             form = ".4f" if key == "thrust_10_n" else ".3f" if key not in ("power_w", "turn_rate_deg_s") else ".2f"
-            if key in ("thrust_30_n", "thrust_40_n", "thrust_10_n", "speed_m_s", "turn_rate_deg_s"):
-                cells.append(f"{value:{form}}{change}")
-            else:
-                cells.append(f"{value:{form}}")
+            cells.append(f"{value:{form}}" + ("" if key in ("power_w", "turn_radius_m") else change))
         lines.append(tuple(cells))
-    table = _table("What each reading changes (ideal motors)", heads, lines, markdown)
-    return table + _note(
+    notes = [
         "Thrust: body held, 0.51 Hz, phase 30 deg. Speed and power: 0.6 Hz, amplitude and phase 40 deg. Turn: 0.8 Hz, "
-        "phase 40 and 0 deg, periods 10 to 20."
-    ) + "".join(_note(f"{row['reading']}: {row['failed']}") for row in found["readings"] if row["failed"])  # fmt: skip
+        "phase 40 and 0 deg, periods 10 to 20.",
+        *(f"{row['reading']}: {row['failed']}" for row in found["readings"] if row["failed"]),
+    ]
+    return Table("What each reading changes (ideal motors)", heads, lines, notes)
 
 
-def _coupling(found: dict[str, Any], markdown: bool) -> str:
+def _coupling(found: dict[str, Any]) -> Table:
     one = found["coupling"]
     heads = ("against", *(f"{dt * 1e3:g} ms" for dt in one["dt_s"]), "order")
     lines = []
@@ -142,40 +149,29 @@ def _coupling(found: dict[str, Any], markdown: bool) -> str:
         for key, unit in (("position_m", "m"), ("velocity_m_s", "m/s")):
             order = choices.order(one["dt_s"], one[name][key])
             text = "-" if order is None else f"{order:.2f}"
-            lines.append((f"{name} against {against}, {unit}", *(f"{e:.2e}" for e in one[name][key]), text))
+            lines.append((f"{name} against {against}, {unit}", *(_small(e) for e in one[name][key]), text))
     title = f"Error over the step: greatest difference in {one['simulated_s']:g} s, {one['gait']}"
     balance = found["power_balance"]
     text = ", ".join(
         f"{e:.1e} at {dt * 1e3:g} ms" for dt, e in zip(balance["dt_s"], balance["relative_error"], strict=True)
     )
     ending = "" if balance["order"] is None else f"; order {balance['order']:.2f}"
-    return _table(title, heads, lines, markdown) + _note(
-        f"Power balance along a monolithic run of 3.2 s, share of the work put in: {text}{ending}."
+    return Table(
+        title,
+        heads,
+        lines,
+        [f"Power balance along a monolithic run of 3.2 s, share of the work put in: {text}{ending}."],
     )
 
 
-def _thrust_error(found: dict[str, Any], markdown: bool) -> str:
-    one = found["thrust_error"]
-    if one is None:
-        return ""
+def _small(error: float) -> str:
+    """Below that, digits are those of rounding and of the tolerance."""
+    return "below 1e-09" if error < 1e-9 else f"{error:.2e}"
+
+
+def _thrust_error(one: dict[str, Any]) -> Table:
     lines = [(f"{dt * 1e3:g} ms", f"{thrust:.4f}", f"{error:+.4f}") for dt, thrust, error in
              zip(one["dt_s"], one["thrust_n"], one["error_percent"], strict=True)]  # fmt: skip
     title = (f"Mean thrust of the implicit method against explicit RK4 at {one['rk4_dt_s'] * 1e6:g} us: "
              f"{one['rk4_thrust_n']:.4f} N")  # fmt: skip
-    return _table(title, ("step", "thrust, N", "error, %"), lines, markdown)
-
-
-def _table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], markdown: bool) -> str:
-    if markdown:
-        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return f"## {title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n{body}\n\n"
-    widths = [max(len(line[k]) for line in (heads, *lines)) for k in range(len(heads))]
-    text = [title, ""]
-    for line in (heads, *lines):
-        text.append("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    text.insert(3, "  " + "  ".join("-" * width for width in widths))
-    return "\n".join(text) + "\n\n"
-
-
-def _note(text: str) -> str:
-    return f"{text}\n\n"
+    return Table(title, ("step", "thrust, N", "error, %"), lines)

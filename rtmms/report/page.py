@@ -1,0 +1,35 @@
+"""Tables that a page of docs/ takes from a command, between marks.
+
+`rtmms reproduce PAPER -o DIR` writes DIR/PAPER.md; `python -m rtmms.report.page docs/eel.md DIR/khalil2007.md` takes
+its tables over.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_BLOCK = re.compile(r"<!-- begin ([^>]+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
+
+
+def marked(name: str, text: str) -> str:
+    """The text between marks of that name."""
+    return f"<!-- begin {name} -->\n{text}<!-- end {name} -->\n"
+
+
+def blocks(page: str) -> dict[str, str]:
+    """What stands between marks, by name."""
+    return dict(_BLOCK.findall(page))
+
+
+def filled(page: str, made: Mapping[str, str]) -> str:
+    """The page with what stands between its marks written anew, where `made` has it."""
+    return _BLOCK.sub(lambda found: marked(found[1], made.get(found[1], found[2])).rstrip("\n"), page)
+
+
+if __name__ == "__main__":
+    path, source = Path(sys.argv[1]), Path(sys.argv[2])
+    new = filled(path.read_text(encoding="utf-8"), blocks(source.read_text(encoding="utf-8")))
+    path.write_text(new, encoding="utf-8")

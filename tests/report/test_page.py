@@ -1,0 +1,34 @@
+"""Tables between marks: written, taken over, and compared with what a command prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtmms.report.page import blocks, filled, marked
+from tests.report import agreement
+
+
+def test_only_what_is_made_is_written_anew() -> None:
+    page = "# One\n\n" + marked("a", "old\n") + "\nbetween\n\n" + marked("b", "kept\n") + "\nend\n"
+    new = filled(page, {"a": "new \\1\n", "c": "nowhere\n"})
+    assert blocks(new) == {"a": "new \\1\n", "b": "kept\n"}
+    assert new == page.replace("old", "new \\1")
+
+
+HEAD = "| where |  | ours | verdict | remark |\n|---|---|---|---|---|\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "alike"),
+    [
+        ("| fig. 1 | speed | 0.457 m/s | agrees | 1 |", True), ("| fig. 1 | speed | 0.458 m/s | agrees | 2 |", True),
+        ("| fig. 1 | speed | 0.459 m/s | agrees | 1 |", False), ("| fig. 1 | speed | 0.457 m/s | differs | 1 |", False),
+        ("| fig. 1 | speeds | 0.457 m/s | agrees | 1 |", False),
+    ],
+)  # fmt: skip
+def test_a_page_that_says_something_else_is_seen(
+    line: str, alike: bool, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreement, "DOCS", tmp_path)
+    (tmp_path / "x.md").write_text(marked("claims", HEAD + "| fig. 1 | speed | 0.457 m/s | agrees | 1 |\n"))
+    assert (agreement.disagreements("x.md", "claims", marked("claims", HEAD + line + "\n")) == []) is alike

@@ -1,0 +1,103 @@
+"""A verdict is computed from a number and its target: each claim of each paper turns when it is fed a wrong one."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from rtmms.report import beside
+from rtmms.report.khalil2007 import claims as khalil2007
+from rtmms.report.porez2014 import claims as porez2014
+from rtmms.report.qu2024 import table as qu2024
+from rtmms.report.tables import of_rows
+from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
+
+CLAIMS = [
+    *(("khalil2007", claim) for claim in khalil2007.CLAIMS),
+    *(("porez2014", claim) for claim in (*porez2014.CLAIMS, porez2014.CLOCK)),
+    *(("qu2024", claim) for claim in qu2024.CLAIMS),
+]
+NAMED = {f"{paper}-{claim.key}": claim for paper, claim in CLAIMS}
+
+
+def inside(target: Target) -> float:
+    """A number that agrees."""
+    if math.isinf(target.least):
+        return target.most - 0.1 * abs(target.most)
+    return target.least + 1.0 if math.isinf(target.most) else 0.5 * (target.least + target.most)
+
+
+@pytest.mark.parametrize("claim", NAMED.values(), ids=NAMED)
+def test_a_wrong_number_turns_the_verdict(claim: Claim) -> None:
+    target = claim.target
+    if target is None:
+        assert {claim.row(value).verdict for value in (0.0, 1e9, math.nan)} == {claim.unjudged}
+        assert claim.unjudged not in (AGREES, DIFFERS)
+        return
+    good = inside(target)
+    assert claim.row(good).verdict == AGREES
+    wrong = [math.nan]
+    wrong += [target.least] if target.beyond else []
+    wrong += [] if math.isinf(target.least) else [target.least - 1e-3 * (abs(target.least) + 1e-6), -math.inf]
+    wrong += [] if math.isinf(target.most) else [target.most + 1e-3 * (abs(target.most) + 1e-6), math.inf]
+    for value in wrong:
+        row = claim.row(value)
+        assert row.verdict == row.as_data()["verdict"] == DIFFERS
+        assert row.failed is claim.must
+        assert claim.row(value, case="a reading").verdict == DIFFERS
+
+
+@pytest.mark.parametrize("claim", NAMED.values(), ids=NAMED)
+def test_a_number_of_the_paper_s_own_agrees_with_it_and_one_far_off_is_explained(claim: Claim) -> None:
+    if not isinstance(claim.paper, float):
+        return
+    assert claim.row(claim.paper).verdict == AGREES
+    if not claim.must and claim.target is not None and not math.isinf(claim.target.least):
+        assert claim.why, "a distance above 10 % wants a sentence"
+        assert claim.why in claim.row(1.2 * claim.paper).remarks
+        assert claim.why not in claim.row(claim.paper).remarks
+
+
+def test_targets() -> None:
+    assert about(10.0).holds(9.0001)
+    assert not about(10.0).holds(8.9)
+    assert not at_most(1.0).holds(math.nan)
+    assert not above(0.0).holds(0.0)
+    assert [target.words for target in (about(10.0), at_most(2.0), at_least(3.0), above(0.0))] == [
+        "9 to 11", "at most 2", "at least 3", "above 0",
+    ]  # fmt: skip
+
+
+MUST = Claim("a", "an identity", "holds", "m", at_most(1e-9), ".0e", must=True)
+FREE = Claim("b", "a length", 2.0, "m", about(2.0), ".1f", note="always said", why="said where it differs")
+CURVE = Claim("c", "a curve", "drawn", "m", None, ".2f")
+
+
+def test_the_status_is_1_only_where_what_must_hold_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert beside.tell("p", [MUST.row(1e-12), FREE.row(9.0), CURVE.row(math.nan)], [], False) == 0
+    assert beside.tell("p", [MUST.row(1e-3)], [], False) == 1
+    assert "an identity: 1e-03 m, must be at most 1e-09" in capsys.readouterr().err
+
+
+def test_json_of_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    beside.tell("p", [FREE.row(9.0), CURVE.row(math.nan, case="one")], [], True)
+    free, curve = json.loads(capsys.readouterr().out, parse_constant=lambda word: 1 / 0)["rows"]
+    assert free == {
+        "name": "a length", "case": "", "where": "", "ours": 9.0, "shown": "9.0", "paper": 2.0, "unit": "m",
+        "tolerance": {"least": 1.8, "most": 2.2, "beyond": False}, "verdict": DIFFERS, "must_hold": False,
+        "remark": "always said; said where it differs",
+    }  # fmt: skip
+    assert curve["ours"] is curve["tolerance"] is None
+    assert curve["verdict"] == PICTURE
+
+
+def test_a_table_says_where_a_case_differs_and_each_remark_once() -> None:
+    rows = [FREE.row(2.1, case="one"), FREE.row(9.0, case="two")]
+    text = of_rows("t", rows).text()
+    assert "2.1  9.0 differs  1, 2" in text
+    assert text.count("always said") == text.count("said where it differs") == 1
+    plain = of_rows("t", [FREE.row(9.0), Claim("d", "own", "-", unjudged=OURS).row(1.0)]).markdown()
+    assert "| a length | 2 | 9.0 | m | 1.8 to 2.2 | differs | 1, 2 |" in plain
+    assert "| ours alone |" in plain
