@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import asin, atan2, cos, inf, radians, sin, sqrt
@@ -51,10 +52,15 @@ class Hover(rtmms.Controller):
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Take from the plant what it tells of itself."""
         told: Mapping[str, object] = plant.parameters or {}
+        unsaid = []
         for name in _OF_THE_PLANT:
             value = told.get(name)
             if isinstance(value, (int, float)):
                 setattr(self, name, float(value))
+            else:
+                unsaid.append(f"{name}={getattr(self, name):g}")
+        if unsaid:
+            print(f"hover: this plant does not tell what it is; taken: {', '.join(unsaid)}", file=sys.stderr)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Speeds of the rotors in rad/s."""

@@ -31,14 +31,16 @@ class Template(rtmms.Controller):
 
     robots = ("manta",)  # what it is written for; leave it out where it drives whatever has its actuators
     claim = ("left.*", "right.*")  # the actuators to drive; other peers may hold others
+    settable = ("amplitude_deg",)  # may change while it runs: rtmms set template.amplitude_deg=20
     outputs = ("velocity",)  # what each state brings; without this line all but the joints of the fins
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Called once. plant.actuators and plant.outputs are channels with units and limits; plant.dt is the step."""
-        self.amplitude = min(radians(self.amplitude_deg), plant.actuator("left.back").upper or pi)
+        self.most = plant.actuator("left.back").upper or pi
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Called for each state, and to answer within state.budget_s: the angles to hold from state.time on, in rad."""
         angle = 2.0 * pi * self.frequency_hz * state.time
-        front, back = self.amplitude * sin(angle + pi / 4.0), self.amplitude * sin(angle)
+        amplitude = min(radians(self.amplitude_deg), self.most)
+        front, back = amplitude * sin(angle + pi / 4.0), amplitude * sin(angle)
         return {"left.front": front, "left.back": back, "right.front": front, "right.back": back}

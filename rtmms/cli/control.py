@@ -65,7 +65,9 @@ def control(
         reason = "interrupted"
     except Exception as fault:  # whatever a user's controller does wrong, they need to see where
         traceback.print_exc()
-        _say(f"controller '{spec}' failed: {type(fault).__name__}: {fault}")
+        last = traceback.extract_tb(fault.__traceback__)[-1]
+        where = f"{os.path.basename(last.filename)}, line {last.lineno}"
+        _say(f"controller '{spec}' failed: {where}: {type(fault).__name__}: {fault}")
         raise SystemExit(1) from None
     if not child or reason == GONE:
         _say(f"controller '{spec}': {reason}")

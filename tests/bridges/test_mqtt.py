@@ -165,7 +165,7 @@ def test_the_last_will_tells_of_one_that_was_killed(broker: Broker, listener: Su
         said = finish(process)
     finally:
         process.kill()
-    assert said.status == 0
+    assert said.status == 130
     assert said.report["bridges"] == {"mqtt": None}
 
 

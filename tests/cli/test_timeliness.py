@@ -12,7 +12,7 @@ from rtmms.cli.running.timeliness import at_start, of_report
 
 def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
     return {
-        "steps": steps, "exchange": {"misses": misses},
+        "steps": steps, "exchange": {"misses": misses, "rejected": {}}, "final": {},
         "schedule": {"overruns": overruns, "skipped": skipped, "blame": {"peer_late": 0, "machine": 0} | blame},
     }  # fmt: skip
 
@@ -40,3 +40,13 @@ def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:
     assert "50 us" in line
     assert "period of 10 us" in line
     assert "--rate 10 " in line
+
+
+def test_refusals_and_outputs_that_are_no_numbers_are_told() -> None:
+    told = report()
+    told["exchange"]["rejected"] = {"unknown_actuator": 500, "seq": 1}
+    told["final"] = {"angle": [0.0, float("nan")], "rate": 1.0, "speed": float("inf")}
+    assert of_report(told) == [
+        "refused of what peers said: unknown_actuator 500", "output 'angle' is not finite at the end",
+        "output 'speed' is not finite at the end",
+    ]  # fmt: skip

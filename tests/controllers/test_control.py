@@ -116,7 +116,9 @@ def test_a_controller_that_raises_ends_with_1_and_shows_where(control: Control, 
         code, said = finish(control("mine", "--exchange", running.host.exchange))
         assert code == 1
         assert "mine.py" in said
-        assert said.endswith("rtmms control: controller 'mine' failed: RuntimeError: the user's own fault\n")
+        assert said.endswith(
+            "rtmms control: controller 'mine' failed: mine.py, line 10: RuntimeError: the user's own fault\n"
+        )
         running.wait(lambda: running.host.server.dead())
         assert running.host.server.claimed.any()  # it died and said no bye: the miss policy acts
 

@@ -17,7 +17,7 @@ from tests.wire.looping import Looping
 
 MINE = """
 import rtmms
-from beside import VALUE
+from next_to_mine import VALUE
 
 class Mine(rtmms.Controller):
     every = 4
@@ -35,10 +35,10 @@ class Mine(rtmms.Controller):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    for name in ("mine", "beside", "several", "none", "wrong", "deeper"):
+    for name in ("mine", "next_to_mine", "several", "none", "wrong", "deeper"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     (tmp_path / "mine.py").write_text(MINE)
-    (tmp_path / "beside.py").write_text("VALUE = 0.25\n")
+    (tmp_path / "next_to_mine.py").write_text("VALUE = 0.25\n")
     (tmp_path / "several.py").write_text(MINE + "\nclass Other(Mine):\n    pass\n")
     (tmp_path / "none.py").write_text("import rtmms\nfrom rtmms import Controller\nVALUE = 3\n")
     (tmp_path / "wrong.py").write_text("import rtmms\ndef f(:\n")

@@ -32,7 +32,7 @@ from rtmms.loop.ports import Applied
 from rtmms.loop.schedule import Schedule, deadline_s, quantile
 from rtmms.loop.statistics import UNDEFINED, Statistics
 from rtmms.loop.trace import Recent, Trace
-from rtmms.loop.trial import trial
+from rtmms.loop.trial import COLD_STEPS, cold_trial, trial
 from rtmms.plant import Channel
 from tests.pendulum import Pendulum
 
@@ -356,3 +356,15 @@ def test_a_deadline_is_no_shorter_than_a_wait_and_no_longer_than_the_period(
 
 def test_the_shortest_wait_is_positive_and_far_below_a_second() -> None:
     assert 0 < shortest_wait_s() < 0.1
+
+
+def test_what_follows_a_miss_is_tried_with_the_policy_that_was_asked_for() -> None:
+    plant, steps = Pendulum(), []
+    step = plant.step
+    plant.step = lambda command: (steps.append(command.copy()), step(command))[1]  # type: ignore[method-assign]
+    assert 0.0 < cold_trial(plant, Policies(miss="home"), 0) < 1.0
+    assert len(steps) == COLD_STEPS
+    assert all(float(command[1]) == 0.5 for command in steps), "home is neutral"
+    fresh = Pendulum()
+    fresh.reset(0)
+    assert plant.snapshot() == fresh.snapshot(), "as if nothing had been"

@@ -124,7 +124,7 @@ def test_a_run_that_is_ended_from_outside_leaves_a_log(tmp_path: Path, number: i
     while not log.exists() or (end := open_log(log).end) is None:
         time.sleep(0.02)  # of a run that was killed, the writer ends by itself
     assert end.ended == ("interrupt" if number == signal.SIGINT else "killed")
-    assert said.status == (0 if number == signal.SIGINT else -signal.SIGKILL)
+    assert said.status == (130 if number == signal.SIGINT else -signal.SIGKILL)
     replayed = rtmms(tmp_path, "replay", "run.mcap", "--check")
     assert replayed.status == 0, replayed.err
     assert "the same bits" in replayed.out

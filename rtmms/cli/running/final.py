@@ -109,7 +109,7 @@ def as_table(report: Mapping[str, Any]) -> str:
                          + (f", {exchange['reused']} reused" if exchange["reused"] else "")),
             ("late, rejected", f"{exchange['late']}, {sum(exchange['rejected'].values())}"
                                + "".join(f"; {reason} {count}" for reason, count in exchange["rejected"].items())),
-            ("peers", ", ".join(peer.get("name", "?") for peer in exchange["peers"]) or "none"),
+            ("peers", _peers(exchange["peers"]) or "none"),
             *[("bridge " + name, _counted(counts)) for name, counts in report.get("bridges", {}).items()],
             ("schedule", f"period {_number(schedule['period_us'])} us, deadline {_number(schedule['deadline_us'])} us, "
                          f"{schedule['overruns']} overruns, {schedule['skipped']} periods skipped "
@@ -129,6 +129,17 @@ def as_table(report: Mapping[str, Any]) -> str:
     if small:
         lines += ["", "at the end", *_rows([(f"  {name}", text) for name, text in small])]
     return "\n".join(lines)
+
+
+def _peers(peers: list[Mapping[str, Any]]) -> str:
+    """Names, with what a person should know of each; `rtmms set` and the like are nobody's business."""
+    told = []
+    for peer in peers:
+        if peer.get("name") == "rtmms" and not peer.get("claim"):
+            continue
+        more = [f"{peer[key]} {key}" for key in ("late", "clamped", "rejected") if peer.get(key)]
+        told.append(peer.get("name", "?") + (f" ({', '.join(more)})" if more else ""))
+    return ", ".join(told)
 
 
 def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:

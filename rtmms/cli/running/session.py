@@ -26,8 +26,10 @@ from rtmms.cli.running.recording import begin, conclude
 from rtmms.cli.running.teller import Teller
 from rtmms.cli.running.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError, limit_reached
+from rtmms.loop.names import TIMED
 from rtmms.plant import Summarised, Surrounded
 from rtmms.report.figures import drawing
+from rtmms.user_file import is_file, path_of, told
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -121,7 +123,18 @@ class Session:
         self.teller.phase = "running"
         self._to_the_end.enter_context(interrupts_end(loop))  # a late Ctrl-C must not cost report or log
         self.loop = loop
-        outcome = loop.run()
+        try:
+            outcome = loop.run()
+        except RtmmsError:
+            raise
+        except Exception as fault:
+            if not is_file(self.plan.robot):
+                raise
+            self.report.update(ended="failed", steps=loop.step, simulated_s=loop.step * plant.dt)
+            self.plant_at_end = plant
+            server.close(f"the plant failed in step {loop.step}")
+            place = str(path_of("robot", self.plan.robot).resolve())
+            return 1, f"the plant failed in step {loop.step}: {told(fault, place)}"
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
         if self.accuracy is not None:
@@ -187,7 +200,7 @@ class Session:
         from rtmms.loop.loop import Beside, Loop
         from rtmms.loop.machine.realtime import raised
         from rtmms.loop.machine.waiting import shortest_wait_s
-        from rtmms.loop.trial import trial
+        from rtmms.loop.trial import cold_trial, trial
         from rtmms.wire.plant.server import Server
 
         plan = self.plan
@@ -195,6 +208,9 @@ class Session:
         keep = Keepers(plan, plant, steps)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             p999_s = trial(plant, plan.seed)
+            if plan.mode in TIMED:
+                # a miss must not cost a period as well
+                p999_s = max(p999_s, cold_trial(plant, policies(plan), plan.seed))
             shortest_s = shortest_wait_s()
         pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.teller.note)
         self.teller.note(timeliness.at_start(plan, plant.dt, p999_s))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,24 @@ def of_report(report: Mapping[str, Any]) -> list[str]:
     misses, overruns = report["exchange"]["misses"], report["schedule"]["overruns"]
     skipped = report["schedule"]["skipped"]
     if misses > SHARE * steps:
-        lines.append(f"{misses} of {steps} steps went without a command in time ({100 * misses / steps:.2g} %)")
+        lines.append(f"{misses} of {steps} steps went without a command in time ({_percent(misses / steps)})")
     if overruns > SHARE * steps or skipped > SHARE * (steps + skipped):
         lines.append(f"{overruns} of {steps} steps ended late, {skipped} periods were skipped")
+    refused = {reason: count for reason, count in report["exchange"]["rejected"].items() if count > SHARE * steps}
     if lines:
         causes = [(count, cause) for cause, count in report["schedule"]["blame"].items() if count]
         lines[-1] += f"; mostly {max(causes)[1]}" if causes else ""
+    if refused:
+        lines.append(
+            "refused of what peers said: " + ", ".join(f"{reason} {count}" for reason, count in refused.items())
+        )
+    lines += [f"output '{name}' is not finite at the end" for name, value in report["final"].items() if _broken(value)]
     return lines
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _broken(value: Any) -> bool:
+    return any(map(_broken, value)) if isinstance(value, list) else not math.isfinite(value)

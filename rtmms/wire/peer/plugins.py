@@ -137,7 +137,9 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
     values: dict[str, Any] = {}
     for key, word in words.items():
         if key not in known:
-            raise UnknownNameError(f"parameter of controller '{name}'", key, (*known, *TURNS))
+            attribute = hasattr(controller, key) and not callable(getattr(controller, key))
+            hint = "an attribute of the class is a parameter in a @dataclass, with a type" if attribute else ""
+            raise UnknownNameError(f"parameter of controller '{name}'", key, (*known, *TURNS), hint)
         values[key] = _value(f"controller '{name}': {key}", word, _hint(known[key]))
     missing = [key for key, kind in known.items() if kind.default is inspect.Parameter.empty and key not in values]
     if missing:

@@ -32,7 +32,7 @@ def run_controller(
     ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)
-        drives = bool(plant.granted)
+        drives, told = bool(plant.granted), set[str]()
         update, command, errors = controller.update, link.command, link.errors
         for state in link:
             if link.plant is not plant:
@@ -41,7 +41,10 @@ def run_controller(
             values = update(state)
             if drives:
                 command(values if values is not None else {})
-            if errors and tell is not None:
-                tell(errors.popleft()[1])
+            while errors:
+                code, text = errors.popleft()
+                if tell is not None and code not in told:
+                    told.add(code)
+                    tell(f"{text} (told once for each kind)")
         controller.stop(link.ended)
         return link.ended

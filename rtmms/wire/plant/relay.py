@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from time import monotonic_ns
 from typing import Any
 
@@ -39,6 +40,9 @@ class Relay:
         named = {peer.name for peer in self._peers.all}
         owners = {key.partition(".")[0] for key in request.args if "." in key}
         if not owners & named:
+            near = [one for owner in owners for one in get_close_matches(owner, named, n=1, cutoff=0.75)]
+            if near:
+                raise Refused(Reason.NOT_SETTABLE, f"set: no peer is called so; did you mean {near[0]}?")
             return False
         if len(owners) > 1 or not all("." in key for key in request.args):
             raise Refused(Reason.WRONG_TYPE, "set: parameters of one peer, or of the plant, at a time")
