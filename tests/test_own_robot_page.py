@@ -24,7 +24,7 @@ COMMANDS = [line for kind, code in BLOCKS if kind == "sh" for line in code.split
 
 def test_no_block_is_left_out() -> None:
     assert {kind for kind, _ in BLOCKS} == {"python", "sh", "xml"}
-    assert (len(PYTHON), len(COMMANDS)) == (2, 4)
+    assert (len(PYTHON), len(COMMANDS)) == (3, 4)
 
 
 def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,6 +34,11 @@ def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert isinstance(names["plant"], rtmms.Plant)
     rest = ("import", "from", "for", " ", "print")
     assert len([line for line in PYTHON[0].splitlines() if line and not line.startswith(rest)]) <= 10
+
+
+def test_the_swimmer_swims_ahead(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(PYTHON[1], "own_robot.md", "exec"), {})
+    assert float(capsys.readouterr().out.split()[0]) > 0.5
 
 
 def test_the_xml_is_read(tmp_path: Path) -> None:

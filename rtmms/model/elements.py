@@ -15,7 +15,6 @@ from rtmms.spatial import Array, adjoint
 class Strip:
     """A straight slender element of constant section, seen by Morison's equation (Khalil 2007, eqs 44-62).
 
-    placement   frame e1 (along the element), e2, e3 with its origin at the element's middle, in the body's frame
     length      m
     drag        (3,) kg/m2   force a metre = -(d1 |V1| V1, d2 |Vn| V2, d3 |Vn| V3)
     roll_drag   kg m         moment a metre = -roll_drag |W1| W1
@@ -23,6 +22,7 @@ class Strip:
     law         'kirchhoff' (M_a eta' - ad_eta^T M_a eta: conserves momentum and energy without drag) or 'khalil2007'
                 (the paper's: sections' classical acceleration only; without drag it does not conserve momentum)
     displaced   kg/m         of fluid: what an accelerating fluid pushes (buoyancy in gravity: Body.fluid_density)
+    placement   frame e1 (along the element), e2, e3 with its origin at the element's middle, in the body's frame
     """
 
     length: float
@@ -75,11 +75,11 @@ def elliptic_strip(
 class Blade:
     """A flat rectangular blade in quasi-steady air (Porez 2014, section IV-B, as corrected in docs/moth.md).
 
-    placement  frame with x along the leading edge outwards, z from the trailing to the leading edge, y normal; its
-               origin at the inner end of the leading edge, in the body's frame
     length     m along x;  chord m, along -z;  density kg/m3 of the fluid
     pressure   where the quasi-steady force acts, in chords behind the leading edge
     added      added mass a metre of span in units of density pi chord^2, along y at the pressure point: 0, 1/4 or 1
+    placement  frame with x along the leading edge outwards, z from the trailing to the leading edge, y normal; its
+               origin at the inner end of the leading edge, in the body's frame
     """
 
     length: float

@@ -50,6 +50,7 @@ class Accuracy:
             "work_error": verdict.work, "measured": verdict.measured,
             "use": None if verdict.finer is None else {verdict.finer[0]: verdict.finer[1]},
         }  # fmt: skip
-        report["warnings"] += [line for line in (self._warning, verdict.sentence) if line]
+        said = verdict.sentence or self._warning  # what was measured of this run, rather than what others foretold
+        report["warnings"] += [said] if said else []
         if self._calibration is not None and self.monitor.settled:
             self._calibration.keep(verdict)
