@@ -91,15 +91,16 @@ def test_order_in_a_flow(method, steps, flow):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["rk4", "implicit2", "abam"])
-def test_a_flow_that_is_held_over_the_step_leaves_order_two(method):
+@pytest.mark.parametrize(("method", "order"), [("rk4", 2), ("implicit2", 2), ("abam", 1)])
+def test_a_flow_that_is_held_over_the_step_leaves_order_two(method, order):
+    """Of a multistep method one: its past was taken in the flow of other steps."""
 
     def field(x, t):
         return np.array(MEAN) + np.array([0.2, 0.1, 0.15]) * np.cos(3.0 * x[0] + 2.0 * x[1] - 9.0 * t)
 
     exact = drifting(0.4 / 1600, "rk4", Flow(field=field))
     errors = [np.max(np.abs(drifting(0.4 / n, method, Flow(field=field)) - exact)) for n in (50, 100)]
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(min(METHODS[method].order, 2), abs=0.4)
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.3)
 
 
 def pendulum(rate):
