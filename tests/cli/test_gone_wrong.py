@@ -1,0 +1,51 @@
+"""Runs that go wrong though the words were right: what is late is warned of, a plant that raises is told by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.shell import rtmms
+
+
+def test_a_rate_that_the_machine_cannot_keep_is_told_before_and_after(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--rate", "1e6", "--duration", "2", "--json")
+    assert said.status == 0
+    assert "warning: a step takes up to" in said.err
+    assert any("steps ended late" in line for line in said.report["warnings"])
+
+
+def test_what_is_not_late_is_not_warned_of(tmp_path: Path) -> None:
+    words = ("--controller", "swing", "--mode", "lockstep", "--duration", "0.5", "--json")
+    said = rtmms(tmp_path, "run", "pendulum", *words)
+    assert said.report["warnings"] == []
+    assert "warning" not in said.err
+
+
+LATE = """
+import numpy as np
+from rtmms import Channel
+class Late:
+    dt, actuators, outputs = 1e-3, (Channel("u"),), (Channel("x"),)
+    def __init__(self): self.reset()
+    def reset(self, seed=0): self.k = 0
+    def step(self, command):
+        self.k += 1
+        if self.k == 5000:
+            raise ValueError("the user's own fault")
+    def observe(self): return {"x": np.array(float(self.k))}
+    def snapshot(self): return b"%d" % self.k
+    def restore(self, blob): self.k = int(blob)
+"""
+
+
+def test_a_plant_of_ones_own_that_raises_has_its_place_told_and_its_log_an_end(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(LATE)
+    words = ("--controller", "none", "--mode", "free", "--duration", "20", "--log", "l.mcap", "--json", "--quiet")
+    said = rtmms(tmp_path, "run", "late.py:Late", *words)
+    assert (said.status, said.report["ended"], said.report["steps"]) == (1, "failed", 4999)
+    assert "Traceback" not in said.err
+    assert "the plant failed in step 4999" in said.err
+    assert "late.py, line 11: ValueError: the user's own fault" in said.err
+    info = rtmms(tmp_path, "log", "info", "l.mcap", "--json").report
+    assert info["ended"] == "failed"
+    assert "line 11" in info["message"]
