@@ -1,10 +1,12 @@
-"""Sessions by other libraries of ZeroMQ: czmq, and zeromq.js. Skipped, with the reason, where they are missing."""
+"""Sessions by other libraries of ZeroMQ: czmq, zeromq.js, libzmq since 4.1. Skipped where they are missing."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from tests.wire.plant.test_c_client import Serve, serve
 __all__ = ["serve"]
 HERE = Path(__file__).parent
 MODULES = Path(os.environ.get("NODE_PATH", ROOT / "build" / "node" / "node_modules"))
+WHEELS = ROOT / "build" / "libzmq"
 
 
 def czmq(folder: Path) -> list[str]:
@@ -45,7 +48,25 @@ def zeromq_js(folder: Path) -> list[str]:
     return [node, str(HERE / "zeromq_client.js")]
 
 
-@pytest.mark.parametrize("library", [czmq, zeromq_js])
+def libzmq(pyzmq: str) -> Callable[[Path], list[str]]:
+    """A libzmq by the wheel of pyzmq that carries it (.ci/run fetches them), through its C functions."""
+
+    def words(folder: Path) -> list[str]:
+        wheels = list(WHEELS.glob(f"pyzmq-{pyzmq}-*.whl"))
+        if not wheels:
+            pytest.skip(f"no wheel of pyzmq {pyzmq} in {WHEELS}: pip download it as .ci/run does")
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            wheel.extractall(folder, [name for name in wheel.namelist() if "/.libs/" in name])
+        (library,) = (folder / "zmq" / ".libs").glob("libzmq*")
+        return [sys.executable, "-P", str(HERE / "old_libzmq_client.py"), str(library)]
+
+    words.__name__ = f"libzmq_of_pyzmq_{pyzmq}"
+    return words
+
+
+@pytest.mark.parametrize(
+    "library", [czmq, zeromq_js, libzmq("16.0.4"), libzmq("17.1.3"), libzmq("18.1.1")], ids=lambda one: one.__name__
+)
 def test_a_session_answers_every_step(
     library: Callable[[Path], list[str]], serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
