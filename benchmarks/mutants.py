@@ -2,7 +2,8 @@
 
 A mutant differs from the source in one place: a sign, a product made a sum, a dropped term, an index, a constant, two
 arguments exchanged. Each lives in a copy of the tree. The tests run without the compiler, which is quicker than to
-compile each mutant; those that take minutes then are left out. What survives the first tests meets the second, slower ones.
+compile each mutant; those that take minutes then are left out. What survives the first tests meets the second,
+slower ones.
 """
 
 from __future__ import annotations
@@ -28,18 +29,25 @@ from rtmms.errors import ModelError, UnknownNameError
 ROOT = Path(__file__).resolve().parents[1]
 TREES = ("rtmms/spatial.py", "rtmms/dynamics", "rtmms/fluids", "rtmms/model", "rtmms/mechanism")
 MANTA = ("rtmms/robots/manta/kernels", "rtmms/robots/manta/coupling")
-_MANTA = "tests/robots/manta/test_"
 _EEL = "not seconds and not looping and not torque and not servo_takes and not commands and not mirror and not carries"
 _FACE = "not it_allows and not blows_up and not no_objects"
+
+
+def _of_manta(*names: str) -> tuple[str, ...]:
+    return tuple(f"tests/robots/manta/test_{name}.py" for name in names)
+
+
 TESTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "trees": (
         ("tests/physics", "tests/mechanism/test_joint_laws.py", "tests/peers/test_peers.py"),
         ("tests/mechanism", "--deselect=tests/mechanism/test_door.py", "tests/robots/test_eel.py", "-k", _EEL),
     ),
     "manta": (
-        tuple(f"{_MANTA}{name}.py" for name in ("peer", "support", "rods", "mechanism", "numbers", "face"))
-        + ("tests/physics/test_rigid_body.py", "-k", _FACE),
-        tuple(f"{_MANTA}{name}.py" for name in ("order", "servo", "identities")) + ("-k", "not symmetric_gait"),
+        (
+            *_of_manta("peer", "support", "rods", "mechanism", "numbers", "face"),
+            *("tests/physics/test_rigid_body.py", "-k", _FACE),
+        ),
+        (*_of_manta("order", "servo", "identities"), "-k", "not symmetric_gait"),
     ),
 }
 """Words for pytest, of each room and stage."""
