@@ -1,4 +1,4 @@
-"""`rtmms bench mesh`: the manta's mean thrust over chains and links, at what order it converges, and where to.
+"""`rtmms bench mesh`: the manta's mean thrust over chains, links and steps, at what order it converges, and where to.
 
 The held body of the tank test: 0.51 Hz, amplitude 40 deg, the front rods 30 deg ahead; the mean is over the last of its
 periods. With `damping_per=fin` chains and links are resolutions of one robot; with `joint` each mesh is another robot.
@@ -60,11 +60,11 @@ def orders(sizes: Sequence[int], values: Sequence[float], limit: float) -> list[
 
 
 def study(name: str, sizes: Sequence[int], steps: int, **given: str) -> dict[str, Any]:
-    """Thrust at each size of `chains` or `links`, the other as it is."""
+    """Thrust at each size of `chains`, `links` or `times` (steps a period), the others as they are."""
     values = []
     for size in sizes:
         print(f"mesh: {name}={size}", file=sys.stderr, flush=True)
-        values.append(thrust(steps, **{name: size}, **given))
+        values.append(thrust(size, **given) if name == "times" else thrust(steps, **{name: size}, **given))
     found = richardson(sizes, values)
     out: dict[str, Any] = {"sizes": list(sizes), "thrust_n": values, "order": None, "limit_n": None, "orders": []}
     if found is not None:
@@ -76,14 +76,15 @@ def main(
     as_json: bool = False,
     chains: str = "8,15,30,60,120,240",
     links: str = "1,2,3,4,6,8,12,24",
+    times: str = "500,1000,2000,4000,8000",
     steps: int = 2000,
     damping_per: str = "fin",
     bending: str = "carried",
 ) -> int:
-    """The command. chains, links: sizes, rising; steps a period (2000: 0.98 ms)."""
+    """The command. chains, links, times (steps a period): sizes, rising; steps of the first two (2000: 0.98 ms)."""
     setting.refuse_less("mesh: --steps", steps, 100)
     out: dict[str, Any] = {"commit": setting.commit(), "steps": steps, "damping_per": damping_per, "bending": bending}
-    read = {name: _sizes(name, text) for name, text in (("chains", chains), ("links", links))}
+    read = {name: _sizes(name, text) for name, text in (("chains", chains), ("links", links), ("times", times))}
     for name, sizes in read.items():
         out[name] = study(name, sizes, steps, damping_per=damping_per, bending=bending)
     print(json.dumps(out)) if as_json else tell(out)
@@ -104,9 +105,10 @@ def tell(result: dict[str, Any]) -> None:
     """Print it for a reader, as tables of docs/manta.md."""
     how = f"damping_per={result['damping_per']}, bending={result['bending']}"
     print(f"mean thrust, {how}, {result['steps']} steps a period")
-    for name in ("chains", "links"):
+    for name in ("chains", "links", "times"):
         found = result[name]
-        print(f"\n| {name} | thrust, N | off the limit | order |\n|---|---|---|---|")
+        head = "steps a period" if name == "times" else name
+        print(f"\n| {head} | thrust, N | off the limit | order |\n|---|---|---|---|")
         limit, between = found["limit_n"], [None, *found["orders"]]
         for k, (size, value) in enumerate(zip(found["sizes"], found["thrust_n"], strict=True)):
             off = "" if limit is None else f"{100.0 * (value / limit - 1.0):+.3f} %"
