@@ -13,6 +13,11 @@ LONGEST_BYTES = 1 << 22
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """A TOML file's table; ModelError naming the file, and the line where it does not parse. ~ is the user's home."""
+    return read_toml_and_text(path)[0]
+
+
+def read_toml_and_text(path: str | Path) -> tuple[dict[str, Any], str]:
+    """The same, with the text that it stands in."""
     if Path(path).expanduser().exists() and not Path(path).expanduser().is_file():  # a pipe would be waited for
         raise ModelError(f"{path}: is not a file")
     try:
@@ -23,7 +28,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     if len(text) > LONGEST_BYTES:
         raise ModelError(f"{path}: has more than {LONGEST_BYTES >> 20} MiB, which no table that a person wrote has")
     try:
-        return tomllib.loads(text.decode())
+        return tomllib.loads(text.decode()), text.decode()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: not TOML: {error}") from None
     except RecursionError:

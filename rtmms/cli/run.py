@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 
 from rtmms.cli.running.plan import plan, simulation
 from rtmms.cli.words import Number
+from rtmms.errors import ModelError
 
 
 @click.command()
@@ -20,12 +22,41 @@ from rtmms.cli.words import Number
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the run.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz",
               help="Keep every step's command, for rtmms replay.")  # fmt: skip
-def run(robot: str, controllers: tuple[str, ...], **words: Any) -> int:
-    """Run ROBOT with its controllers, each in a process of its own."""
+@click.pass_context
+def run(context: click.Context, /, robot: str, controllers: tuple[str, ...], **words: Any) -> int:
+    """Run ROBOT with its controllers, each in a process of its own.
+
+    ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.fmu or FILE.py:NAME, or a scenario FILE.toml, the options
+    of which give way to those of the command line.
+    """
     from rtmms.cli.running.session import Session
 
-    if "none" in controllers:
-        if len(controllers) > 1:
-            raise click.UsageError("--controller none: stands alone")
-        return Session(plan(robot, words, ())).execute()
-    return Session(plan(robot, words, controllers or None)).execute()
+    if robot.endswith(".toml"):
+        return _scripted(context, robot, controllers, words)
+    return Session(plan(robot, words, _driving(controllers, None))).execute()
+
+
+def _driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Those of the command line; where it says nothing, `unsaid`."""
+    if "none" not in controllers:
+        return controllers or unsaid
+    if len(controllers) > 1:
+        raise click.UsageError("--controller none: stands alone")
+    return ()
+
+
+def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
+    from rtmms.cli.running.scripted import check_times, merged, scenario
+    from rtmms.cli.running.session import Session
+
+    found = scenario(file, context.command)
+    source = click.core.ParameterSource.COMMANDLINE
+    typed = {name for name in context.params if context.get_parameter_source(name) is source}
+    words = merged(found, words, typed, context.command)
+    check_times(found, words["duration"])
+    asked = plan(found.robot, words, _driving(controllers, found.controllers))
+    parameters = {**found.parameters, **asked.parameters}
+    try:
+        return Session(replace(asked, parameters=parameters, scenario=found)).execute()
+    except ModelError as fault:
+        raise ModelError(found.located(str(fault))) from None

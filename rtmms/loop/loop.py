@@ -28,6 +28,7 @@ from rtmms.loop.statistics import UNDEFINED
 from rtmms.loop.view import NEVER, View
 
 if TYPE_CHECKING:
+    from rtmms.loop.agenda import Agenda
     from rtmms.loop.blame import Blame
     from rtmms.loop.chores import Watch
     from rtmms.loop.clock import Clock
@@ -69,6 +70,7 @@ class Beside:
     status     called after `watch` with the loop: what a display shows
     blame      finds the cause of each miss and overrun
     monitor    tells how wrong the steps are
+    agenda     what is set at which step
     """
 
     commands: CommandTrace | None = None
@@ -76,6 +78,7 @@ class Beside:
     status: Callable[[Loop], None] | None = None
     blame: Blame | None = None
     monitor: Monitor | None = None
+    agenda: Agenda | None = None
 
 
 class Loop:
@@ -111,7 +114,7 @@ class Loop:
         self.command, self.claims = self._stand_in.command, self._stand_in.claims
         show = None if beside.status is None else partial(beside.status, self)
         self._chores = Chores(clock, statistics, beside.watch, show, beside.blame)
-        self._requests = Requests(self)
+        self._requests = Requests(self, beside.agenda)
         self._preparing = exchange if isinstance(exchange, Preparing) else None
         self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
@@ -151,7 +154,7 @@ class Loop:
 
     def prepare(self, step: int, deadline_ns: int) -> None:
         """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
-        if self._preparing is not None and not self._requests.pending:
+        if self._preparing is not None and not self._requests.pending and self._requests.agenda.next > step:
             time = step * self.plant.dt
             self._preparing.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
 
@@ -195,6 +198,7 @@ class Loop:
         self._forget_prepared()
         self.seed, self.step = seed, 0
         self.resets += 1
+        self._requests.agenda.rewind()
         if self._monitor is not None:
             self._monitor.clear()
             self._check_at = 0
@@ -266,8 +270,9 @@ class Loop:
 
     def _take_steps(self) -> None:
         requests, advance, ready = self._requests, self.advance, self.pace.ready
+        agenda = requests.agenda
         while self.step < self.steps and not self.ended:
-            if requests.pending:
+            if requests.pending or agenda.next <= self.step:
                 requests.between_steps()
             elif ready(self.step):
                 advance(self.step)

@@ -100,6 +100,20 @@ class Requesting(Protocol):
 
 
 @runtime_checkable
+class Passing(Protocol):
+    """An Exchange that takes parameters to its peers."""
+
+    def pass_on(self, values: Mapping[str, Any]) -> None:
+        """Values by 'PEER.NAME', of one peer, sent to it; ModelError where it has none such."""
+
+    def unanswered(self) -> bool:
+        """Some peer has not said yet whether it takes them; served like requests."""
+
+    def failures(self) -> Sequence[str]:
+        """What peers refused since the last call, a sentence each."""
+
+
+@runtime_checkable
 class Ticking(Protocol):
     """An Exchange whose peers tick: what the pace `external` needs beside the rest."""
 

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
-from rtmms.loop.ports import Requesting
+from rtmms.loop.agenda import Agenda
+from rtmms.loop.names import TIMED
+from rtmms.loop.ports import Passing, Requesting
 from rtmms.loop.view import NEVER
 from rtmms.plant import Settable
 
@@ -46,19 +48,25 @@ class Run(Protocol):
 
 
 class Requests:
-    """Takes requests in the slack and does them between steps. An exchange without requests costs nothing.
+    """Takes requests in the slack and does them between steps, with what is on the run's own agenda.
+
+    An exchange without requests costs nothing.
 
     paused, singles   no step is taken, but for so many that were asked for
     """
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, agenda: Agenda | None = None) -> None:
+        self.run, self.agenda = run, agenda or Agenda()
+        self._passing: Passing | None = run.exchange if isinstance(run.exchange, Passing) else None
+        self._passed = False
         self.pending: deque[Request] = deque()
         self.paused, self.singles = False, 0
         self._from: Requesting | None = run.exchange if isinstance(run.exchange, Requesting) else None
 
     def fetch(self) -> None:
         """Take in what has come. A stop counts at once, so that it also ends a wait; the rest waits its turn."""
+        if self._passed:
+            self._heed_failures()
         if self._from is None:
             return
         for request in self._from.requests():
@@ -73,6 +81,7 @@ class Requests:
     def between_steps(self) -> None:
         """Do everything that waits; stay here while the run is paused."""
         run = self.run
+        self._do_agenda()
         self._do_pending()
         if not self.paused:
             run.pace.let_pass(run.step)
@@ -80,6 +89,7 @@ class Requests:
         while self.paused and not run.ended:
             if self.singles:
                 self.singles -= 1
+                self._do_agenda()
                 run.pace.anchor(run.step)
                 run.advance(run.step)
                 if run.step >= run.steps:
@@ -91,6 +101,29 @@ class Requests:
             if self.paused and not self.singles:
                 run.clock.sleep_until(now + PAUSE_SLICE_NS)
         run.pace.anchor(run.step)
+
+    def _do_agenda(self) -> None:
+        run = self.run
+        for act in self.agenda.take(run.step):
+            try:
+                if not act.owner:
+                    _set(self, act.values)
+                elif self._passing is None:
+                    raise ModelError(f"nobody takes parameters to '{act.owner}' here")
+                else:
+                    self._passing.pass_on(act.values)
+                    self._passed = True
+            except (RtmmsError, ValueError, TypeError, KeyError) as error:
+                run.end("failed", f"{act.told}: {error}")
+        if run.pace.mode not in TIMED:  # without a schedule a run waits for the answers, and gives the same bits again
+            while self._passed and not run.ended:
+                run.serve(run.clock.now() + PAUSE_SLICE_NS)
+
+    def _heed_failures(self) -> None:
+        assert self._passing is not None
+        for failure in self._passing.failures():
+            self.run.end("failed", failure)
+        self._passed = self._passing.unanswered()
 
     def _do_pending(self) -> None:
         assert self._from is not None or not self.pending

@@ -266,7 +266,9 @@ class Bench:
             "external": lambda: External(round(deadline_us * US)),
         }[mode]()  # fmt: skip
         observers = options.pop("observers", ())
-        beside = {key: options.pop(key) for key in ("commands", "status", "blame", "monitor") if key in options}
+        beside = {
+            key: options.pop(key) for key in ("commands", "status", "blame", "monitor", "agenda") if key in options
+        }
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, observers, steps=steps,
             beside=Beside(watch=self.world.watch, **beside),

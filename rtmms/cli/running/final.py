@@ -102,6 +102,7 @@ def as_table(report: Mapping[str, Any]) -> str:
                           f"({_number(report['real_time_factor'])} x real time), {report['steps']} steps"),
             *[("accuracy", text) for text in _accuracy(report["accuracy"])],
             *[("warning", text) for text in report["warnings"]],
+            *[("expected", _expected(one)) for one in report.get("expect", [])],
         ],
         [
             ("commands", f"{exchange['commands_applied']} steps applied, {exchange['misses']} missed "
@@ -129,6 +130,12 @@ def as_table(report: Mapping[str, Any]) -> str:
     if small:
         lines += ["", "at the end", *_rows([(f"  {name}", text) for name, text in small])]
     return "\n".join(lines)
+
+
+def _expected(one: Mapping[str, Any]) -> str:
+    got = one["got"]
+    told = "not in the report" if got is None else _number(got) if isinstance(got, float) else str(got)
+    return f"{one['name']} {one['expected']}: {told}, {'holds' if one['holds'] else 'DOES NOT HOLD'}"
 
 
 def _peers(peers: list[Mapping[str, Any]]) -> str:

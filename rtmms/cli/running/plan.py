@@ -12,6 +12,7 @@ from rtmms.cli.words import Near, Number, options, plugin, settings
 from rtmms.errors import ModelError
 from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
+from rtmms.scenario import Scenario
 from rtmms.wire.peer.declared import check_robot
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
@@ -60,6 +61,7 @@ class Plan:
     log: Path | None = None
     as_json: bool = False
     quiet: bool = False
+    scenario: Scenario | None = None
     wait_for_claim: bool = False
     may_move: bool = True
 

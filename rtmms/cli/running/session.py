@@ -6,6 +6,7 @@ import os
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +15,7 @@ from rtmms.cli.running import timeliness
 from rtmms.cli.running.accuracy import Accuracy
 from rtmms.cli.running.admission import StartError, await_peers
 from rtmms.cli.running.children import Child, Children
-from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank
+from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank, plain
 from rtmms.cli.running.foreign import brace
 from rtmms.cli.running.interrupts import heeding_interrupts, interrupts_end
 from rtmms.cli.running.keepers import Keepers
@@ -23,16 +24,19 @@ from rtmms.cli.running.opening import moved, open_sockets
 from rtmms.cli.running.pacing import Ticking, pacing
 from rtmms.cli.running.placing import keep_off, place_controllers
 from rtmms.cli.running.recording import begin, conclude
+from rtmms.cli.running.scripted import agenda
 from rtmms.cli.running.teller import Teller
 from rtmms.cli.running.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError, limit_reached
 from rtmms.loop.names import TIMED
 from rtmms.plant import Summarised, Surrounded
 from rtmms.report.figures import drawing
+from rtmms.scenario import judge
 from rtmms.user_file import is_file, path_of, told
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
+    from rtmms.loop.agenda import Agenda
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.machine.realtime import Readiness
     from rtmms.plant import Plant
@@ -93,6 +97,7 @@ class Session:
             traceback.print_exc()
         if text:
             click.echo(f"rtmms: {text}", err=True)
+        status = self._judge(status)
         if self.plan.as_json:
             click.echo(as_json(self.report))
         elif self.report["steps"]:
@@ -229,11 +234,28 @@ class Session:
         blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
-            seed=plan.seed, beside=Beside(keep.commands, self._watch, self._status, blame, self.accuracy.monitor),
+            seed=plan.seed,
+            beside=Beside(keep.commands, self._watch, self._status, blame, self.accuracy.monitor, self._agenda(plant)),
         )  # fmt: skip
         if self.recorder is not None:
             self.recorder.bind(loop)
         return server, loop, keep
+
+    def _agenda(self, plant: Plant) -> Agenda | None:
+        found = self.plan.scenario
+        return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path))
+
+    def _judge(self, status: int) -> int:
+        """Hold the report to what the scenario expects; 1 where something does not hold."""
+        found = self.plan.scenario
+        if found is None or not found.expect or status == INTERRUPTED:
+            return status
+        findings = judge(found.expect, plain(self.report))
+        self.report["expect"] = [asdict(one) for one in findings]
+        for one in findings:
+            if not one.holds:
+                click.echo(f"rtmms: {one.sentence}", err=True)
+        return status if all(one.holds for one in findings) else max(status, 1)
 
     def _raise(self, ready: Readiness) -> None:
         """Children to their places; memory and scheduler last."""

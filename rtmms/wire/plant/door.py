@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import Any
 
+from rtmms.errors import ModelError
 from rtmms.wire.places.keys import Allowed
 from rtmms.wire.plant.measure import Measure
 from rtmms.wire.plant.peer import Peer
@@ -53,6 +54,7 @@ class Door:
         self._token = token.encode()
         self._pack = packer()
         self._requests: list[Request] = []
+        self._failures: list[str] = []
         self._strangers_told = Measure(_STRANGERS_BURST)
         self._relay = Relay(peers, self.say, self.reply)
 
@@ -68,8 +70,30 @@ class Door:
         taken, self._requests = self._requests, []
         return taken
 
+    def pass_on(self, values: Mapping[str, Any]) -> None:
+        """Parameters of a peer, by 'PEER.NAME', as the run itself wants them; ModelError."""
+        request = Request("run", "set", values, "the run")
+        try:
+            passed = self._relay.passes_on(request)
+        except Refused as refusal:
+            raise ModelError(refusal.text) from None
+        if not passed:
+            raise ModelError(f"set: no peer is called '{next(iter(values)).partition('.')[0]}'")
+
+    def unanswered(self) -> bool:
+        """A peer owes an answer to what was passed on."""
+        return self._relay.waiting
+
+    def failures(self) -> list[str]:
+        """What was refused of what the run wanted, since the last call."""
+        taken, self._failures = self._failures, []
+        return taken
+
     def reply(self, request: Request, ok: bool, result: Any = None, error: str | None = None) -> None:
         """Answer a request; a result that cannot travel becomes an error."""
+        if not request.door:  # the run's own
+            self._failures += [] if ok else [error or "refused"]
+            return
         message: dict[str, Any] = {"type": "reply", "id": request.id, "ok": ok}
         message["result" if ok else "error"] = result if ok else (error or "refused")
         try:

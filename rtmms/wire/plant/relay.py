@@ -32,6 +32,11 @@ class Relay:
         self._waiting: dict[int, tuple[Request, Peer, int]] = {}
         self._ids = itertools.count(1)
 
+    @property
+    def waiting(self) -> bool:
+        """Something was passed on and is not answered."""
+        return bool(self._waiting)
+
     def passes_on(self, request: Request) -> bool:
         """Whether it is for a peer, which then is asked; Refused where it is for several, or the peer has no such
         parameter."""

@@ -215,6 +215,18 @@ class Server:
     def reply(self, request: Request, ok: bool = True, result: Any = None, error: str | None = None) -> None:
         self._door.reply(request, ok, result, error)
 
+    def pass_on(self, values: Mapping[str, Any]) -> None:
+        """See rtmms.loop.ports.Passing."""
+        self._door.pass_on(values)
+
+    def unanswered(self) -> bool:
+        """See Passing."""
+        return self._door.unanswered()
+
+    def failures(self) -> list[str]:
+        """See Passing."""
+        return self._door.failures()
+
     def close(self, reason: str = "the run ended") -> None:
         """Say bye to every peer, close the sockets, take the token away. Twice does nothing."""
         if self._closed:

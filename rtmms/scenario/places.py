@@ -1,0 +1,47 @@
+"""On which line of a TOML file a key stands. tomllib does not tell, and a person who mistyped one wants to know."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+Path = tuple[str | int, ...]
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]#]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
+_PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
+
+
+def lines(text: str) -> dict[Path, int]:
+    """Path of each table and key, as ('controller', 1, 'name'), to the line where it begins, from 1 on.
+
+    The keys of an inline table, and what stands in a string over several lines, have the line of what holds them.
+    """
+    found: dict[Path, int] = {(): 1}
+    counted: Counter[Path] = Counter()
+    table: Path = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        if header is not None:
+            table = _parts(header[2])
+            if header[1] == "[[":
+                counted[table] += 1
+                table = (*table, counted[table] - 1)
+            found.setdefault(table, number)
+        elif key is not None:
+            path = table
+            for part in _parts(key[1]):
+                path = (*path, part)
+                found.setdefault(path, number)
+    return found
+
+
+def line_of(found: dict[Path, int], path: Path) -> int:
+    """The line of a path, or of what holds it."""
+    while path and path not in found:
+        path = path[:-1]
+    return found[path]
+
+
+def _parts(dotted: str) -> Path:
+    return tuple(next(part for part in match.groups() if part is not None) for match in _PART.finditer(dotted))

@@ -1,0 +1,222 @@
+"""A scenario from its file: every key known, every value of its type, each fault told with file and line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.scenario.expect import Expectation, expectation
+from rtmms.scenario.places import Path as Place
+from rtmms.scenario.places import line_of, lines
+from rtmms.toml_file import read_toml_and_text
+
+TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "event", "expect")
+
+
+@dataclass(frozen=True)
+class Event:
+    """at_s     s of simulated time
+    values   'PARAMETER' of the plant, or 'CONTROLLER.PARAMETER', to what it is set"""
+
+    at_s: float
+    values: Mapping[str, Any]
+    line: int
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """robot        as on the command line
+    options      of `run` by their long names, with underscores
+    controllers  words of a command line, 'NAME:key=value,...'; None where the file says nothing: the robot's default
+    events       in the order of their times
+    """
+
+    path: Path
+    robot: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    controllers: tuple[str, ...] | None = None
+    bridges: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    expect: tuple[Expectation, ...] = ()
+    places: Mapping[Place, int] = field(default_factory=dict)
+
+    def fault(self, text: str, *place: str | int) -> ModelError:
+        """An error that tells file and line of a key."""
+        return ModelError(f"{self.path}:{line_of(dict(self.places), place)}: {text}")
+
+    def located(self, text: str) -> str:
+        """A text that names one of the parameters, with that parameter's line before it."""
+        if text.startswith(f"{self.path}:"):
+            return text
+        for key in self.parameters:
+            if key in text:
+                return str(self.fault(text, "parameters", key))
+        return f"{self.path}: {text}"
+
+
+def read(path: Path, options: Iterable[str]) -> Scenario:
+    """The scenario in a file. options: the long names that `run` knows. ModelError with file, line, what was got and
+    what is expected."""
+    data, text = read_toml_and_text(path)
+    return _Reader(path, lines(text), data, tuple(options)).scenario()
+
+
+class _Reader:
+    def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any], options: tuple[str, ...]) -> None:
+        self._path, self._places, self._data, self._options = path, places, data, options
+
+    def scenario(self) -> Scenario:
+        known = [name for name in self._options if name not in ("controllers", "bridges", "set_")]
+        options: dict[str, Any] = {}
+        for key, value in self._data.items():
+            if key in TABLES:
+                continue
+            name = key.replace("-", "_")
+            if name not in known:
+                raise self._unknown("key", key, [*known, *TABLES], key)
+            if isinstance(value, (dict, list)):
+                raise self._fault(f"{key}: expected a single value, got {_kind(value)}", key)
+            options[name] = value
+        self._check_sensors()
+        controllers = self._plugins("controller")
+        events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
+        return Scenario(
+            self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
+            self._expect(), self._places,
+        )  # fmt: skip
+
+    def _robot(self) -> str:
+        robot = self._data.get("robot")
+        if isinstance(robot, list):
+            raise self._fault(
+                '[[robot]]: several robots on one clock are not offered; expected robot = "NAME"', "robot"
+            )
+        if not isinstance(robot, str) or not robot:
+            raise self._fault(f'robot: expected a text as "manta", got {_kind(robot)}', "robot")
+        return self._beside(robot)
+
+    def _parameters(self) -> dict[str, Any]:
+        table = self._table("parameters")
+        for key, value in table.items():
+            if isinstance(value, dict):
+                raise self._fault(f"parameters.{key}: expected a value, got a table", "parameters", key)
+            self._finite(value, f"parameters.{key}", "parameters", key)
+        return table
+
+    def _check_sensors(self) -> None:
+        table = self._table("sensors")
+        for key, value in table.items():
+            if key != "profile" or value != "ideal":
+                raise self._fault(
+                    f'sensors.{key}: this version has profile = "ideal" alone, got {value!r}', "sensors", key
+                )
+
+    def _plugins(self, kind: str) -> tuple[str, ...] | None:
+        """The words of a command line for each table."""
+        found = self._data.get(kind)
+        if found is None:
+            return None
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise self._fault(f"{kind}: expected tables [[{kind}]], got {_kind(found)}", kind)
+        return tuple(self._word(kind, k, one) for k, one in enumerate(found))
+
+    def _word(self, kind: str, k: int, table: Mapping[str, Any]) -> str:
+        named = [key for key in ("name", "file") if key in table]
+        if len(named) != 1 or not isinstance(table[named[0]], str) or not table[named[0]]:
+            raise self._fault(f'[[{kind}]]: expected name = "..." or file = "FILE.py"', kind, k)
+        name = table[named[0]] if named[0] == "name" else self._beside(table["file"])
+        words = []
+        for key, value in table.items():
+            if key in named:
+                continue
+            if isinstance(value, (dict, list)):
+                raise self._fault(f"{kind} {name}: {key}: expected a single value, got {_kind(value)}", kind, k, key)
+            self._finite(value, f"{kind} {name}: {key}", kind, k, key)
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if "," in text:
+                raise self._fault(f"{kind} {name}: {key}: a comma cannot stand in it, got '{text}'", kind, k, key)
+            words.append(f"{key}={text}")
+        return name + (":" + ",".join(words) if words else "")
+
+    def _events(self, controllers: tuple[str, ...] | None) -> Iterable[Event]:
+        found = self._data.get("event", [])
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise self._fault(f"event: expected tables [[event]], got {_kind(found)}", "event")
+        for k, table in enumerate(found):
+            for key in table:
+                if key == "fault":
+                    raise self._fault(
+                        "event: faults of actuators and sensors are not offered; expected set = {...}", "event", k, key
+                    )
+                if key not in ("at_s", "set"):
+                    raise self._unknown("key of event", key, ("at_s", "set"), "event", k, key)
+            at_s, values = table.get("at_s"), table.get("set")
+            if not isinstance(at_s, (int, float)) or isinstance(at_s, bool) or not math.isfinite(at_s) or at_s < 0.0:
+                raise self._fault(
+                    f"event: at_s: expected simulated time in s, >= 0, got {_kind(at_s)}", "event", k, "at_s"
+                )
+            if not isinstance(values, dict) or not values:
+                raise self._fault(
+                    f"event: set: expected {{ name = value, ... }}, got {_kind(values)}", "event", k, "set"
+                )
+            values = dict(_flat(values))
+            for name, value in values.items():
+                self._finite(value, f"event: set: {name}", "event", k, "set")
+                if isinstance(value, list):
+                    raise self._fault(f"event: set: {name}: expected a single value, got a list", "event", k, "set")
+            yield Event(float(at_s), values, line_of(self._places, ("event", k)))
+
+    def _expect(self) -> tuple[Expectation, ...]:
+        found = []
+        for name, text in _flat(self._table("expect")):
+            try:
+                found.append(expectation(name, text))
+            except ModelError as fault:
+                raise self._fault(f"expect: {name}: {fault}", "expect", name) from None
+        return tuple(found)
+
+    def _table(self, name: str) -> dict[str, Any]:
+        found = self._data.get(name, {})
+        if not isinstance(found, dict):
+            raise self._fault(f"{name}: expected a table [{name}], got {_kind(found)}", name)
+        return found
+
+    def _beside(self, word: str) -> str:
+        """A file is looked for beside the scenario, wherever it is run from."""
+        file, colon, name = word.partition(".py:")
+        file = file + ".py" if colon else word
+        if not file.endswith((".py", ".urdf", ".fmu")) or Path(file).is_absolute():
+            return word
+        return str(self._path.parent / file) + (":" + name if colon else "")
+
+    def _finite(self, value: Any, what: str, *place: str | int) -> None:
+        if any(
+            isinstance(one, float) and not math.isfinite(one) for one in (value if isinstance(value, list) else [value])
+        ):
+            raise self._fault(f"{what}: expected a finite number, got {value}", *place)
+
+    def _fault(self, text: str, *place: str | int) -> ModelError:
+        return ModelError(f"{self._path}:{line_of(self._places, place)}: {text}")
+
+    def _unknown(self, kind: str, name: str, known: Iterable[str], *place: str | int) -> ModelError:
+        return self._fault(str(UnknownNameError(kind, name, known)), *place)
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """Keys with their dots: a.b = 1 and "a.b" = 1 are the same name."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield before + key, value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)

@@ -1,0 +1,145 @@
+"""A run from a scenario file: its options, controllers, events and expectations, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import rtmms
+
+OWN = """
+import rtmms
+
+class Push(rtmms.Controller):
+    claim = ("torque",)
+    settable = ("torque",)
+
+    def __init__(self, torque: float = 0.1) -> None:
+        self.torque = torque
+
+    def update(self, state):
+        return {"torque": self.torque}
+"""
+SCENARIO = """
+robot = "pendulum"
+mode = "{mode}"
+duration = 0.5
+quiet = true
+as-json = true
+log = "{log}"
+
+[parameters]
+damping = 0.3
+
+[[controller]]
+file = "push.py"
+torque = 0.2
+
+[[event]]
+at_s = 0.25
+set = {{ "push.torque" = -1.0 }}
+
+[expect]
+"exchange.misses" = "== 0"
+"final.angle" = "{angle}"
+"""
+
+
+def write(tmp_path: Path, text: str) -> str:
+    (tmp_path / "push.py").write_text(OWN)
+    (tmp_path / "run.toml").write_text(text)
+    return str(tmp_path / "run.toml")
+
+
+def by_hand(changes_at: int = 25) -> float:
+    angle = rate = 0.0
+    for k in range(50):
+        rate += 1e-2 * ((0.2 if k < changes_at else -1.0) + 0.5 - 0.3 * rate - 9.81 * math.sin(angle))
+        angle += 1e-2 * rate
+    return angle
+
+
+@pytest.mark.parametrize("mode", ["lockstep"])
+def test_an_event_acts_before_the_step_of_its_time(tmp_path: Path, mode: str) -> None:
+    """Step 25 is the first that the controller answers with its new torque; the log replays."""
+    file = write(tmp_path, SCENARIO.format(mode=mode, angle="<= 1", log=f"{tmp_path}/a.mcap"))
+    said = rtmms(tmp_path, "run", file)
+    assert (said.status, said.err) == (0, "")
+    report = said.report
+    assert (report["steps"], report["mode"]) == (50, mode)
+    assert report["final"]["angle"] == pytest.approx(by_hand(), rel=1e-12)
+    assert [one["holds"] for one in report["expect"]] == [True, True]
+    assert rtmms(tmp_path, "replay", f"{tmp_path}/a.mcap", "--check").status == 0
+
+
+def test_the_command_line_wins(tmp_path: Path) -> None:
+    file = write(tmp_path, SCENARIO.format(mode="realtime", angle="<= 1", log=f"{tmp_path}/a.mcap"))
+    words = ("--mode", "lockstep", "--controller", "none", "--duration", "0.1", "--set", "damping=0.0")
+    said = rtmms(tmp_path, "run", file, *words)
+    assert said.status == 2
+    assert "event at 0.25 s: expected a time before the end, 0.1 s" in said.err
+
+
+def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
+    file = write(tmp_path, SCENARIO.format(mode="lockstep", angle="> 3", log=f"{tmp_path}/a.mcap"))
+    said = rtmms(tmp_path, "run", file)
+    assert said.status == 1
+    assert "rtmms: expected final.angle > 3.0, got 0.0" in said.err
+    assert [one["holds"] for one in said.report["expect"]] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("duration = 0.5", 'duration = "long"', 4, "duration: expected a number, got 'long'"),
+        ("duration = 0.5", "duration = -1", 4, "expected a number > 0"),
+        ("quiet = true", "quiet = 1", 5, "quiet: expected true or false, got 1"),
+        ('mode = "lockstep"', 'mode = "lokstep"', 3, "unknown mode 'lokstep'; did you mean lockstep"),
+        ("damping = 0.3", "damping = -0.3", 10, "damping must be >= 0"),
+        ("damping = 0.3", "dampign = 0.3", 10, "unknown parameter of pendulum 'dampign'; did you mean damping"),
+        ('"push.torque"', '"pull.torque"', 16, "unknown controller 'pull'; did you mean push"),
+        ("at_s = 0.25", "at_s = 0.5", 16, "expected a time before the end, 0.5 s"),
+    ],
+)
+def test_wrong_words_end_with_2_file_and_line(tmp_path: Path, old: str, new: str, line: int, told: str) -> None:
+    text = SCENARIO.format(mode="lockstep", angle="<= 1", log=f"{tmp_path}/a.mcap")
+    assert old in text
+    file = write(tmp_path, text.replace(old, new))
+    said = rtmms(tmp_path, "run", file)
+    assert (said.status, said.out) == (2, "")
+    assert f"{file}:{line}: " in said.err
+    assert told in said.err
+    assert "Traceback" not in said.err
+    assert not (tmp_path / "a.mcap").exists()
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ("push.torqe", "unknown parameter of push 'torqe'; did you mean torque"),
+        ("gain", "this plant has no parameters that can be changed while it runs"),
+    ],
+)
+def test_an_event_that_cannot_be_ends_the_run_with_its_line(tmp_path: Path, event: str, told: str) -> None:
+    text = SCENARIO.format(mode="lockstep", angle="<= 1", log=f"{tmp_path}/a.mcap").replace("push.torque", event)
+    said = rtmms(tmp_path, "run", write(tmp_path, text))
+    assert said.status == 1
+    assert f"run.toml:16: event at 0.25 s: set: {told}" in said.err
+    assert (said.report["ended"], said.report["steps"]) == ("failed", 25)
+
+
+def test_a_value_that_a_controller_refuses_ends_the_run(tmp_path: Path) -> None:
+    text = SCENARIO.format(mode="lockstep", angle="<= 1", log=f"{tmp_path}/a.mcap").replace("-1.0", '"much"')
+    said = rtmms(tmp_path, "run", write(tmp_path, text))
+    assert (said.status, said.report["ended"]) == (1, "failed")
+    assert "push: " in said.err
+
+
+def test_an_example_runs_in_realtime_too(tmp_path: Path) -> None:
+    text = SCENARIO.format(mode="realtime", angle="< 1", log=f"{tmp_path}/a.mcap")
+    said = rtmms(tmp_path, "run", write(tmp_path, text.replace('"exchange.misses" = "== 0"', "")))
+    assert said.status == 0
+    angle = said.report["final"]["angle"]
+    assert abs(angle - by_hand()) < 0.5 * abs(angle - by_hand(changes_at=50))  # a command or some may have been late

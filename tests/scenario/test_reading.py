@@ -1,0 +1,154 @@
+"""Scenarios from their files: what is read, and what is refused, with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmms.errors import ModelError
+from rtmms.scenario import judge, read
+from rtmms.scenario.expect import expectation
+from rtmms.scenario.places import line_of, lines
+
+OPTIONS = ("mode", "duration", "on_miss", "seed", "as_json", "controllers", "bridges", "set_")
+
+WHOLE = """\
+robot = "manta"          # the line of what is wrong is told
+mode = "lockstep"
+on-miss = "home"
+
+[parameters]
+"chains" = 8
+current_m_s = [0.1, 0.0, 0.0]
+
+[[controller]]
+name = "gait"
+amplitude_deg = 30.0
+[[controller]]
+file = "mine.py"
+every = 2
+flag = true
+
+[[event]]
+at_s = 4
+set = { "gait.amplitude_deg" = 20.0 }
+[[event]]
+at_s = 2.0
+[event.set]
+gait.frequency_hz = 0.5
+drag_coefficient = 1.0
+
+[expect]
+mean_speed_m_s = ">= 0.1"
+"final.position[2]" = "< 1"
+exchange.misses = "== 0"
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "run.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_whole_scenario(tmp_path: Path) -> None:
+    found = read(write(tmp_path, WHOLE), OPTIONS)
+    assert (found.robot, dict(found.options)) == ("manta", {"mode": "lockstep", "on_miss": "home"})
+    assert found.parameters == {"chains": 8, "current_m_s": [0.1, 0.0, 0.0]}
+    assert found.controllers == ("gait:amplitude_deg=30.0", f"{tmp_path}/mine.py:every=2,flag=true")
+    assert [event.at_s for event in found.events] == [2.0, 4.0]
+    assert found.events[0].values == {"gait.frequency_hz": 0.5, "drag_coefficient": 1.0}
+    assert [event.line for event in found.events] == [20, 17]
+    assert [(one.name, one.text) for one in found.expect] == [
+        ("mean_speed_m_s", ">= 0.1"), ("final.position[2]", "< 1.0"), ("exchange.misses", "== 0.0"),
+    ]  # fmt: skip
+
+
+def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:
+    assert read(write(tmp_path, 'robot = "own.py:robot"'), OPTIONS).robot == f"{tmp_path}/own.py:robot"
+    assert read(write(tmp_path, 'robot = "arm.urdf"'), OPTIONS).robot == f"{tmp_path}/arm.urdf"
+    assert read(write(tmp_path, 'robot = "/far/arm.urdf"'), OPTIONS).robot == "/far/arm.urdf"
+
+
+HEAD = 'robot = "manta"\n\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("mode = 1\n", 1, "robot: expected a text"),
+        ("robot = 3", 1, 'robot: expected a text as "manta", got 3'),
+        ('[[robot]]\nname = "manta"', 1, "several robots"),
+        (HEAD + "moed = 1", 3, "unknown key 'moed'; did you mean mode"),
+        (HEAD + "[mode]\na = 1", 3, "mode: expected a single value, got a table"),
+        (HEAD + "[parameter]\na = 1", 3, "did you mean parameters"),
+        (HEAD + "[parameters]\na = nan", 4, "parameters.a: expected a finite number, got nan"),
+        (HEAD + "[parameters]\nb = [1.0, inf]", 4, "parameters.b: expected a finite number"),
+        (HEAD + "[parameters]\n[parameters.c]\nd = 1", 4, "parameters.c: expected a value, got a table"),
+        (HEAD + 'controller = "gait"', 3, "expected tables [[controller]], got 'gait'"),
+        (HEAD + '[[controller]]\nname="gait"\n[[controller]]\nevery = 2', 5, 'expected name = "..." or file'),
+        (HEAD + '[[controller]]\nname="gait"\na = [1]', 5, "controller gait: a: expected a single value, got a list"),
+        (HEAD + '[[controller]]\nname="gait"\na = "b,c=1"', 5, "a comma cannot stand in it"),
+        (HEAD + "[[event]]\nset = { a = 1 }", 3, "event: at_s: expected simulated time in s, >= 0, got nothing"),
+        (HEAD + "[[event]]\nat_s = -1\nset = { a = 1 }", 4, "got -1"),
+        (HEAD + "[[event]]\nat_s = true\nset = { a = 1 }", 4, "got True"),
+        (HEAD + "[[event]]\nat_s = 1\nset = 3", 5, "event: set: expected { name = value, ... }, got 3"),
+        (HEAD + "[[event]]\nat_s = 1\nset = {}", 5, "event: set: expected"),
+        (HEAD + "[[event]]\nat_s = 1\nset = { a = nan }", 5, "expected a finite number, got nan"),
+        (HEAD + "[[event]]\nat_s = 1\nsets = { a = 1 }", 5, "unknown key of event 'sets'; did you mean set"),
+        (HEAD + '[[event]]\nat_s = 1\nfault = "stuck"', 5, "faults of actuators and sensors are not offered"),
+        (HEAD + '[sensors]\nprofile = "typical"', 4, 'this version has profile = "ideal" alone'),
+        (HEAD + "[expect]\na = 3", 4, "expect: a: expected a text as '<= 0.03'"),
+        (HEAD + '[expect]\na = "~ 3"', 4, "with one of <=, >=, ==, !=, <, >, got '~ 3'"),
+        (HEAD + '[expect]\na = "< fast"', 4, "expected a number after <, got 'fast'"),
+        (HEAD + '[expect]\na = "< nan"', 4, "expected a finite number"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, line: int, told: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ModelError) as fault:
+        read(path, OPTIONS)
+    assert str(fault.value).startswith(f"{path}:{line}: ")
+    assert told in str(fault.value)
+
+
+def test_a_file_that_is_none_or_no_toml(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="No such file"):
+        read(tmp_path / "none.toml", OPTIONS)
+    with pytest.raises(ModelError, match="line 1"):
+        read(write(tmp_path, "robot = = 3\n"), OPTIONS)
+
+
+def test_lines_of_keys() -> None:
+    text = 'a = 1\n# b = 2\n[t."x.y"]  # a table\nk.l = 1\n[[e]]\nk = 1\n[[e]]\n  k = [\n  1,\n]\n'
+    found = lines(text)
+    assert found[("a",)] == 1
+    assert ("b",) not in found
+    assert (found["t", "x.y"], found["t", "x.y", "k", "l"]) == (3, 4)
+    assert (found["e", 0, "k"], found["e", 1], found["e", 1, "k"]) == (6, 7, 8)
+    assert line_of(found, ("e", 1, "missing", "deeper")) == 7
+    assert line_of(found, ("nowhere",)) == 1
+
+
+REPORT: dict[str, Any] = {
+    "summary": {"mean_speed_m_s": 0.5}, "exchange": {"misses": 3}, "final": {"position": [1.0, 2.0]}, "ended": "stop",
+    "coupling": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "holds"),
+    [
+        ("mean_speed_m_s", ">= 0.5", True), ("mean_speed_m_s", "> 0.5", False), ("exchange.misses", "== 3", True),
+        ("exchange.misses", "!= 3", False), ("final.position[1]", "<= 2", True), ("final.position[-1]", "< 2", False),
+        ("final.position[2]", "<= 2", False), ("final.position", "<= 2", False), ("ended", "== stop", True),
+        ("ended", "!= stop", False), ("ended", "<= 3", False), ("nothing", ">= 0", False), ("coupling", "== 0", False),
+        ("exchange.misses.more", "== 3", False),
+    ],
+)  # fmt: skip
+def test_a_report_is_held_to_what_was_expected(name: str, text: str, holds: bool) -> None:
+    (finding,) = judge([expectation(name, text)], REPORT)
+    assert finding.holds is holds
+    assert finding.sentence.startswith(f"expected {name} ")
