@@ -36,7 +36,7 @@ class EelWave(rtmms.Controller):
 
     robots = ("eel",)
     claim = ("yaw*.angle", "pitch*.angle")
-    outputs = ("velocity",)
+    outputs = ("none",)
 
     def __post_init__(self) -> None:
         for name, lower in (("amplitude_rad", 0.0), ("growth_1_m", -inf), ("wavelength_m", 1e-3), ("period_s", 1e-3)):

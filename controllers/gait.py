@@ -47,7 +47,7 @@ class Gait(rtmms.Controller):
 
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
-    outputs = ("velocity",)
+    outputs = ("none",)
     settable = tuple(
         f"{side}{name}"
         for side in ("", "left_", "right_")

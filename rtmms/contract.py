@@ -9,6 +9,10 @@ OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", 
 """What a request may ask for; see docs/protocol.md."""
 
 
+TRUTH = "truth."
+"""Under such names stands what a plant knows and its sensors do not tell."""
+
+
 @dataclass(slots=True)
 class Applied:
     """What was used for the step that led to a state: as attributes or by name. The plant rewrites one each step.

@@ -195,6 +195,14 @@ class Surrounded(Protocol):
 
 
 @runtime_checkable
+class Veiled(Protocol):
+    """A plant seen through sensors: `truth` is the plant itself, whose outputs are told under 'truth.NAME' here."""
+
+    truth: Plant
+    sensors: Mapping[str, Any]
+
+
+@runtime_checkable
 class Described(Protocol):
     """A plant that tells its parameters: a dataclass or a mapping."""
 

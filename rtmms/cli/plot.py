@@ -13,12 +13,12 @@ import click
               help="Where to draw; the ending says in which format. Default: beside the log, as LOG.png.")  # fmt: skip
 def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
-    import rtmms
     from rtmms.cli.log import tell_damage
     from rtmms.errors import ModelError
     from rtmms.plant import Summarised
     from rtmms.record.figure import gather
     from rtmms.record.log import open_log
+    from rtmms.record.origin import rebuilt
     from rtmms.report.figures import drawing, small_outputs
 
     log = open_log(file)
@@ -27,7 +27,7 @@ def plot(file: Path, output: Path | None) -> int:
     if not output.parent.is_dir():
         raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
     origin = log.origin
-    plant = rtmms.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    plant = rebuilt(origin)
     draw = drawing(origin["robot"], plant)
     if draw is None:
         raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")

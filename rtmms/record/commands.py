@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rtmms.plant
 from rtmms.errors import DivergedError, ModelError
 from rtmms.loop.commands import OUTCOMES, CommandTrace
 from rtmms.loop.ports import Applied
+from rtmms.plant import Veiled
+from rtmms.record.origin import plain, rebuilt
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
     full = dict(origin) | {
         "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOMES,
         "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
+        "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
     }  # fmt: skip
     kept, name = trace.steps, path.with_name(path.name + ".part")
     with name.open("wb") as file:
@@ -110,7 +112,7 @@ def replay(recorded: Recorded) -> tuple[Plant, Difference | None]:
     if origin["altered"]:
         step = origin["altered"][0]
         raise ModelError(f"the run's state was changed by request at step {step}: it cannot be replayed")
-    plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    plant = rebuilt(origin)
     plant.reset(origin["seed"])
     trace = CommandTrace(plant.actuators, plant.outputs, 1)
     if [channel.name for channel in plant.actuators] != origin["actuators"] or trace.columns() != origin["columns"]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from rtmms.plant import Described
+import rtmms.plant
+from rtmms.plant import Described, Veiled
 from rtmms.record.layout import FORMAT
 from rtmms.version import VERSION
 
@@ -29,11 +30,24 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
+        "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
         "description": plain(plant.parameters if isinstance(plant, Described) else None),
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip
+
+
+def rebuilt(origin: Mapping[str, Any]) -> Plant:
+    """The plant of a log or trace, with its sensors; ModelError where it can no longer be built."""
+    plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    sensors = origin.get("sensors")
+    if not sensors:
+        return plant
+    from rtmms.sensing.sensed import seen_through
+    from rtmms.sensing.suite import built
+
+    return seen_through(plant, {name: built(name, said, {}) for name, said in sensors.items()})
 
 
 def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:

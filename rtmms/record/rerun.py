@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rtmms.plant
 from rtmms.errors import DivergedError, ModelError
 from rtmms.record.commands import Difference
 from rtmms.record.layout import NO_SEED
 from rtmms.record.log import Log, Start
-from rtmms.record.origin import channels
+from rtmms.record.origin import channels, rebuilt
 
 if TYPE_CHECKING:
     from rtmms.plant import Plant
@@ -44,7 +43,7 @@ def rerun(log: Log) -> Rerun:
     no longer be built, or has other actuators or outputs.
     """
     origin = log.origin
-    plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+    plant = rebuilt(origin)
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
         raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
     result, expected = Rerun(plant), -1

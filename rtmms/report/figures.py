@@ -8,7 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from rtmms.plant import Drawing, Plant, Summarised
+from rtmms.contract import TRUTH
+from rtmms.plant import Drawing, Plant, Summarised, Veiled
 
 FIGURES = {"manta": "rtmms.report.manta_figure"}
 """Modules with draw(path, plant, trace, recent, statistics), by robot."""
@@ -25,6 +26,9 @@ MOST_CURVES = 6
 def drawing(robot: str, plant: Plant) -> Callable[..., None] | None:
     """figure(path, trace, recent, statistics) for this plant, None where it has no outputs to draw; matplotlib loads
     when it is called."""
+    if isinstance(plant, Veiled):
+        draw = drawing(robot, plant.truth)
+        return None if draw is None else partial(_draw_truth, draw)
     if isinstance(plant, Drawing):
         return plant.figure
     if robot in FIGURES:
@@ -32,6 +36,21 @@ def drawing(robot: str, plant: Plant) -> Callable[..., None] | None:
     if _says_where(plant):
         return partial(_draw, GENERAL, plant, {"robot": robot})
     return partial(_draw, OUTPUTS, plant, {"robot": robot}) if small_outputs(plant) else None
+
+
+class _Truth:
+    """Samples of the truth, under its own names."""
+
+    def __init__(self, samples: Any) -> None:
+        self._samples = samples
+
+    def read(self) -> tuple[Any, dict[str, Any]]:
+        time, values = self._samples.read()
+        return time, {name.removeprefix(TRUTH): value for name, value in values.items()}
+
+
+def _draw_truth(draw: Callable[..., None], path: Any, trace: Any, recent: Any, statistics: Any) -> None:
+    draw(path, _Truth(trace), _Truth(recent), statistics)
 
 
 def small_outputs(plant: Plant) -> tuple[str, ...]:

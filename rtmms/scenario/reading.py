@@ -33,6 +33,7 @@ class Scenario:
     options      of `run` by their long names, with underscores
     controllers  words of a command line, 'NAME:key=value,...'; None where the file says nothing: the robot's default
     events       in the order of their times
+    sensors      tables over those of the profile, which is an option
     """
 
     path: Path
@@ -43,6 +44,7 @@ class Scenario:
     bridges: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     expect: tuple[Expectation, ...] = ()
+    sensors: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[Place, int] = field(default_factory=dict)
 
     def fault(self, text: str, *place: str | int) -> ModelError:
@@ -82,12 +84,12 @@ class _Reader:
             if isinstance(value, (dict, list)):
                 raise self._fault(f"{key}: expected a single value, got {_kind(value)}", key)
             options[name] = value
-        self._check_sensors()
+        options |= self._profile()
         controllers = self._plugins("controller")
         events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
         return Scenario(
             self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
-            self._expect(), self._places,
+            self._expect(), self._sensors(), self._places,
         )  # fmt: skip
 
     def _robot(self) -> str:
@@ -108,13 +110,30 @@ class _Reader:
             self._finite(value, f"parameters.{key}", "parameters", key)
         return table
 
-    def _check_sensors(self) -> None:
-        table = self._table("sensors")
-        for key, value in table.items():
-            if key != "profile" or value != "ideal":
+    def _sensors(self) -> dict[str, Any]:
+        """Tables over the profile, by sensor; a table within a table is a second sensor of its kind."""
+        found: dict[str, Any] = {}
+        for name, table in self._table("sensors").items():
+            if name == "profile":
+                continue
+            if not isinstance(table, dict):
                 raise self._fault(
-                    f'sensors.{key}: this version has profile = "ideal" alone, got {value!r}', "sensors", key
+                    f"sensors.{name}: expected a table [sensors.{name}], got {_kind(table)}", "sensors", name
                 )
+            inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+            found |= {f"{name}.{key}": value for key, value in inner.items()}
+            if len(inner) < len(table) or not table:
+                found[name] = {key: value for key, value in table.items() if key not in inner}
+        return found
+
+    def _profile(self) -> dict[str, Any]:
+        """The option that the table's `profile` is."""
+        table = self._table("sensors")
+        if "profile" not in table:
+            return {}
+        if not isinstance(table["profile"], str):
+            raise self._fault(f"sensors.profile: expected a text, got {_kind(table['profile'])}", "sensors", "profile")
+        return {"sensors": self._beside(table["profile"])}
 
     def _plugins(self, kind: str) -> tuple[str, ...] | None:
         """The words of a command line for each table."""
@@ -190,7 +209,7 @@ class _Reader:
         """A file is looked for beside the scenario, wherever it is run from."""
         file, colon, name = word.partition(".py:")
         file = file + ".py" if colon else word
-        if not file.endswith((".py", ".urdf", ".fmu")) or Path(file).is_absolute():
+        if not file.endswith((".py", ".urdf", ".fmu", ".toml")) or Path(file).is_absolute():
             return word
         return str(self._path.parent / file) + (":" + name if colon else "")
 

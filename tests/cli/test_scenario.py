@@ -143,3 +143,54 @@ def test_an_example_runs_in_realtime_too(tmp_path: Path) -> None:
     assert said.status == 0
     angle = said.report["final"]["angle"]
     assert abs(angle - by_hand()) < 0.5 * abs(angle - by_hand(changes_at=50))  # a command or some may have been late
+
+
+SENSED = """
+robot = "tests.sensing"
+mode = "lockstep"
+duration = 0.5
+seed = 3
+quiet = true
+as-json = true
+log = "{log}"
+
+[[controller]]
+name = "{controller}"
+
+[sensors]
+profile = "typical"
+[sensors.imu]
+rate_hz = 100.0
+[sensors.gps]
+off = true
+[sensors.mag]
+field_t = [0.0, 2e-5, -4e-5]
+"""
+
+
+def test_a_run_seen_through_sensors_replays_and_starts_again_with_the_same_bits(tmp_path: Path) -> None:
+    """A controller whose outputs are hidden by the sensors is refused; one that asks for none drives."""
+    text = SENSED.replace("tests.sensing", "mover")
+    blind = rtmms(tmp_path, "run", write(tmp_path, text.format(log=tmp_path / "a.mcap", controller="sees")))
+    assert blind.status == 2
+    assert "unknown output 'velocity'; did you mean" in blind.err
+    finals = []
+    for name in ("a", "b"):
+        said = rtmms(tmp_path, "run", write(tmp_path, text.format(log=tmp_path / f"{name}.mcap", controller="deaf")))
+        assert (said.status, said.err) == (0, "")
+        finals.append(said.report["final"])
+        assert rtmms(tmp_path, "replay", f"{tmp_path}/{name}.mcap", "--check").status == 0
+    assert finals[0] == finals[1]
+    assert finals[0]["imu.time"] == pytest.approx(0.49)
+    assert finals[0]["truth.velocity"] == [0.0, 0.0, 0.0]
+    assert "gps.position" not in finals[0]
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("typcial", "unknown sensors 'typcial'; did you mean typical"), ("none.toml", "none.toml: No such file")],
+)
+def test_sensors_that_there_are_not(tmp_path: Path, word: str, told: str) -> None:
+    said = rtmms(tmp_path, "run", "mover", "--sensors", word, "--quiet")
+    assert (said.status, said.out) == (2, "")
+    assert told in said.err

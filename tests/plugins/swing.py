@@ -74,3 +74,21 @@ class Slow(Swing):
     def update(self, state: rtmms.State) -> dict[str, float]:
         time.sleep(self.answer_s)
         return super().update(state)
+
+
+class Sees(rtmms.Controller):
+    """Moves the rod of the mover, and looks at its velocity."""
+
+    outputs = ("velocity",)
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        return {"rod": 0.1 * state["velocity"][0]}
+
+
+class Deaf(rtmms.Controller):
+    """The same, and looks at nothing."""
+
+    outputs = ("none",)
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        return {"rod": 0.1 * state.time}

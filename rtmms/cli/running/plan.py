@@ -9,15 +9,18 @@ from typing import Any
 import click
 
 from rtmms.cli.words import Near, Number, options, plugin, settings
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
 from rtmms.scenario import Scenario
+from rtmms.toml_file import read_toml
 from rtmms.wire.peer.declared import check_robot
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {"manta": ("gait",), "quadrotor": ("hover",)}
 """What drives a robot when nothing else is asked for."""
+PROFILES = ("ideal", "typical")
+"""Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 
 
@@ -48,6 +51,7 @@ class Plan:
     coupling: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     preset: str | None = None
+    sensors: str = "ideal"
     seed: int = 0
     priority: str = "auto"
     affinity: str = "auto"
@@ -98,6 +102,10 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
     for key in ("dt", "preset", "coupling"):
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
+    if words.get("sensors", "ideal").endswith(".toml"):
+        read_toml(words["sensors"])
+    elif words.get("sensors", "ideal") not in PROFILES:
+        raise UnknownNameError("sensors", words["sensors"], PROFILES, "or a FILE.toml")
     if words.get("priority") is not None:
         from rtmms.loop.machine.realtime import parse_priority
 
@@ -147,6 +155,8 @@ simulation = options(
     click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step."),
     click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."),
     click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file."),
+    click.option("--sensors", default="ideal", metavar="ideal|typical|FILE.toml",
+                 help="What the robot senses itself by: the truth (default), typical parts, or those of a file."),
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
     click.option("--priority", default="auto", metavar="auto|off|N",
                  help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),

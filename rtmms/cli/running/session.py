@@ -193,6 +193,7 @@ class Session:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
+        plant = self._with_sensors(plant)
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
         add_plant(self.report, plant)
@@ -240,6 +241,14 @@ class Session:
         if self.recorder is not None:
             self.recorder.bind(loop)
         return server, loop, keep
+
+    def _with_sensors(self, plant: Plant) -> Plant:
+        over = self.plan.scenario.sensors if self.plan.scenario is not None else {}
+        if self.plan.sensors == "ideal" and not over:
+            return plant
+        from rtmms.sensing import read_profile, seen_through
+
+        return seen_through(plant, read_profile(self.plan.sensors, plant, over))
 
     def _agenda(self, plant: Plant) -> Agenda | None:
         found = self.plan.scenario

@@ -16,7 +16,8 @@ class Controller:
     way to write them.
 
     claim    actuators it drives, as names or patterns
-    outputs  outputs it reads, likewise; none: all but fields such as the joints of every chain
+    outputs  outputs it reads, likewise; without any: all but fields such as the joints of every
+             chain; ("none",): none
     every    of one that is slower than a step: it gets each every-th state, and owes the command for it `delay` steps
              later, by that step's deadline; delay None: `every` steps where that is more than one, else 0
     between  what stands between two commands: 'hold', the last one's values, or 'linear', a straight line to the new

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rtmms.contract import Applied
+from rtmms.contract import TRUTH, Applied
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
 from rtmms.wire.plant.patterns import PEERS_WORK, Matching
@@ -14,6 +14,8 @@ from rtmms.wire.protocol.messages import Reason, Refused
 
 FIELD_DIMENSIONS = 3
 """An output of so many dimensions or more is a field: it travels only where it is asked for."""
+
+NOTHING = "none"
 
 _STAND_IN = 0xB0D6E7A5
 _BUDGET = b"\xa9budget_ns\xce" + _STAND_IN.to_bytes(4, "big")
@@ -24,16 +26,25 @@ _MOST_BUDGET = 0xFFFFFFFF
 def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEERS_WORK) -> tuple[Channel, ...]:
     """The outputs that match one of the patterns, in the plant's order; Refused for a pattern that names none.
 
-    Without patterns: all but the fields, such as the joints of every chain of every fin.
+    Without patterns: all but the fields, such as the joints of every chain of every fin, and the truth that sensors
+    hide, which only a pattern that begins with its word matches. NOTHING alone: none.
     work   that matching them may take, see Matching
     """
+    if tuple(patterns) == (NOTHING,):
+        return ()
     if not patterns:
-        return tuple(channel for channel in outputs if len(channel.shape) < FIELD_DIMENSIONS)
+        return tuple(
+            channel
+            for channel in outputs
+            if len(channel.shape) < FIELD_DIMENSIONS and not channel.name.startswith(TRUTH)
+        )
     names = dict.fromkeys(channel.name for channel in outputs)
     wanted: set[str] = set()
     matching = Matching(work)
     for pattern in dict.fromkeys(patterns):
         found = matching.matched(pattern, names)
+        if not pattern.startswith(TRUTH):
+            found = [name for name in found if not name.startswith(TRUTH)]
         if not found:
             # near misses take long to find: for those with the token alone
             why = (

@@ -1,0 +1,147 @@
+"""What each kind of instrument would read if it were perfect, from the motion of the body it is fixed to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rtmms.jit import Array, kernel
+from rtmms.sensing.layout import (
+    ACCELEROMETER,
+    B_KIND,
+    B_MORE,
+    B_PLACE,
+    B_ROTATION,
+    B_SIZE,
+    DEPTH,
+    DVL,
+    GPS,
+    GYRO,
+    M_BEFORE,
+    M_GRAVITY,
+    M_POSITION,
+    M_QUATERNION,
+    M_RATE,
+    M_TIME,
+    M_VELOCITY,
+    MAGNETOMETER,
+    RANGES,
+)
+
+
+@kernel
+def turned(motion: Array, at: int, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Body -> world by the quaternion at motion[at]: v + 2 w (u x v) + 2 u x (u x v)."""
+    w, a, b, c = motion[at], motion[at + 1], motion[at + 2], motion[at + 3]
+    tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
+    return (
+        x + w * tx + (b * tz - c * ty),
+        y + w * ty + (c * tx - a * tz),
+        z + w * tz + (a * ty - b * tx),
+    )
+
+
+@kernel
+def turned_back(motion: Array, at: int, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """World -> body."""
+    w, a, b, c = motion[at], -motion[at + 1], -motion[at + 2], -motion[at + 3]
+    tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
+    return (
+        x + w * tx + (b * tz - c * ty),
+        y + w * ty + (c * tx - a * tz),
+        z + w * tz + (a * ty - b * tx),
+    )
+
+
+@kernel
+def velocity_of(motion: Array, at: int, block: Array) -> tuple[float, float, float]:
+    """Of the mounting point, body frame, at the instant whose velocity and rate stand at motion[at]: V + W x p."""
+    p, q, r = block[B_PLACE], block[B_PLACE + 1], block[B_PLACE + 2]
+    wx, wy, wz = motion[at + 3], motion[at + 4], motion[at + 5]
+    return (
+        motion[at] + wy * r - wz * q,
+        motion[at + 1] + wz * p - wx * r,
+        motion[at + 2] + wx * q - wy * p,
+    )
+
+
+@kernel
+def into_sensor(block: Array, x: float, y: float, z: float, out: Array) -> None:
+    """Body -> the sensor's own axes."""
+    for k in range(3):
+        at = B_ROTATION + k
+        out[k] = block[at] * x + block[at + 3] * y + block[at + 6] * z
+
+
+@kernel
+def altitude(motion: Array, block: Array) -> float:
+    """Height of the mounting point, m, world."""
+    _, _, z = turned(motion, M_QUATERNION, block[B_PLACE], block[B_PLACE + 1], block[B_PLACE + 2])
+    return float(motion[M_POSITION + 2] + z)
+
+
+@kernel
+def perfect(motion: Array, block: Array, out: Array) -> bool:
+    """The reading without errors into out; False where there is none (no bottom, no sky)."""
+    kind = int(block[B_KIND])
+    if kind == GYRO:
+        into_sensor(block, motion[M_RATE], motion[M_RATE + 1], motion[M_RATE + 2], out)
+    elif kind == ACCELEROMETER:
+        # f = (d/dt of the point's velocity) - g: the mean over the last step, as an integrating instrument has it
+        x, y, z = 0.0, 0.0, motion[M_GRAVITY]
+        over = motion[M_TIME] - motion[M_BEFORE]
+        if motion[M_BEFORE] >= 0.0 and over > 0.0:
+            now = turned(motion, M_QUATERNION, *velocity_of(motion, M_VELOCITY, block))
+            shift = M_BEFORE - M_TIME
+            then = turned(motion, M_QUATERNION + shift, *velocity_of(motion, M_VELOCITY + shift, block))
+            x, y, z = x + (now[0] - then[0]) / over, y + (now[1] - then[1]) / over, z + (now[2] - then[2]) / over
+        x, y, z = turned_back(motion, M_QUATERNION, x, y, z)
+        into_sensor(block, x, y, z, out)
+    elif kind == MAGNETOMETER:
+        x, y, z = turned_back(motion, M_QUATERNION, block[B_MORE], block[B_MORE + 1], block[B_MORE + 2])
+        into_sensor(block, x, y, z, out)
+    elif kind == DEPTH:
+        out[0] = -altitude(motion, block)
+    elif kind == DVL:
+        x, y, z = velocity_of(motion, M_VELOCITY, block)
+        into_sensor(block, x, y, z, out)
+        return bool(locked(motion, block))
+    elif kind == RANGES:
+        for beam in range(4):
+            out[beam] = slant(motion, block, beam)
+        return bool(locked(motion, block))
+    elif kind == GPS:
+        x, y, z = turned(motion, M_QUATERNION, block[B_PLACE], block[B_PLACE + 1], block[B_PLACE + 2])
+        out[0], out[1], out[2] = motion[M_POSITION] + x, motion[M_POSITION + 1] + y, motion[M_POSITION + 2] + z
+        return bool(out[2] > block[B_MORE])
+    else:  # a vector of the plant's own
+        first = int(block[B_MORE])
+        for k in range(int(block[B_SIZE])):
+            out[k] = block[B_MORE + 1] * motion[first + k]
+    return True
+
+
+@kernel
+def slant(motion: Array, block: Array, beam: int) -> float:
+    """Range along a beam to the flat bottom, m; 0 for one that does not meet it.
+
+    The beams lean by an angle from the sensor's -z, to +x, +y, -x, -y turned by 45 deg."""
+    angle = 0.25 * np.pi + 0.5 * np.pi * beam
+    lean = block[B_MORE + 3]
+    a, b, c = np.sin(lean) * np.cos(angle), np.sin(lean) * np.sin(angle), -np.cos(lean)
+    at = B_ROTATION
+    x = block[at] * a + block[at + 1] * b + block[at + 2] * c
+    y = block[at + 3] * a + block[at + 4] * b + block[at + 5] * c
+    z = block[at + 6] * a + block[at + 7] * b + block[at + 8] * c
+    _, _, down = turned(motion, M_QUATERNION, x, y, z)
+    above = altitude(motion, block) - block[B_MORE]
+    return float(above / -down) if down < 0.0 and above > 0.0 else 0.0
+
+
+@kernel
+def locked(motion: Array, block: Array) -> bool:
+    """Three beams of four within the range to the bottom give a velocity."""
+    seen = 0
+    for beam in range(4):
+        distance = slant(motion, block, beam)
+        seen += int(block[B_MORE + 1] <= distance <= block[B_MORE + 2])
+    return seen >= 3

@@ -1,0 +1,346 @@
+"""A set of sensors as flat arrays: checked here, trusted by the kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import Channel, Plant
+from rtmms.sensing.errors import drift_of
+from rtmms.sensing.layout import (
+    ACCELEROMETER,
+    B_AT,
+    B_DRIFT,
+    B_DRIFTS,
+    B_KEEP,
+    B_KIND,
+    B_MATRIX,
+    B_MORE,
+    B_OFFSET,
+    B_PLACE,
+    B_RANGE,
+    B_ROTATION,
+    B_SIZE,
+    B_STEP,
+    B_TURN_ON,
+    B_TURNED,
+    B_WHITE,
+    B_WIDTH,
+    DEPTH,
+    DVL,
+    GPS,
+    GYRO,
+    M_VECTORS,
+    MAGNETOMETER,
+    RANGES,
+    T_BLOCK,
+    T_BLOCKS,
+    T_COUNT,
+    T_DROPOUT,
+    T_JITTER,
+    T_LATENCY,
+    T_PHASE,
+    T_QUEUE,
+    T_RATE,
+    T_ROOM,
+    T_TOLD,
+    T_WIDTH,
+    T_WIDTH_OF,
+    TOLD_TIME,
+    TOLD_VALID,
+    TOLD_VALUES,
+    VECTOR,
+)
+from rtmms.sensing.parts import (
+    KINDS,
+    Currents,
+    Depth,
+    Dvl,
+    Encoders,
+    Gps,
+    Imu,
+    Magnetometer,
+    Sensor,
+)
+from rtmms.spatial import Array, rotation_x, rotation_z
+
+MOST_WAITING = 4096
+_ANGLES, _TORQUES = ("rod_angle", "joint_position"), ("rod_torque", "joint_torque")
+_ONES = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Suite:
+    """timing, block: see layout;  size: of the state;  channels, and where in the state each is told;
+    vectors: outputs of the plant that are measured, and where each stands in the motion, of this size."""
+
+    timing: Array
+    block: Array
+    size: int
+    widest: int
+    channels: tuple[Channel, ...]
+    places: tuple[slice, ...]
+    vectors: Mapping[str, slice]
+    motion: int
+
+
+def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
+    """The sensors, by name, on a plant. ModelError with sensor and key for what cannot be."""
+    made = _Made(plant)
+    for name, sensor in sensors.items():
+        made.add(name, sensor)
+    return made.suite()
+
+
+class _Made:
+    def __init__(self, plant: Plant) -> None:
+        self._plant = plant
+        self._outputs = {channel.name: channel for channel in plant.outputs}
+        self._timing: list[Array] = []
+        self._block: list[Array] = []
+        self._channels: list[Channel] = []
+        self._places: list[slice] = []
+        self._vectors: dict[str, slice] = {}
+        self._size, self._widest, self._motion = 0, 1, M_VECTORS
+
+    def suite(self) -> Suite:
+        timing = np.array(self._timing) if self._timing else np.zeros((0, T_WIDTH))
+        block = np.array(self._block) if self._block else np.zeros((0, B_WIDTH))
+        for table in (timing, block):
+            table.setflags(write=False)
+        return Suite(timing, block, self._size, self._widest, tuple(self._channels), tuple(self._places),
+                     dict(self._vectors), self._motion)  # fmt: skip
+
+    def add(self, name: str, sensor: Sensor) -> None:
+        _check(name, sensor, self._plant.dt)
+        for output in sensor.needs:
+            if output not in self._outputs:
+                raise ModelError(f"sensor {name}: the plant has no output '{output}', which it measures")
+        blocks, told = self._blocks(name, sensor)
+        width = sum(int(row[B_SIZE]) for row in blocks)
+        row, at = np.zeros(T_WIDTH), 0
+        row[[T_RATE, T_PHASE, T_LATENCY]] = sensor.rate_hz, sensor.phase_s, sensor.latency_s
+        row[[T_JITTER, T_DROPOUT]] = sensor.jitter_s, sensor.dropout
+        row[[T_BLOCK, T_BLOCKS, T_WIDTH_OF]] = len(self._block), len(blocks), width
+        for one in blocks:
+            one[B_AT], at = at, at + int(one[B_SIZE])
+            one[B_DRIFTS], one[B_TURNED] = self._room(int(one[B_SIZE])), self._room(int(one[B_SIZE]))
+        row[T_TOLD] = first = self._room(TOLD_VALUES + width)
+        row[T_ROOM] = room = math.ceil((sensor.latency_s + sensor.jitter_s) * sensor.rate_hz) + 2
+        if room > MOST_WAITING:
+            raise ModelError(f"sensor {name}: expected at most {MOST_WAITING} samples under way, got {room} "
+                             "(latency_s + jitter_s, times rate_hz)")  # fmt: skip
+        row[T_QUEUE], row[T_COUNT] = self._room(room * (3 + width)), self._room(4)
+        self._timing.append(row)
+        self._block += blocks
+        self._widest = max(self._widest, width)
+        at = first + TOLD_VALUES
+        for quantity, unit, size, frame in told:
+            self._tell(f"{name}.{quantity}", unit, (size,) if size else (), frame, at)
+            at += size or 1
+        if isinstance(sensor, (Dvl, Gps)):
+            self._tell(f"{name}.valid", "", (), "", first + TOLD_VALID)
+        self._tell(f"{name}.time", "s", (), "", first + TOLD_TIME)
+
+    def _tell(self, name: str, unit: str, shape: tuple[int, ...], frame: str, at: int) -> None:
+        self._channels.append(Channel(name, unit, shape, frame))
+        self._places.append(slice(at, at + (shape[0] if shape else 1)))
+
+    def _room(self, size: int) -> int:
+        at, self._size = self._size, self._size + size
+        return at
+
+    def _blocks(self, name: str, sensor: Sensor) -> tuple[list[Array], list[tuple[str, str, int, str]]]:
+        """Rows of the blocks, and what is told: quantity, unit, size (0: a number), frame."""
+        if isinstance(sensor, Imu):
+            return [
+                _block(sensor, GYRO, 3, sensor.gyro_noise_rad_s_rt_hz * math.sqrt(sensor.rate_hz),
+                       drift=_drift(sensor, "gyro", "rad_s"),
+                       turn_on=sensor.gyro_turn_on_rad_s, scale=sensor.gyro_scale_error,
+                       misaligned=sensor.gyro_misalignment_rad, limit=sensor.gyro_range_rad_s,
+                       step=sensor.gyro_resolution_rad_s),
+                _block(sensor, ACCELEROMETER, 3, sensor.accel_noise_m_s2_rt_hz * math.sqrt(sensor.rate_hz),
+                       drift=_drift(sensor, "accel", "m_s2"),
+                       turn_on=sensor.accel_turn_on_m_s2, scale=sensor.accel_scale_error,
+                       misaligned=sensor.accel_misalignment_rad, limit=sensor.accel_range_m_s2,
+                       step=sensor.accel_resolution_m_s2),
+            ], [("gyro", "rad/s", 3, "body"), ("accel", "m/s2", 3, "body")]  # fmt: skip
+        if isinstance(sensor, Magnetometer):
+            field = sensor.field_t if sensor.field_t is not None else earth_field(name, sensor)
+            row = _block(sensor, MAGNETOMETER, 3, sensor.noise_t, scale=sensor.soft_iron_error, limit=sensor.range_t,
+                         misaligned=sensor.soft_iron_misalignment_rad, step=sensor.resolution_t)  # fmt: skip
+            row[B_OFFSET : B_OFFSET + 3], row[B_MORE : B_MORE + 3] = sensor.hard_iron_t, field
+            return [row], [("field", "T", 3, "body")]
+        if isinstance(sensor, Depth):
+            row = _block(
+                sensor,
+                DEPTH,
+                1,
+                sensor.noise_m,
+                drift=(sensor.wander_m, sensor.correlation_s),
+                turn_on=sensor.turn_on_m,
+                scale=(sensor.scale_error, 0.0, 0.0),
+                step=sensor.resolution_m,
+            )
+            return [row], [("value", "m", 0, "")]
+        if isinstance(sensor, Dvl):
+            speed = _block(
+                sensor,
+                DVL,
+                3,
+                sensor.noise_m_s,
+                turn_on=sensor.turn_on_m_s,
+                scale=sensor.scale_error,
+                misaligned=sensor.misalignment_rad,
+                limit=sensor.limit_m_s,
+                step=sensor.resolution_m_s,
+            )
+            ranges = _block(sensor, RANGES, 4, sensor.range_noise_m)
+            for row in (speed, ranges):
+                lean = math.radians(sensor.beam_angle_deg)
+                row[B_MORE : B_MORE + 4] = sensor.bottom_m, sensor.least_range_m, sensor.range_m, lean
+            return [speed, ranges], [("velocity", "m/s", 3, "body"), ("range", "m", 4, "")]
+        if isinstance(sensor, Encoders):
+            row, size = self._vector(name, sensor, sensor.of, _ANGLES, sensor.noise_rad, sensor.turn_on_rad,
+                                     sensor.resolution_rad)  # fmt: skip
+            return [row], [("angle", "rad", size, "")]
+        if isinstance(sensor, Currents):
+            row, size = self._vector(name, sensor, sensor.of, _TORQUES, sensor.noise_a, sensor.turn_on_a,
+                                     sensor.resolution_a, 1.0 / sensor.torque_constant_n_m_a)  # fmt: skip
+            return [row], [("value", "A", size, "")]
+        assert isinstance(sensor, Gps)
+        row = _block(sensor, GPS, 3, sensor.noise_m, drift=(sensor.wander_m, sensor.correlation_s))
+        row[B_MORE] = sensor.surface_m
+        return [row], [("position", "m", 3, "world")]
+
+    def _vector(
+        self, name: str, sensor: Sensor, of: str, usual: tuple[str, ...], noise: float, turn_on: float, step: float,
+        gain: float = 1.0,
+    ) -> tuple[Array, int]:  # fmt: skip
+        whose = of or next((one for one in usual if one in self._outputs), "")
+        if whose not in self._outputs:
+            if of:
+                raise ModelError(f"sensor {name}: of: {UnknownNameError('output', of, self._outputs)}")
+            raise ModelError(
+                f"sensor {name}: expected of = an output of the plant, which has none of {', '.join(usual)}"
+            )
+        shape = self._outputs[whose].shape
+        if len(shape) != 1:
+            raise ModelError(f"sensor {name}: of: expected a vector, '{whose}' has the shape {shape}")
+        if whose not in self._vectors:
+            self._vectors[whose] = slice(self._motion, self._motion + shape[0])
+            self._motion += shape[0]
+        row = _block(sensor, VECTOR, shape[0], noise, turn_on=turn_on, step=step)
+        row[B_MORE], row[B_MORE + 1] = self._vectors[whose].start, gain
+        return row, shape[0]
+
+
+def _block(
+    sensor: Sensor, kind: int, size: int, white: float, *, drift: tuple[float, float] = (0.0, 1.0),
+    turn_on: float = 0.0, scale: tuple[float, float, float] = _ONES, misaligned: tuple[float, float, float] = _ONES,
+    limit: float = 0.0, step: float = 0.0,
+) -> Array:  # fmt: skip
+    """A row; drift: its standard deviation and correlation time, s."""
+    row = np.zeros(B_WIDTH)
+    row[[B_KIND, B_SIZE, B_WHITE, B_TURN_ON, B_RANGE, B_STEP]] = kind, size, white, turn_on, limit, step
+    row[B_DRIFT], row[B_KEEP] = drift[0], math.exp(-1.0 / (sensor.rate_hz * drift[1]))
+    row[B_ROTATION : B_ROTATION + 9] = rotation(sensor.rotation_deg).ravel()
+    row[B_PLACE : B_PLACE + 3] = sensor.position_m
+    a, b, c = misaligned
+    # to first order, as data sheets mean it
+    turn = np.array([[0.0, c, -b], [-c, 0.0, a], [b, -a, 0.0]])
+    row[B_MATRIX : B_MATRIX + 9] = (np.diag(1.0 + np.array(scale)) + turn).ravel()
+    return row
+
+
+def _drift(sensor: Imu, which: str, unit: str) -> tuple[float, float]:
+    """Standard deviation and correlation time of the drift of 'gyro' or 'accel'."""
+    tau = getattr(sensor, f"{which}_correlation_s")
+    return drift_of(
+        getattr(sensor, f"{which}_noise_{unit}_rt_hz"), getattr(sensor, f"{which}_instability_{unit}"), tau
+    ), tau
+
+
+def rotation(degrees: tuple[float, float, float]) -> Array:
+    """Sensor -> body of roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll)."""
+    roll, pitch, yaw = (math.radians(one) for one in degrees)
+    c, s = math.cos(pitch), math.sin(pitch)
+    out: Array = rotation_z(yaw) @ np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]) @ rotation_x(roll)
+    return out
+
+
+def earth_field(name: str, sensor: Magnetometer) -> tuple[float, float, float]:
+    """T; x east, y north, z up, of the World Magnetic Model. ModelError where it is not installed or not valid."""
+    try:
+        from pygeomag import GeoMag
+    except ImportError:
+        raise ModelError(f"sensor {name}: the World Magnetic Model needs pygeomag (pip install 'rtmms[sensors]'); "
+                         "or give field_t") from None  # fmt: skip
+    try:
+        found = GeoMag().calculate(
+            glat=sensor.latitude_deg, glon=sensor.longitude_deg, alt=sensor.altitude_m * 1e-3, time=sensor.year
+        )
+    except Exception as fault:  # its own, for a year that the model does not cover
+        raise ModelError(f"sensor {name}: {fault}") from None
+    return found.y * 1e-9, found.x * 1e-9, -found.z * 1e-9
+
+
+def _check(name: str, sensor: Sensor, dt: float) -> None:
+    for field in fields(sensor):
+        value = getattr(sensor, field.name)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(one, float) and not math.isfinite(one) for one in numbers):
+            raise ModelError(f"sensor {name}: {field.name}: expected finite numbers, got {value}")
+        signed = ("position_m", "rotation_deg", "scale_error", "misalignment_rad", "iron", "field_t", "_deg",
+        "altitude", "bottom_m", "surface_m")  # fmt: skip
+        if isinstance(value, float) and value < 0.0 and not any(part in field.name for part in signed):
+            raise ModelError(f"sensor {name}: {field.name}: expected >= 0, got {value}")
+    if not sensor.rate_hz > 0.0:
+        raise ModelError(f"sensor {name}: rate_hz: expected > 0, got {sensor.rate_hz}")
+    if sensor.rate_hz * dt > 1.0 + 1e-9:
+        raise ModelError(
+            f"sensor {name}: rate_hz: expected at most one sample a step, {1.0 / dt:g} Hz, got {sensor.rate_hz:g}"
+        )
+    if sensor.dropout > 1.0:
+        raise ModelError(f"sensor {name}: dropout: expected a share from 0 to 1, got {sensor.dropout}")
+    for key in ("gyro_correlation_s", "accel_correlation_s", "correlation_s", "torque_constant_n_m_a"):
+        if not getattr(sensor, key, 1.0) > 0.0:
+            raise ModelError(f"sensor {name}: {key}: expected > 0, got {getattr(sensor, key)}")
+
+
+def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sensor:
+    """A sensor from what a person wrote, over a base. ModelError, UnknownNameError with sensor and key."""
+    kind = name.partition(".")[0]
+    if kind not in KINDS:
+        raise UnknownNameError("sensor", kind, KINDS)
+    sensor = KINDS[kind](**base)
+    known = {field.name: field for field in fields(sensor)}
+    taken: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in known:
+            raise UnknownNameError(f"key of sensor {name}", key, known)
+        if value is not None:
+            taken[key] = _value(name, key, value, str(known[key].type))
+    return replace(sensor, **taken)
+
+
+def _value(name: str, key: str, value: Any, hint: str) -> Any:
+    def number(one: Any) -> bool:
+        return isinstance(one, (int, float)) and not isinstance(one, bool)
+
+    if "Vector" in hint:
+        if not isinstance(value, (list, tuple)) or len(value) != 3 or not all(number(one) for one in value):
+            raise ModelError(f"sensor {name}: {key}: expected three numbers, got {value!r}")
+        return tuple(float(one) for one in value)
+    if hint == "str":
+        if not isinstance(value, str):
+            raise ModelError(f"sensor {name}: {key}: expected a text, got {value!r}")
+        return value
+    if not number(value):
+        raise ModelError(f"sensor {name}: {key}: expected a number, got {value!r}")
+    return float(value)
