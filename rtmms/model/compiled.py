@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.model.contact_rows import Ground
 from rtmms.model.elements import Element
 from rtmms.model.layout import BASE_FREE, C_INERTIA, C_MASS, S_WIDTH, T_IMPOSED, T_PARENT
 from rtmms.spatial import PACKED_SIZE, Array, quaternion_matrix, unpack_inertia
@@ -30,6 +31,7 @@ class Model:
     offset_rotation, offset_position
                          (bodies, 3, 3) and (bodies, 3): the described body's frame in its carrier's frame
     elements             (row, element) pairs, placements in the row's compiled frame
+    ground               rows of contact with the ground; none for most
     """
 
     name: str
@@ -43,6 +45,7 @@ class Model:
     offset_rotation: Array
     offset_position: Array
     elements: tuple[tuple[int, Element], ...]
+    ground: Ground
 
     @property
     def n(self) -> int:
@@ -70,6 +73,8 @@ class Model:
         h = hashlib.sha256()
         for array in (self.topology, self.constant, np.array([self.base_mode]), self.gravity):
             h.update(np.ascontiguousarray(array).tobytes())
+        if len(self.ground.rows):
+            h.update(self.ground.rows.tobytes())
         h.update("\0".join((*self.joint_names, *self.body_names)).encode())
         return h.hexdigest()
 

@@ -17,7 +17,10 @@ from rtmms.toml_file import read_toml
 from rtmms.wire.peer.declared import check_robot
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
-DEFAULT_CONTROLLERS = {"manta": ("gait",), "quadrotor": ("hover",)}
+DEFAULT_CONTROLLERS = {
+    "manta": ("gait",), "quadrotor": ("hover",),
+    **dict.fromkeys(("snake", "unicycle", "snakeboard", "roller_racer", "trikke"), ("shape_gait",)),
+}  # fmt: skip
 """What drives a robot when nothing else is asked for."""
 PROFILES = ("ideal", "typical")
 """Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
