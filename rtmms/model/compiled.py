@@ -30,6 +30,7 @@ class Model:
     offset_rotation, offset_position
                          (bodies, 3, 3) and (bodies, 3): the described body's frame in its carrier's frame
     elements             (row, element) pairs, placements in the row's compiled frame
+    viscous              (n + 1, 21) packed resistance of each compiled body in a creeping fluid; read-only
     """
 
     name: str
@@ -43,6 +44,7 @@ class Model:
     offset_rotation: Array
     offset_position: Array
     elements: tuple[tuple[int, Element], ...]
+    viscous: Array
 
     @property
     def n(self) -> int:
@@ -70,6 +72,8 @@ class Model:
         h = hashlib.sha256()
         for array in (self.topology, self.constant, np.array([self.base_mode]), self.gravity):
             h.update(np.ascontiguousarray(array).tobytes())
+        if np.any(self.viscous):
+            h.update(self.viscous.tobytes())
         h.update("\0".join((*self.joint_names, *self.body_names)).encode())
         return h.hexdigest()
 
