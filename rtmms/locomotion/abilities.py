@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from rtmms.locomotion.paths import Path
+from rtmms.locomotion.reconstruction import Motion
 from rtmms.model.compiled import Model
 from rtmms.plant import Plant
 from rtmms.spatial import Array
@@ -17,15 +19,19 @@ from rtmms.spatial import Array
 class Locomotion:
     """kind of its connection (rtmms.locomotion.connections); words of its own gaits by name; what `rtmms gaits` seeks.
 
-    gaits   {name: word}, a word as `rtmms gaits --gait` takes it: 'circle:a=1'
+    gaits   {name: gait}, a word as `rtmms gaits --gait` takes it ('circle:a=1') or a Path
+    note    {name: words} that say what such a gait is
     goal    what the best gait is sought for: 'distance' or 'turn' (rtmms.locomotion.optimise)
     shape   m or rad: a gait of about that amplitude is where the search begins
+    travel  the motion of so many cycles of a gait, from rest, where it takes dynamics; None: the connection tells it
     """
 
     kind: str
-    gaits: Mapping[str, str] = field(default_factory=dict)
+    gaits: Mapping[str, str | Path] = field(default_factory=dict)
+    note: Mapping[str, str] = field(default_factory=dict)
     goal: str = "distance"
     shape: float = 1.0
+    travel: Callable[[Path, int], Motion] | None = None
 
 
 @runtime_checkable

@@ -27,8 +27,8 @@ FORMS: dict[str, tuple[Callable[..., Path], dict[str, float]]] = {
 """Of two shape variables: how each is made, and its parameters with their defaults."""
 
 
-def gait_path(word: str, size: int, own: Mapping[str, str] | None = None) -> Path:
-    """The path of a word, for a mechanism of `size` shape variables; own: the robot's gaits, {name: word}.
+def gait_path(word: str, size: int, own: Mapping[str, str | Path] | None = None) -> Path:
+    """The path of a word, for a mechanism of `size` shape variables; own: the robot's gaits, {name: word or Path}.
 
     A file ends in .csv; its gait is closed by a straight line where its last shape is not its first. ModelError,
     UnknownNameError: the word, what is wrong, what is expected.
@@ -40,7 +40,8 @@ def gait_path(word: str, size: int, own: Mapping[str, str] | None = None) -> Pat
     if name in own:
         if rest:
             raise ModelError(f"gait '{word}': '{name}' takes no parameters")
-        return gait_path(own[name], size)
+        found = own[name]
+        return found if isinstance(found, Path) else gait_path(found, size)
     if name not in FORMS:
         raise UnknownNameError("gait", name, [*own, *FORMS], "a file of shapes ends in .csv")
     make, defaults = FORMS[name]

@@ -78,6 +78,13 @@ def best_gait(
     return Best(path, table, net, motion.cost, length, search.reached(net) / cost, search.count)
 
 
+def score(one: Connection, path: Path, goal: str, per: str) -> float:
+    """Of a gait, what `best_gait` seeks the largest of."""
+    search = _Search(one, goal, per, None, None)
+    cost = search.measure(path, "length") if per == "length" else reconstruct(one, path).cost
+    return search.reached(holonomy(one, path)) / cost
+
+
 def _circle(p: int, a: float, c: float) -> Array:
     """(p, 3) a wave about c that runs through the joints, each a quarter of a turn after the one before."""
     phase = 0.5 * np.pi * np.arange(p)

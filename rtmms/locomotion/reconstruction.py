@@ -21,6 +21,7 @@ from rtmms.model.layout import PRISMATIC, T_KIND
 from rtmms.spatial import Array
 
 FIRST_STEPS, MOST_STEPS = 16, 1 << 15
+TOLERANCE = 1e-12
 """Of each smooth piece; they are doubled until the result stands still."""
 
 
@@ -45,6 +46,7 @@ class Motion:
     work: float
     cost: float
     planar: bool
+    effort_name: str = "Twice the kinetic energy, J"
 
     @property
     def displacement(self) -> Array:
@@ -61,7 +63,7 @@ def displacement(pose: Array, heading: float, planar: bool) -> Array:
 
 def holonomy(
     mechanism: Mechanism | Model | Connection, path: Any, kind: str = "mechanical", cycles: int = 1, *,
-    planar: bool | None = None, tolerance: float = 1e-12,
+    planar: bool | None = None, tolerance: float = TOLERANCE,
 ) -> Array:  # fmt: skip
     """The net motion after `cycles` times the path: (x, y, theta) in m and rad where planar, else (6,) rotation vector
     and position; in the starting frame.
@@ -147,14 +149,20 @@ def reconstruct(
     mechanism: Mechanism | Model | Connection, path: Any, kind: str = "mechanical", cycles: int = 1, *,
     planar: bool | None = None, steps: int = 256,
 ) -> Motion:  # fmt: skip
-    """The motion in time along `cycles` times the path: see Motion. steps: of each smooth piece.
+    """The motion in time along `cycles` times the path: see Motion. steps: of each smooth piece, doubled until where it
+    ends is that of `holonomy`.
 
     Work and cost are exact to sixth order in the step, the work of inertial kinds to second order where its sign turns.
     """
     one = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
     way = Path.of(path)
     check_path(one.model, way)
-    ends, poses, turned, efforts = _moved(one, way, steps)
+    last = _once(one, way, TOLERANCE)[0]
+    while True:
+        ends, poses, turned, efforts = _moved(one, way, steps)
+        if np.max(np.abs(poses[-1] - last)) < 100.0 * TOLERANCE or steps >= MOST_STEPS:
+            break
+        steps *= 2
     lengths = np.diff(ends)
     shape, rate = way.motion(ends)
     twist, effort = one.along(shape, rate)
@@ -171,6 +179,7 @@ def reconstruct(
     return Motion(
         ends[rows] + cycle * way.duration, shape[rows], rate[rows], np.concatenate(pose), np.concatenate(heading),
         twist[rows], effort[rows], cycles * work, cycles * cost, one.planar,
+        "Power, W" if one.kind == "stokes" else "Twice the kinetic energy, J",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A falling cat: two bodies and a universal joint, turned by its shape alone, without a momentum (docs/turners.md)."""
+"""A falling cat: two bodies and a universal joint, turned by its shape alone, without a momentum (docs/shape_robots.md)."""
 
 from __future__ import annotations
 

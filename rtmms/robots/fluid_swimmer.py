@@ -1,4 +1,4 @@
-"""Three ellipses in a perfect fluid at rest, neutrally buoyant: they swim by momentum alone (docs/swimmers.md)."""
+"""Three ellipses in a perfect fluid at rest, neutrally buoyant: they swim by momentum alone (docs/shape_robots.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Purcell's three-link swimmer: three rods in a creeping fluid, without inertia (docs/swimmers.md)."""
+"""Purcell's three-link swimmer: three rods in a creeping fluid, without inertia (docs/shape_robots.md)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
+from rtmms.locomotion.paths import Path
 from rtmms.locomotion.plant import ConnectionPlant
 from rtmms.mechanism.actuators import JointMotion
 from rtmms.model.description import Body, Joint, Mechanism
@@ -49,8 +50,18 @@ def describe(p: Purcell) -> Mechanism:
     return Mechanism("purcell", bodies, joints, base="prescribed", gravity=(0.0, 0.0, 0.0))
 
 
-GAITS = {"stroke": "square:a=0.5235987755982988"}
-"""Purcell's own: one joint after the other, 30 degrees to either side."""
+CENTRED = Path.fourier(
+    [
+        [0.0, 1.368740, -0.040000, 0.0, 0.0, 0.045402, -0.102051, 0.0, 0.0, -0.009204, 0.002204],
+        [0.0, -0.040000, 1.368740, 0.0, 0.0, 0.102051, -0.045402, 0.0, 0.0, 0.002204, -0.009204],
+    ]
+)
+GAITS: dict[str, str | Path] = {"stroke": "square:a=0.5235987755982988", "centred": CENTRED}
+NOTES = {
+    "stroke": "Purcell's own: one joint after the other, 30 degrees to either side",
+    "centred": "the most efficient about the straight shape for rods of equal length and c_n = 2 c_t, of the family of "
+               "Tam and Hosoi (2007)",
+}  # fmt: skip
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> ConnectionPlant:
@@ -63,5 +74,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
     p: Purcell = build(Purcell, given, {}, set(), set(), {"limit_rad": math.pi, "bandwidth_rad_s": 1e5})
     joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]
     return ConnectionPlant(
-        describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=Locomotion("stokes", GAITS)
+        describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=Locomotion("stokes", GAITS, NOTES)
     )

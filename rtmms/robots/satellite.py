@@ -1,4 +1,4 @@
-"""A satellite with two of its three reaction wheels left: it turns about all axes nevertheless (docs/turners.md)."""
+"""A satellite with two of its three reaction wheels left: it turns about all axes nevertheless (docs/shape_robots.md)."""
 
 from __future__ import annotations
 
