@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path as File
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.locomotion.paths import Path
-from rtmms.spatial import Array
+
+Array = npt.NDArray[np.float64]
 
 
 def _rectangle(a: float, b: float) -> Path:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmms.errors import ModelError
-from rtmms.spatial import Array
 
+Array = npt.NDArray[np.float64]
 Motion = Callable[[Array], tuple[Array, Array]]
 """t (m,) s -> shapes (m, p) and rates (m, p)."""
 CYCLE_S = 2.0 * math.pi

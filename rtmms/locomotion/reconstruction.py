@@ -86,6 +86,13 @@ def holonomy(
     return displacement(whole, cycles * turned, one.planar)
 
 
+def net_pose(one: Connection, path: Any, tolerance: float = TOLERANCE) -> Array:
+    """(7,) position and quaternion at the end of a path, in the starting frame."""
+    way = Path.of(path)
+    check_path(one.model, way)
+    return _once(one, way, tolerance)[0]
+
+
 def check_path(model: Model, way: Path) -> None:
     """ModelError where it is of another number of shape variables."""
     if way.size != model.n:

@@ -1,4 +1,4 @@
-"""A falling cat: two bodies and a universal joint, turned by its shape alone, without a momentum (docs/shape_robots.md)."""
+"""A falling cat: two bodies and a universal joint, turned by its shape alone (docs/shape_robots.md)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS, NOTES
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,6 @@ def describe(p: Cat) -> Mechanism:
     return Mechanism("cat", [hind, front], [waist], gravity=(0.0, 0.0, -p.gravity_m_s2))
 
 
-GAITS = {"righting": "circle:a=1.2597625382736581"}
-"""Half a turn of the hind half, so that its x points the other way."""
-
-
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The cat as a plant (entry point 'cat'). Parameters: see Cat; no presets.
 
@@ -78,5 +75,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("cat", dt, 1e-3), actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"),
-        locomotion=Locomotion("mechanical", GAITS, goal="turn"),
+        locomotion=Locomotion("mechanical", GAITS["cat"], NOTES["cat"], goal="turn"),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,6 @@ def describe(p: FluidSwimmer) -> Mechanism:
     return Mechanism("fluid_swimmer", bodies, joints, gravity=(0.0, 0.0, 0.0))
 
 
-GAITS = {"stroke": "circle:a=0.5"}
-
-
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The swimmer as a plant (entry point 'fluid_swimmer'). Parameters: see FluidSwimmer; no presets.
 
@@ -90,5 +88,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("fluid_swimmer", dt, 1e-3), actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"), medium="water",
-        locomotion=Locomotion("hydrodynamic", GAITS, shape=0.5),
+        locomotion=Locomotion("hydrodynamic", GAITS["fluid_swimmer"], shape=0.5),
     )  # fmt: skip

@@ -8,13 +8,13 @@ from typing import Any
 
 from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
-from rtmms.locomotion.paths import Path
 from rtmms.locomotion.plant import ConnectionPlant
 from rtmms.mechanism.actuators import JointMotion
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import rod_resistance
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS, NOTES
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,6 @@ def describe(p: Purcell) -> Mechanism:
     return Mechanism("purcell", bodies, joints, base="prescribed", gravity=(0.0, 0.0, 0.0))
 
 
-CENTRED = Path.fourier(
-    [
-        [0.0, 1.368740, -0.040000, 0.0, 0.0, 0.045402, -0.102051, 0.0, 0.0, -0.009204, 0.002204],
-        [0.0, -0.040000, 1.368740, 0.0, 0.0, 0.102051, -0.045402, 0.0, 0.0, 0.002204, -0.009204],
-    ]
-)
-GAITS: dict[str, str | Path] = {"stroke": "square:a=0.5235987755982988", "centred": CENTRED}
-NOTES = {
-    "stroke": "Purcell's own: one joint after the other, 30 degrees to either side",
-    "centred": "the most efficient about the straight shape for rods of equal length and c_n = 2 c_t, of the family of "
-               "Tam and Hosoi (2007)",
-}  # fmt: skip
-
-
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> ConnectionPlant:
     """The swimmer as a plant (entry point 'purcell'). Parameters: see Purcell; no presets.
 
@@ -73,6 +59,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
         raise UnknownNameError("purcell preset", preset, ())
     p: Purcell = build(Purcell, given, {}, set(), set(), {"limit_rad": math.pi, "bandwidth_rad_s": 1e5})
     joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]
-    return ConnectionPlant(
-        describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=Locomotion("stokes", GAITS, NOTES)
-    )
+    moves = Locomotion("stokes", GAITS["purcell"], NOTES["purcell"])
+    return ConnectionPlant(describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=moves)

@@ -1,4 +1,4 @@
-"""A satellite with two of its three reaction wheels left: it turns about all axes nevertheless (docs/shape_robots.md)."""
+"""A satellite with two reaction wheels left, which turns about all axes nevertheless (docs/shape_robots.md)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS, NOTES
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,6 @@ def describe(p: Satellite) -> Mechanism:
     return Mechanism("satellite", bodies, joints, gravity=(0.0, 0.0, 0.0))
 
 
-GAITS = {"rectangle": "rectangle:a=10,b=10"}
-"""r1 by 10 rad, r2 by 10 rad, and both back in the same order."""
-
-
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The satellite as a plant (entry point 'satellite'). Parameters: see Satellite; no presets.
 
@@ -82,5 +79,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("satellite", dt, 1e-3), actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"),
-        locomotion=Locomotion("mechanical", GAITS, goal="turn", shape=5.0),
+        locomotion=Locomotion("mechanical", GAITS["satellite"], NOTES["satellite"], goal="turn", shape=5.0),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from rtmms import dynamics
 from rtmms.locomotion import Connection, Path, holonomy, reconstruct
 from rtmms.locomotion.connections import PLANAR
 from rtmms.locomotion.group import composed, inverted, logarithm
-from rtmms.locomotion.reconstruction import _moved, _once
+from rtmms.locomotion.reconstruction import _moved, net_pose
 from rtmms.robots import cat, fluid_swimmer, satellite
 from rtmms.spatial import Array
 from tests.locomotion.bodies import KINDS, loop, purcell_from_the_left, robot, rods
@@ -33,7 +33,7 @@ def test_known_gaits(name: str) -> None:
 
 
 def pose(one: Connection, path: Any) -> Array:
-    return _once(one, Path.of(path), 1e-13)[0]
+    return net_pose(one, path, 1e-13)
 
 
 def apart(a: Array, b: Array) -> float:

@@ -15,7 +15,10 @@ from rtmms.plant import builder
 from rtmms.wire.peer.declared import check_robot
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
-DEFAULT_CONTROLLERS = {"manta": ("gait",), "quadrotor": ("hover",)}
+DEFAULT_CONTROLLERS = {
+    "manta": ("gait",), "quadrotor": ("hover",),
+    **dict.fromkeys(("cat", "satellite", "purcell", "fluid_swimmer"), ("shape",)),
+}  # fmt: skip
 """What drives a robot when nothing else is asked for."""
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 
