@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from rtmms import dynamics, model
     from rtmms.bridging.bridge import Bridge
     from rtmms.fluids.ambient import Flow, Wave
-    from rtmms.mechanism.actuators import BodyWrench, JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
+    from rtmms.mechanism.actuators import (
+        BodyWrench,
+        JointMotion,
+        JointServo,
+        JointSpeed,
+        JointStop,
+        JointTorque,
+        Rotor,
+        Thruster,
+    )
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism, compile
     from rtmms.wire.peer.client import Link, connect
@@ -25,17 +34,16 @@ if TYPE_CHECKING:
     from rtmms.wire.protocol.state import PlantInfo, State
 
 __all__ = [
-    "BodyWrench", "Bridge", "Channel", "Controller", "DivergedError", "Flow", "JointMotion", "JointServo", "JointStop",
-    "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant", "PlantInfo", "RefusedError",
-    "RequestError", "Rotor", "RtmmsError", "State", "Thruster", "TreePlant", "UnknownNameError", "Wave", "__version__",
-    "compile",
-    "connect", "dynamics", "embed", "load", "model",
+    "BodyWrench", "Bridge", "Channel", "Controller", "DivergedError", "Flow", "JointMotion", "JointServo", "JointSpeed",
+    "JointStop", "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant", "PlantInfo",
+    "RefusedError", "RequestError", "Rotor", "RtmmsError", "State", "Thruster", "TreePlant", "UnknownNameError", "Wave",
+    "__version__", "compile", "connect", "dynamics", "embed", "load", "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Link"), "rtmms.wire.peer.client")
 _LATE["Controller"] = "rtmms.wire.peer.controller"
 _LATE |= dict.fromkeys(
-    ("BodyWrench", "JointMotion", "JointServo", "JointStop", "JointTorque", "Rotor", "Thruster"),
+    ("BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor", "Thruster"),
     "rtmms.mechanism.actuators",
 )
 _LATE |= dict.fromkeys(("Flow", "Wave"), "rtmms.fluids.ambient") | {"TreePlant": "rtmms.mechanism.plant"}

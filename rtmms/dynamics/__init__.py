@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     from rtmms.dynamics.hybrid import Solution, bias, forward_dynamics, hybrid_dynamics, inverse_dynamics
     from rtmms.dynamics.inertia import composite_inertia, mass_matrix
     from rtmms.dynamics.kinematics import body_accelerations, body_poses, body_twists, centre_of_mass, jacobian
+    from rtmms.dynamics.on_ground import OnGround, ground_dynamics, stopped
 
 __all__ = [
-    "Energy", "Solution", "bias", "body_accelerations", "body_poses", "body_twists", "centre_of_mass",
-    "composite_inertia", "energy", "forward_dynamics", "hybrid_dynamics", "inverse_dynamics", "jacobian",
-    "mass_matrix", "momentum",
+    "Energy", "OnGround", "Solution", "bias", "body_accelerations", "body_poses", "body_twists", "centre_of_mass",
+    "composite_inertia", "energy", "forward_dynamics", "ground_dynamics", "hybrid_dynamics", "inverse_dynamics",
+    "jacobian", "mass_matrix", "momentum", "stopped",
 ]  # fmt: skip
 
 _LATE = {
     **dict.fromkeys(("Energy", "energy", "momentum"), "balance"),
     **dict.fromkeys(("Solution", "bias", "forward_dynamics", "hybrid_dynamics", "inverse_dynamics"), "hybrid"),
+    **dict.fromkeys(("OnGround", "ground_dynamics", "stopped"), "on_ground"),
     **dict.fromkeys(("composite_inertia", "mass_matrix"), "inertia"),
     **dict.fromkeys(
         ("body_accelerations", "body_poses", "body_twists", "centre_of_mass", "jacobian"), "kinematics"

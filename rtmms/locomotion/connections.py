@@ -10,9 +10,7 @@ nonholonomic   wheels and axles neither slip nor slide                          
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,10 +18,12 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import compile_progress
+from rtmms.locomotion.constraints import nonholonomic, rates, rows
 from rtmms.locomotion.group import bracket
 from rtmms.locomotion.local_form import along, effort, local_form, net_twist, resist, slopes
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
+from rtmms.model.contact_rows import G_BODY, G_JOINT, G_ROW
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FIXED, C_INERTIA, C_RIGID, C_ROT, C_ROTOR, PRISMATIC, T_KIND, T_PARENT
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, unpack_inertia
@@ -32,8 +32,8 @@ KINDS = ("mechanical", "hydrodynamic", "stokes", "nonholonomic")
 PLANAR, SPATIAL = np.array([0, 1, 5]), np.arange(6)
 """Free rows of a twist: SE(2) = {Vx, Vy, Wz}, SE(3)."""
 NAMES = ("Vx", "Vy", "Vz", "Wx", "Wy", "Wz")
-NONHOLONOMIC = "rtmms.locomotion.constraints"
-"""Where `nonholonomic(model, r) -> A (6, p)` is found."""
+SLIP = 1e-9
+"""Of redundant contacts: what of a rate may be left, of the largest."""
 
 
 class Connection:
@@ -58,7 +58,9 @@ class Connection:
         weights = _weights(model, kind)
         if kind == "stokes" and not np.any(model.viscous):
             raise ModelError(f"{where}: expected bodies with drag (Body.viscous), got none")
-        self.planar = is_planar(model, weights) if planar is None else planar
+        if planar is None:
+            planar = is_level(model) if kind == "nonholonomic" else is_planar(model, weights)
+        self.planar = planar
         self.rows = PLANAR if self.planar else SPATIAL
         self._weighted = model.constant.copy()
         self._weighted[:, C_INERTIA : C_INERTIA + PACKED_SIZE] = weights
@@ -68,7 +70,9 @@ class Connection:
         self.tree = (model.topology, self._weighted, self.rows, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3))
         self.work = self._room(float)
         self._column, self._form, self._twist = np.zeros(6), np.zeros((6, p)), np.zeros(6)
-        self._rows_of: Callable[[Model, Array], Array] | None = _nonholonomic() if kind == "nonholonomic" else None
+        self._by_rows = kind == "nonholonomic"
+        if self._by_rows and not len(model.ground.rows):
+            raise ModelError(f"{where}: expected contacts (Mechanism.contacts: axles, wheels, planes), got none")
 
     def _room(self, dtype: type) -> tuple[Array, ...]:
         p = self.model.n
@@ -84,8 +88,8 @@ class Connection:
     def form(self, r: Any) -> Array:
         """(6, p) A(r), rows that the group has no motion in at 0; a view that the next call writes anew."""
         q = self._shape(r)
-        if self._rows_of is not None:
-            self._form[:] = self._rows_of(self.model, q)
+        if self._by_rows:
+            self._form[:] = nonholonomic(self.model, q)
         else:
             self._sound(local_form(self.tree, q, self.work, self._column, self._form), q)
         return self._form
@@ -111,23 +115,14 @@ class Connection:
     def slopes(self, r: Any) -> Array:
         """(p, 6, p): [k] is dA/dr_k, exact to rounding (complex step)."""
         q = self._shape(r)
-        if self._rows_of is not None:
-            return np.array([self._difference(q, k) for k in range(len(q))])
+        if self._by_rows:
+            moved = [nonholonomic(self.model, q + 1e-30j * unit) for unit in np.eye(len(q))]
+            return np.array(moved).imag / 1e-30
         p, work = self.model.n, self._room(complex)
         out = np.zeros((p, 6, p))
         form = np.zeros((6, p), dtype=complex)
         self._sound(slopes(self.tree, q.astype(complex), work, np.zeros(6, dtype=complex), form, out), q)
         return out
-
-    def _difference(self, q: Array, k: int, h: float = 1e-3) -> Array:
-        """Central differences of sixth order, where the rows take no complex numbers."""
-        total: Array = np.zeros((6, len(q)))
-        for weight, m in ((45.0, 1), (-9.0, 2), (1.0, 3)):
-            for side in (1.0, -1.0):
-                moved = q.copy()
-                moved[k] += side * m * h
-                total += side * weight * self.form(moved) / (60.0 * h)
-        return total
 
     def curvature(self, r: Any, *, bracketed: bool = True) -> Array:
         """F_ij = d_i A_j - d_j A_i - [A_i, A_j], (dim, p, p); without the bracket dA alone, `bracketed` False.
@@ -150,8 +145,8 @@ class Connection:
     def twist(self, r: Any, rd: Any) -> Array:
         """(6,) eta = -A(r) rd, m/s, rad/s, base frame."""
         q, qd = self._shape(r), self._shape(rd, "rate")
-        if self._rows_of is not None:
-            return -self.form(q) @ qd
+        if self._by_rows:
+            return self._rolled(q, qd)
         self._sound(net_twist(self.tree, q, qd, self.work, self._twist), q)
         return self._twist.copy()
 
@@ -163,15 +158,24 @@ class Connection:
         """
         shapes, rates = np.ascontiguousarray(shapes, dtype=float), np.ascontiguousarray(rates, dtype=float)
         twists, efforts = np.zeros((len(shapes), 6)), np.zeros(len(shapes))
-        if self._rows_of is None:
+        if not self._by_rows:
             fault = along(self.tree, shapes, rates, self.work, twists, efforts)
             self._sound(fault, self.work[4])
             return twists, efforts
         for i, (r, rd) in enumerate(zip(shapes, rates, strict=True)):
-            twists[i] = -self.form(r) @ rd
+            twists[i] = self._rolled(r, rd)
             net_twist(self.tree, r, rd, self.work, self._twist)  # where the bodies are, for the effort
             efforts[i] = effort(self.tree, rd, twists[i], self.work)
         return twists, efforts
+
+    def _rolled(self, q: Array, qd: Array) -> Array:
+        """(6,) -A^+ B rd; ModelError where redundant contacts contradict the rate."""
+        twist: Array = -self.form(q) @ qd
+        a, b = rows(self.model, q)
+        slip = np.abs(a @ twist + b @ qd).max(initial=0.0)
+        if slip > SLIP * max(float(np.abs(b).max(initial=0.0) * np.abs(qd).max(initial=0.0)), 1e-300):
+            rates(self.model, q, qd)  # says which joints would have to follow
+        return twist
 
     def drag(self, r: Any, rd: Any) -> tuple[Array, Array]:
         """Of a Stokes connection: torques (p,) that the joints bear, and the wrench (6,) left on the whole, which is 0.
@@ -238,7 +242,7 @@ def model_of(mechanism: Mechanism | Model) -> Model:
     if not isinstance(mechanism, Mechanism):
         raise ModelError(f"connection: expected a Mechanism or a compiled model, got {mechanism!r}")
     if mechanism not in _COMPILED:
-        base = "prescribed" if mechanism.base == "free" else mechanism.base
+        base = "prescribed" if mechanism.base == "free" and not mechanism.contacts else mechanism.base
         joints = [replace(joint, drive="motion") for joint in mechanism.joints]
         _COMPILED[mechanism] = compile(replace(mechanism, base=base, joints=joints))
     return _COMPILED[mechanism]
@@ -271,13 +275,14 @@ def is_planar(model: Model, weights: Array) -> bool:
     return True
 
 
-def _nonholonomic() -> Callable[[Model, Array], Array]:
-    try:
-        found = import_module(NONHOLONOMIC).nonholonomic
-    except (ImportError, AttributeError):
-        raise ModelError("kind 'nonholonomic': wheels and axles are not in this version") from None
-    rows: Callable[[Model, Array], Array] = found
-    return rows
+def is_level(model: Model) -> bool:
+    """Whether contacts keep the base in its plane: Vz, Wx and Wy are 0 by rows of its own."""
+    own = [row[G_ROW:] for row in model.ground.rows if row[G_BODY] == 0 and row[G_JOINT] == 0]
+    held = np.array([*own, np.zeros(6)])
+    return all(
+        np.linalg.matrix_rank(np.vstack([held, unit]), tol=1e-9) == np.linalg.matrix_rank(held, tol=1e-9)
+        for unit in np.eye(6)[2:5]
+    )
 
 
 def warm(one: Connection) -> None:

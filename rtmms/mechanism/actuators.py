@@ -182,6 +182,32 @@ class JointMotion:
         _follow(self, j, to)
 
 
+@dataclass(frozen=True)
+class JointSpeed:
+    """An imposed rate: the joint turns as fast as a lag of first order has it, q'' = w (command - q'), and its torque
+    follows; channel JOINT.speed, rad/s or m/s.
+
+    lower, upper, neutral   of the command;  bandwidth  w, rad/s
+    """
+
+    joint: str
+    lower: float | None = None
+    upper: float | None = None
+    bandwidth: float = 20.0
+    neutral: float = 0.0
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        j = to.joint(self.joint)
+        if not to.model.imposed[j]:
+            raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
+        lower, upper = to.limits(self.lower, self.upper)
+        to.bandwidth[j] = -to.number("bandwidth", self.bandwidth, above=True)
+        neutral = to.number("neutral", self.neutral, least=-math.inf)
+        name = self.name or f"{self.joint}.speed"
+        to.on_joint(to.channel(name, f"{to.angle(j)}/s", lower, upper, neutral), OFFSET, j)
+
+
 def refuse_imposed(to: Attachment, j: int) -> None:
     if to.model.imposed[j]:
         name = to.model.joint_names[j]
@@ -347,7 +373,7 @@ def attached(model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] 
     for k, one in enumerate(_listed(actuators)):
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
         if isinstance(one, type) or not isinstance(one, Attachable):
-            kinds = "JointTorque, JointServo, JointMotion, JointStop, BodyWrench, Thruster or Rotor"
+            kinds = "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, BodyWrench, Thruster or Rotor"
             raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
         one.attach(to)
     return Attached(
@@ -363,8 +389,8 @@ def _listed(actuators: Any) -> Sequence[Any]:
 
 
 def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
-    """The mechanism with drive='motion' on every joint that a JointMotion moves."""
-    wanted = {one.joint for one in _listed(actuators) if isinstance(one, JointMotion)}
+    """The mechanism with drive='motion' on every joint that a JointMotion or a JointSpeed moves."""
+    wanted = {one.joint for one in _listed(actuators) if isinstance(one, (JointMotion, JointSpeed))}
     if not wanted:
         return mechanism
 

@@ -73,11 +73,9 @@ def system_at(w: Any, x: Any) -> Any:
     return tree, law, hold, fluid, work
 
 
-@kernel
-def enter_step(address: int) -> int:
-    """One step of the plant whose list stands at `address`; the status of `take_step`."""
-    w = carray(integers_at(address), (N_OUT + 1,))
-    x = carray(numbers_at(w[NUMBERS]), (COUNT,))
+@kernel(inline=True)
+def changing_at(w: Any, x: Any) -> Any:
+    """method, changing, scratch, told, memory, last of `take_step`."""
     n, stages, commands = w[N], w[N_STAGES], w[N_COMMANDS]
     method = (
         carray(numbers_at(w[NODES]), (stages,)), carray(numbers_at(w[MATRIX]), (stages, stages)),
@@ -96,6 +94,15 @@ def enter_step(address: int) -> int:
         carray(integers_at(w[JOINTS]), (commands,)),
     )  # fmt: skip
     memory, last = carray(numbers_at(w[MEMORY]), (w[N_MEMORY],)), carray(numbers_at(w[LAST]), (w[N_MEMORY],))
+    return method, changing, scratch, told, memory, last
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """One step of the plant whose list stands at `address`; the status of `take_step`."""
+    w = carray(integers_at(address), (N_OUT + 1,))
+    x = carray(numbers_at(w[NUMBERS]), (COUNT,))
+    method, changing, scratch, told, memory, last = changing_at(w, x)
     return take_step(system_at(w, x), method, changing, scratch, told, memory, last, x[DT], int(x[SUBSTEPS]))
 
 
@@ -119,7 +126,8 @@ class Door:
     ) -> None:  # fmt: skip
         """system, method, changing, scratch, told: as `take_step` gets them; memory: whole, last; observed: rate,
         points, out; numbers (COUNT,)."""
-        (topology, constant, _, gravity, imposed, bounds), law, hold, fluid, work = system
+        tree, law, hold, fluid, work = system
+        topology, constant, _, gravity, imposed, bounds = tree[:6]
         *elements, _, held, ambient, (pushes, curve, commanded, motor) = fluid
         c, a, b, _, _, parts, mix, _ = method
         rate, points, out = observed
@@ -133,8 +141,13 @@ class Door:
             elements[5].shape[1], len(elements[6]), len(pushes), len(curve), len(commanded), len(c), len(parts),
             len(memory[0]), len(points), len(out),
         ]  # fmt: skip
-        for array in self.arrays:
+        ground = tree[6] if len(tree) == 7 else ()
+        more = [np.array([part]) if isinstance(part, float) else part for part in ground]
+        for array in (*self.arrays, *more):
             if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64, np.bool_):
                 raise TypeError(f"not an array that kernels can read by its address: {array.dtype}, {array.strides}")
+        if ground:  # see rtmms.mechanism.ground_door
+            sizes += [*(array.ctypes.data for array in more), len(ground[0])]
         self.list = np.array([*(array.ctypes.data for array in self.arrays), *sizes], dtype=np.int64)
+        self.arrays += more
         self.address = self.list.ctypes.data

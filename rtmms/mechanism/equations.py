@@ -1,7 +1,8 @@
 """The equations of motion of a mechanism in a fluid at one state and time.
 
 Arguments travel in tuples of arrays, unpacked where they are used; law and hold: see rtmms.mechanism.joint_laws.
-tree   topology, constant, base_mode, gravity, imposed, bounds (see rtmms.mechanism.joint_bounds)
+tree   topology, constant, base_mode, gravity, imposed, bounds (see rtmms.mechanism.joint_bounds); with contacts a
+       seventh, rows, first, joint, length (see rtmms.model.contact_rows), and the scratch of rtmms.dynamics.ground
 fluid  Immersed.arrays, held (e, 3), ambient (e, SAMPLE), pushes (see rtmms.mechanism.body_actuators)
 work   s, base (6, 6), qdd, torque, q, qd, drive (n,) each
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rtmms.dynamics.ground import solve_on_ground
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.jit import kernel
@@ -29,7 +31,7 @@ def evaluate(
     Imposed joints stand where their law has them at t, whatever `state` says. Torques are left in work.
     implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """
-    topology, constant, base_mode, gravity, imposed, bounds = tree
+    topology, constant, base_mode, gravity, imposed, bounds = tree[:6]
     rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient, pushes = fluid
     s, base, qdd, torque, q, qd, drive = work
     kp, kd = law[3], law[4]
@@ -54,7 +56,13 @@ def evaluate(
             place(topology, state[0:3], orientation, s)
         act(rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, t, ambient, s)
     push(pushes, t - hold[4], s)
-    solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
+    if len(tree) == 7:  # known when compiled
+        if tree[6][0].shape[0] > 0:
+            solve_on_ground(topology, constant, tree[6], imposed, drive, q, qd, implicit, s, qdd, torque)
+        else:
+            solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
+    else:
+        solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         rate[k] = r[3 * k] * twist[0] + r[3 * k + 1] * twist[1] + r[3 * k + 2] * twist[2]

@@ -2,7 +2,8 @@
 
 In kernels, as tuples of arrays, unpacked where they are used:
 law    motion (n, 3) offset, cosine, sine; omega rad/s; ramp s; kp, kd (n,)
-hold   what is constant over the plant's step: torque (n,), target (n, 2), servo (n, 4), bandwidth (n,) rad/s, start s
+hold   what is constant over the plant's step: torque (n,), target (n, 2), servo (n, 4), bandwidth (n,) rad/s, start s;
+       a sixth says that commands of joints whose bandwidth is < 0 are rates
 """
 
 from __future__ import annotations
@@ -79,10 +80,17 @@ def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
 
 
 @scalar
+def coast(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
+    """(x, x', x'') after t seconds of x'' = w (target - x'): a commanded rate made smooth, exactly."""
+    b = (rate - target) * np.exp(-w * t)
+    return value + target * t + (rate - target - b) / w, target + b, -w * b
+
+
+@scalar
 def reference(law: Any, hold: Any, j: Any, t: Any) -> Any:
     """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset."""
     motion, omega, length, _, _ = law
-    _, target, servo, bandwidth, start = hold
+    target, servo, bandwidth, start = hold[1], hold[2], hold[3], hold[4]
     f, fd, fdd = ramp(t, length)
     c, s = np.cos(omega * t), np.sin(omega * t)
     a, b = motion[j, 1], motion[j, 2]
@@ -90,6 +98,9 @@ def reference(law: Any, hold: Any, j: Any, t: Any) -> Any:
     wd = omega * (b * c - a * s)
     wdd = -omega * omega * (a * c + b * s)
     x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth[j], t - start)
+    if len(hold) == 6:  # noqa: SIM102  known when compiled
+        if bandwidth[j] < 0.0:
+            x, xd, xdd = coast(servo[j, 0], servo[j, 1], target[j, 0], -bandwidth[j], t - start)
     g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start)
     g += 1.0
     return (
@@ -123,9 +134,13 @@ def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: An
 
 
 @kernel
-def finish_servo(target: Any, servo: Any, bandwidth: Any, dt: float) -> None:
+def finish_servo(hold: Any, dt: float) -> None:
     """Servo states (value, rate of offset; value, rate of gain) at the end of a step."""
+    target, servo, bandwidth = hold[1], hold[2], hold[3]
     for j in range(target.shape[0]):
         for k in range(2):
             x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt)
+            if len(hold) == 6:  # noqa: SIM102
+                if bandwidth[j] < 0.0:
+                    x, v, _ = coast(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], -bandwidth[j], dt)
             servo[j, 2 * k], servo[j, 2 * k + 1] = x, v

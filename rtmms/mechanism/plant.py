@@ -12,20 +12,25 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.dynamics.on_ground import REACTION, ground_arrays
 from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
-from rtmms.jit import COMPILED, compile_progress
+from rtmms.jit import compile_progress
 from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.asked_flow import ask_flow
 from rtmms.mechanism.body_actuators import CHANNEL
-from rtmms.mechanism.door import COUNT, START, Door, enter_account, enter_step
+from rtmms.mechanism.contradiction import contradiction
+from rtmms.mechanism.door import COUNT, START, Door
 from rtmms.mechanism.equations import evaluate
+from rtmms.mechanism.ground_door import doors, enter_keep_to_ground
 from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
+from rtmms.mechanism.keep_to_ground import keep_to_ground
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import observed
+from rtmms.mechanism.step import CONTRADICTED
 from rtmms.mechanism.take_step import BAD_COMMAND, take_step
 from rtmms.mechanism.twin import Parts, TreeTwin
 from rtmms.model.compiled import Model, State
@@ -184,10 +189,13 @@ class TreePlant:
             motion = np.zeros((n, 3))
         if motion.shape != (n, 3):
             raise ModelError(f"{model.name}: law.motion must have shape ({n}, 3), got {motion.shape}")
-        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed, more.bounds)
+        self._tree: Any = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed, more.bounds)
         kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
         self._law = (motion, float(self.law.omega), float(self.law.ramp), kp + more.kp, kd + more.kd)
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
+        if len(model.ground.rows) or np.any(self.bandwidth < 0.0):
+            self._tree = (*self._tree, ground_arrays(model))
+        self._doors = doors(self._tree)
         self._pushes = (more.pushes, more.curve, self.commanded, self._motor)
         self._fluid = (*self.immersed.arrays, self._held, self._ambient, self._pushes)
         _, _, _, over, gamma, _, _, multistep = self._method
@@ -215,7 +223,8 @@ class TreePlant:
 
     @property
     def _hold(self) -> tuple[Any, ...]:
-        return self._torque, self._target, self._servo, self.bandwidth, self.time
+        hold = (self._torque, self._target, self._servo, self.bandwidth, self.time)
+        return (*hold, True) if len(self._tree) == 7 else hold
 
     @property
     def state(self) -> State:
@@ -231,7 +240,20 @@ class TreePlant:
         self.commanded[:] = self.neutral
         self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
         hold_commands(self._kinds, self._joints, self.neutral, self._torque, self._target)
+        self._servo[:, 1] = np.where(self.bandwidth < 0.0, self._target[:, 0], 0.0)  # commanded rates: at neutral
         follow(self._tree, self._law, self._hold, self.vector, 0.0)
+        self._keep_to_ground()
+
+    def _keep_to_ground(self) -> None:
+        """Velocities that slip are stopped, as by an impact; ModelError where imposed joints will not have it."""
+        if not len(self.model.ground.rows):
+            return
+        held = (
+            enter_keep_to_ground(self._address) if self._doors
+            else keep_to_ground(self._tree, self._work, self.vector)
+        )  # fmt: skip
+        if not held:
+            raise ModelError(f"{self.model.name}: at the start {contradiction(self.model, self.vector)[1]}")
 
     def place(self, state: State) -> None:
         """Put the mechanism into a state; joints whose motion is imposed stay where their law has them."""
@@ -241,6 +263,7 @@ class TreePlant:
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
         self._counts[:] = 0
         follow(self._tree, self._law, self._hold, y, self.time)
+        self._keep_to_ground()
 
     def start(self, vector: Array, steps: int) -> None:
         """From a reset, to a state vector (13 + 2 n,) at the time of that many steps, neutral commands held."""
@@ -280,7 +303,7 @@ class TreePlant:
         if self.flow.field is not None:
             self._sample_field(0.5 * self.dt)
         self._numbers[START] = self._steps * self.dt
-        status = enter_step(self._address) if COMPILED else self._plain_step()
+        status = self._doors[0](self._address) if self._doors else self._plain_step()
         if status:
             self._fail(status)
         self._steps += 1
@@ -308,7 +331,11 @@ class TreePlant:
         if status == BAD_COMMAND:
             named = ", ".join(c.name for c, v in zip(self.actuators, self._given, strict=True) if not np.isfinite(v))
             raise ValueError(f"{self.model.name}: command: {named} must be finite")
+        failed = self.vector.copy()
         self._memory[:] = self._last
+        if status == CONTRADICTED:
+            quantity, reason = contradiction(self.model, failed, self._steps + 1)
+            raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
         n, h = self.model.n, self.dt / self.substeps
         with np.errstate(all="ignore"):  # sound, but it may be all but beyond the numbers
             good, rates = self.observe(), np.nan_to_num(np.abs(self.evaluate()[6 + n :]), nan=np.inf, posinf=np.inf)
@@ -360,11 +387,15 @@ class TreePlant:
         """
         rate = np.zeros(12 + 2 * self.model.n, dtype=complex)
         work = tuple(np.asarray(array).astype(complex) for array in self._work)
-        hold = (torque, target, servo, self.bandwidth, self.time)
+        tree = self._tree
+        hold: Any = (torque, target, servo, self.bandwidth, self.time)
+        if len(tree) == 7:
+            ground = (*tree[6][:4], *(array.astype(complex) for array in tree[6][4:]))
+            tree, hold = (*tree[:6], ground), (*hold, True)
         command, motor = (self.commanded, self._motor) if pushed is None else pushed
         pushes = (self.attached.pushes, self.attached.curve, command.astype(complex), motor.astype(complex))
         fluid = (*self.immersed.arrays, water, self._ambient.astype(complex), pushes)
-        evaluate(self._tree, self._law, hold, fluid, work, vector, self.time, 0.0, rate)
+        evaluate(tree, self._law, hold, fluid, work, vector, self.time, 0.0, rate)
         return rate
 
     @property
@@ -382,8 +413,8 @@ class TreePlant:
         if self.flow.field is not None:
             self._sample_field(0.0)
         self._numbers[START] = self._steps * self.dt
-        if COMPILED:
-            enter_account(self._address)
+        if self._doors:
+            self._doors[1](self._address)
         else:
             system = (self._tree, self._law, self._hold, self._fluid, self._work)
             account(system, self.vector, self._rate, self._observed.points, self._out)
@@ -401,6 +432,8 @@ class TreePlant:
             values["base_wrench"] = out[O_WRENCH : O_WRENCH + 6]
         if len(self._motor):
             values["motor"] = self._motor.copy()
+        if len(self.model.ground.rows):
+            values["reaction"] = self._tree[6][REACTION].copy()
         chosen = self._observed.chosen
         if chosen is not None:
             values = {name: value for name, value in values.items() if name in chosen}

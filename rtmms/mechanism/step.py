@@ -17,9 +17,10 @@ from rtmms.jit import kernel
 from rtmms.mechanism.equations import evaluate, spend
 from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
 from rtmms.mechanism.joint_laws import follow
+from rtmms.mechanism.keep_to_ground import keep_to_ground
 from rtmms.mechanism.methods import ADAMS
 
-SOUND, NOT_FINITE = 0, 1
+SOUND, NOT_FINITE, CONTRADICTED = 0, 1, 2
 PREDICTOR, AHEAD, CORRECTOR, BACK = ADAMS
 
 
@@ -120,19 +121,27 @@ def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any,
 
 
 @kernel
-def finish(system: Any, state: Any, t: float) -> bool:
-    """Quaternion and imposed joints in order at a step's end; False where the state is no longer finite."""
+def finish(tree: Any, law: Any, hold: Any, work: Any, state: Any, t: float) -> int:
+    """Quaternion, imposed joints and what the ground holds in order at a step's end.
+
+    SOUND, NOT_FINITE where the state is no longer finite, or CONTRADICTED where imposed joints will not have it.
+    """
     normalise(state)
-    follow(system[0], system[1], system[2], state, t)
-    sound = True
+    follow(tree, law, hold, state, t)
+    sound, held = True, True
+    if len(tree) == 7:  # noqa: SIM102  known when compiled
+        if tree[6][0].shape[0] > 0:
+            held = keep_to_ground(tree, work, state)
     for m in range(state.shape[0]):
         sound = sound and np.isfinite(state[m])
-    return sound
+    if not sound:
+        return NOT_FINITE
+    return SOUND if held else CONTRADICTED
 
 
 @kernel
 def advance(system: Any, method: Any, memory: Any, scratch: Any, h: float, substeps: int) -> int:
-    """`substeps` steps of h from time hold.start. Returns SOUND or NOT_FINITE."""
+    """`substeps` steps of h from time hold.start. Returns what `finish` says."""
     state, _, _, spent = memory
     k, y = scratch
     for i in range(substeps):
@@ -141,6 +150,7 @@ def advance(system: Any, method: Any, memory: Any, scratch: Any, h: float, subst
             multistep(system, method, memory, t, h, k, y)
         else:
             extrapolated(system, method, state, t, h, spent, k, y)
-        if not finish(system, state, t + h):
-            return NOT_FINITE
+        status = finish(system[0], system[1], system[2], system[4], state, t + h)
+        if status != SOUND:
+            return status
     return SOUND

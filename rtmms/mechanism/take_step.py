@@ -33,15 +33,15 @@ def take_step(
     given, kinds, joints = told
     if not finite(given):
         return BAD_COMMAND
-    torque, target, servo, bandwidth, _ = system[2]
+    hold = system[2]
     pushes = system[3][10]
-    hold_commands(kinds, joints, given, torque, target)
+    hold_commands(kinds, joints, given, hold[0], hold[1])
     for k in range(memory.shape[0]):
         last[k] = memory[k]
     for k in range(given.shape[0]):
         pushes[2][k] = given[k]
     status = advance(system, method, changing, scratch, dt / substeps, substeps)
     if status == SOUND:
-        finish_servo(target, servo, bandwidth, dt)
+        finish_servo(hold, dt)
         finish_motors(pushes, dt)
     return status

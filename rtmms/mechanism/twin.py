@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rtmms.dynamics.on_ground import ground_arrays
 from rtmms.fluids.ambient import SAMPLE
-from rtmms.jit import COMPILED
 from rtmms.mechanism.account import O_TORQUE
 from rtmms.mechanism.asked_flow import ask_flow
-from rtmms.mechanism.door import DT, START, Door, enter_step
+from rtmms.mechanism.door import DT, START, Door
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.step import SOUND
 from rtmms.mechanism.take_step import take_step
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         _numbers: Array
         _observed: Any
         _door: Any
+        _doors: Any
 
         @property
         def finer(self) -> tuple[str, float]: ...
@@ -118,8 +119,11 @@ class TreeTwin:
         fluid = (
             *plant.immersed.arrays, self._held, self._ambient, (more.pushes, more.curve, parts.command, parts.motor)
         )  # fmt: skip
-        hold = (parts.torque, parts.target, parts.servo, plant.bandwidth, 0.0)
-        self._system = (plant._tree, plant._law, hold, fluid, self._work)
+        tree: Any = plant._tree
+        hold: Any = (parts.torque, parts.target, parts.servo, plant.bandwidth, 0.0)
+        if len(tree) == 7:
+            tree, hold = (*tree[:6], ground_arrays(plant.model)), (*hold, True)
+        self._system = (tree, plant._law, hold, fluid, self._work)
         self._told = (self._given, plant._kinds, plant._joints)
         self._numbers = plant._numbers.copy()
         n = self._n
@@ -164,14 +168,14 @@ class TreeTwin:
         if plant.flow.field is not None:
             ask_flow(plant, parts.state, self._time, 0.5 * dt, self._work[0], self._held)
         self._numbers[START], self._numbers[DT] = self._time, dt
-        status = enter_step(self._door.address) if COMPILED else self._plain_step(dt)
+        status = plant._doors[0](self._door.address) if plant._doors else self._plain_step(dt)
         self._time += dt
         return bool(status == SOUND)
 
     def _plain_step(self, dt: float) -> int:
         """The step where kernels run as plain Python."""
         tree, law, hold, fluid, work = self._system
-        system = (tree, law, (*hold[:4], self._time), fluid, work)
+        system = (tree, law, (*hold[:4], self._time, *hold[5:]), fluid, work)
         return take_step(
             system, self.plant._method, self._changing, self._scratch, self._told, *self._memory, dt,
             self.plant.substeps,

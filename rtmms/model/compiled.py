@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.model.contact_rows import Ground
 from rtmms.model.elements import Element
 from rtmms.model.layout import BASE_FREE, C_INERTIA, C_MASS, S_WIDTH, T_IMPOSED, T_PARENT
 from rtmms.spatial import PACKED_SIZE, Array, quaternion_matrix, unpack_inertia
@@ -31,6 +32,7 @@ class Model:
                          (bodies, 3, 3) and (bodies, 3): the described body's frame in its carrier's frame
     elements             (row, element) pairs, placements in the row's compiled frame
     viscous              (n + 1, 21) packed resistance of each compiled body in a creeping fluid; read-only
+    ground               rows of contact with the ground; none for most
     """
 
     name: str
@@ -45,6 +47,7 @@ class Model:
     offset_position: Array
     elements: tuple[tuple[int, Element], ...]
     viscous: Array
+    ground: Ground
 
     @property
     def n(self) -> int:
@@ -74,6 +77,8 @@ class Model:
             h.update(np.ascontiguousarray(array).tobytes())
         if np.any(self.viscous):
             h.update(self.viscous.tobytes())
+        if len(self.ground.rows):
+            h.update(self.ground.rows.tobytes())
         h.update("\0".join((*self.joint_names, *self.body_names)).encode())
         return h.hexdigest()
 

@@ -12,8 +12,10 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.model import layout as at
 from rtmms.model.compiled import Model
+from rtmms.model.contact_rows import Ground, compile_ground
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Element, Strip
+from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.solids import Placement, Solid, inertia_of
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 
@@ -30,8 +32,11 @@ def compile(mechanism: Mechanism) -> Model:
     builder.base(order[0])
     for joint in order[1]:
         builder.attach(joint)
-    model = builder.finish(mechanism, gravity)
-    _check_inertias(model, where)
+    if mechanism.contacts and mechanism.base != "free":
+        raise ModelError(f"{where}: contacts need base='free', got base='{mechanism.base}'")
+    ground = compile_ground(mechanism.contacts, builder.offsets, builder.rows, where)
+    model = builder.finish(mechanism, gravity, ground)
+    (check_on_ground if len(ground.rows) else _check_inertias)(model, where)
     return model
 
 
@@ -124,6 +129,8 @@ class _Builder:
         self.offsets: dict[str, tuple[int, Placement]] = {}
         self.elements: list[tuple[int, Element]] = []
         self.viscous: list[Array] = []
+        self.rows: dict[str, tuple[Joint, list[int]]] = {}
+        """Of each joint, the rows of its coordinates."""
 
     def base(self, name: str) -> None:
         self._row(-1, at.REVOLUTE, False, Placement())
@@ -132,6 +139,7 @@ class _Builder:
     def attach(self, joint: Joint) -> None:
         place = f"joint '{joint.name}'"
         axes = _joint_axes(joint, place)
+        rows = self.rows.setdefault(joint.name, (joint, []))[1]
         row, offset = self.offsets[joint.parent]
         if joint.type == "fixed":
             self._load(joint.child, row, offset @ joint.placement)
@@ -147,6 +155,7 @@ class _Builder:
                 (at.C_COULOMB, "coulomb"), (at.C_ROTOR, "rotor"),
             ):  # fmt: skip
                 self.constant[row][column] = _parameter(joint, field, place)
+            rows.append(row)
             self.joint_names.append(joint.name if len(axes) == 1 else f"{joint.name}.{k + 1}")
             frame = back = Placement(turn.rotation.T)
         self._load(joint.child, row, back)
@@ -189,7 +198,7 @@ class _Builder:
             moment - offset.rotation @ displaced_moment - displaced * offset.position
         )
 
-    def finish(self, mechanism: Mechanism, gravity: Array) -> Model:
+    def finish(self, mechanism: Mechanism, gravity: Array, ground: Ground) -> Model:
         names = tuple(self.offsets)
         arrays = {
             "topology": np.array(self.topology, dtype=np.int64),
@@ -209,6 +218,7 @@ class _Builder:
             joint_names=tuple(self.joint_names),
             body_names=names,
             elements=tuple(self.elements),
+            ground=ground,
             **arrays,
         )
 

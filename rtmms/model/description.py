@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.model.contacts import Contact
 from rtmms.model.elements import Element
 from rtmms.model.solids import Placement, Solid
 from rtmms.spatial import Array, rotation_x, rotation_z, skew
@@ -99,6 +100,7 @@ class Mechanism:
     joints   in the order in which their coordinates are wanted (parents still come before their children)
     base     'free' (its acceleration follows), 'prescribed' (its acceleration is given) or 'fixed'
     gravity  (3,) m/s2, world frame (z up)
+    contacts what touches the ground: axles, wheels, planes; of a free base only
     """
 
     name: str
@@ -106,6 +108,7 @@ class Mechanism:
     joints: Sequence[Joint] = ()
     base: str = "free"
     gravity: Any = (0.0, 0.0, -9.81)
+    contacts: Sequence[Contact] = ()
 
 
 def khalil_kleinfinger(alpha: float, d: float, theta: float, r: float) -> Placement:

@@ -18,6 +18,7 @@ COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {
     "manta": ("gait",), "quadrotor": ("hover",),
     **dict.fromkeys(("cat", "satellite", "purcell", "fluid_swimmer"), ("shape",)),
+    **dict.fromkeys(("snake", "unicycle", "snakeboard", "roller_racer", "trikke"), ("shape_gait",)),
 }  # fmt: skip
 """What drives a robot when nothing else is asked for."""
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")

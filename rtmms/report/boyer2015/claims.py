@@ -18,8 +18,8 @@ TAM_HOSOI = (
 
 CLAIMS = (
     Claim("cat_turned", "cat: turned by one cycle of its waist", "half a turn", "deg", Target(179.9, 180.0 + 1e-6),
-          ".2f", where="4, case 1", note="gait `righting`, a circle of 1.26 rad; 'four legs upward' becomes 'four legs on the "
-          "ground' in the shape it began with"),
+          ".2f", where="4, case 1", note="gait `righting`, a circle of 1.26 rad; 'four legs upward' becomes 'four legs "
+          "on the ground' in the shape it began with"),
     Claim("cat_shape", "cat: shape at the end less shape at the start", "the initial shape", "rad", at_most(1e-12),
           ".0e", where="4, case 1", must=True),
     Claim("momentum", "(7) cat: angular momentum along that gait, by full dynamics", 0.0, "N m s", at_most(1e-9), ".0e",

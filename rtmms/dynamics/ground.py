@@ -1,0 +1,107 @@
+"""A tree on the ground: its accelerations under whatever drives it, and the velocities that the ground allows.
+
+ground  rows, first, joint, length (see rtmms.model.contact_rows), then scratch: room (see row_sets), offset (m,),
+        net (n,), soft (n,), reaction (m,), change (n,)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rtmms.dynamics.ground_base import solve_base_on_ground
+from rtmms.dynamics.ground_passes import inward_on_ground, respond_on_ground
+from rtmms.dynamics.recursion import friction, load
+from rtmms.jit import kernel
+from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW
+from rtmms.model.layout import (
+    C_DAMPING,
+    C_INERTIA,
+    C_ROTOR,
+    C_STIFFNESS,
+    S_ACCELERATION,
+    S_BIAS,
+    S_HELD,
+    S_INERTIA,
+    S_TWIST,
+    S_ZETA,
+)  # fmt: skip
+from rtmms.spatial import PACKED_SIZE
+
+
+@kernel
+def solve_on_ground(
+    topology: Any, constant: Any, ground: Any, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float, s: Any,
+    qdd: Any, torque: Any,
+) -> None:  # fmt: skip
+    """As `recursion.solve`, of a free base that the ground holds. After `configure`, `outward`, what adds to S_WRENCH.
+
+    Reactions are left in ground, see `respond_on_ground`.
+    """
+    room, offset, net, soft, reaction = ground[4:9]
+    load(topology, constant, s)
+    for r in range(offset.shape[0]):
+        offset[r] = 0.0
+    for j in range(drive.shape[0]):
+        net[j], soft[j] = drive[j], constant[j + 1, C_ROTOR]
+        if not imposed[j]:
+            k, c = constant[j + 1, C_STIFFNESS], constant[j + 1, C_DAMPING]
+            net[j] -= friction(constant, j + 1, q[j], qd[j]) + implicit * k * qd[j]
+            soft[j] = constant[j + 1, C_ROTOR] + implicit * (c + implicit * k) + s[j + 1, S_HELD]
+    inward_on_ground(topology, ground, imposed, net, soft, offset, s, room)
+    solve_base_on_ground(s, room, ground[3])
+    respond_on_ground(topology, ground, imposed, net, soft, s, room, qdd, torque, reaction)
+    for j in range(drive.shape[0]):
+        if imposed[j]:
+            torque[j] += constant[j + 1, C_ROTOR] * qdd[j] + friction(constant, j + 1, q[j], qd[j])
+        else:
+            torque[j] = drive[j]
+
+
+@kernel
+def slip(ground: Any, s: Any, qd: Any, out: Any) -> None:
+    """out (m,) = A eta + B qd, of twists after `outward`."""
+    rows = ground[0]
+    for r in range(rows.shape[0]):
+        j = int(rows[r, G_BODY])
+        total = 0.0 * s[j, S_TWIST]
+        for k in range(6):
+            total += rows[r, G_ROW + k] * s[j, S_TWIST + k]
+        wheel = int(rows[r, G_JOINT])
+        if wheel > 0:
+            total += rows[r, G_GAIN] * qd[wheel - 1]
+        out[r] = total
+
+
+@kernel
+def stop_slip(
+    topology: Any, constant: Any, ground: Any, imposed: Any, qd: Any, s: Any, torque: Any
+) -> None:  # fmt: skip
+    """The change of velocities that the ground's impulses make, all rows holding: base's in S_ACCELERATION, joints' in
+    ground's change (n,). After `configure` and `outward` at these velocities.
+
+    The least in the metric of the kinetic energy, as in an inelastic impact; imposed joints keep their rates.
+    """
+    room, offset, net, soft, reaction = ground[4:9]
+    slip(ground, s, qd, offset)
+    for j in range(topology.shape[0]):
+        for k in range(PACKED_SIZE):
+            s[j, S_INERTIA + k] = constant[j, C_INERTIA + k]
+        for k in range(6):
+            s[j, S_BIAS + k] = 0.0
+            s[j, S_ZETA + k] = 0.0
+    for j in range(qd.shape[0]):
+        net[j], soft[j] = 0.0, constant[j + 1, C_ROTOR]
+    inward_on_ground(topology, ground, imposed, net, soft, offset, s, room)
+    solve_base_on_ground(s, room, ground[3])
+    respond_on_ground(topology, ground, imposed, net, soft, s, room, ground[9], torque, reaction)
+
+
+@kernel
+def add_change(state: Any, s: Any, imposed: Any, change: Any) -> None:
+    """Velocities of a state vector (13 + 2 n,) moved by what `stop_slip` left."""
+    n = change.shape[0]
+    for k in range(6):
+        state[7 + n + k] += s[0, S_ACCELERATION + k]
+    for j in range(n):
+        if not imposed[j]:
+            state[13 + n + j] += change[j]

@@ -1,0 +1,156 @@
+"""Contacts with the ground, compiled: rows e . eta_b + gain qd_w = 0 as flat arrays, and every check of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import ModelError
+from rtmms.model.contacts import Axle, Contact, Plane, Wheel
+from rtmms.model.solids import Placement
+from rtmms.spatial import Array, adjoint
+
+G_BODY, G_JOINT, G_GAIN, G_SIDE, G_ROW = range(5)
+"""Columns of a row: the compiled body whose frame it is given in; the joint (from 1) whose rate counts too, or 0, and
+how much; whether it holds one way only; e (6,)."""
+G_WIDTH = G_ROW + 6
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Rows of contact, body by body. Without contacts: none.
+
+    rows    (m, G_WIDTH) sorted by body
+    first   (n + 2,) where each body's rows begin
+    joint   (n + 1,) the row that counts joint j's rate, or -1
+    names   (m,) 'link2.axle' and the like
+    length  m: angular parts are divided by it before they are compared with linear ones
+    """
+
+    rows: Array
+    first: npt.NDArray[np.int64]
+    joint: npt.NDArray[np.int64]
+    names: tuple[str, ...] = ()
+    length: float = 1.0
+
+
+def compile_ground(
+    contacts: Sequence[Contact], offsets: dict[str, tuple[int, Placement]], joints: dict[str, Any], where: str
+) -> Ground:
+    """Check contacts and lay their rows out.
+
+    offsets  of each body: its compiled row, its frame in the row's
+    joints   of each joint: its description and the compiled rows of its coordinates
+    Raises ModelError: the contact, what was got and what is expected.
+    """
+    made: list[tuple[str, Array]] = []
+    for k, contact in enumerate(contacts):
+        place = f"{where}: contacts[{k}]"
+        if not isinstance(contact, (Axle, Wheel, Plane)):
+            raise ModelError(f"{place}: expected an Axle, a Wheel or a Plane, got {contact!r}")
+        place = f"{place} ({type(contact).__name__})"
+        if isinstance(contact, Wheel):
+            made += _wheel(contact, offsets, joints, place)
+        else:
+            made += _on_body(contact, offsets, place)
+    names = [name for name, _ in made]
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"{where}: {names.count(name)} rows of contact are called '{name}'; give them names")
+    count = max((row for row, _ in offsets.values()), default=0) + 1
+    count = max(count, 1 + max((r for _, rows in joints.values() for r in rows), default=0))
+    order = sorted(range(len(made)), key=lambda i: made[i][1][G_BODY])
+    rows = np.array([made[i][1] for i in order]).reshape(-1, G_WIDTH)
+    joint = np.full(count, -1, dtype=np.int64)
+    for i, row in enumerate(rows):
+        if row[G_JOINT]:
+            if joint[int(row[G_JOINT])] >= 0:
+                name = next(name for name, (_, own) in joints.items() if own[0] == int(row[G_JOINT]))
+                raise ModelError(
+                    f"{where}: contacts: joint '{name}' has a wheel already; a wheel has one joint of its own"
+                )
+            joint[int(row[G_JOINT])] = i
+    first = np.searchsorted(rows[:, G_BODY], np.arange(count + 1)).astype(np.int64)
+    ground = Ground(rows, first, joint, tuple(names[i] for i in order), _length(rows, offsets))
+    for array in (ground.rows, ground.first, ground.joint):
+        array.flags.writeable = False
+    return ground
+
+
+def _length(rows: Array, offsets: dict[str, tuple[int, Placement]]) -> float:
+    """The mean lever of the rows, m; 1 where they have none."""
+    moment, force = np.linalg.norm(rows[:, G_ROW + 3 :], axis=1), np.linalg.norm(rows[:, G_ROW : G_ROW + 3], axis=1)
+    levers = moment[(force > 0.0) & (moment > 1e-9)]
+    return float(np.exp(np.mean(np.log(levers)))) if len(levers) else 1.0
+
+
+def _row(e: Array, pose: Placement, row: int, joint: int = 0, gain: float = 0.0, side: bool = False) -> Array:
+    """A row given in a frame at `pose` in the compiled body's frame, in the latter's."""
+    out = np.zeros(G_WIDTH)
+    out[G_BODY], out[G_JOINT], out[G_GAIN], out[G_SIDE] = row, joint, gain, side
+    out[G_ROW:] = e @ adjoint(pose.rotation, pose.position)
+    return out
+
+
+def _pose(body: Any, placement: Any, offsets: dict[str, tuple[int, Placement]], place: str) -> tuple[int, Placement]:
+    if body not in offsets:
+        raise ModelError(f"{place}: '{body}' is not a body; known: {', '.join(sorted(offsets))}")
+    if not isinstance(placement, Placement):
+        raise ModelError(f"{place}: placement must be a Placement, got {placement!r}")
+    row, offset = offsets[body]
+    return row, offset @ placement
+
+
+def _on_body(
+    contact: Axle | Plane, offsets: dict[str, tuple[int, Placement]], place: str
+) -> list[tuple[str, Array]]:  # fmt: skip
+    row, pose = _pose(contact.body, contact.placement, offsets, place)
+    unit = np.eye(6)
+    if isinstance(contact, Plane):
+        name = contact.name or f"{contact.body}.plane"
+        return [(f"{name}.{what}", _row(unit[k], pose, row)) for what, k in (("z", 2), ("roll", 3), ("pitch", 4))]
+    return [(contact.name or f"{contact.body}.axle", _row(unit[1], pose, row, side=bool(contact.one_sided)))]
+
+
+def _wheel(
+    wheel: Wheel, offsets: dict[str, tuple[int, Placement]], joints: dict[str, Any], place: str
+) -> list[tuple[str, Array]]:  # fmt: skip
+    """Rolling: the contact point, seen as the wheel's, stands still. In the carrier's frame, -R on the wheel's rate."""
+    if wheel.joint not in joints:
+        raise ModelError(f"{place}: '{wheel.joint}' is not a joint; known: {', '.join(sorted(joints)) or 'none'}")
+    joint, rows = joints[wheel.joint]
+    if joint.type != "revolute":
+        raise ModelError(f"{place}: joint '{wheel.joint}' must be revolute, got '{joint.type}': a wheel turns about it")
+    try:
+        radius = float(wheel.radius)
+        normal = np.array(wheel.normal, dtype=float).reshape(3)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"{place}: expected a radius in m and a normal of shape (3,), got {wheel.radius!r} and {wheel.normal!r}"
+        ) from None
+    if not (np.isfinite(radius) and radius > 0.0):
+        raise ModelError(f"{place}: radius must be > 0 m, got {wheel.radius!r}")
+    size = float(np.linalg.norm(normal))
+    if not np.isfinite(size) or size < 1e-12:
+        raise ModelError(f"{place}: normal must be finite and not 0, got {normal.tolist()}")
+    carrier, offset = offsets[joint.parent]
+    axis = joint.axes()[0]
+    axis = joint.placement.rotation @ (axis / np.linalg.norm(axis))  # in the parent's frame
+    normal = normal / size
+    if abs(float(axis @ normal)) > 1e-9:
+        raise ModelError(
+            f"{place}: the axis of joint '{wheel.joint}' must be level with the ground, got an angle of "
+            f"{np.degrees(np.arcsin(abs(float(axis @ normal)))):.3g} deg to it"
+        )
+    forward = np.cross(axis, normal)  # where it rolls when it turns about its axis in the positive sense
+    touch = joint.placement.position - radius * normal
+    pose = offset @ Placement(np.column_stack([forward, axis, normal]), touch)
+    name, unit = wheel.name or wheel.joint, np.eye(6)
+    out = [(f"{name}.rolling", _row(unit[0], pose, carrier, joint=rows[0], gain=-radius))]
+    if wheel.lateral:
+        out.append((f"{name}.lateral", _row(unit[1], pose, carrier)))
+    return out

@@ -1,0 +1,94 @@
+"""Rows of contact at a shape, in plain numpy: A (m, 6) on the base's twist, B (m, n) on the joints' rates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.model import layout as at
+from rtmms.model.compiled import Model
+from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW
+from rtmms.spatial import PACKED_SIZE, Array, unpack_inertia
+
+RANK = 1e-9
+"""Singular values below this part of the largest are 0."""
+
+
+def carries(model: Model, q: Any) -> list[Array]:
+    """(n + 1) of (6, 6 + n): twists of the compiled bodies, own frames, from (base twist, qd); complex q too."""
+    q = np.asarray(q)
+    kind = complex if np.iscomplexobj(q) else float
+    out = [np.zeros((6, 6 + model.n), dtype=kind) for _ in range(model.n + 1)]
+    out[0][:, :6] = np.eye(6)
+    for j in range(1, model.n + 1):
+        c, rotation, position = model.constant[j], np.zeros((3, 3), dtype=kind), np.zeros(3, dtype=kind)
+        fixed = c[at.C_ROT : at.C_ROT + 9].reshape(3, 3)
+        rotation[:], position[:] = fixed, c[at.C_POS : at.C_POS + 3]
+        axis = 5
+        if model.topology[j, at.T_KIND] == at.REVOLUTE:
+            co, si = np.cos(q[j - 1]), np.sin(q[j - 1])
+            rotation = fixed @ np.array([[co, -si, 0.0], [si, co, 0.0], [0.0, 0.0, 1.0]])
+        else:
+            position, axis = position + q[j - 1] * fixed[:, 2], 2
+        x, y, z = position
+        x6 = np.zeros((6, 6), dtype=kind)
+        x6[:3, :3] = x6[3:, 3:] = rotation.T
+        x6[:3, 3:] = -rotation.T @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        out[j] = x6 @ out[model.parent(j)]
+        out[j][axis, 5 + j] += 1.0
+    return out
+
+
+def contact_rows(model: Model, q: Any) -> tuple[Array, Array]:
+    """A (m, 6) and B (m, n) at a shape q (n,): A eta + B qd = 0, eta the base's twist in its frame; complex q too."""
+    ground, carried = model.ground, carries(model, q)
+    whole = np.zeros((len(ground.rows), 6 + model.n), dtype=carried[0].dtype)
+    for i, row in enumerate(ground.rows):
+        whole[i] = row[G_ROW:] @ carried[int(row[G_BODY])]
+        if row[G_JOINT]:
+            whole[i, 5 + int(row[G_JOINT])] += row[G_GAIN]
+    return whole[:, :6], whole[:, 6:]
+
+
+def scaled(model: Model, whole: Array) -> Array:
+    """Rows on (base twist, qd) with the columns of angles divided by the ground's length, so that they compare."""
+    size = np.ones(6 + model.n)
+    size[3:6] = model.ground.length
+    size[6:][model.topology[1:, at.T_KIND] == at.REVOLUTE] = model.ground.length
+    return whole / size[: whole.shape[1]]
+
+
+def check_on_ground(model: Model, where: str) -> None:
+    """ModelError where a motion that the contacts leave free meets no inertia: at a shape that is not special."""
+    q = 0.3 * np.sin(1.0 + 1.7 * np.arange(model.n))
+    carried, free = carries(model, q), np.concatenate([np.ones(6, dtype=bool), ~model.imposed])
+    a, b = contact_rows(model, q)
+    mass = sum(
+        x.T @ unpack_inertia(c[at.C_INERTIA : at.C_INERTIA + PACKED_SIZE]) @ x
+        for x, c in zip(carried, model.constant, strict=True)
+    ) + np.diag(np.concatenate([np.zeros(6), model.constant[1:, at.C_ROTOR]]))
+    _, s, v = np.linalg.svd(scaled(model, np.hstack([a, b]))[:, free])
+    rank = int(np.sum(s > RANK * s[0]))
+    kernel = v[rank:].T / np.where(free, _sizes(model), 1.0)[free][:, None]
+    left = kernel.T @ mass[np.ix_(free, free)] @ kernel
+    if left.size == 0:
+        return
+    size = np.sqrt(np.maximum(np.diag(left), 0.0))
+    scale = float(np.trace(mass[:3, :3])) / 3.0
+    values, vectors = np.linalg.eigh(left)
+    if values[0] > 1e-12 * max(scale, float(size.max()) ** 2):
+        return
+    motion = kernel @ vectors[:, 0]
+    names = np.array(["vx", "vy", "vz", "wx", "wy", "wz", *model.joint_names])[free]
+    worst = names[np.abs(motion) > 0.1 * np.abs(motion).max()]
+    raise ModelError(
+        f"{where}: a motion of {', '.join(map(str, worst[:6]))} that the contacts leave free meets no inertia; give "
+        "its bodies mass and inertia, or add a contact that holds it"
+    )
+
+
+def _sizes(model: Model) -> Array:
+    """(6 + n,) the columns' sizes, see `scaled`."""
+    return np.asarray(scaled(model, np.ones((1, 6 + model.n)))[0] ** -1)
