@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
 """Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
 
-LAYERS = ("model", "dynamics", "fluids", "mechanism", "analysis", "robots", "sensing")
+LAYERS = ("model", "dynamics", "fluids", "mechanism", "analysis", "locomotion", "robots", "sensing")
 """Folders with kernels, or with constants that kernels are compiled with."""
 
 FLAGS = (

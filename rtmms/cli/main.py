@@ -32,6 +32,7 @@ COMMANDS = {
     "plot": "rtmms.cli.plot:plot",
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "trim": "rtmms.cli.trim:trim",
+    "gaits": "rtmms.cli.gaits:gaits",
     "export-fmu": "rtmms.cli.export_fmu:export_fmu",
     "bench": "rtmms.cli.bench:bench",
     "keys": "rtmms.cli.keys:keys",

@@ -10,6 +10,7 @@ import click
 from rtmms.cli.words import Near
 
 PAPERS = {
+    "boyer2015": "rtmms.report.boyer2015.reproduce",
     "khalil2007": "rtmms.report.khalil2007.reproduce",
     "porez2014": "rtmms.report.porez2014.reproduce",
     "qu2024": "rtmms.report.qu2024.reproduce",

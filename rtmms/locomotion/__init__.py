@@ -1,5 +1,6 @@
-"""From a shape's motion to the net motion: constraints of the ground and what they leave to dynamics. Nothing of one
-robot. Names load their module when first used: numba is paid for then."""
+"""From a shape's motion to the net motion: connections, their curvature, the holonomy of gaits, the gaits that do best;
+constraints of the ground and what they leave to dynamics. Nothing of one robot. Names load their module when first
+used: numba is paid for then."""
 
 from __future__ import annotations
 
@@ -7,17 +8,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rtmms.locomotion.connections import Connection, connection, curvature
     from rtmms.locomotion.constraints import nonholonomic, rank, rates, rows
+    from rtmms.locomotion.gait_words import gait_path
+    from rtmms.locomotion.optimise import Best, best_gait
+    from rtmms.locomotion.paths import Path
+    from rtmms.locomotion.reconstruction import Motion, holonomy, reconstruct
     from rtmms.locomotion.reduced import Reduced, reduced
     from rtmms.model import Axle, Plane, Wheel
 
 _LATE = {
     **dict.fromkeys(("Axle", "Plane", "Wheel"), "rtmms.model"),
+    **dict.fromkeys(("Connection", "connection", "curvature"), "rtmms.locomotion.connections"),
+    **dict.fromkeys(("Motion", "holonomy", "reconstruct"), "rtmms.locomotion.reconstruction"),
+    **dict.fromkeys(("Best", "best_gait"), "rtmms.locomotion.optimise"),
+    "Path": "rtmms.locomotion.paths",
+    "gait_path": "rtmms.locomotion.gait_words",
     **dict.fromkeys(("nonholonomic", "rank", "rates", "rows"), "rtmms.locomotion.constraints"),
     **dict.fromkeys(("Reduced", "reduced"), "rtmms.locomotion.reduced"),
 }
 
-__all__ = ["Axle", "Plane", "Reduced", "Wheel", "nonholonomic", "rank", "rates", "reduced", "rows"]
+__all__ = [
+    "Axle", "Best", "Connection", "Motion", "Path", "Plane", "Reduced", "Wheel", "best_gait", "connection", "curvature",
+    "gait_path", "holonomy", "nonholonomic", "rank", "rates", "reconstruct", "reduced", "rows",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -97,6 +97,8 @@ class TreePlant:
     settable: tuple[str, ...] = ()
     remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
+    locomotion: Any = None
+    """How its shape's motion moves it (rtmms.locomotion.abilities.Locomotion), for `rtmms gaits`; None: not told."""
     medium: str = ""
     """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
 
@@ -155,6 +157,10 @@ class TreePlant:
             raise ModelError(f"{name}: dt must be > 0 s, got {dt!r}")
         if self.method not in METHODS:
             raise ModelError(f"{name}: method must be one of {', '.join(METHODS)}, got '{self.method}'")
+        if np.any(self.model.viscous):
+            raise ModelError(
+                f"{name}: Body.viscous is of what has no inertia: expected rtmms.locomotion.plant.ConnectionPlant"
+            )
         if self.substeps < 1:
             raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
         if not isinstance(self.flow, Flow):

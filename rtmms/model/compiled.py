@@ -31,6 +31,7 @@ class Model:
     offset_rotation, offset_position
                          (bodies, 3, 3) and (bodies, 3): the described body's frame in its carrier's frame
     elements             (row, element) pairs, placements in the row's compiled frame
+    viscous              (n + 1, 21) packed resistance of each compiled body in a creeping fluid; read-only
     ground               rows of contact with the ground; none for most
     """
 
@@ -45,6 +46,7 @@ class Model:
     offset_rotation: Array
     offset_position: Array
     elements: tuple[tuple[int, Element], ...]
+    viscous: Array
     ground: Ground
 
     @property
@@ -73,6 +75,8 @@ class Model:
         h = hashlib.sha256()
         for array in (self.topology, self.constant, np.array([self.base_mode]), self.gravity):
             h.update(np.ascontiguousarray(array).tobytes())
+        if np.any(self.viscous):
+            h.update(self.viscous.tobytes())
         if len(self.ground.rows):
             h.update(self.ground.rows.tobytes())
         h.update("\0".join((*self.joint_names, *self.body_names)).encode())

@@ -128,6 +128,7 @@ class _Builder:
         self.joint_names: list[str] = []
         self.offsets: dict[str, tuple[int, Placement]] = {}
         self.elements: list[tuple[int, Element]] = []
+        self.viscous: list[Array] = []
         self.rows: dict[str, tuple[Joint, list[int]]] = {}
         """Of each joint, the rows of its coordinates."""
 
@@ -165,6 +166,7 @@ class _Builder:
         row[at.C_POS : at.C_POS + 3] = placement.position
         self.topology.append([parent, kind, int(imposed)])
         self.constant.append(row)
+        self.viscous.append(np.zeros(PACKED_SIZE))
         return len(self.constant) - 1
 
     def _load(self, name: str, row: int, offset: Placement) -> None:
@@ -174,6 +176,10 @@ class _Builder:
         rigid, added = _rigid_inertia(body, place), np.zeros((6, 6))
         if body.added is not None:
             added += _symmetric(_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
+        if body.viscous is not None:
+            resistance = _symmetric(_numbers(body.viscous, (6, 6), f"{place}: viscous"), f"{place}: viscous")
+            back = adjoint(offset.rotation, offset.position)
+            self.viscous[row] += pack_inertia(back.T @ resistance @ back)
         displaced, displaced_moment = _displaced(body, place)
         for element in body.elements:
             _check_element(element, place)
@@ -198,6 +204,7 @@ class _Builder:
             "topology": np.array(self.topology, dtype=np.int64),
             "constant": np.array(self.constant),
             "gravity": gravity,
+            "viscous": np.array(self.viscous),
             "carrier": np.array([self.offsets[name][0] for name in names], dtype=np.int64),
             "offset_rotation": np.array([self.offsets[name][1].rotation for name in names]),
             "offset_position": np.array([self.offsets[name][1].position for name in names]),

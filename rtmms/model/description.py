@@ -33,6 +33,8 @@ class Body:
     displaced     kg of fluid that it displaces besides: buoyancy of what is no solid here
     displaced_moment  (3,) kg m, first moment of the same
     elements      what a fluid acts on: strips and blades; their added mass joins `added`
+    viscous       (6, 6) resistance D of a creeping fluid, about the body's origin: its wrench is -D eta. It counts for
+                  the Stokes connection (rtmms.locomotion), not in a plant's dynamics. See `rod_resistance`
     """
 
     name: str
@@ -45,6 +47,7 @@ class Body:
     displaced: float = 0.0
     displaced_moment: Any = (0.0, 0.0, 0.0)
     elements: Sequence[Element] = ()
+    viscous: Any = None
 
     @classmethod
     def about_centre(cls, name: str, mass: float, centre: Any, inertia: Any, **more: Any) -> Body:

@@ -105,4 +105,17 @@ class Blade:
         return x.T @ own @ x
 
 
+def rod_resistance(length: float, along: float, across: float, placement: Placement | None = None) -> Array:
+    """(6, 6) resistance D of a straight slender rod in a creeping fluid, about the body's origin: `Body.viscous`.
+
+    along, across  N s/m2, c_t and c_n: force a metre = -(c_t V1, c_n V2, c_n V3); it does not resist rolling
+    placement      frame e1 along the rod, its origin at the rod's middle; None for the body's own frame
+    """
+    place = Placement() if placement is None else placement
+    turn = across * length**3 / 12.0
+    own = np.diag([along * length, across * length, across * length, 0.0, turn, turn])
+    x = adjoint(place.rotation, place.position)
+    return x.T @ own @ x
+
+
 Element = Strip | Blade

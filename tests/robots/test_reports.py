@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rtmms.monitor.monitor import UNSTABLE
+from rtmms.report.boyer2015 import reproduce as boyer2015
 from rtmms.report.khalil2007 import reproduce as khalil2007
 from rtmms.report.porez2014 import reproduce as porez2014
 from rtmms.report.porez2014 import runs as moth
@@ -42,6 +43,19 @@ def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not disagreements("eel.md", "claims", (tmp_path / "khalil2007.md").read_text())
     assert len(told["figures"]) == 8
     assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
+
+
+@pytest.mark.slow
+def test_boyer2015(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert boyer2015.main(tmp_path, True) == 0
+    told = json.loads(capsys.readouterr().out)
+    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in told["rows"]}
+    assert {row["verdict"] for row in told["rows"] if row["tolerance"]} == {"agrees"}
+    assert rows["best stroke about the straight shape: efficiency"]["ours"] == pytest.approx(1.2364, abs=1e-3)
+    assert rows["best stroke found over the best about the straight shape"]["ours"] == pytest.approx(1.2715, abs=1e-3)
+    assert len(told["figures"]) == 10
+    assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
+    assert not disagreements("locomotion.md", "claims", (tmp_path / "boyer2015.md").read_text())
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from rtmms.wire.peer.declared import check_robot
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {
     "manta": ("gait",), "quadrotor": ("hover",),
+    **dict.fromkeys(("cat", "satellite", "purcell", "fluid_swimmer"), ("shape",)),
     **dict.fromkeys(("snake", "unicycle", "snakeboard", "roller_racer", "trikke"), ("shape_gait",)),
 }  # fmt: skip
 """What drives a robot when nothing else is asked for."""

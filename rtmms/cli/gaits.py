@@ -1,0 +1,173 @@
+"""rtmms gaits: what a gait's shapes do to a robot, and the closed curve of shapes that does best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import rtmms
+from rtmms.cli.words import Near, settings
+from rtmms.errors import ModelError
+
+if TYPE_CHECKING:
+    from rtmms.locomotion.abilities import Locomoting
+    from rtmms.locomotion.connections import Connection
+    from rtmms.locomotion.optimise import Best
+    from rtmms.locomotion.paths import Path as Gait
+    from rtmms.locomotion.reconstruction import Motion
+
+PER = ("cost", "length")
+
+
+@click.command()
+@click.argument("robot")
+@click.option("--gait", "word", metavar="GAIT", help="circle:a=1,c1=0,c2=0, square:a=1, rectangle:a=1,b=1, one of the "
+              "robot's own, or a FILE.csv of shapes; without it the best one is sought.")  # fmt: skip
+@click.option("--cycles", type=click.IntRange(1, 100_000), default=1, show_default=True, help="How often.")
+@click.option("--goal", type=Near("goal", ("distance", "turn")), help="What the best one is best for; default the "
+              "robot's own.")  # fmt: skip
+@click.option("--per", type=Near("measure", PER), default="cost", show_default=True,
+              help="Of what: the cost of a cycle, or its length in the shape space.")  # fmt: skip
+@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Where figures go, and the shapes of a gait that was found.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def gaits(
+    robot: str, word: str | None, cycles: int, goal: str | None, per: str, set_: tuple[str, ...], out: Path | None,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """The net motion of a gait of ROBOT, its work and cost, with figures of curvature and motion.
+
+    Without --gait, of the best gait that is found.
+    """
+    from rtmms.locomotion.connections import Connection
+    from rtmms.locomotion.gait_words import gait_path, keep_limits
+    from rtmms.locomotion.reconstruction import is_closed
+
+    plant = _plant(robot, settings(set_))
+    assert plant.locomotion is not None
+    own = plant.locomotion.gaits
+    one = Connection(plant.model, plant.locomotion.kind) if plant.locomotion.travel is None else None
+    found: Best | None = None
+    if word is None:
+        found = _best(plant, one, goal, per, robot)
+        gait = found.path
+    else:
+        from rtmms.locomotion.abilities import limits
+
+        gait = gait_path(word, plant.model.n, own)
+        keep_limits(gait, *limits(plant), plant.model.joint_names, word)
+        if not is_closed(plant.model, gait):
+            raise ModelError(f"gait '{word}': expected a closed gait, got one that ends elsewhere than it begins")
+    motion = _moved(plant, one, gait, cycles)
+    told: dict[str, Any] = {
+        "robot": robot, "gait": word or "best", "cycles": cycles, "displacement": _displacement(motion),
+        "work": motion.work, "cost": motion.cost, "kind": plant.locomotion.kind,
+    }  # fmt: skip
+    if found is not None and one is not None:
+        told |= {
+            "goal": goal or plant.locomotion.goal, "per": per, "score": found.score, "length": found.length,
+            "coefficients": found.coefficients.tolist(),
+            "beside": {name: _score(one, gait_path(name, 2, own), goal or plant.locomotion.goal, per) for name in own},
+        }  # fmt: skip
+    told["figures"] = [] if out is None else _drawn(robot, word, plant, one, gait, motion, out)
+    click.echo(json.dumps(told, allow_nan=False) if as_json else as_table(told, plant.locomotion.note))
+    return 0
+
+
+def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
+    from rtmms.locomotion.abilities import Locomoting
+    from rtmms.plant import robots
+
+    plant = rtmms.load(robot, **given)
+    if not isinstance(plant, Locomoting) or plant.locomotion is None:
+        known = ", ".join(sorted(set(robots()) & {"cat", "satellite", "purcell", "fluid_swimmer"}))
+        raise ModelError(f"robot '{robot}': gaits needs one whose shape moves it by a connection, as {known}")
+    return plant
+
+
+def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str, robot: str) -> Best:
+    from rtmms.locomotion.abilities import limits
+    from rtmms.locomotion.optimise import best_gait
+
+    assert plant.locomotion is not None
+    if one is None:
+        raise ModelError(f"robot '{robot}': a best gait is sought where a connection tells the motion; give --gait")
+    click.echo(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
+    least, greatest = limits(plant)
+    return best_gait(
+        one, goal or plant.locomotion.goal, per, least=least, greatest=greatest, size=plant.locomotion.shape
+    )
+
+
+def _moved(plant: Locomoting, one: Connection | None, gait: Gait, cycles: int) -> Motion:
+    from rtmms.locomotion.reconstruction import reconstruct
+
+    assert plant.locomotion is not None
+    if one is None:
+        assert plant.locomotion.travel is not None
+        return plant.locomotion.travel(gait, cycles)
+    return reconstruct(one, gait, cycles=cycles)
+
+
+def _displacement(motion: Motion) -> Any:
+    """As JSON has it, in the starting frame."""
+    net = [float(value) for value in motion.displacement]
+    return net if motion.planar else {"rotation_vector": net[:3], "position": net[3:]}
+
+
+def _score(one: Connection, gait: Gait, goal: str, per: str) -> float:
+    """Of a known gait, as the search has it."""
+    from rtmms.locomotion.optimise import score
+
+    return score(one, gait, goal, per)
+
+
+def _drawn(
+    robot: str, word: str | None, plant: Locomoting, one: Connection | None, gait: Gait, motion: Motion, out: Path
+) -> list[str]:  # fmt: skip
+    from rtmms.report.gait_figure import draw, draw_motion
+
+    out.mkdir(parents=True, exist_ok=True)
+    title = f"{robot}: {word or 'the best gait found'}"
+    if one is None:
+        made = [out / f"{robot}-motion.png"]
+        draw_motion(motion, plant.model.joint_names, title, made[0])
+    else:
+        made = draw(one, gait, motion, title, out, robot)
+    if word is None:
+        shapes = out / f"{robot}-gait.csv"
+        lines = [",".join(plant.model.joint_names)]
+        lines += [",".join(f"{value:.10g}" for value in row) for row in gait.sampled(400)]
+        shapes.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        made.append(shapes)
+    return [str(path) for path in made]
+
+
+def as_table(told: dict[str, Any], notes: Any) -> str:
+    """The same for a person."""
+    net = told["displacement"]
+    if isinstance(net, dict):
+        ways = [("rotation vector", "  ".join(f"{x:.10g}" for x in net["rotation_vector"]) + " rad"),
+                ("position", "  ".join(f"{x:.10g}" for x in net["position"]) + " m")]  # fmt: skip
+    else:
+        ways = [("displacement", f"x {net[0]:.10g} m  y {net[1]:.10g} m  theta {net[2]:.10g} rad")]
+    drag = told["kind"] == "stokes"
+    rows = [
+        ("robot", told["robot"]),
+        ("gait", f"{told['gait']}, {told['cycles']} cycle{'s' if told['cycles'] > 1 else ''} of 2 pi s"),
+        *ways,
+        ("work", f"{told['work']:.6g} J ({'dissipated' if drag else 'put in, if nothing is given back'})"),
+        ("cost", f"{told['cost']:.6g} {'sqrt(W s)' if drag else 'sqrt(J) s'}, whatever the pace"),
+    ]
+    if "score" in told:
+        rows.append((f"{told['goal']} per {told['per']}", f"{told['score']:.8g}"))
+        rows += [
+            (f"  {name}", f"{score:.8g}" + (f"  ({notes[name]})" if name in notes else ""))
+            for name, score in told["beside"].items()
+        ]
+    rows += [("file", path) for path in told["figures"]]
+    return "\n".join(f"{name:<18}  {text}" for name, text in rows)

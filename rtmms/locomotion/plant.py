@@ -1,0 +1,149 @@
+"""A plant without inertia: its joints move as commanded, and it goes where its Stokes connection takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import DivergedError, ModelError
+from rtmms.jit import compile_progress
+from rtmms.locomotion.abilities import Locomotion
+from rtmms.locomotion.connections import NAMES, Connection, model_of
+from rtmms.locomotion.glide import BAD_COMMAND, JOINTS, NOT_FINITE, POSE, SINGULAR, SOUND, glide, observe
+from rtmms.mechanism.actuators import attached
+from rtmms.model.compiled import Model
+from rtmms.model.description import Mechanism
+from rtmms.plant import Channel
+from rtmms.spatial import Array
+
+_HEADER = struct.Struct("<8s32sdq")
+_MAGIC = b"rtmmscp1"
+
+
+@dataclass(eq=False)
+class ConnectionPlant:
+    """A mechanism with Body.viscous as a plant (see rtmms.plant.Plant): eta = -A(r) rd at every instant.
+
+    mechanism  the description, or what `rtmms.compile` made of it, joints driven by motion
+    actuators  `JointMotion` of joints (rtmms.mechanism.actuators); a joint without one stays where it is. Once it is
+               built, their channels
+    dt         s
+    initial    (p,) shape at t = 0
+    Outputs are those of `TreePlant`. Time is integrated to sixth order on the group.
+    """
+
+    mechanism: Mechanism | Model
+    actuators: Any = ()
+    dt: float = 1e-3
+    initial: Any = None
+    parameters: Any = None
+    locomotion: Locomotion | None = None
+    summary: Callable[[ConnectionPlant, Array, Any], dict[str, float | None]] | None = None
+    trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
+    recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque")
+    medium: str = "water"
+
+    def __post_init__(self) -> None:
+        self.model = model_of(self.mechanism)
+        if isinstance(self.dt, bool) or not (math.isfinite(self.dt) and self.dt > 0.0):
+            raise ModelError(f"{self.model.name}: dt must be > 0 s, got {self.dt!r}")
+        self.connection = Connection(self.model, "stokes")
+        more, p = attached(self.model, self.actuators), self.model.n
+        if len(more.pushes) or any(drive.joint >= p for drive in more.drives):
+            raise ModelError(f"{self.model.name}: a plant without inertia takes JointMotion alone")
+        self.actuators = tuple(drive.channel for drive in more.drives)
+        self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
+        self._bandwidth = np.where(np.isnan(more.bandwidth), 20.0, more.bandwidth)
+        self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
+        self._given = self.neutral.copy()
+        self._memory, self._steps = np.zeros(JOINTS + 3 * p + 1), 0
+        self._room = (
+            np.zeros((3, 6)), np.zeros((2, 7)), np.zeros(2), np.zeros(1), np.zeros((8, 6)), np.zeros(p),
+        )  # fmt: skip
+        self.outputs = (
+            Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+            Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
+            Channel("joint_position", "rad", (p,)), Channel("joint_velocity", "rad/s", (p,)),
+            Channel("joint_torque", "N m", (p,)), Channel("power", "W"), Channel("work", "J"),
+        )  # fmt: skip
+        start = np.zeros(p) if self.initial is None else np.asarray(self.initial, dtype=float)
+        if start.shape != (p,):
+            raise ModelError(f"{self.model.name}: initial must have shape ({p},), got {start.shape}")
+        self.initial = start
+        told = self._bandwidth.tobytes() + self._joints.tobytes() + start.tobytes()
+        self._key = hashlib.sha256(self.model.digest.encode() + told).digest()
+        with compile_progress(f"the kernels of '{self.model.name}'"):
+            self.reset()
+            self.step(self.neutral)
+            self.observe()
+        self.reset()
+
+    @property
+    def time(self) -> float:
+        """s, simulated."""
+        return self._steps * self.dt
+
+    def reset(self, seed: int = 0) -> None:
+        """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        p = self.model.n
+        self._memory[:], self._memory[3], self._steps = 0.0, 1.0, 0
+        self._memory[JOINTS : JOINTS + p] = self._memory[JOINTS + p : JOINTS + 2 * p] = self.initial
+
+    def step(self, command: Array) -> None:
+        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
+        DivergedError if it fails: the state is then still the last sound one."""
+        given = np.asarray(command, dtype=float)
+        if given.shape != self._given.shape:
+            raise ValueError(f"{self.model.name}: command must have shape {self._given.shape}, got {given.shape}")
+        self._given[:] = given
+        one = self.connection
+        status = glide(
+            one.tree, self._bandwidth, self._joints, self._given, self._memory, one.work, self._room, self.dt
+        )  # fmt: skip
+        if status != SOUND:
+            self._fail(status)
+        self._steps += 1
+
+    def _fail(self, status: int) -> None:
+        name = self.model.name
+        if status == BAD_COMMAND:
+            named = ", ".join(c.name for c, v in zip(self.actuators, self._given, strict=True) if not np.isfinite(v))
+            raise ValueError(f"{name}: command: {named} must be finite")
+        reason = "is not finite" if status == NOT_FINITE else f"meets no drag in {NAMES[status - SINGULAR]}"
+        raise DivergedError(self.time + self.dt, "velocity", self.observe(), reason)
+
+    def observe(self) -> dict[str, Array]:
+        """The outputs at the present state, by name."""
+        p, y = self.model.n, self._memory
+        power = observe(self.connection.tree, y, self.connection.work, self._room)
+        twist = self._room[0][0]
+        return {
+            "position": y[:3].copy(), "quaternion": y[3:POSE].copy(), "velocity": twist[:3].copy(),
+            "angular_velocity": twist[3:].copy(), "joint_position": y[JOINTS + p : JOINTS + 2 * p].copy(),
+            "joint_velocity": y[JOINTS + 2 * p : JOINTS + 3 * p].copy(), "joint_torque": self._room[5].copy(),
+            "power": np.array(power), "work": np.array(y[-1]),
+        }  # fmt: skip
+
+    def snapshot(self) -> bytes:
+        """The whole state; bit-exact."""
+        return _HEADER.pack(_MAGIC, self._key, self.dt, self._steps) + self._memory.tobytes()
+
+    def restore(self, blob: bytes) -> None:
+        """Back to a snapshot of the same model; ModelError if it is another's."""
+        size = _HEADER.size + self._memory.nbytes
+        if len(blob) != size:
+            raise ModelError(f"{self.model.name}: snapshot must have {size} bytes, got {len(blob)}")
+        magic, key, dt, steps = _HEADER.unpack_from(blob)
+        if magic != _MAGIC or key != self._key or dt != self.dt:
+            raise ModelError(f"{self.model.name}: the snapshot is of another model, step or version")
+        self._memory[:], self._steps = np.frombuffer(blob[_HEADER.size :]), steps
+
+    def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
+        """Numbers for the report."""
+        return {} if self.summary is None else self.summary(self, time, trace)

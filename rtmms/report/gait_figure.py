@@ -1,0 +1,121 @@
+"""Figures of a gait: curvature and connection over the shape space with the gait in it, and where it leads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmms.locomotion.connections import Connection
+from rtmms.locomotion.paths import Path as Gait
+from rtmms.locomotion.reconstruction import Motion
+from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, colours, figure, save, say, styled
+from rtmms.spatial import Array
+
+GRID, ARROWS = 61, 15
+"""Points a side of height functions and of vector fields."""
+PLANAR, SPATIAL = ("x", "y", "theta"), ("rotation x", "rotation y", "rotation z")
+DIVERGING = "RdBu_r"
+
+
+def draw(one: Connection, gait: Gait, motion: Motion, title: str, out: Path, name: str) -> list[Path]:
+    """Write NAME-curvature.png (two shape variables alone) and NAME-motion.png into `out`; their paths."""
+    made = [out / f"{name}-motion.png"]
+    draw_motion(motion, one.model.joint_names, title, made[0])
+    if one.shape_size == 2:
+        made.insert(0, out / f"{name}-curvature.png")
+        draw_curvature(one, gait, title, made[0])
+    return made
+
+
+def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
+    """Height functions -F of three components, and the vector fields of -A, each with the gait in it.
+
+    The net motion of a small gait is the integral of -F over what it encloses, taken counter-clockwise.
+    """
+    shapes = gait.sampled(720)
+    axes = _axes(shapes, GRID)
+    height, field = np.full((3, GRID, GRID), np.nan), np.full((3, 2, ARROWS, ARROWS), np.nan)
+    rows = slice(0, 3) if one.planar else slice(3, 6)
+    for i, r1 in enumerate(axes[0]):
+        for j, r2 in enumerate(axes[1]):
+            height[:, j, i] = -one.curvature(np.array([r1, r2]))[rows, 0, 1]
+    coarse = _axes(shapes, ARROWS)
+    for i, r1 in enumerate(coarse[0]):
+        for j, r2 in enumerate(coarse[1]):
+            field[:, :, j, i] = -one.at(np.array([r1, r2]))[rows]
+    names = PLANAR if one.planar else SPATIAL
+    with styled():
+        page = figure(13.0, 8.4)
+        page.text(0.05, 0.955, title, fontsize=16, fontweight="bold", color=INK)
+        grid = page.add_gridspec(2, 3, left=0.055, right=0.965, top=0.88, bottom=0.07, hspace=0.34, wspace=0.26)
+        for k, name in enumerate(names):
+            panel = page.add_subplot(grid[0, k])
+            most = float(np.nanpercentile(np.abs(height[k]), 98)) or 1.0
+            levels = np.linspace(-most, most, 25)
+            shown = panel.contourf(*axes, np.clip(height[k], -most, most), levels=levels, cmap=DIVERGING)
+            panel.contour(*axes, height[k], levels=[0.0], colors=[MUTED], linewidths=0.8)
+            page.colorbar(shown, ax=panel, shrink=0.9, ticks=np.linspace(-most, most, 5), format="%.2g")
+            panel.set_title(f"Curvature, {name}")
+            _gait(panel, shapes, one.model.joint_names)
+            panel = page.add_subplot(grid[1, k])
+            size = np.hypot(*field[k])
+            panel.quiver(*coarse, field[k, 0], field[k, 1], size, cmap=ORDERED, pivot="mid", width=0.004)
+            panel.set_title(f"Connection -A, {name}")
+            _gait(panel, shapes, one.model.joint_names)
+        save(page, path)
+
+
+def _axes(shapes: Array, count: int) -> tuple[Array, Array]:
+    """Of a square window around the gait, a quarter wider on either side."""
+    low, high = shapes.min(axis=0), shapes.max(axis=0)
+    middle, half = 0.5 * (low + high), 0.75 * max(float(np.max(high - low)), 1e-3)
+    first, second = (np.linspace(middle[k] - half, middle[k] + half, count) for k in range(2))
+    return first, second
+
+
+def _gait(panel: Any, shapes: Array, names: tuple[str, ...]) -> None:
+    panel.plot(shapes[:, 0], shapes[:, 1], color=INK, lw=1.8)
+    k = len(shapes) // 8
+    step = shapes[k + 1] - shapes[k]
+    if np.any(step != 0.0):
+        head = {"arrowstyle": "-|>", "color": INK, "lw": 1.8}
+        panel.annotate("", shapes[k] + step * 1e-3, shapes[k], arrowprops=head)
+    panel.set(xlabel=f"{names[0]}, rad", ylabel=f"{names[1]}, rad", aspect="equal")
+    panel.grid(False)
+
+
+def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) -> None:
+    """The way (planar) or the rotation (spatial), the shape and the effort over time."""
+    with styled():
+        page = figure(13.0, 4.6)
+        page.text(0.05, 0.91, title, fontsize=16, fontweight="bold", color=INK)
+        grid = page.add_gridspec(1, 3, left=0.06, right=0.975, top=0.78, bottom=0.13, wspace=0.24)
+        panel = page.add_subplot(grid[0])
+        if motion.planar:
+            panel.plot(motion.pose[:, 0], motion.pose[:, 1], color=BLUE)
+            panel.plot(*motion.pose[0, :2], "o", color=TEAL, ms=6, label="start")
+            panel.plot(*motion.pose[-1, :2], "o", color=CORAL, ms=6, label="end")
+            panel.set(xlabel="x, m", ylabel="y, m", title="Path of the base")
+            panel.axis("equal")
+        else:
+            from rtmms.locomotion.group import rotation_vector
+
+            turn = np.array([rotation_vector(pose[3:]) for pose in motion.pose])
+            for k, colour in enumerate(colours(3)):
+                panel.plot(motion.time, turn[:, k], color=colour, label="xyz"[k])
+            panel.set(xlabel="t, s", ylabel="rad", title="Rotation vector of the base")
+        panel.legend(loc="best")
+        panel = page.add_subplot(grid[1])
+        if motion.shape.shape[1] <= 12:
+            for k, colour in enumerate(colours(motion.shape.shape[1])):
+                panel.plot(motion.time, motion.shape[:, k], color=colour, label=names[k])
+            panel.legend(loc="best")
+        else:
+            say(panel, f"{motion.shape.shape[1]} shape variables")
+        panel.set(xlabel="t, s", ylabel="rad", title="Shape")
+        panel = page.add_subplot(grid[2])
+        panel.plot(motion.time, motion.effort, color=CORAL)
+        panel.set(xlabel="t, s", title=motion.effort_name)
+        save(page, path)

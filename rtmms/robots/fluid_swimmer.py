@@ -1,0 +1,92 @@
+"""Three ellipses in a perfect fluid at rest, neutrally buoyant: they swim by momentum alone (docs/shape_robots.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import UnknownNameError
+from rtmms.locomotion.abilities import Locomotion
+from rtmms.mechanism.actuators import JointMotion, JointTorque
+from rtmms.mechanism.methods import METHODS
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.solids import at
+from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS
+
+
+@dataclass(frozen=True)
+class FluidSwimmer:
+    """Parameters, of a metre of depth: the flow is plane, and no body feels the flow of another.
+
+    half_length_m, half_width_m    a, b of each ellipse
+    gap_m                 from an ellipse's end to the joint beside it
+    density_kg_m3         of the bodies and of the fluid
+    drive                 'motion': the shape is imposed and torques follow; 'torque': torques are given
+    limit_rad, bandwidth_rad_s    of commanded angles; torque_limit_n_m of commanded torques
+    integrator, substeps  the method, its steps in a plant's step
+    """
+
+    half_length_m: float = 1.0
+    half_width_m: float = 0.1
+    gap_m: float = 0.1
+    density_kg_m3: float = 1.0
+    drive: str = "motion"
+    limit_rad: float = math.pi
+    bandwidth_rad_s: float = 20.0
+    torque_limit_n_m: float = 10.0
+    integrator: str = "rk4"
+    substeps: int = 1
+
+
+def describe(p: FluidSwimmer) -> Mechanism:
+    """Base in the middle ellipse, x along it; angle `left` of the one behind (-x), `right` of the one ahead."""
+    a, b, rho = p.half_length_m, p.half_width_m, p.density_kg_m3
+    mass = rho * math.pi * a * b
+    inertia = 0.25 * mass * np.diag([b * b, a * a, a * a + b * b])
+    # an ellipse in a plane flow: pi b^2 along a, pi a^2 along b, pi (a^2 - b^2)^2 / 8 about z
+    across = math.pi * rho * np.array([b * b, a * a, (a * a - b * b) ** 2 / 8.0])
+    added = np.diag([across[0], across[1], 0.0, 0.0, 0.0, across[2]])
+    reach = a + p.gap_m
+
+    def ellipse(name: str, middle: float) -> Body:
+        x = np.eye(6)
+        x[1, 5] = -middle  # the body's origin is its joint, the ellipse's middle stands at (middle, 0, 0)
+        centre = np.array([middle, 0.0, 0.0])
+        moved = np.linalg.inv(x).T @ added @ np.linalg.inv(x)
+        return Body.about_centre(
+            name, mass, centre, inertia, added=moved, displaced=mass, displaced_moment=mass * centre
+        )
+
+    joints = [
+        Joint("left", "middle", "left", placement=at(-reach), drive=p.drive),
+        Joint("right", "middle", "right", placement=at(reach), drive=p.drive),
+    ]
+    bodies = [ellipse("middle", 0.0), ellipse("left", -reach), ellipse("right", reach)]
+    return Mechanism("fluid_swimmer", bodies, joints, gravity=(0.0, 0.0, 0.0))
+
+
+def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The swimmer as a plant (entry point 'fluid_swimmer'). Parameters: see FluidSwimmer; no presets.
+
+    Actuators: left.angle, right.angle (rad), or with drive=torque left.torque, right.torque (N m); positive turns an
+    ellipse counter-clockwise seen from above.
+    """
+    if preset is not None:
+        raise UnknownNameError("fluid_swimmer preset", preset, ())
+    choices = {"drive": ("motion", "torque"), "integrator": tuple(METHODS)}
+    most = {"limit_rad": math.pi, "bandwidth_rad_s": 1e5}
+    p: FluidSwimmer = build(FluidSwimmer, given, choices, set(), set(), most, robot="fluid_swimmer")
+    names = ("left", "right")
+    actuators: list[Any] = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in names]
+    if p.drive == "torque":
+        actuators = [JointTorque(name, p.torque_limit_n_m) for name in names]
+    return TreePlant(
+        describe(p), step_of("fluid_swimmer", dt, 1e-3), actuators=actuators, parameters=p, method=p.integrator,
+        substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"), medium="water",
+        locomotion=Locomotion("hydrodynamic", GAITS["fluid_swimmer"], shape=0.5),
+    )  # fmt: skip

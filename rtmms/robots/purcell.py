@@ -1,0 +1,63 @@
+"""Purcell's three-link swimmer: three rods in a creeping fluid, without inertia (docs/shape_robots.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from rtmms.errors import UnknownNameError
+from rtmms.locomotion.abilities import Locomotion
+from rtmms.locomotion.plant import ConnectionPlant
+from rtmms.mechanism.actuators import JointMotion
+from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.elements import rod_resistance
+from rtmms.model.solids import at
+from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS, NOTES
+
+
+@dataclass(frozen=True)
+class Purcell:
+    """Parameters.
+
+    length_m              of each rod
+    tangential_n_s_m2, normal_n_s_m2    c_t, c_n: force a metre and m/s along a rod and across it
+    limit_rad             of each joint; beyond 2 pi / 3 on one side the rods may meet, which nothing hinders
+    bandwidth_rad_s       how fast joints follow their commands, by a filter of second order
+    """
+
+    length_m: float = 1.0
+    tangential_n_s_m2: float = 1.0
+    normal_n_s_m2: float = 2.0
+    limit_rad: float = math.pi
+    bandwidth_rad_s: float = 20.0
+
+
+def describe(p: Purcell) -> Mechanism:
+    """Base in the middle rod's middle, x along it; angle `left` of the rod behind (-x), `right` of the one ahead."""
+    half = 0.5 * p.length_m
+
+    def rod(name: str, middle: float) -> Body:
+        drag = rod_resistance(p.length_m, p.tangential_n_s_m2, p.normal_n_s_m2, at(middle))
+        return Body(name, viscous=drag)
+
+    joints = [
+        Joint("left", "middle", "left", placement=at(-half), drive="motion"),
+        Joint("right", "middle", "right", placement=at(half), drive="motion"),
+    ]
+    bodies = [rod("middle", 0.0), rod("left", -half), rod("right", half)]
+    return Mechanism("purcell", bodies, joints, base="prescribed", gravity=(0.0, 0.0, 0.0))
+
+
+def load(dt: float | None = None, preset: str | None = None, **given: Any) -> ConnectionPlant:
+    """The swimmer as a plant (entry point 'purcell'). Parameters: see Purcell; no presets.
+
+    Actuators: left.angle, right.angle (rad), positive turns a rod counter-clockwise seen from above.
+    """
+    if preset is not None:
+        raise UnknownNameError("purcell preset", preset, ())
+    p: Purcell = build(Purcell, given, {}, set(), set(), {"limit_rad": math.pi, "bandwidth_rad_s": 1e5})
+    joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]
+    moves = Locomotion("stokes", GAITS["purcell"], NOTES["purcell"])
+    return ConnectionPlant(describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=moves)

@@ -1,0 +1,139 @@
+"""rtmms gaits: numbers, JSON, figures, files of shapes; wrong words end with 2 and a sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmms.cli.main import main
+
+
+@pytest.fixture
+def gaits(capsys: pytest.CaptureFixture[str]) -> Any:
+    """(exit status, standard output, standard error) of `rtmms gaits WORDS`, in this process."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["gaits", *words])
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("robot", "gait", "cycles", "net"),
+    [
+        ("purcell", "circle:a=1", 1, [0.1484970643, 0.0402010991, 0.0]),
+        ("purcell", "circle:a=1,c1=0,c2=0", 2, [2 * 0.1484970643, 2 * 0.0402010991, 0.0]),
+        ("fluid_swimmer", "circle:a=.5", 1, [0.7259539483, 0.0964967286, 0.0]),
+        ("fluid_swimmer", "stroke", 1, [0.7259539483, 0.0964967286, 0.0]),
+    ],
+)
+def test_displacement_of_a_gait(robot: str, gait: str, cycles: int, net: list[float], gaits: Any) -> None:
+    status, out, _ = gaits(robot, "--gait", gait, "--cycles", str(cycles), "--json")
+    told = json.loads(out, parse_constant=lambda word: 1 / 0)
+    assert status == 0
+    assert (told["robot"], told["gait"], told["cycles"]) == (robot, gait, cycles)
+    np.testing.assert_allclose(told["displacement"], net, atol=1e-8)
+    assert told["work"] > 0.0
+    assert told["cost"] > 0.0
+
+
+def test_in_space_a_rotation_vector_and_a_position(gaits: Any) -> None:
+    told = json.loads(gaits("satellite", "--gait", "rectangle", "--json")[1])
+    net = told["displacement"]
+    np.testing.assert_allclose(net["rotation_vector"], [-0.0382059925, 0.0321583142, 0.1651868933], atol=1e-8)
+    assert len(net["position"]) == 3
+    half = json.loads(gaits("cat", "--gait", "righting", "--json")[1])["displacement"]["rotation_vector"]
+    assert float(np.linalg.norm(half)) == pytest.approx(math.pi, abs=1e-6)
+
+
+def test_a_file_of_shapes(tmp_path: Path, gaits: Any) -> None:
+    """The same as the word, with a heading or without, closed or not."""
+    corners = [(1, 1), (-1, 1), (-1, -1), (1, -1)]
+    wanted = json.loads(gaits("purcell", "--gait", "square:a=1", "--json")[1])
+    for name, rows, head in (("open", corners, ""), ("closed", [*corners, corners[0]], "left,right\n")):
+        file = tmp_path / f"{name}.csv"
+        file.write_text(head + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
+        told = json.loads(gaits("purcell", "--gait", str(file), "--json")[1])
+        np.testing.assert_allclose(told["displacement"], wanted["displacement"], atol=1e-12)
+        assert told["cost"] == pytest.approx(wanted["cost"], rel=1e-12)
+
+
+def test_the_best_gait_is_better_than_those_known_and_can_be_run_again(tmp_path: Path, gaits: Any) -> None:
+    status, out, _ = gaits("purcell", "--json", "-o", str(tmp_path), "--set", "limit_rad=2")
+    told = json.loads(out)
+    assert status == 0
+    assert told["gait"] == "best"
+    assert told["score"] >= told["beside"]["centred"] * (1.0 - 1e-6)
+    assert told["beside"]["centred"] > 1.9 * told["beside"]["stroke"]
+    assert abs(told["displacement"][2]) < 1e-6
+    assert math.hypot(*told["displacement"][:2]) / told["cost"] == pytest.approx(told["score"], rel=1e-6)
+    names = [Path(name).name for name in told["figures"]]
+    assert names == ["purcell-curvature.png", "purcell-motion.png", "purcell-gait.csv"]
+    assert all(Path(name).stat().st_size > 2000 for name in told["figures"])
+    again = json.loads(gaits("purcell", "--gait", told["figures"][2], "--json")[1])
+    np.testing.assert_allclose(again["displacement"], told["displacement"], atol=1e-4)
+    shorter = json.loads(gaits("purcell", "--json", "--per", "length", "--set", "limit_rad=2")[1])
+    assert shorter["score"] == pytest.approx(math.hypot(*shorter["displacement"][:2]) / shorter["length"], rel=1e-6)
+    assert shorter["score"] > shorter["beside"]["stroke"]
+
+
+def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
+    status, out, _ = gaits("cat", "--gait", "circle:a=0.5", "-o", str(tmp_path))
+    assert status == 0
+    for words in ("rotation vector", "put in, if nothing is given back", "cat-curvature.png"):
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("purcell", "--gait", "circl"), "unknown gait 'circl'; did you mean circle"),
+        (("purcell", "--gait", "circle:a=4"), "joint 'left' would move to 4, beyond its limits -3.14159 to 3.14159"),
+        (("purcell", "--gait", "circle:a=1,b=2"), "unknown parameter of gait 'circle' 'b'"),
+        (("purcell", "--gait", "circle:a"), "expected circle:key=value"),
+        (("purcell", "--gait", "circle:a=x"), "a must be a finite number, got 'x'"),
+        (("purcell", "--gait", "circle:a=nan"), "a must be a finite number, got 'nan'"),
+        (("purcell", "--gait", "circle:a=0"), "a must not be 0"),
+        (("purcell", "--gait", "stroke:a=1"), "'stroke' takes no parameters"),
+        (("purcell", "--gait", "nothing.csv"), "cannot be read: No such file"),
+        (("purcell", "--cycles", "0", "--gait", "circle"), "0 is not in the range"),
+        (("purcel",), "did you mean purcell"),
+        (("eel", "--gait", "circle"), "gaits needs one whose shape moves it by a connection"),
+        (("purcell", "--goal", "up"), "unknown goal 'up'"),
+        (("purcell", "--set", "length_m=-1", "--gait", "circle"), "length_m must be > 0"),
+    ],
+)
+def test_wrong_words(words: tuple[str, ...], says: str, gaits: Any) -> None:
+    status, out, err = gaits(*words)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1,2\n3\n", "line 2: expected 2 finite numbers, got '3'"),
+        ("1,2\n3,x\n", "line 2: expected 2 numbers, got '3,x'"),
+        ("1,2\n3,nan\n", "line 2: expected 2 finite numbers"),
+        ("a,b\n1,2\n", "expected at least 2 shapes, got 1"),
+        ("", "expected at least 2 shapes, got 0"),
+        ("9,0\n0,1\n", "joint 'left' would move to 9"),
+    ],
+)
+def test_a_broken_file(text: str, says: str, tmp_path: Path, gaits: Any) -> None:
+    file = tmp_path / "gait.csv"
+    file.write_text(text)
+    status, out, err = gaits("purcell", "--gait", str(file))
+    assert (status, out) == (2, "")
+    assert says in err
+    file.write_bytes(b"\xff\xfe\x00")
+    assert gaits("purcell", "--gait", str(file))[0] == 2

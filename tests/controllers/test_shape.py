@@ -1,0 +1,93 @@
+"""The controller of shapes against its plants, step by step as lockstep would have it."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.robots.shape_gaits import GAITS
+from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms_controllers.shape import Shape
+
+
+def told(plant: Any, robot: str) -> PlantInfo:
+    return PlantInfo(
+        robot=robot, dt=plant.dt, mode="lockstep", period_s=None, deadline_s=None, actuators=plant.actuators,
+        outputs=plant.outputs, parameters=asdict(plant.parameters),
+    )  # fmt: skip
+
+
+def played(controller: Any, plant: Any, robot: str, seconds: float) -> np.ndarray:
+    """(k, u) what it commands."""
+    info = told(plant, robot)
+    controller.start(info)
+    names = [channel.name for channel in plant.actuators]
+    rows = []
+    for k in range(round(seconds / plant.dt)):
+        values = controller.update(State({"step": k, "timestamp": k * plant.dt, "outputs": {}}, info))
+        rows.append([values[name] for name in names])
+    return np.array(rows)
+
+
+def test_a_circle_after_a_soft_start() -> None:
+    plant = rtmms.load("purcell", dt=0.01)
+    rows = played(Shape(gait="circle", a=0.8, c1=0.1, period_s=2.0, ramp_s=1.0), plant, "purcell", 5.0)
+    np.testing.assert_array_equal(rows[0], [0.0, 0.0])
+    t = 2.0 * math.pi * (0.01 * np.arange(100, 500) - 1.0) / 2.0
+    np.testing.assert_allclose(rows[100:], np.column_stack([0.1 + 0.8 * np.cos(t), 0.8 * np.sin(t)]), atol=1e-9)
+    assert np.max(np.abs(np.diff(rows, axis=0))) < 0.03
+
+
+def test_so_many_cycles_and_then_it_stays() -> None:
+    plant = rtmms.load("satellite", dt=0.01)
+    rows = played(Shape(period_s=2.0, ramp_s=0.0, cycles=2), plant, "satellite", 6.0)
+    assert rows.max() == pytest.approx(10.0)
+    np.testing.assert_allclose(rows[402:], 0.0, atol=1e-12)
+    assert np.abs(rows[390]).max() > 0.1
+
+
+def test_a_file_of_shapes(tmp_path: Path) -> None:
+    file = tmp_path / "triangle.csv"
+    file.write_text("left,right\n0,0\n1,0\n0,1\n")
+    rows = played(Shape(file=str(file), period_s=3.0, ramp_s=0.0), rtmms.load("purcell", dt=0.01), "purcell", 3.0)
+    for k, corner in ((0, (0, 0)), (100, (1, 0)), (200, (0, 1))):
+        np.testing.assert_allclose(rows[k], corner, atol=1e-9)
+
+
+@pytest.mark.parametrize("robot", GAITS)
+def test_each_robot_has_a_gait_that_it_can_do(robot: str) -> None:
+    plant = rtmms.load(robot)
+    for name in GAITS[robot]:
+        Shape(gait=name).start(told(plant, robot))
+    Shape().start(told(plant, robot))
+
+
+@pytest.mark.parametrize(
+    ("make", "robot", "more", "words"),
+    [
+        (lambda: Shape(gait="circl"), "purcell", {}, "did you mean circle"),
+        (lambda: Shape(gait="circle", a=4.0), "purcell", {}, "left.angle would move from -4 to 4 rad"),
+        (lambda: Shape(gait="circle", b=1.0), "purcell", {}, "unknown parameter of gait 'circle' 'b'"),
+        (lambda: Shape(file="a.txt"), "purcell", {}, "expected FILE.csv"),
+        (lambda: Shape(file="a.csv", gait="circle"), "purcell", {}, "not both"),
+        (lambda: Shape(), "cat", {"drive": "torque"}, "run the robot with drive=motion"),
+        (lambda: Shape(period_s=0.0), "cat", {}, "period_s: expected a number"),
+    ],
+)
+def test_refused(make: Any, robot: str, more: dict[str, Any], words: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=words):
+        make().start(told(rtmms.load(robot, **more), robot))
+
+
+def test_it_starts_without_numba_and_scipy() -> None:
+    program = "import sys, rtmms_controllers.shape; print([m for m in ('numba', 'scipy') if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.strip() == "[]"
