@@ -13,10 +13,14 @@ from tests.cli.shell import ROOT
 PAGE = (ROOT / "docs" / "sensors.md").read_text(encoding="utf-8")
 
 
-def test_the_block_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(compile(code, "sensors.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("[")
+def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(code, "sensors.md", "exec"), names)
+    first, second = capsys.readouterr().out.splitlines()[0], capsys.readouterr()
+    assert first.startswith("[")
+    assert second.err == ""
+    assert not names["now"].lost  # type: ignore[attr-defined]
 
 
 def test_the_tables_are_whole() -> None:

@@ -1,0 +1,264 @@
+"""An error-state Kalman filter of attitude, velocity, position and biases: its propagation and its updates, compiled.
+
+Nominal state x (16,): position p 3 (m, world), velocity v 3 (m/s, world), quaternion q 4 (w x y z, body to world),
+gyroscope's
+bias 3 (rad/s), accelerometer's bias 3 (m/s2). Error e (15,): dp, dv, dtheta (rad, body: R = R_hat exp(dtheta)), dbg,
+dba; covariance P (15, 15). Sola, Quaternion kinematics for the error-state Kalman filter (2017), sections 5 and 6.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rtmms.jit import Array, kernel
+
+X_P, X_V, X_Q, X_BG, X_BA, X_SIZE = 0, 3, 6, 10, 13, 16
+E_P, E_V, E_Q, E_BG, E_BA, E_SIZE = 0, 3, 6, 9, 12, 15
+N_GYRO, N_ACCEL, N_BG, N_BA, N_KEEP_G, N_KEEP_A, N_GRAVITY, N_SIZE = range(8)
+"""Of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), standard deviations of their
+drifts, 1 / tau of each (1/s), gravity m/s2."""
+
+
+@kernel
+def rotation_of(x: Array, r: Array) -> None:
+    """r (3, 3), body to world, of the state's quaternion."""
+    w, a, b, c = x[X_Q], x[X_Q + 1], x[X_Q + 2], x[X_Q + 3]
+    r[0, 0], r[0, 1], r[0, 2] = 1.0 - 2.0 * (b * b + c * c), 2.0 * (a * b - w * c), 2.0 * (a * c + w * b)
+    r[1, 0], r[1, 1], r[1, 2] = 2.0 * (a * b + w * c), 1.0 - 2.0 * (a * a + c * c), 2.0 * (b * c - w * a)
+    r[2, 0], r[2, 1], r[2, 2] = 2.0 * (a * c - w * b), 2.0 * (b * c + w * a), 1.0 - 2.0 * (a * a + b * b)
+
+
+@kernel
+def turn(x: Array, a: float, b: float, c: float) -> None:
+    """q <- q exp(theta / 2), and back to unit length."""
+    square = a * a + b * b + c * c
+    if square > 1e-12:
+        angle = np.sqrt(square)
+        s, w = np.sin(0.5 * angle) / angle, np.cos(0.5 * angle)
+    else:
+        s, w = 0.5 - square / 48.0, 1.0 - square / 8.0
+    a, b, c = s * a, s * b, s * c
+    p, i, j, k = x[X_Q], x[X_Q + 1], x[X_Q + 2], x[X_Q + 3]
+    n0, n1 = p * w - i * a - j * b - k * c, p * a + i * w + j * c - k * b
+    n2, n3 = p * b - i * c + j * w + k * a, p * c + i * b - j * a + k * w
+    length = 1.0 / np.sqrt(n0 * n0 + n1 * n1 + n2 * n2 + n3 * n3)
+    x[X_Q], x[X_Q + 1], x[X_Q + 2], x[X_Q + 3] = n0 * length, n1 * length, n2 * length, n3 * length
+
+
+@kernel
+def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: float, r: Array) -> None:
+    """The nominal state over dt with the mean rate and specific force of it; the first rows of r are left at its
+    middle."""
+    wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
+    turn(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz)
+    rotation_of(x, r)
+    fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
+    for k in range(3):
+        a = r[k, 0] * fx + r[k, 1] * fy + r[k, 2] * fz - (gravity if k == 2 else 0.0)
+        x[X_P + k] += dt * (x[X_V + k] + 0.5 * dt * a)
+        x[X_V + k] += dt * a
+    turn(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz)
+
+
+@kernel
+def propagate(
+    x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, work: Array
+) -> None:
+    """State and covariance over dt: P <- F P F^T + Q, to first order in dt.
+
+    gyro, accel (3,) mean over dt as measured; noise (N_SIZE,); r (5, 3), f and work (15, 15) scratch
+    """
+    wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
+    fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
+    strapdown(x, gyro, accel, dt, noise[N_GRAVITY], r)
+    keep_g, keep_a = np.exp(-dt * noise[N_KEEP_G]), np.exp(-dt * noise[N_KEEP_A])
+    f[:, :] = 0.0
+    for k in range(3):
+        f[E_P + k, E_P + k] = f[E_V + k, E_V + k] = f[E_Q + k, E_Q + k] = 1.0
+        f[E_P + k, E_V + k] = dt
+        f[E_BG + k, E_BG + k], f[E_BA + k, E_BA + k] = keep_g, keep_a
+        f[E_Q + k, E_BG + k] = -dt
+        # dv' = -R [f]x dtheta - R dba
+        f[E_V + k, E_Q] = -dt * (r[k, 1] * fz - r[k, 2] * fy)
+        f[E_V + k, E_Q + 1] = -dt * (r[k, 2] * fx - r[k, 0] * fz)
+        f[E_V + k, E_Q + 2] = -dt * (r[k, 0] * fy - r[k, 1] * fx)
+        for m in range(3):
+            f[E_V + k, E_BA + m] = -dt * r[k, m]
+    # dtheta' = -[w]x dtheta - dbg
+    f[E_Q, E_Q + 1], f[E_Q, E_Q + 2] = dt * wz, -dt * wy
+    f[E_Q + 1, E_Q], f[E_Q + 1, E_Q + 2] = -dt * wz, dt * wx
+    f[E_Q + 2, E_Q], f[E_Q + 2, E_Q + 1] = dt * wy, -dt * wx
+    for i in range(E_SIZE):
+        for j in range(E_SIZE):
+            total = 0.0
+            for k in range(E_SIZE):
+                total += f[i, k] * covariance[k, j]
+            work[i, j] = total
+    for i in range(E_SIZE):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(E_SIZE):
+                total += work[i, k] * f[j, k]
+            covariance[i, j] = covariance[j, i] = total
+    for k in range(3):
+        covariance[E_V + k, E_V + k] += noise[N_ACCEL] ** 2 * dt
+        covariance[E_Q + k, E_Q + k] += noise[N_GYRO] ** 2 * dt
+        covariance[E_BG + k, E_BG + k] += noise[N_BG] ** 2 * (1.0 - keep_g * keep_g)
+        covariance[E_BA + k, E_BA + k] += noise[N_BA] ** 2 * (1.0 - keep_a * keep_a)
+
+
+@kernel
+def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity: float, r: Array) -> None:
+    """The nominal state from `time` on along samples of a ring (room, 7): time, gyro 3, accel 3, the first that at
+    `time`."""
+    room = ring.shape[0]
+    gyro, accel = r[3], r[4]
+    for k in range(1, count):
+        one, other = ring[(first + k - 1) % room], ring[(first + k) % room]
+        for i in range(3):
+            gyro[i] = 0.5 * (one[1 + i] + other[1 + i])
+            accel[i] = 0.5 * (one[4 + i] + other[4 + i])
+        strapdown(x, gyro, accel, other[0] - time, gravity, r)
+        time = other[0]
+
+
+@kernel
+def correct(
+    x: Array, covariance: Array, rows: Array, residual: Array, variance: Array, gate: float, work: Array, error: Array
+) -> float:
+    """Take a measurement in; returns its normalised innovation squared, and leaves all as it is where that is over
+    the gate.
+
+    rows (m, 15) its derivative, residual (m,) measured less expected, variance (m,) of its independent errors; gate
+    0: none; work (m + 1, m + 15), error (15,) scratch
+    """
+    m = residual.shape[0]
+    # S = H P H^T + R and its Cholesky factors, L y = residual: y^T y
+    for i in range(m):
+        for k in range(E_SIZE):
+            total = 0.0
+            for j in range(E_SIZE):
+                total += rows[i, j] * covariance[j, k]
+            work[i, m + k] = total
+    for i in range(m):
+        for j in range(i + 1):
+            total = variance[i] if i == j else 0.0
+            for k in range(E_SIZE):
+                total += work[i, m + k] * rows[j, k]
+            work[i, j] = total
+    squared = 0.0
+    for j in range(m):
+        pivot = work[j, j]
+        for k in range(j):
+            pivot -= work[j, k] * work[j, k]
+        pivot = np.sqrt(pivot)
+        work[j, j] = pivot
+        for i in range(j + 1, m):
+            total = work[i, j]
+            for k in range(j):
+                total -= work[i, k] * work[j, k]
+            work[i, j] = total / pivot
+    for i in range(m):
+        total = residual[i]
+        for k in range(i):
+            total -= work[i, k] * work[m, k]
+        work[m, i] = total / work[i, i]
+        squared += work[m, i] * work[m, i]
+    if 0.0 < gate < squared or not np.isfinite(squared):
+        return squared
+    # with W = L^-1 H P: e = W^T y, P <- P - W^T W
+    for k in range(E_SIZE):
+        for i in range(m):
+            total = work[i, m + k]
+            for j in range(i):
+                total -= work[i, j] * work[j, m + k]
+            work[i, m + k] = total / work[i, i]
+    for k in range(E_SIZE):
+        total = 0.0
+        for i in range(m):
+            total += work[i, m + k] * work[m, i]
+        error[k] = total
+        for j in range(k + 1):
+            total = 0.0
+            for i in range(m):
+                total += work[i, m + k] * work[i, m + j]
+            covariance[k, j] -= total
+            if j != k:
+                covariance[j, k] = covariance[k, j]
+    inject(x, error)
+    return squared
+
+
+@kernel
+def inject(x: Array, error: Array) -> None:
+    """The error into the nominal state. The covariance's turn with it, of second order in the error, is left out."""
+    for k in range(3):
+        x[X_P + k] += error[E_P + k]
+        x[X_V + k] += error[E_V + k]
+        x[X_BG + k] += error[E_BG + k]
+        x[X_BA + k] += error[E_BA + k]
+    turn(x, error[E_Q], error[E_Q + 1], error[E_Q + 2])
+
+
+@kernel
+def expect_depth(x: Array, place: Array, r: Array, rows: Array, expected: Array) -> None:
+    """-(p + R l)_z."""
+    rotation_of(x, r)
+    rows[0, :] = 0.0
+    rows[0, E_P + 2] = -1.0
+    expected[0] = -x[X_P + 2]
+    for k in range(3):
+        expected[0] -= r[2, k] * place[k]
+    # d(R l) = -R [l]x dtheta
+    rows[0, E_Q] = r[2, 1] * place[2] - r[2, 2] * place[1]
+    rows[0, E_Q + 1] = r[2, 2] * place[0] - r[2, 0] * place[2]
+    rows[0, E_Q + 2] = r[2, 0] * place[1] - r[2, 1] * place[0]
+
+
+@kernel
+def expect_position(x: Array, place: Array, r: Array, rows: Array, expected: Array) -> None:
+    """p + R l."""
+    rotation_of(x, r)
+    rows[:, :] = 0.0
+    for i in range(3):
+        rows[i, E_P + i] = 1.0
+        expected[i] = x[X_P + i] + r[i, 0] * place[0] + r[i, 1] * place[1] + r[i, 2] * place[2]
+        rows[i, E_Q] = r[i, 2] * place[1] - r[i, 1] * place[2]
+        rows[i, E_Q + 1] = r[i, 0] * place[2] - r[i, 2] * place[0]
+        rows[i, E_Q + 2] = r[i, 1] * place[0] - r[i, 0] * place[1]
+
+
+@kernel
+def expect_direction(x: Array, vector: Array, mount: Array, r: Array, rows: Array, expected: Array) -> None:
+    """M^T R^T of a constant vector of the world (the magnetic field); mount M (3, 3), sensor to body."""
+    rotation_of(x, r)
+    b0 = r[0, 0] * vector[0] + r[1, 0] * vector[1] + r[2, 0] * vector[2]
+    b1 = r[0, 1] * vector[0] + r[1, 1] * vector[1] + r[2, 1] * vector[2]
+    b2 = r[0, 2] * vector[0] + r[1, 2] * vector[1] + r[2, 2] * vector[2]
+    rows[:, :] = 0.0
+    for i in range(3):
+        m0, m1, m2 = mount[0, i], mount[1, i], mount[2, i]
+        expected[i] = m0 * b0 + m1 * b1 + m2 * b2
+        # d(R^T b) = [R^T b]x dtheta
+        rows[i, E_Q] = m1 * b2 - m2 * b1
+        rows[i, E_Q + 1] = m2 * b0 - m0 * b2
+        rows[i, E_Q + 2] = m0 * b1 - m1 * b0
+
+
+@kernel
+def expect_velocity(x: Array, gyro: Array, place: Array, mount: Array, r: Array, rows: Array, expected: Array) -> None:
+    """M^T (R^T v + (gyro - bg) x l): the velocity of a point over the ground, in the sensor's axes."""
+    vector = x[X_V : X_V + 3]
+    expect_direction(x, vector, mount, r, rows, expected)
+    wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
+    px, py, pz = place[0], place[1], place[2]
+    cx, cy, cz = wy * pz - wz * py, wz * px - wx * pz, wx * py - wy * px
+    for i in range(3):
+        m0, m1, m2 = mount[0, i], mount[1, i], mount[2, i]
+        expected[i] += m0 * cx + m1 * cy + m2 * cz
+        for k in range(3):
+            rows[i, E_V + k] = m0 * r[k, 0] + m1 * r[k, 1] + m2 * r[k, 2]
+        # -dbg x l = l x dbg
+        rows[i, E_BG] = m1 * pz - m2 * py
+        rows[i, E_BG + 1] = m2 * px - m0 * pz
+        rows[i, E_BG + 2] = m0 * py - m1 * px

@@ -1,0 +1,281 @@
+"""An estimator of a robot's pose and motion from what its sensors tell, however late.
+
+The filter runs some time behind, where every measurement has arrived and is taken in at its own instant; what the
+newest rates and forces add is put on top.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.sensing.errors import drift_of
+from rtmms.sensing.estimation import (
+    E_SIZE,
+    N_ACCEL,
+    N_BA,
+    N_BG,
+    N_GRAVITY,
+    N_GYRO,
+    N_KEEP_A,
+    N_KEEP_G,
+    N_SIZE,
+    X_BA,
+    X_BG,
+    X_P,
+    X_Q,
+    X_SIZE,
+    X_V,
+    correct,
+    expect_depth,
+    expect_direction,
+    expect_position,
+    expect_velocity,
+    forward,
+    propagate,
+)
+from rtmms.sensing.parts import KINDS, TYPICAL, Depth, Dvl, Gps, Imu, Magnetometer, Sensor
+from rtmms.sensing.suite import built, earth_field, rotation
+from rtmms.spatial import Array
+
+GATES = {1: 10.83, 3: 16.27}
+"""The chi-squared distribution's 99.9 % by degrees of freedom: a measurement that is less likely is not believed."""
+SETTLES_S = 2.0
+"""From the start on everything is believed for so long: a first guess may be further off than it says."""
+_KINDS = (Depth, Dvl, Gps, Magnetometer)
+_DIVERGED = 10
+
+
+@dataclass
+class Estimate:
+    """At `time` (s): position (3,) m and velocity (3,) m/s, world; quaternion (4,) body to world; biases (3,) rad/s,
+    m/s2; covariance (15, 15) of the errors dp, dv, dtheta, dbg, dba, some `behind` seconds before that time.
+
+    nis      of the newest measurement of each sensor: normalised innovation squared, and its degrees of freedom
+    refused  measurements that were not believed, by sensor;  lost  so many in a row that the estimate is not to be
+    believed
+    """
+
+    time: float
+    position: Array
+    velocity: Array
+    quaternion: Array
+    gyro_bias: Array
+    accel_bias: Array
+    covariance: Array
+    behind: float
+    nis: dict[str, tuple[float, int]] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    lost: bool = False
+
+
+@dataclass(order=True)
+class _Measurement:
+    time: float
+    order: int
+    name: str = field(compare=False)
+    value: Array = field(compare=False)
+
+
+def sensors_of(
+    outputs: Iterable[str], profile: str = "typical", over: Mapping[str, Any] | None = None
+) -> dict[str, Sensor]:
+    """The sensors that a plant's outputs tell of, by 'NAME.time', with the sheets of a profile and tables over it."""
+    names = [name.removesuffix(".time") for name in outputs if name.endswith(".time")]
+    base = TYPICAL if profile == "typical" else {}
+    return {
+        name: built(name, (over or {}).get(name, {}), base.get(name.partition(".")[0], {}))
+        for name in names if name.partition(".")[0] in KINDS
+    }  # fmt: skip
+
+
+class Estimator:
+    """Takes states as a controller gets them, and tells where the robot is.
+
+    sensors    as the robot has them, by name (read_profile gives them): one imu, and any of depth, dvl, gps, mag
+    position, velocity, quaternion   at the start, and their standard deviations (m, m/s, rad)
+    more       on the variance of each measurement, for what the sensors' sheets do not tell (mountings, tides):
+    factors by name ModelError where there is no imu.
+    """
+
+    def __init__(
+        self, sensors: Mapping[str, Sensor], *, position: Any = (0.0, 0.0, 0.0), velocity: Any = (0.0, 0.0, 0.0),
+        quaternion: Any = (1.0, 0.0, 0.0, 0.0), deviations: tuple[float, float, float] = (0.1, 0.1, 0.05),
+        gravity: float = 9.80665, more: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        imus = [name for name, sensor in sensors.items() if isinstance(sensor, Imu)]
+        if not imus:
+            raise ModelError("estimator: expected an imu among the sensors, got " + (", ".join(sensors) or "none"))
+        self.imu, self.sensors = imus[0], {k: s for k, s in sensors.items() if isinstance(s, _KINDS)}
+        imu = sensors[self.imu]
+        assert isinstance(imu, Imu)
+        self._imu = imu
+        if any(imu.position_m):
+            raise ModelError("estimator: the imu's position_m is where the estimate is; expected (0, 0, 0)")
+        self._to_body = rotation(imu.rotation_deg)
+        self._noise = _noise(imu, gravity)
+        factors = more or {}
+        self._models = {name: _Model(name, sensor, factors.get(name, 1.0)) for name, sensor in self.sensors.items()}
+        latest = max([s.latency_s + s.jitter_s for s in self.sensors.values()], default=0.0)
+        self.behind_s = max(0.0, latest - imu.latency_s) + 2.0 / imu.rate_hz
+        self._x, self._p = np.zeros(X_SIZE), np.zeros((E_SIZE, E_SIZE))
+        self._x[X_P:X_V], self._x[X_V:X_Q] = position, velocity
+        self._x[X_Q:X_BG] = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
+        noise = self._noise
+        turn_on = imu.gyro_turn_on_rad_s**2 + noise[N_BG] ** 2, imu.accel_turn_on_m_s2**2 + noise[N_BA] ** 2
+        for k, variance in enumerate((*(d * d for d in deviations), *turn_on)):
+            for i in range(3 * k, 3 * k + 3):
+                self._p[i, i] = variance
+        self._time = self._trusts_from = math.nan
+        # samples of the imu from the filter's own instant on
+        self._ring = np.zeros((math.ceil(self.behind_s * imu.rate_hz) + 8, 7))
+        self._first = self._held = 0
+        self._waiting: list[_Measurement] = []
+        self._heard: dict[str, float] = {}
+        self._r, self._f, self._w = np.zeros((5, 3)), np.zeros((E_SIZE, E_SIZE)), np.zeros((E_SIZE, E_SIZE))
+        self._error, self._nis = np.zeros(E_SIZE), dict[str, tuple[float, int]]()
+        self._refused: dict[str, int] = {}
+        self._in_row = dict.fromkeys(self._models, 0)
+
+    def hear(self, outputs: Mapping[str, Any]) -> bool:
+        """What a state told, by name; True where the imu had something new. Sensors that are not among them are
+        silent."""
+        for order, name in enumerate(self._models):
+            time = float(outputs.get(f"{name}.time", -1.0))
+            if time < 0.0 or self._heard.get(name, -1.0) >= time:
+                continue
+            self._heard[name] = time
+            if float(outputs.get(f"{name}.valid", 1.0)) > 0.0:
+                value = np.atleast_1d(np.asarray(outputs[self._models[name].output], dtype=float))
+                heapq.heappush(self._waiting, _Measurement(time, order, name, value))
+        time = float(outputs.get(f"{self.imu}.time", -1.0))
+        room = len(self._ring)
+        if time < 0.0 or (self._held and self._ring[(self._first + self._held - 1) % room, 0] >= time):
+            return False
+        if not self._held:
+            self._time, self._trusts_from = time, time + SETTLES_S  # where the estimate begins
+        if self._held == room:
+            self._advance()
+        row = self._ring[(self._first + self._held) % room]
+        row[0] = time
+        row[1:4] = self._to_body @ np.asarray(outputs[f"{self.imu}.gyro"], dtype=float)
+        row[4:7] = self._to_body @ np.asarray(outputs[f"{self.imu}.accel"], dtype=float)
+        self._held += 1
+        while self._held > 1 and self._ring[(self._first + 1) % room, 0] <= time - self.behind_s:
+            self._advance()
+        return True
+
+    def estimate(self) -> Estimate:
+        """Now, as the newest sample of the imu has it."""
+        x, time = self._x.copy(), self._time
+        if self._held:
+            forward(x, self._ring, self._first, self._held, time, self._noise[N_GRAVITY], self._r)
+            time = float(self._ring[(self._first + self._held - 1) % len(self._ring), 0])
+        return Estimate(
+            time, x[X_P:X_V], x[X_V:X_Q], x[X_Q:X_BG], x[X_BG:X_BA], x[X_BA:], self._p.copy(), time - self._time,
+            dict(self._nis), dict(self._refused), any(n >= _DIVERGED for n in self._in_row.values()),
+        )  # fmt: skip
+
+    def behind(self) -> Estimate:
+        """Where the filter stands, with the covariance of that very instant: for its consistency."""
+        x = self._x.copy()
+        return Estimate(
+            self._time, x[X_P:X_V], x[X_V:X_Q], x[X_Q:X_BG], x[X_BG:X_BA], x[X_BA:], self._p.copy(), 0.0,
+            dict(self._nis), dict(self._refused),
+        )  # fmt: skip
+
+    def _advance(self) -> None:
+        """The filter to the imu's next instant, and each measurement up to it where it belongs."""
+        one, other = self._ring[self._first], self._ring[(self._first + 1) % len(self._ring)]
+        start, time = self._time, float(other[0])
+        before_rate, before_force, gyro, accel = one[1:4], one[4:7], other[1:4], other[4:7]
+        while self._waiting and self._waiting[0].time <= time:
+            measured = heapq.heappop(self._waiting)
+            at = max(measured.time, self._time)
+            self._propagate(at, start, time, before_rate, before_force, gyro, accel)
+            share = (at - start) / (time - start)
+            self._take(measured, before_rate + share * (gyro - before_rate))
+        self._propagate(time, start, time, before_rate, before_force, gyro, accel)
+        self._first, self._held = (self._first + 1) % len(self._ring), self._held - 1
+
+    def _propagate(
+        self, to: float, start: float, end: float, rate0: Array, force0: Array, rate1: Array, force1: Array
+    ) -> None:  # fmt: skip
+        """Over a part of the time between two samples, which change in a straight line."""
+        dt = to - self._time
+        if dt <= 0.0:
+            return
+        share = (0.5 * (self._time + to) - start) / (end - start)
+        rate, force = rate0 + share * (rate1 - rate0), force0 + share * (force1 - force0)
+        propagate(self._x, self._p, rate, force, dt, self._noise, self._r, self._f, self._w)
+        self._time = to
+
+    def _take(self, measured: _Measurement, gyro: Array) -> None:
+        model, name = self._models[measured.name], measured.name
+        model.expect(self._x, gyro, self._r)
+        residual = measured.value - model.expected
+        gate = GATES[len(residual)] if self._time >= self._trusts_from else 0.0
+        squared = correct(self._x, self._p, model.rows, residual, model.variance, gate, model.work, self._error)
+        self._nis[name] = squared, len(residual)
+        if squared > gate > 0.0:
+            self._refused[name] = self._refused.get(name, 0) + 1
+            self._in_row[name] += 1
+        else:
+            self._in_row[name] = 0
+
+
+class _Model:
+    """What a sensor is expected to tell; rows (m, 15), expected and variance (m,)."""
+
+    def __init__(self, name: str, sensor: Sensor, more: float) -> None:
+        self.sensor, size = sensor, 1 if isinstance(sensor, Depth) else 3
+        quantity = {Depth: "value", Dvl: "velocity", Gps: "position", Magnetometer: "field"}[type(sensor)]
+        self.output = f"{name}.{quantity}"
+        self.rows, self.expected = np.zeros((size, E_SIZE)), np.zeros(size)
+        self.variance = np.full(size, more * _variance(sensor))
+        self.work = np.zeros((size + 1, size + E_SIZE))
+        self._place, self._mount = np.array(sensor.position_m, dtype=float), rotation(sensor.rotation_deg)
+        self._field = np.zeros(3)
+        if isinstance(sensor, Magnetometer):
+            self._field = np.array(sensor.field_t if sensor.field_t is not None else earth_field(name, sensor))
+
+    def expect(self, x: Array, gyro: Array, r: Array) -> None:
+        if isinstance(self.sensor, Depth):
+            expect_depth(x, self._place, r, self.rows, self.expected)
+        elif isinstance(self.sensor, Dvl):
+            expect_velocity(x, gyro, self._place, self._mount, r, self.rows, self.expected)
+        elif isinstance(self.sensor, Gps):
+            expect_position(x, self._place, r, self.rows, self.expected)
+        else:
+            expect_direction(x, self._field, self._mount, r, self.rows, self.expected)
+
+
+def _noise(imu: Imu, gravity: float) -> Array:
+    noise = np.zeros(N_SIZE)
+    g, a = imu.gyro_noise_rad_s_rt_hz, imu.accel_noise_m_s2_rt_hz
+    noise[N_GYRO] = math.hypot(g, imu.gyro_resolution_rad_s / math.sqrt(12.0 * imu.rate_hz))
+    noise[N_ACCEL] = math.hypot(a, imu.accel_resolution_m_s2 / math.sqrt(12.0 * imu.rate_hz))
+    noise[N_BG] = drift_of(g, imu.gyro_instability_rad_s, imu.gyro_correlation_s)
+    noise[N_BA] = drift_of(a, imu.accel_instability_m_s2, imu.accel_correlation_s)
+    noise[N_KEEP_G], noise[N_KEEP_A] = 1.0 / imu.gyro_correlation_s, 1.0 / imu.accel_correlation_s
+    noise[N_GRAVITY] = gravity
+    return noise
+
+
+def _variance(sensor: Sensor) -> float:
+    """Of what a sensor tells: white noise, quantum, and as if white what stays or wanders."""
+    if isinstance(sensor, Depth):
+        return sensor.noise_m**2 + sensor.resolution_m**2 / 12.0 + sensor.turn_on_m**2 + sensor.wander_m**2 + 1e-12
+    if isinstance(sensor, Dvl):
+        return sensor.noise_m_s**2 + sensor.resolution_m_s**2 / 12.0 + sensor.turn_on_m_s**2 + 1e-12
+    if isinstance(sensor, Gps):
+        return sensor.noise_m**2 + sensor.wander_m**2 + 1e-12
+    assert isinstance(sensor, Magnetometer)
+    iron = sum(one * one for one in sensor.hard_iron_t) / 3.0
+    return sensor.noise_t**2 + sensor.resolution_t**2 / 12.0 + iron + 1e-22
