@@ -10,12 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import rtmms
 
 ROOT = Path(__file__).resolve().parents[1]
 _METADATA = "Metadata-Version: 2.1\nName: rtmms-benchmark-controllers\nVersion: 0\n"
-_ENTRY_POINTS = "[rtmms.controllers]\nsteady = benchmarks.steady:Steady\n"
+_ENTRY_POINTS = "[rtmms.controllers]\nsteady = benchmarks.steady:Steady\nstill = benchmarks.steady:Still\n"
 
 
 class Steady(rtmms.Controller):
@@ -28,6 +29,16 @@ class Steady(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         return self.values
+
+
+class Still(rtmms.Controller):
+    """The same, compiled."""
+
+    outputs = ("velocity",)
+
+    @rtmms.compiled
+    def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:
+        command[:] = 0.123456789
 
 
 @contextmanager

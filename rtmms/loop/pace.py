@@ -100,5 +100,11 @@ class Pace(Protocol):
     def gather(self, step: int) -> bool:
         """Publish the state and take commands. True when every claimed actuator has its own."""
 
+    def window(self, step: int) -> tuple[int, int] | None:
+        """The step's instant and its deadline, 0 for none, where it may be taken as a whole; None where it may not."""
+
+    def rest(self, step: int) -> bool:
+        """What is left of `gather` once the state is out."""
+
     def finish(self, step: int, now_ns: int) -> int:
         """After the step: overruns, and the low-priority work. Returns the slack in ns, UNDEFINED without a period."""

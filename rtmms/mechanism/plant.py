@@ -16,7 +16,7 @@ from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
-from rtmms.jit import COMPILED, compile_progress
+from rtmms.jit import COMPILED, compile_progress, native
 from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.asked_flow import ask_flow
@@ -33,7 +33,7 @@ from rtmms.model.compiler import compile
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FREE, C_STIFFNESS, S_WRENCH
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Channel, refuse_fixed
+from rtmms.plant import Channel, Entry, refuse_fixed
 from rtmms.spatial import Array
 
 _HEADER = struct.Struct("<8s32sdqq")
@@ -197,6 +197,7 @@ class TreePlant:
             self._numbers,
         )  # fmt: skip
         self._address = self._door.address
+        self._entry: Entry | None = None
         decisive = [*self.immersed.arrays[1:7], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode()
@@ -275,6 +276,23 @@ class TreePlant:
             self._sample_field(0.5 * self.dt)
         self._numbers[START] = self._steps * self.dt
         status = enter_step(self._address) if COMPILED else self._plain_step()
+        if status:
+            self._fail(status)
+        self._steps += 1
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.Entered."""
+        if not COMPILED:
+            return None
+        if self.flow.field is not None:
+            self._sample_field(0.5 * self.dt)
+        self._numbers[START] = self._steps * self.dt
+        if self._entry is None:
+            self._entry = Entry(native(enter_step, self._address), (self._address,), self._given.ctypes.data)
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
         if status:
             self._fail(status)
         self._steps += 1

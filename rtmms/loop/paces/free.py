@@ -36,6 +36,9 @@ class Free(Unpaced):
         self.answered = complete or bool(run.exchange.fresh.any())
         return complete
 
+    def rest(self, step: int) -> bool:
+        return self.run.collect(step, 0)
+
     def finish(self, step: int, now_ns: int) -> int:
         self.run.check()
         if now_ns - self.served_ns >= SERVE_EVERY_NS:

@@ -27,5 +27,8 @@ class Unpaced:
     def ready(self, step: int) -> bool:
         return True
 
+    def window(self, step: int) -> tuple[int, int] | None:
+        return None
+
     def begin(self, step: int) -> int:
         return UNDEFINED

@@ -5,7 +5,7 @@ Only peers that were welcomed at the door have an identity here; what anyone els
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,7 @@ class StepPort:
     ) -> None:
         if self._ready:
             self.admit_ready()
-        self._begin(step, deadline_ns)
+        self.begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
             turns = peer.turns
@@ -131,9 +131,30 @@ class StepPort:
         """An error or a bye, if it can be sent at once."""
         self.transmit(peer, self._pack(message))
 
+    # -- a compiled step, see direct.py ------------------------------------------------------------------------------
+
+    def at_rest(self) -> bool:
+        """Nothing waits for the next step that the general path would have to see to."""
+        return not (self._ready or self._held or self._held_note is not None or self._free)
+
+    def took(self, peers: Sequence[Peer], note: tuple[int, int, bool], complete: bool | None) -> None:
+        """Of these the command for the present step was taken.  note: newest seq, its lateness, clamped; complete: all
+        had theirs, None where the step is still being collected."""
+        for peer in peers:
+            peer.owed = peer.probes = 0
+            peer.commands += 1
+            peer.fresh = True
+        self._missing -= len(peers)
+        if peers:
+            self._first = False
+            self._note(note[0], self._step, note[1], note[2])
+        if complete is not None:
+            self._done = complete
+
     # -- in ----------------------------------------------------------------------------------------------------------
 
-    def _begin(self, step: int, deadline_ns: int) -> None:
+    def begin(self, step: int, deadline_ns: int) -> None:
+        """Commands are for this step from now on."""
         if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
             for peer in self._peers.claimants:
                 peer.forget_queue()
@@ -157,7 +178,7 @@ class StepPort:
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:
-            self._begin(step, 0)
+            self.begin(step, 0)
         self._command = command
         try:
             if self._seen != self._peers.changes:
@@ -249,6 +270,8 @@ class StepPort:
             message = decode(frame, COMMAND_BYTES)
             if message["type"] == "command":
                 self._hear_command(peer, message)
+                if message["step"] >= 0:
+                    peer.heard = frame
             else:
                 self._hear(peer, message)
         except Refused as refusal:
