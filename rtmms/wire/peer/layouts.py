@@ -52,14 +52,14 @@ class StateLayout:
         self.value = int.from_bytes(frame, "little") & self.mask
         self.head = self._head(frame, {path: at for at, _, path in found}).unpack_from
         self.picks: dict[str, Pick] = {}
-        places: dict[str, list[int]] = {}
-        for at, _, path in found:
-            if path[0] == "outputs" and len(path) in (2, 3):
-                places.setdefault(str(path[1]), []).append(at if frame[at] == _FLOAT else -1)
-        for name, starts in places.items():
-            if starts == list(range(starts[0], starts[0] + 9 * len(starts), 9)) and starts[0] > 0:
-                alone = ("outputs", name) in {path for _, _, path in found}
-                self.picks[name] = Struct(">" + "xd" * len(starts)), starts[0], alone
+        starts = {path: at for at, _, path in found}
+        for name, value in decode_from_plant(frame[begin:])["outputs"].items():
+            alone = not isinstance(value, list)
+            values, first = ([value], ("outputs", name)) if alone else (value, ("outputs", name, 0))
+            if values and all(type(number) is float for number in values) and first in starts:
+                at = starts[first]
+                if all(frame[at + 9 * k] == _FLOAT for k in range(len(values))):
+                    self.picks[name] = Struct(">" + "xd" * len(values)), at, alone
 
     @staticmethod
     def _head(frame: bytes, at: Mapping[Any, int]) -> Struct:
