@@ -290,3 +290,23 @@ class Entered(Protocol):
 
     def entered(self, status: int) -> None:
         """It was: what comes after it. Raises what `step` raises."""
+
+
+class Account(NamedTuple):
+    """Outputs as compiled code may ask for them: a function as in Entry, and where they are then.
+
+    numbers   of each output it has: address of its float64, in row-major order, and how many
+    """
+
+    function: int
+    arguments: tuple[int, ...]
+    numbers: Mapping[str, tuple[int, int]]
+
+
+@runtime_checkable
+class Accounted(Entered, Protocol):
+    """A plant whose outputs, too, compiled code can get without it. Of such a plant many steps may be taken in a row:
+    `entered` is called once for all of them."""
+
+    def account(self) -> Account | None:
+        """None: by `observe` alone."""

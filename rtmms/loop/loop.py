@@ -91,10 +91,10 @@ class Loop:
     """
 
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
-        "_answered", "_check_at", "_chores", "_counts", "_due", "_entered", "_limited", "_monitor", "_naming",
-        "_passage", "_prepared", "_preparing", "_requests", "_sent", "_stand_in", "alterations", "blame", "changes",
-        "claims", "clock", "collections", "command", "commands", "ended", "exchange", "message", "pace", "plant",
-        "policies", "resets", "seed", "started_ns", "statistics", "step", "steps", "view",
+        "_answered", "_check_at", "_chores", "_counts", "_due", "_entered", "_handed", "_limited", "_monitor",
+        "_naming", "_passage", "_prepared", "_preparing", "_requests", "_sent", "_stand_in", "alterations", "blame",
+        "changes", "claims", "clock", "collections", "command", "commands", "ended", "exchange", "message", "pace",
+        "plant", "policies", "resets", "seed", "started_ns", "statistics", "step", "steps", "view",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +122,7 @@ class Loop:
         self._prepared, self._due = (-1, 0), 0
         self._entered = plant if isinstance(plant, Entered) else None
         self._passage: Passage | None = None
+        self._handed: Passed | None = None
         if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock):
             self._passage = exchange.passage(plant, self._stand_in.miss)
         pace.bind(self)
@@ -275,10 +276,11 @@ class Loop:
 
     def _take_steps(self) -> None:
         requests, advance, ready = self._requests, self.advance, self.pace.ready
+        stretches = self._passage is not None and self.commands is None and self.blame is None and not self._limited
         while self.step < self.steps and not self.ended:
             if requests.pending:
                 requests.between_steps()
-            elif ready(self.step):
+            elif ready(self.step) and not (stretches and self._stretch()):
                 advance(self.step)
         if not self.ended:
             self.pace.begin(self.step)  # the last period is lived through to its end, as every other
@@ -286,7 +288,9 @@ class Loop:
     def advance(self, step: int) -> None:
         """One step, from its instant to the end of its slack."""
         now, pace, statistics, blame = self.clock.now, self.pace, self.statistics, self.blame
-        passed = self._pass(step) if self._passage is not None else None
+        passed, self._handed = self._handed, None
+        if passed is None and self._passage is not None:
+            passed = self._pass(step)
         if passed is None:
             wake = pace.begin(step)
             begun = now()
@@ -337,6 +341,35 @@ class Loop:
                 times = Times(due, begun, published, gathered, called, stepped, ended, deadline)
                 blame.keep(step, missed, overran, times)
             blame.rest(now(), due)
+
+    def _stretch(self) -> bool:
+        """Many steps in one compiled call, where no clock paces them: up to one whose end somebody wants to see. False
+        where the next step is for `advance`."""
+        until, step, passage = self.pace.stretch(), self.step, self._passage
+        most = min(self.steps, self.view.due + 1, self._check_at) - step
+        if until is None or passage is None or most < 1 or not self.claims.any or self._stand_in.homing:
+            return False
+        found = passage.go_on(step, most, *until)
+        if found is None:
+            return False
+        self._handed, self._due, self._answered = found.handed, 0, False
+        if found.done:
+            done = found.done - (found.status != 0)
+            self.step = step + done
+            self.view.forget()
+            self._forget_prepared()
+            self.pace.stretched(found.published_ns, found.answered)
+            self.statistics.add(found.times[:done], self._stand_in.late)
+            self._stand_in.resolved(bool(found.times[-1, 2]))
+            self._entered.entered(found.status)  # type: ignore[union-attr]
+            if self.view.due < self.step:
+                self.view.show(self.step - 1, self.command, self.exchange.applied)
+            now = self.clock.now()
+            if self._handed is None:
+                if now >= until[0]:
+                    self.prepare(self.step, 0)  # telemetry and newcomers are to see it
+                self.pace.finish(self.step - 1, now)
+        return found.done > 0 and self._handed is None
 
     def _pass(self, step: int) -> Passed | None:
         """The step in one compiled call, as far as it is a usual one; None where nothing of it has been done."""

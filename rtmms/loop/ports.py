@@ -91,6 +91,24 @@ class Passed(NamedTuple):
     status: int
 
 
+class Stretched(NamedTuple):
+    """What many steps in a row came to.
+
+    done       steps;  times (done, 3) int64 of each: exchange and plant in ns, whether all commands were in hand
+    status     of the last one: where it is not 0, that one failed
+    unfinished one more was begun;  handed   what it came to
+    published_ns, answered   when the last state was sent, and whether the last step had a command
+    """
+
+    done: int
+    times: npt.NDArray[np.int64]
+    status: int
+    unfinished: bool
+    published_ns: int
+    answered: bool
+    handed: Passed | None = None
+
+
 class Passage(Protocol):
     """The usual step in one call, from waiting for its instant to the end of the plant's step."""
 
@@ -100,6 +118,10 @@ class Passage(Protocol):
 
     def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
         """Whether the step may be taken so: a prepared one. due_ns 0: at once; deadline_ns 0: none."""
+
+    def go_on(self, step: int, most: int, until_ns: int, published_ns: int, answered: bool) -> Stretched | None:
+        """Steps without a clock, at most so many, none begun after the instant; None where none can be taken so.
+        published_ns, answered: in free, of the last state."""
 
     def settle(self, code: int) -> Passed | None:
         """What it came to; None where it was interrupted before anything was done."""

@@ -29,6 +29,7 @@ class StandIn:
     grace     time in which `abort` does not act
     excused   the last miss counts for nothing: within the grace, or of peers that joined just now
     miss      the memory of it all
+    late      the outcome of a step whose commands are not all there
     homing    actuators that nobody holds have not all come to neutral yet
     end       called as Loop.end where `abort` ends the run
     """
@@ -39,7 +40,7 @@ class StandIn:
     ) -> None:  # fmt: skip
         self._exchange, self._end = exchange, end
         self.name = "hold" if free else policies.miss
-        self._late = REUSED if free else MISSED
+        self.late = REUSED if free else MISSED
         self.miss = miss = Miss(plant.actuators, plant.dt)
         self.command: Array = miss.command
         self.claims = Claims(exchange, miss, clock.now)
@@ -74,7 +75,7 @@ class StandIn:
             outcome = APPLIED
         else:
             self._replace_missing(step, now_ns)
-            outcome = self._late
+            outcome = self.late
         if self.homing:
             self._go_home()
         return outcome
@@ -82,7 +83,7 @@ class StandIn:
     def resolved(self, complete: bool) -> int:
         """The same, where compiled code has done it already: what it came to."""
         self._exchange.applied.policy = NAMES[self.miss.words[at.STOOD_IN]]
-        return APPLIED if complete else self._late
+        return APPLIED if complete else self.late
 
     def _replace_missing(self, step: int, now_ns: int) -> None:
         """The policy on the claimed actuators without a fresh value; `home` on those held for too long."""

@@ -65,6 +65,12 @@ class External:
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))
         return self.rest(step)
 
+    def stretch(self) -> tuple[int, int, bool] | None:
+        return None
+
+    def stretched(self, published_ns: int, answered: bool) -> None:
+        """It never is."""
+
     def rest(self, step: int) -> bool:
         return self.run.collect(step, self.came_ns + self.deadline_ns)
 

@@ -83,6 +83,12 @@ class Realtime:
         due = self.schedule.due(step)
         return due, due + self.schedule.deadline_ns
 
+    def stretch(self) -> tuple[int, int, bool] | None:
+        return None
+
+    def stretched(self, published_ns: int, answered: bool) -> None:
+        """It never is."""
+
     def rest(self, step: int) -> bool:
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         while deadline - (now := self.clock.now()) > LONG_NS:

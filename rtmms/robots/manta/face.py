@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress, helped, native
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Channel, Entry, refuse_fixed
+from rtmms.plant import Account, Channel, Entry, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
 from rtmms.robots.manta.coupling import layout as lay
@@ -190,6 +190,16 @@ class Manta:
         """See rtmms.plant.Entered."""
         if status:
             self._fail(status)
+
+    def account(self) -> Account | None:
+        """See rtmms.plant.Accounted."""
+        if not COMPILED or self._sampler is not None:
+            return None
+        where, out = (*self._addresses[:ARRAYS], self._many), self._out.ctypes.data
+        function = native(enter_account, *where, 0.0, out)
+        words = tuple(0 if word is None else word for word in (*where, out))
+        parts = {name: (out + 8 * part.start, part.stop - part.start) for name, _, part in self._parts}
+        return Account(function, words, parts)
 
     def observe(self) -> dict[str, Array]:
         """All outputs at the present state, in new arrays."""

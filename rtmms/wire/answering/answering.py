@@ -14,7 +14,7 @@ from rtmms.errors import ModelError
 from rtmms.jit import COMPILED
 from rtmms.wire.kernels import answer as a
 from rtmms.wire.kernels.patterns import OTHER, SEQ, STEP
-from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES
+from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.compiled import Bound, memory_of
 from rtmms.wire.protocol.codec import packer
@@ -70,7 +70,7 @@ class Answering:
         if not self.able:
             return
         result = kernel.overloads[a.SIGNATURE.args]
-        self._scratch, self._buffer = np.zeros(8, dtype=np.int64), np.zeros(_ROOM, dtype=np.uint8)
+        self._scratch, self._buffer = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(_ROOM, dtype=np.uint8)
         self._events = np.zeros(4 * EVENT_BYTES, dtype=np.uint8)
         self._values, self._memory = np.zeros(1), np.zeros(0)
         desk = self._desk

@@ -37,6 +37,7 @@ from rtmms.wire.kernels.system import (
 
 AFTER_DEADLINE = 4
 """Messages that are still looked at when time is up, as by the general path."""
+_ANY = 1 << 30
 _MOST_SEQ = 1 << 62
 
 
@@ -55,15 +56,15 @@ def take_step(at: int) -> int:
             return lm.INTERRUPTED
         begun = now_ns(scratch)
     w[d.BEGUN] = begun
-    usual = _publish(w, rows, begun)
+    usual = publish(w, rows, begun, _ANY)
     w[d.PUBLISHED] = now_ns(scratch)
     if not usual:
         return lm.HANDED
-    missing = _gather(w, rows)
+    missing = gather(w, rows)
     if missing < 0:
         return lm.HANDED
     gathered = w[d.GATHERED] = now_ns(scratch)
-    if not _resolve(w, missing == 0, gathered):
+    if not resolve(w, missing == 0, gathered):
         return lm.HANDED
     if w[d.FUNCTION]:
         n = w[d.ACTUATORS]
@@ -77,11 +78,14 @@ def take_step(at: int) -> int:
 
 
 @kernel
-def _publish(w: Any, rows: Any, begun: int) -> bool:
-    """The state to each peer, with what is left of its time; False where one did not take all of it."""
+def publish(w: Any, rows: Any, begun: int, most: int) -> bool:
+    """The state to each peer that owes no more than so many answers, with what is left of its time; False where one did
+    not take all of it."""
     usual = True
     budget = max(1, w[d.DEADLINE] - begun) if w[d.DEADLINE] else 0
     for k in range(len(rows)):
+        if rows[k, d.OWED] > most:
+            continue
         state, size = rows[k, d.STATE], rows[k, d.STATE_BYTES]
         if rows[k, d.BUDGET_AT]:
             write_bits(carray(bytes_at(state), (size,)), rows[k, d.BUDGET_AT], budget, 4)
@@ -91,7 +95,7 @@ def _publish(w: Any, rows: Any, begun: int) -> bool:
 
 
 @kernel
-def _gather(w: Any, rows: Any) -> int:
+def gather(w: Any, rows: Any) -> int:
     """Commands until all are in hand or time is up: how many are missing, or -1 where Python must look."""
     scratch, events, deadline = w[d.SCRATCH], w[d.EVENTS], w[d.DEADLINE]
     missing, past, most = len(rows), 0, len(rows) + 1
@@ -145,29 +149,36 @@ def frame_begins(frame: Any, got: int) -> int:
 
 
 @kernel
-def _take(w: Any, row: Any, got: int) -> bool:
-    """What has come is this peer's command for this step, and it counts from now on; or nothing of it does."""
+def take_frame(w: Any, row: Any, got: int, head: Any) -> bool:
+    """What has come is one command of the peer's layout, with a seq that rises: its numbers in head and w[VALUES]."""
     frame = carray(bytes_at(row[d.BUFFER]), (got,))
     begin = frame_begins(frame, got)
     if begin < 0:
         return False
-    values = carray(numbers_at(w[d.VALUES]), (row[d.N_TARGETS],))
-    head = carray(words_at(w[d.SCRATCH] + 32), (2,))
     known = read_command(
         frame, begin, got, carray(bytes_at(row[d.PATTERN]), (row[d.PATTERN_BYTES],)),
-        carray(words_at(row[d.PATTERN_ROWS]), (row[d.N_ROWS], 3)), head, values,
+        carray(words_at(row[d.PATTERN_ROWS]), (row[d.N_ROWS], 3)), head,
+        carray(numbers_at(w[d.VALUES]), (row[d.N_TARGETS],)),
     )  # fmt: skip
-    if not known or head[HEAD_STEP] != w[d.STEP] or not row[d.SEQ] < head[HEAD_SEQ] < _MOST_SEQ:
+    return known and row[d.SEQ] < head[HEAD_SEQ] < _MOST_SEQ
+
+
+@kernel
+def _take(w: Any, row: Any, got: int) -> bool:
+    """What has come is this peer's command for this step, and it counts from now on; or nothing of it does."""
+    head = carray(words_at(w[d.SCRATCH] + 32), (2,))
+    if not take_frame(w, row, got, head) or head[HEAD_STEP] != w[d.STEP]:
         return False
+    values = carray(numbers_at(w[d.VALUES]), (row[d.N_TARGETS],))
     for k in range(len(values)):
         if not math.isfinite(values[k]):
             return False
-    _use(w, row, head[HEAD_SEQ], values)
+    use(w, row, head[HEAD_SEQ], head[HEAD_STEP], values)
     return True
 
 
 @kernel
-def _use(w: Any, row: Any, seq: int, values: Any) -> None:
+def use(w: Any, row: Any, seq: int, step: int, values: Any) -> None:
     """Within its limits into the command; see StepPort._use."""
     n = w[d.ACTUATORS]
     numbers = carray(numbers_at(w[d.NUMBERS]), (lm.NUMBERS, n))
@@ -187,12 +198,12 @@ def _use(w: Any, row: Any, seq: int, values: Any) -> None:
         fresh[own[k]] = 1
     row[d.SEQ], row[d.ANSWERED], row[d.OUT_OF_RANGE] = seq, 1, clamped
     w[d.CLAMPED] |= clamped
-    w[d.SEQ_USED] = seq
+    w[d.SEQ_USED], w[d.STEP_USED] = seq, step
     w[d.LATENESS] = now_ns(w[d.SCRATCH]) - w[d.DEADLINE] if w[d.DEADLINE] else 0
 
 
 @kernel
-def _resolve(w: Any, complete: bool, now: int) -> bool:
+def resolve(w: Any, complete: bool, now: int) -> bool:
     """What stands in for what is missing; False where the run ends for it, or may."""
     n = w[d.ACTUATORS]
     numbers = carray(numbers_at(w[d.NUMBERS]), (lm.NUMBERS, n))

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtmms.loop.kernels.memory import INTERRUPTED, LOWER, TAKEN, UPPER
-from rtmms.loop.ports import Passed
-from rtmms.plant import Entered
+from rtmms.contract import Applied
+from rtmms.loop.kernels.memory import HANDED, INTERRUPTED, LOWER, TAKEN, UPPER
+from rtmms.loop.ports import Passed, Stretched
+from rtmms.plant import Accounted, Entered
 from rtmms.wire.kernels import desk as d
-from rtmms.wire.kernels.system import ARGUMENTS, AVAILABLE, EVENT_BYTES
+from rtmms.wire.kernels.system import ARGUMENTS, AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.plant.layouts import Pattern, pattern
 from rtmms.wire.plant.standing import LIVE
+from rtmms.wire.plant.stretch import Stretch
 from rtmms.wire.protocol.port import GONE, Answering, Bypassed
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class Direct:
         self._seen = -1
         self._entered: Entered | None = None
         self._sent: list[tuple[Peer, Template]] = []
+        self._stretch: Stretch | None = None
 
     def bind(self, plant: Plant, memory: Memory) -> bool:
         """Once, before the run. False where there are no such calls: then nothing else here may be called."""
@@ -69,7 +72,7 @@ class Direct:
         self._desk = np.zeros(d.DESK, dtype=np.int64)
         self._rows: npt.NDArray[np.int64] = np.zeros((MOST_PEERS, d.ROW), dtype=np.int64)
         self._buffers = np.zeros((MOST_PEERS, _ROOM), dtype=np.uint8)
-        self._scratch, self._values = np.zeros(8, dtype=np.int64), np.zeros(max(1, n))
+        self._scratch, self._values = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(max(1, n))
         self._events = np.zeros((MOST_PEERS + 1) * EVENT_BYTES, dtype=np.uint8)
         self._limits = memory.numbers[LOWER : UPPER + 1]
         self._own: list[npt.NDArray[np.int64]] = []
@@ -88,6 +91,10 @@ class Direct:
         self.take = partial(take_step, desk.ctypes.data)
         # compiled, or fetched from the cache, before the run: without peers it does nothing
         self.take()
+        account = plant.account() if isinstance(plant, Accounted) else None
+        if account is not None:
+            self._stretch = Stretch(plant.dt, account, desk, self._rows)
+            self._stretch.go(0, 0, False, Applied(), 0, True)
         Pattern(_COMMAND, {}).read(_COMMAND)
         return True
 
@@ -95,6 +102,37 @@ class Direct:
 
     def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
         """Whether, as far as can be known, this step will be a usual one. Its state has been prepared."""
+        if self._port.free or not self._usual(step):
+            return False
+        for k, (peer, _) in enumerate(self._lines):
+            state = peer.selection.ready(step, deadline_ns)
+            if state is None or (deadline_ns and not state.budget_at):
+                return False
+            self._send(k, peer, state, state.budget_at if deadline_ns else 0)
+        self._port.begin(step, deadline_ns)
+        self._set(step, due_ns, deadline_ns)
+        return True
+
+    def go_on(
+        self, step: int, most: int, until_ns: int, published_ns: int, answered: bool
+    ) -> Stretched | None:  # fmt: skip
+        """See Passage."""
+        port, stretch = self._port, self._stretch
+        if stretch is None or not self._usual(step):
+            return None
+        for k, (peer, _) in enumerate(self._lines):
+            state = peer.selection.templates.newest("")
+            if state is None or not stretch.fit(k, state):
+                return None
+            self._send(k, peer, state, 0)
+        self._set(step, 0, 0)
+        if not self._desk[d.FUNCTION]:
+            return None
+        found = stretch.go(most, until_ns, port.free, port.applied, published_ns, answered)
+        return self._went_on(step, found)
+
+    def _usual(self, step: int) -> bool:
+        """Of what does not depend on the state that is sent."""
         port, socket = self._port, self._socket
         assert socket is not None
         if not port.at_rest() or not socket.at_rest():
@@ -102,33 +140,32 @@ class Direct:
         if self._seen != self._peers.changes:
             self._renew()
         self._sent.clear()
-        if not self._lines:
-            return False
-        rows = self._rows
-        for k, (peer, descriptor) in enumerate(self._lines):
+        for peer, descriptor in self._lines:
             known = self._patterns.get(peer)
             if known is None or not known.holds(peer.heard, peer.index):
                 known = self._learn(peer, step)
-            selection = peer.selection
-            state = selection.ready(step, deadline_ns)
             if (
                 known is None
-                or state is None
                 or peer.state is not LIVE
-                or peer.owed > port.credits
+                or (peer.owed > port.credits and not port.free)
                 or peer.early
                 or peer.queue
                 or socket.line(peer.identity) != descriptor
-                or (deadline_ns and not state.budget_at)
             ):
                 return False
-            row = rows[k]
-            row[d.STATE], row[d.STATE_BYTES] = state.address, state.bytes
-            row[d.BUDGET_AT] = state.budget_at if deadline_ns else 0
-            row[d.SEQ] = peer.seq
-            self._sent.append((peer, state))
-        port.begin(step, deadline_ns)
-        desk = self._desk
+        return bool(self._lines)
+
+    def _send(self, k: int, peer: Peer, state: Template, budget_at: int) -> None:
+        """This state to this peer."""
+        row = self._rows[k]
+        row[d.STATE], row[d.STATE_BYTES], row[d.BUDGET_AT] = state.address, state.bytes, budget_at
+        row[d.SEQ], row[d.OWED], row[d.COMMANDS], row[d.CLAMPED_ALL] = peer.seq, peer.owed, 0, 0
+        self._sent.append((peer, state))
+
+    def _set(self, step: int, due_ns: int, deadline_ns: int) -> None:
+        """The step, its alarm, and how the plant is stepped."""
+        desk, socket = self._desk, self._socket
+        assert socket is not None
         if deadline_ns:
             socket.arm_by(deadline_ns, deadline_ns)
         else:
@@ -142,7 +179,6 @@ class Direct:
             else:
                 desk[d.FUNCTION], desk[d.TO_PLANT] = entry.function, entry.command
                 self._arguments[: len(entry.arguments)] = entry.arguments
-        return True
 
     def _renew(self) -> None:
         """Peers came or went."""
@@ -193,13 +229,14 @@ class Direct:
             return None
         taken: list[Peer] = []
         for row, (peer, state) in zip(self._rows[: len(self._sent)].tolist(), self._sent, strict=True):
-            peer.owed += 1
-            peer.selection.sent()
+            if row[d.SENT]:
+                peer.owed += 1
+                peer.selection.sent()
             if row[d.ANSWERED]:
                 taken.append(peer)
                 peer.seq = row[d.SEQ]
                 peer.clamped += row[d.OUT_OF_RANGE]
-            if row[d.SENT] != row[d.STATE_BYTES]:
+            if row[d.SENT] not in (0, row[d.STATE_BYTES]):
                 self._unsent(peer, state, row[d.SENT])
         note = (desk[d.SEQ_USED], desk[d.LATENESS], bool(desk[d.CLAMPED]))
         all_taken, complete = code == TAKEN, bool(desk[d.COMPLETE])
@@ -210,6 +247,29 @@ class Direct:
             all_taken, complete, desk[d.BEGUN], desk[d.PUBLISHED], desk[d.GATHERED], desk[d.CALLED], desk[d.STEPPED],
             desk[d.STATUS],
         )  # fmt: skip
+
+    def _went_on(self, step: int, found: Stretched) -> Stretched:
+        """The steps that are done, into the books of the general path; then the one that was begun, if any."""
+        port, desk = self._port, self._desk
+        for k, (peer, _) in enumerate(self._sent):
+            row = self._rows[k]
+            commands = int(row[d.COMMANDS])
+            peer.commands += commands
+            peer.clamped += int(row[d.CLAMPED_ALL])
+            peer.owed = int(row[d.OWED])
+            if commands:
+                peer.probes = 0
+                if not found.unfinished or not row[d.ANSWERED]:
+                    peer.seq = int(row[d.SEQ])
+        last = step + found.done
+        if not found.unfinished:
+            if found.done:
+                port.begin(last - 1, 0)
+                taken = [peer for k, (peer, _) in enumerate(self._sent) if self._rows[k, d.ANSWERED]]
+                port.finished(taken, bool(desk[d.COMPLETE]))
+            return found
+        port.begin(last, 0)
+        return found._replace(handed=self.settle(HANDED))
 
     def _unsent(self, peer: Peer, state: Template, sent: int) -> None:
         assert self._socket is not None

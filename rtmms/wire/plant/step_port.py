@@ -44,6 +44,7 @@ class StepPort:
     """Commands in, state out, on one socket.
 
     claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
+    free                      the mode
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
     ticks                     of the mode external; None in all others
@@ -54,6 +55,7 @@ class StepPort:
         external: bool = False,
     ) -> None:  # fmt: skip
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
+        self.free = free
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
         self._pack = packer()
@@ -135,7 +137,7 @@ class StepPort:
 
     def at_rest(self) -> bool:
         """Nothing waits for the next step that the general path would have to see to."""
-        return not (self._ready or self._held or self._held_note is not None or self._free)
+        return not (self._ready or self._held or self._held_note is not None)
 
     def took(self, peers: Sequence[Peer], note: tuple[int, int, bool], complete: bool | None) -> None:
         """Of these the command for the present step was taken.  note: newest seq, its lateness, clamped; complete: all
@@ -144,12 +146,23 @@ class StepPort:
             peer.owed = peer.probes = 0
             peer.commands += 1
             peer.fresh = True
+            for i in peer.actuators:
+                self.fresh[i] = True
         self._missing -= len(peers)
         if peers:
             self._first = False
             self._note(note[0], self._step, note[1], note[2])
         if complete is not None:
             self._done = complete
+
+    def finished(self, peers: Sequence[Peer], complete: bool) -> None:
+        """After steps that were taken without us, `begin` of the last of them: of these it had a command."""
+        for peer in peers:
+            peer.fresh = True
+            for i in peer.actuators:
+                self.fresh[i] = True
+        self._missing -= len(peers)
+        self._first, self._done = not peers, complete
 
     # -- in ----------------------------------------------------------------------------------------------------------
 

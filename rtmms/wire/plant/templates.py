@@ -33,6 +33,7 @@ class Template:
 
     buffer   (9 + bytes,) the message with room for the head of its frame before it;  size  bytes of the message
     address  of the frame as it leaves, head and all;  bytes  how many
+    wholes, reals   where the whole numbers begin in the message, and the float64: time, then those of `names` in order
     budget_at  where in that frame the four bytes of the budget stand; 0: it has fewer, or more
     """
 
@@ -45,6 +46,7 @@ class Template:
         start = _ROOM - (len(frame) - len(payload))
         self.buffer[start:] = np.frombuffer(frame, np.uint8)
         self.payload = self.buffer[_ROOM:]
+        self.names = tuple(channel.name for channel in channels)
         self.address, self.bytes = self.buffer.ctypes.data + start, len(frame)
         paths: list[tuple[str | int, ...]] = [_TIME]
         for channel in channels:
@@ -53,12 +55,12 @@ class Template:
                 [("outputs", channel.name, k) for k in range(size)] if channel.shape else [("outputs", channel.name)]
             )
         try:
-            self._wholes: Words = np.array([found[path] for path in _WHOLES], dtype=np.int64)
-            self._reals: Words = np.array([found[path] for path in paths], dtype=np.int64)
+            self.wholes: Words = np.array([found[path] for path in _WHOLES], dtype=np.int64)
+            self.reals: Words = np.array([found[path] for path in paths], dtype=np.int64)
             budget = found[_BUDGET]
         except KeyError:
             raise UnlikelyError("not the numbers of a state") from None
-        if len(found) != len(self._wholes) + len(self._reals) or any(payload[at] != 0xCB for at in self._reals):
+        if len(found) != len(self.wholes) + len(self.reals) or any(payload[at] != 0xCB for at in self.reals):
             raise UnlikelyError("other numbers than those of a state")
         self.budget_at = _ROOM - start + budget + 1 if payload[budget] == 0xCE else 0
         # of the last field of all, which is a flag
@@ -69,7 +71,7 @@ class Template:
     def write(self, wholes: Words, reals: npt.NDArray[np.float64], clamped: bool) -> bool:
         """False where a number does not fit."""
         self.payload[self._clamped] = 0xC3 if clamped else 0xC2
-        return bool(write_state(self.payload, self._wholes, self._reals, wholes, reals))
+        return bool(write_state(self.payload, self.wholes, self.reals, wholes, reals))
 
 
 class Templates:
@@ -118,6 +120,10 @@ class Templates:
                 self.used = one
                 return one
         return None
+
+    def newest(self, policy: str) -> Template | None:
+        """The last one that was made or used for a policy."""
+        return next((one for one in self._known if one.policy == policy), None)
 
     def learn(self, payload: bytes, policy: str) -> bool:
         """What the general writer made in place of it: whether the next like it will be written in place."""

@@ -18,7 +18,7 @@ from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
-from rtmms.plant import Entry
+from rtmms.plant import Account, Entry
 from rtmms.wire.kernels.system import numbers_at
 from rtmms.wire.plant.server import Server
 from tests.wire.bench import PATIENCE_S, Toy
@@ -65,6 +65,28 @@ class Compiled(Toy):
             raise RuntimeError(f"status {status}")
 
 
+@kernel
+def tell(state: int, out: int) -> int:
+    """Position, quaternion, speed and thrust of the toy."""
+    y, told = carray(numbers_at(state), (5,)), carray(numbers_at(out), (12,))
+    for i in range(3):
+        told[i] = y[i]
+    told[3], told[7] = 1.0, y[4]
+    for i in range(4):
+        told[8 + i] = i + 1.0
+    return 0
+
+
+class Told(Compiled):
+    """One whose outputs compiled code can get, too."""
+
+    def account(self) -> Account | None:
+        self.out = np.zeros(12)
+        words = (self.state.ctypes.data, self.out.ctypes.data)
+        sizes = (("position", 0, 3), ("quaternion", 3, 4), ("speed", 7, 1), ("thrust", 8, 4))
+        return Account(native(tell, *words), words, {name: (words[1] + 8 * at, n) for name, at, n in sizes})
+
+
 STEADY = """
 import sys, rtmms
 with rtmms.connect(sys.argv[1], name=sys.argv[2], claim=sys.argv[3], token="secret", errors="raise") as link:
@@ -108,7 +130,20 @@ class Run:
             )  # fmt: skip
             self.codes: list[int] = []
             self._watch_codes()
-            self.outcome = self.loop.run()
+            self.stretches = 0
+            stretch = self.loop._stretch
+
+            def stretched() -> bool:
+                before = self.loop.step
+                found = stretch()
+                self.stretches += self.loop.step - before
+                return found
+
+            Loop._stretch, kept = lambda _: stretched(), Loop._stretch  # type: ignore[method-assign]
+            try:
+                self.outcome = self.loop.run()
+            finally:
+                Loop._stretch = kept  # type: ignore[method-assign]
         finally:
             self.server.close()
             for peer in self.peers:
