@@ -105,6 +105,8 @@ def test_bench_limit_tells_of_every_kind(capsys) -> None:
     result = json.loads(capsys.readouterr().out)
     assert set(result["us"]) == set(limit.KINDS) == set(pingpong.KINDS)
     assert all(0 < row["p50"] <= row["p99"] for row in result["us"].values())
+    assert set(result["costs_us"]) == set(limit.COSTS)
+    assert 0 < result["costs_us"]["call_hot"] < result["costs_us"]["wake_up"] + 1000
     limit.tell(result)
     assert "packed" in capsys.readouterr().out
 
