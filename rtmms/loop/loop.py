@@ -19,7 +19,7 @@ from rtmms.errors import DivergedError
 from rtmms.loop.causes import Times
 from rtmms.loop.chores import Chores
 from rtmms.loop.clock import MonotonicClock
-from rtmms.loop.commands import MISSED
+from rtmms.loop.commands import APPLIED, MISSED
 from rtmms.loop.limits import Counts, add, exceeded
 from rtmms.loop.pace import PeerError
 from rtmms.loop.ports import Compiling, Naming, Preparing
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.pace import Pace
     from rtmms.loop.policies import Policies
-    from rtmms.loop.ports import Array, Exchange, Observer, Passage, Passed
+    from rtmms.loop.ports import Array, Exchange, Observer, Passage, Passed, Stretched
     from rtmms.loop.statistics import Statistics
     from rtmms.monitor.monitor import Monitor
     from rtmms.plant import Plant
@@ -354,22 +354,29 @@ class Loop:
             return False
         self._handed, self._due, self._answered = found.handed, 0, False
         if found.done:
-            done = found.done - (found.status != 0)
-            self.step = step + done
-            self.view.forget()
-            self._forget_prepared()
-            self.pace.stretched(found.published_ns, found.answered)
-            self.statistics.add(found.times[:done], self._stand_in.late)
-            self._stand_in.resolved(bool(found.times[-1, 2]))
-            self._entered.entered(found.status)  # type: ignore[union-attr]
-            if self.view.due < self.step:
-                self.view.show(self.step - 1, self.command, self.exchange.applied)
+            self._went_on(found)
             now = self.clock.now()
             if self._handed is None:
                 if now >= until[0]:
                     self.prepare(self.step, 0)  # telemetry and newcomers are to see it
                 self.pace.finish(self.step - 1, now)
         return found.done > 0 and self._handed is None
+
+    def _went_on(self, found: Stretched) -> None:
+        """Count the steps of a stretch, and show the last. Raises what the plant's step raises."""
+        statistics, times, late = self.statistics, found.times, self._stand_in.late
+        self.step += found.done - (found.status != 0)
+        self.view.forget()
+        self._forget_prepared()
+        self.pace.stretched(found.published_ns, found.answered)
+        self._stand_in.resolved(bool(times[-1, 2]))
+        statistics.add(times[:-1], late)
+        self._entered.entered(found.status)  # type: ignore[union-attr]
+        exchange_ns, plant_ns, complete = times[-1].tolist()
+        statistics.count(APPLIED if complete else late)
+        if self.view.due < self.step:
+            self.view.show(self.step - 1, self.command, self.exchange.applied)
+        statistics.record(UNDEFINED, exchange_ns, plant_ns, UNDEFINED)
 
     def _pass(self, step: int) -> Passed | None:
         """The step in one compiled call, as far as it is a usual one; None where nothing of it has been done."""

@@ -108,6 +108,8 @@ class Statistics:
         for complete in times[:, 2].tolist():
             self.count(APPLIED if complete else late)
         k = len(times)
+        if not k:
+            return
         if self._written + k - self._drained > self._mask:
             self.drain_all()
         ring = np.frombuffer(self._ring, dtype=np.int64).reshape(-1, len(PARTS))

@@ -22,7 +22,7 @@ from rtmms.wire.protocol.layout import UnlikelyError, numbers
 from rtmms.wire.stream.alarm import Alarm
 from rtmms.wire.stream.dealer import Dealer
 
-_ROOM = 65536
+_ROOM, _MOST = 65536, 4
 _LOOK_NS = 100_000_000
 Words = npt.NDArray[np.int64]
 
@@ -65,7 +65,8 @@ class Answering:
         self._heard, self._known = b"", False
         self._looked_ns = 0
         self._names: tuple[str, ...] | None = None
-        self._rows: Words = np.zeros((0, 3), dtype=np.int64)
+        self._patterns: list[tuple[npt.NDArray[np.uint8], Words]] = []
+        self._table: Words = np.zeros((_MOST, 4), dtype=np.int64)
         self.able = AVAILABLE and kernel is not None and isinstance(link._at.data, Dealer)
         if not self.able:
             return
@@ -84,7 +85,7 @@ class Answering:
         self._alarm, self._epoll = Alarm(), select.epoll()
         self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
         desk[a.EPOLL] = self._epoll.fileno()
-        desk[a.PATTERN] = 0
+        desk[a.PATTERNS] = self._table.ctypes.data
 
     def go(self) -> None:
         """After a state was answered by Python: the next ones, until there is something that is for Python."""
@@ -176,12 +177,16 @@ class Answering:
             rows.append((begin, at - begin, target))
             begin = at + size
         rows.append((begin, len(frame) - begin, OTHER))
-        self._rows = np.array(rows, dtype=np.int64)
-        self._pattern, self._values = np.frombuffer(frame, np.uint8).copy(), np.zeros(1 + count)
         desk = self._desk
-        desk[a.PATTERN], desk[a.PATTERN_BYTES] = self._pattern.ctypes.data, len(self._pattern)
-        desk[a.ROWS], desk[a.N_ROWS] = self._rows.ctypes.data, len(self._rows)
-        desk[a.VALUES], desk[a.N_OUTPUTS] = self._values.ctypes.data, count
+        if count != desk[a.N_OUTPUTS] or not self._patterns:
+            self._patterns.clear()
+            self._values = np.zeros(1 + count)
+            desk[a.VALUES], desk[a.N_OUTPUTS] = self._values.ctypes.data, count
+        self._patterns.insert(0, (np.frombuffer(frame, np.uint8).copy(), np.array(rows, dtype=np.int64)))
+        del self._patterns[_MOST:]
+        for k, (pattern, row) in enumerate(self._patterns):
+            self._table[k] = pattern.ctypes.data, len(pattern), row.ctypes.data, len(row)
+        desk[a.N_PATTERNS] = len(self._patterns)
         return True
 
     def _learn_command(self) -> bool:

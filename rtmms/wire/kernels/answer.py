@@ -27,18 +27,20 @@ from rtmms.wire.kernels.system import (
 
 (
     EPOLL, DATA, EVENTS, SCRATCH, BUFFER, BUFFER_BYTES, NEAR, LOCKSTEP, DELAY,
-    PATTERN, PATTERN_BYTES, ROWS, N_ROWS, VALUES, N_OUTPUTS,
+    PATTERNS, N_PATTERNS, VALUES, N_OUTPUTS,
     UPDATE, MEMORY, N_MEMORY, COMMAND, N_COMMAND,
     FRAME, ROOM, PIECES, PIECES_END, PLACES, SEQ,
     GOT, STEP, SENT, ANSWERED, LOOK_AT, FRAME_FROM, FRAME_BYTES,
-) = range(33)  # fmt: skip
-"""Given: descriptors, addresses, counts; whether the plant's clock is ours, and whether it waits for each answer; the
-pattern of a state, whose values are its time and its outputs; the update; room for a command with its head, its bytes
-between the numbers and where those before each begin; the last seq (written, too); LOOK_AT: once an answer was given
-after this instant, Python is to look around. Written: bytes in BUFFER that are for the general reader, the step that
-was answered last, bytes sent or -errno of the frame that begins at FRAME_FROM, and how many were answered."""
-WIDTH = 33
+) = range(31)  # fmt: skip
+"""Given: descriptors, addresses, counts; whether the plant's clock is ours, and whether it waits for each answer; a
+list of patterns of states (four words each), whose values are the time and the outputs; the update; room for a command
+with its head, its bytes between the numbers and where those before each begin; the last seq (written, too); LOOK_AT:
+once an answer was given after this instant, Python is to look around. Written: bytes in BUFFER that are for the general
+reader, the step that was answered last, bytes sent or -errno of the frame that begins at FRAME_FROM, and how many were
+answered."""
+WIDTH = 31
 
+PATTERN, BYTES, ROWS, N_ROWS = range(4)
 LOOK, UNREAD, UNSENT, FAILED = range(4)
 """Why it came back: something else to look at, or a signal; a message for the general reader; the last command left in
 part; the update raised something."""
@@ -87,10 +89,7 @@ def answer(at: int) -> int:
         w[GOT] = got
         frame = carray(bytes_at(w[BUFFER]), (got,))
         begin = frame_begins(frame, got)
-        if begin < 0 or not read_command(
-            frame, begin, got, carray(bytes_at(w[PATTERN]), (w[PATTERN_BYTES],)),
-            carray(words_at(w[ROWS]), (w[N_ROWS], 3)), head, values,
-        ):  # fmt: skip
+        if begin < 0 or not _read(w, frame, begin, got, head, values):
             return UNREAD
         usual = w[LOCKSTEP] != 0 or (w[NEAR] != 0 and head[HEAD_SEQ] > now_ns(w[SCRATCH]))
         if not usual or head[HEAD_STEP] < 0:
@@ -107,6 +106,18 @@ def answer(at: int) -> int:
             return UNSENT
         if found > 1 or now_ns(w[SCRATCH]) >= w[LOOK_AT]:
             return LOOK  # where no state is waited for
+
+
+@kernel
+def _read(w: Any, frame: Any, begin: int, end: int, head: Any, values: Any) -> bool:
+    """Whether it is a state of one of the patterns: one for each policy that stood in, as a rule."""
+    patterns = carray(words_at(w[PATTERNS]), (w[N_PATTERNS], 4))
+    for k in range(w[N_PATTERNS]):
+        pattern = carray(bytes_at(patterns[k, PATTERN]), (patterns[k, BYTES],))
+        rows = carray(words_at(patterns[k, ROWS]), (patterns[k, N_ROWS], 3))
+        if read_command(frame, begin, end, pattern, rows, head, values):
+            return True
+    return False
 
 
 @kernel
