@@ -13,6 +13,8 @@ import sys
 from typing import Any
 
 from rtmms.loop.machine.cores import allowed
+from rtmms.loop.machine.costs import COSTS, costs
+from rtmms.loop.machine.realtime import raised
 from rtmms_benchmarks import setting
 from rtmms_benchmarks.loop import PRIORITY, message_sizes
 from rtmms_benchmarks.yardsticks import QUANTILES, pingpong
@@ -42,6 +44,8 @@ def main(as_json: bool = False, blocks: int = 5, seconds: float = 2.0, rate: int
     if failed:
         print(f"bench limit: {failed[0]}", file=sys.stderr)
         return 1
+    with raised(PRIORITY):
+        out["costs_us"] = costs()
     out["us"] = {kind: {q: statistics.median(row["exchange"][q] for row in rows) for q, _ in QUANTILES}
                  for kind, rows in found.items()}  # fmt: skip
     print(json.dumps(out)) if as_json else tell(out)
@@ -55,3 +59,5 @@ def tell(result: dict[str, Any]) -> None:
     print(f"{'':<12}" + "".join(f"{q:>9}" for q, _ in QUANTILES))
     for kind, row in result["us"].items():
         print(f"{kind:<12}" + "".join(f"{row[q]:9.1f}" for q, _ in QUANTILES))
+    for name, us in result["costs_us"].items():
+        print(f"{name:<12}{us:9.2f}   {COSTS[name]}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf, pi, radians
+from math import inf, pi, radians, sin
 from typing import Any
 
 import rtmms
-from rtmms_controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
+from rtmms_controllers.rods import checked, front_amplitude, rod_ratio, within_limits
 
 _LIMITS = {
     "amplitude_deg": (0.0, 90.0),
@@ -16,6 +16,12 @@ _LIMITS = {
     "phase_deg": (-180.0, 180.0),
     "bias_deg": (-90.0, 90.0),
 }
+
+(_NOW, _FROM, _RAMP, _FINS) = range(4)
+(_OMEGA, _PHASE, _BIAS, _FRONT, _BACK, _BEHIND) = range(6)
+_FIN = 6
+_WORDS = _FINS + 2 * _FIN
+"""The memory of its update: the time, that of the first state, the length of the soft start; and of each fin."""
 
 
 @dataclass
@@ -56,17 +62,18 @@ class Gait(rtmms.Controller):
 
     def __post_init__(self) -> None:
         checked("gait", "ramp_s", self.ramp_s, 0.0, inf)
+        import numpy as np  # with the first of them, not with this file
+
         self._fins = [(side, *self._of_side(side)) for side in ("left", "right")]
-        self._behind = [0.0, 0.0]
-        self._time = 0.0
         self._ratio = rod_ratio({})
-        self._strength = SoftStart(self.ramp_s)
+        self.memory = np.zeros(_WORDS)
+        self._begin()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Take the rods' lengths from the plant, and see that its rods can do the gait."""
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
-        self._behind, self._time = [0.0, 0.0], 0.0
         self._see_to_limits()
+        self._begin()
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Another gait from now on, at the same point of the stroke: a frequency changes without a jump."""
@@ -77,22 +84,44 @@ class Gait(rtmms.Controller):
         super().change(values)
         self._fins = trial._fins
         for i, ((_, _, old, *_), (_, _, new, *_)) in enumerate(zip(before, self._fins, strict=True)):
-            self._behind[i] += (old - new) * self._time
+            self.memory[_FINS + i * _FIN + _BEHIND] += (old - new) * self.memory[_NOW]
+        self._remember()
 
     def _see_to_limits(self) -> None:
         for side, amplitude, _, _, bias in self._fins:
             front = front_amplitude(amplitude, self._ratio)
             within_limits("gait", self._plant, side, front + abs(bias), amplitude + abs(bias))
 
-    def update(self, state: rtmms.State) -> dict[str, float]:
-        """Rod angles in rad at state.time."""
-        time = self._time = state.time
-        strength = self._strength(time)
-        command = {}
-        for (side, amplitude, omega, phase, bias), behind in zip(self._fins, self._behind, strict=True):
-            front, back = rod_angles(omega * time + behind, amplitude, phase, bias, self._ratio, strength)
-            command[f"{side}.front"], command[f"{side}.back"] = front, back
-        return command
+    @rtmms.compiled
+    def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:
+        """Rod angles in rad at `time`; see rods.py for the equations."""
+        memory[_NOW] = time
+        if not time >= memory[_FROM]:  # the first state, or the first after a reset
+            memory[_FROM] = time
+        ramp, strength = memory[_RAMP], 1.0
+        if ramp > 0.0 and time < memory[_FROM] + ramp:
+            x = (time - memory[_FROM]) / ramp
+            strength = x * x * x * (10.0 + x * (6.0 * x - 15.0))
+        for fin in range(2):
+            own = memory[_FINS + fin * _FIN : _FINS + (fin + 1) * _FIN]
+            cycle = own[_OMEGA] * time + own[_BEHIND]
+            front = own[_FRONT] * sin(cycle + own[_PHASE]) + own[_BIAS]  # alpha1
+            back = own[_BACK] * sin(cycle) + own[_BIAS]  # alpha2
+            command[2 * fin], command[2 * fin + 1] = strength * front, strength * back
+
+    def _begin(self) -> None:
+        """At the beginning of the stroke, and of the soft start."""
+        self.memory[:] = 0.0
+        self.memory[_FROM] = inf
+        self._remember()
+
+    def _remember(self) -> None:
+        """What the update sees of the gait."""
+        self.memory[_RAMP] = self.ramp_s
+        for i, (_, amplitude, omega, phase, bias) in enumerate(self._fins):
+            place = _FINS + i * _FIN
+            front = front_amplitude(amplitude, self._ratio)
+            self.memory[place : place + _BEHIND] = omega, phase, bias, front, amplitude
 
     def _of_side(self, side: str) -> tuple[float, float, float, float]:
         """Amplitude, angular frequency, phase and bias of a side in rad and rad/s."""

@@ -29,7 +29,7 @@ class ShapeGait(rtmms.Controller):
 
     claim = ("*",)
     outputs = ("velocity",)
-    robots = tuple(GAITS)
+    robots = ("snake", "unicycle", "snakeboard", "roller_racer", "trikke")
     settable = ("amplitude", "steer")
 
     def __post_init__(self) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism, compile
     from rtmms.wire.peer.client import Link, connect
+    from rtmms.wire.peer.compiled import compiled
     from rtmms.wire.peer.controller import Controller
     from rtmms.wire.plant.embed import embed
     from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
@@ -37,11 +38,11 @@ __all__ = [
     "BodyWrench", "Bridge", "Channel", "Controller", "DivergedError", "Flow", "JointMotion", "JointServo", "JointSpeed",
     "JointStop", "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant", "PlantInfo",
     "RefusedError", "RequestError", "Rotor", "RtmmsError", "State", "Thruster", "TreePlant", "UnknownNameError", "Wave",
-    "__version__", "compile", "connect", "dynamics", "embed", "load", "model",
+    "__version__", "compile", "compiled", "connect", "dynamics", "embed", "load", "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Link"), "rtmms.wire.peer.client")
-_LATE["Controller"] = "rtmms.wire.peer.controller"
+_LATE |= {"Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.compiled"}
 _LATE |= dict.fromkeys(
     ("BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor", "Thruster"),
     "rtmms.mechanism.actuators",

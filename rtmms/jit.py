@@ -26,7 +26,10 @@ Floats = tuple[float, ...]
 """Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
 
 LAYERS = ("model", "dynamics", "fluids", "mechanism", "analysis", "locomotion", "robots", "sensing")
-"""Folders with kernels, or with constants that kernels are compiled with."""
+"""Folders with kernels of plants, or with constants that they are compiled with."""
+
+EXCHANGE = ("loop/kernels", "wire/kernels")
+"""Folders with kernels of the exchange: kept apart, so that a change there costs no plant its own."""
 
 FLAGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK",
@@ -38,8 +41,8 @@ KEPT = 4
 """Cache folders of other sources (branches, versions, environments) that are left in place."""
 
 
-def _fingerprint() -> str:
-    """Sources of the package by path, size and time, and what compiled code depends on besides."""
+def _fingerprint(layers: tuple[str, ...]) -> str:
+    """Sources of these folders by path, size and time, and what compiled code depends on besides."""
     import llvmlite
     import numba
     from llvmlite import binding
@@ -49,7 +52,7 @@ def _fingerprint() -> str:
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {root}".encode())
     digest.update(f"{binding.get_host_cpu_name()} {[str(getattr(config, flag, None)) for flag in FLAGS]}".encode())
     sources = [root / "jit.py", root / "spatial.py"]
-    for layer in LAYERS:
+    for layer in layers:
         sources += sorted((root / layer).rglob("*.py"))
     for path in sources:
         if not path.exists():
@@ -59,19 +62,30 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels of these sources, made with these flags, are kept: below NUMBA_CACHE_DIR, if it is set."""
+def cache_folder(kind: str = "") -> Path:
+    """Where compiled kernels of these sources, made with these flags, are kept: below NUMBA_CACHE_DIR, if it is set.
+
+    kind   '' for plants, 'exchange' for the exchange
+    """
     from platformdirs import user_cache_dir
 
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    return (Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / "kernels") / _fingerprint()
+    home = Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / (f"kernels-{kind}" if kind else "kernels")
+    return home / _fingerprint(EXCHANGE if kind else LAYERS)
 
 
-def _use_cache() -> None:
+_home: dict[str, str] = {}
+"""The folder of each kind that is in use."""
+
+
+def _use_cache(kind: str = "") -> None:
     """Point numba at the folder for these sources, and sweep away older ones, where all are ours."""
     from numba.core import config
 
-    folder = cache_folder()
+    if kind in _home:
+        config.CACHE_DIR = _home[kind]
+        return
+    folder = cache_folder(kind)
     home = folder.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,14 +98,14 @@ def _use_cache() -> None:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
         return  # no home to write to: numba falls back on its own choice
-    config.CACHE_DIR = str(folder)
+    config.CACHE_DIR = _home[kind] = str(folder)
 
 
 _use_cache()
 
 from numba import config as _config  # noqa: E402
 from numba import njit as _njit  # noqa: E402  (after the cache is chosen: numba reads it when a function is decorated)
-from numba import types  # noqa: E402
+from numba import typeof, types  # noqa: E402
 from numba.core.caching import CompileResultCacheImpl, FunctionCache  # noqa: E402
 
 COMPILED = not _config.DISABLE_JIT
@@ -163,15 +177,39 @@ def kernel(
         options["inline"] = "always"
     outer = _njit(**options)(function)
     if COMPILED:
-        outer._cache = _Cache(function)
         inner = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
-        inner._cache = _InnerCache(function)
+        with _cached(function):
+            outer._cache = _Cache(function)
+            inner._cache = _InnerCache(function)
 
         def get_call_template(args: Any, kws: Any) -> Any:
             return inner.get_call_template(tuple(types.unliteral(a) for a in args) if inline else args, kws)
 
         outer.get_call_template, outer.get_overload = get_call_template, inner.get_overload
     return outer
+
+
+@contextmanager
+def _cached(function: Callable[..., Any]) -> Iterator[None]:
+    """Within: numba is pointed at the folder of the function's kind, which it looks up once."""
+    kind = "exchange" if function.__module__.startswith(("rtmms.loop.", "rtmms.wire.")) else ""
+    _use_cache(kind)
+    try:
+        yield
+    finally:
+        _use_cache()
+
+
+def native(compiled: Any, *arguments: Any) -> int:
+    """The address of a kernel as a C function, compiled for arguments such as these: whole numbers, or None.
+
+    Compiled code calls it without Python; of None, which is passed as well, it takes no notice. A fault in it is told
+    on standard error, and it returns 0.
+    """
+    kinds = tuple(typeof(argument) for argument in arguments)
+    compiled.compile(kinds)
+    result = compiled.overloads[kinds]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
 
 
 @contextmanager

@@ -274,3 +274,47 @@ class Calibrated(Protocol):
     @property
     def accurate(self) -> Mapping[float, float]:
         """Error of the path, a fraction -> the longest step, s (of `Twin.finer`), for its usual motion."""
+
+
+class Entry(NamedTuple):
+    """A step as compiled code may take it, without Python: addresses, as whole numbers.
+
+    function   of a C function that takes the arguments, words of 64 bits, and gives a status, 0 when all is well
+    command    where it looks for the command, n_actuators float64
+    """
+
+    function: int
+    arguments: tuple[int, ...]
+    command: int
+
+
+@runtime_checkable
+class Entered(Protocol):
+    """A plant whose step is compiled code that may be called without it."""
+
+    def enter(self) -> Entry | None:
+        """The next step may be taken so, as soon as its command is in place: what comes before it is done. None: by
+        `step` alone."""
+
+    def entered(self, status: int) -> None:
+        """It was: what comes after it. Raises what `step` raises."""
+
+
+class Account(NamedTuple):
+    """Outputs as compiled code may ask for them: a function as in Entry, and where they are then.
+
+    numbers   of each output it has: address of its float64, in row-major order, and how many
+    """
+
+    function: int
+    arguments: tuple[int, ...]
+    numbers: Mapping[str, tuple[int, int]]
+
+
+@runtime_checkable
+class Accounted(Entered, Protocol):
+    """A plant whose outputs, too, compiled code can get without it. Of such a plant many steps may be taken in a row:
+    `entered` is called once for all of them."""
+
+    def account(self) -> Account | None:
+        """None: by `observe` alone."""

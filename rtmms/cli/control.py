@@ -15,6 +15,7 @@ from rtmms.cli.words import Number
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.user_file import called
 from rtmms.wire.peer.client import GONE
+from rtmms.wire.peer.compiled import Bound
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
 from rtmms.wire.places.endpoints import EXCHANGE
@@ -84,8 +85,14 @@ def _drive(
         _say(f"controller '{name}' {elsewhere}")
     gc.collect()
     gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
+    answering = None
+    if isinstance(update := controller.update, Bound):
+        from rtmms.wire.answering.answering import Answering, prepare
+
+        prepare(update)
+        answering = Answering
     return run_controller(
-        controller, exchange, name=peer or called(name), timeout_s=timeout_s, keys=keys,
+        controller, exchange, answering=answering, name=peer or called(name), timeout_s=timeout_s, keys=keys,
         reconnect=reconnect, tell=lambda text: _say(f"refused: {text}"),
     )  # fmt: skip
 

@@ -134,11 +134,14 @@ def _machine() -> list[Finding]:
 
 def _real_time() -> list[Finding]:
     """The set-up of a run, tried on this process and taken back."""
+    from rtmms.loop.machine.costs import costs
     from rtmms.loop.machine.realtime import AUTO_PRIORITY, finish, may_raise, prepare
     from rtmms.loop.machine.witness import PRIORITY
 
+    plain = costs()  # as a controller runs that nobody raised
     ready = prepare(AUTO_PRIORITY)
     finish(ready)
+    raised = costs()
     found = [Finding("real-time set-up", "note", text.partition(";")[0], text.partition(";")[2].strip())
              for text in ready.failed]  # fmt: skip
     done = list(ready.done)
@@ -149,6 +152,12 @@ def _real_time() -> list[Finding]:
     found.append(Finding("witness", "good" if allowed else "note",
                          f"SCHED_FIFO {PRIORITY} is {'' if allowed else 'not '}permitted",
                          "" if allowed else "stalls of the machine are blamed on nobody; raise rtprio"))  # fmt: skip
+    for name, cost in (("the loop", raised), ("a controller", plain)):
+        told = ", ".join(f"{what.replace('_', ' ')} {us:g}" for what, us in cost.items())
+        found.append(Finding(f"costs for {name}", "good", f"{told} us"))
+    if ready.priority and plain["wake_up"] > 2.0 * raised["wake_up"]:
+        told = f"at ordinary priority each wakes up {plain['wake_up']:g} us late, raised {raised['wake_up']:g}"
+        found.append(Finding("controllers", "note", told, "rtmms run --priority N raises them to N - 10"))
     return found
 
 

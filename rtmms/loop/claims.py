@@ -7,32 +7,44 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtmms.loop.kernels import memory as at
+from rtmms.loop.kernels.stand_in import FIRST_NS, note_missing
+
+__all__ = ["FIRST_NS", "Claims"]
+
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from rtmms.loop.miss import Miss
     from rtmms.loop.ports import Exchange, Flags
-
-FIRST_NS = 1_000_000_000
-"""For a peer that joins, to send its first command: misses until then count neither for limits nor `abort`."""
 
 
 class Claims:
-    """Arrays of (n_actuators,); instants in ns.
+    """Arrays of (n_actuators,), in the memory of the run's Miss; instants in ns.
 
     held       claimed, as the exchange told last;  any  one of them is
     answered   had a command since it was claimed
     """
 
-    __slots__ = ("_exchange", "_now", "_seen", "_since", "_valued", "answered", "any", "complete_ns", "held")
+    __slots__ = (
+        "_exchange",
+        "_fresh",
+        "_miss",
+        "_now",
+        "_renewed",
+        "_seen",
+        "_since",
+        "_valued",
+        "answered",
+        "any",
+        "held",
+    )
 
-    def __init__(self, exchange: Exchange, n: int, now: Callable[[], int]) -> None:
-        self._exchange, self._now, self._seen = exchange, now, b""
-        self.held: Flags = np.zeros(n, dtype=np.bool_)
+    def __init__(self, exchange: Exchange, miss: Miss, now: Callable[[], int]) -> None:
+        self._exchange, self._now, self._seen, self._miss = exchange, now, b"", miss
+        self._fresh, self._renewed = exchange.fresh.view(np.uint8), exchange.renewed.view(np.uint8)
+        self.held: Flags = miss.flags[at.HELD].view(np.bool_)
         self.any = False
-        self.answered: Flags = np.zeros(n, dtype=np.bool_)
-        self._since: npt.NDArray[np.int64] = np.zeros(n, dtype=np.int64)
-        self._valued: npt.NDArray[np.int64] = np.zeros(n, dtype=np.int64)
-        self.complete_ns = 0
+        self.answered: Flags = miss.flags[at.ANSWERED].view(np.bool_)
+        self._valued, self._since = miss.instants
 
     def refresh(self) -> bool:
         """Notice that claims were taken or released (35 ns when they were not)."""
@@ -47,24 +59,7 @@ class Claims:
         self._seen, self.any = seen, bool(claimed.any())
         return True
 
-    def complete(self, now_ns: int) -> None:
-        """Every claimed actuator has its command."""
-        self.complete_ns = now_ns
-        self.answered[:] = self.held
-
-    def incomplete(self, now_ns: int, missing: Flags) -> None:
-        """Some have theirs, or a late one; written to `missing`: those that have none."""
-        exchange = self._exchange
-        np.greater(self.held, exchange.fresh, out=missing)
-        self._valued[exchange.fresh | exchange.renewed] = now_ns
-        exchange.renewed[:] = False
-        self.answered |= exchange.fresh
-
-    def none_owed(self, missing: Flags, now_ns: int) -> bool:
-        """All that is missing is that of peers which joined just now and have not answered yet."""
-        return not np.any(missing & (self.answered | (now_ns - self._since >= FIRST_NS)))
-
-    def older(self, age_ns: int, now_ns: int) -> Flags:
-        """(n,) those whose value is older than that."""
-        old: Flags = now_ns - np.maximum(self._valued, self.complete_ns) > age_ns
-        return old
+    def incomplete(self, now_ns: int) -> None:
+        """Some have their commands, or a late one: which are missing, and whether that counts."""
+        miss = self._miss
+        note_missing(now_ns, miss.instants, miss.flags, self._fresh, self._renewed, miss.words)

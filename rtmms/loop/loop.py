@@ -18,14 +18,16 @@ import numpy as np
 from rtmms.errors import DivergedError
 from rtmms.loop.causes import Times
 from rtmms.loop.chores import Chores
-from rtmms.loop.commands import MISSED
+from rtmms.loop.clock import MonotonicClock
+from rtmms.loop.commands import APPLIED, MISSED
 from rtmms.loop.limits import Counts, add, exceeded
 from rtmms.loop.pace import PeerError
-from rtmms.loop.ports import Naming, Preparing
+from rtmms.loop.ports import Compiling, Naming, Preparing
 from rtmms.loop.requests import Requests
 from rtmms.loop.stand_in import StandIn
 from rtmms.loop.statistics import UNDEFINED
 from rtmms.loop.view import NEVER, View
+from rtmms.plant import Entered
 
 if TYPE_CHECKING:
     from rtmms.loop.agenda import Agenda
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.pace import Pace
     from rtmms.loop.policies import Policies
-    from rtmms.loop.ports import Array, Exchange, Observer
+    from rtmms.loop.ports import Array, Exchange, Observer, Passage, Passed, Stretched
     from rtmms.loop.statistics import Statistics
     from rtmms.monitor.monitor import Monitor
     from rtmms.plant import Plant
@@ -92,10 +94,10 @@ class Loop:
     """
 
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
-        "_answered", "_check_at", "_chores", "_counts", "_limited", "_monitor", "_naming", "_preparing", "_requests",
-        "_sent", "_stand_in", "alterations", "blame", "changes", "claims", "clock", "collections", "command",
-        "commands", "ended", "exchange", "message", "pace", "plant", "policies", "resets", "seed", "started_ns",
-        "statistics", "step", "steps", "view",
+        "_answered", "_check_at", "_chores", "_counts", "_due", "_entered", "_handed", "_limited", "_monitor",
+        "_naming", "_passage", "_prepared", "_preparing", "_requests", "_sent", "_stand_in", "alterations", "blame",
+        "changes", "claims", "clock", "collections", "command", "commands", "ended", "exchange", "message", "pace",
+        "plant", "policies", "resets", "seed", "started_ns", "statistics", "step", "steps", "view",
     )  # fmt: skip
 
     def __init__(
@@ -120,6 +122,12 @@ class Loop:
         self._counts, self._limited = Counts(), policies.limits.any
         self._monitor, self._check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
         self._sent, self._answered = (0, 0), False
+        self._prepared, self._due = (-1, 0), 0
+        self._entered = plant if isinstance(plant, Entered) else None
+        self._passage: Passage | None = None
+        self._handed: Passed | None = None
+        if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock):
+            self._passage = exchange.passage(plant, self._stand_in.miss)
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
@@ -155,6 +163,7 @@ class Loop:
     def prepare(self, step: int, deadline_ns: int) -> None:
         """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
         if self._preparing is not None and not self._requests.pending and self._requests.agenda.next > step:
+            self._prepared = (step, deadline_ns)
             time = step * self.plant.dt
             self._preparing.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
 
@@ -224,6 +233,7 @@ class Loop:
             self.commands.altered.append(self.step)
 
     def _forget_prepared(self) -> None:
+        self._prepared = (-1, 0)
         if self._preparing is not None:
             self._preparing.prepare(-1, 0.0, 0, {}, self.exchange.applied)
 
@@ -271,10 +281,11 @@ class Loop:
     def _take_steps(self) -> None:
         requests, advance, ready = self._requests, self.advance, self.pace.ready
         agenda = requests.agenda
+        stretches = self._passage is not None and self.commands is None and self.blame is None and not self._limited
         while self.step < self.steps and not self.ended:
             if requests.pending or agenda.next <= self.step:
                 requests.between_steps()
-            elif ready(self.step):
+            elif ready(self.step) and not (stretches and self._stretch()):
                 advance(self.step)
         if not self.ended:
             self.pace.begin(self.step)  # the last period is lived through to its end, as every other
@@ -282,17 +293,34 @@ class Loop:
     def advance(self, step: int) -> None:
         """One step, from its instant to the end of its slack."""
         now, pace, statistics, blame = self.clock.now, self.pace, self.statistics, self.blame
-        wake = pace.begin(step)
-        begun = now()
-        complete = pace.gather(step)
-        gathered = now()
-        if not complete and self.ended:
+        passed, self._handed = self._handed, None
+        if passed is None and self._passage is not None:
+            passed = self._pass(step)
+        if passed is None:
+            wake = pace.begin(step)
+            begun = now()
+            complete = pace.gather(step)
+            gathered = now()
+        else:
+            begun, complete, gathered = passed.begun, passed.complete, passed.gathered
+            wake = begun - self._due if self._due else UNDEFINED
+            if not passed.taken:
+                complete = pace.rest(step)
+                gathered = now()
+        if passed is not None and passed.taken:
+            outcome = self._stand_in.resolved(complete)
+        elif not complete and self.ended:
             return
-        outcome = self._stand_in.resolve(step, complete, gathered)
+        else:
+            outcome = self._stand_in.resolve(step, complete, gathered)
 
-        called = now()
-        self.plant.step(self.command)
-        stepped = now()
+        if passed is not None and passed.stepped:
+            called, stepped = passed.called, passed.stepped
+            self._entered.entered(passed.status)  # type: ignore[union-attr]
+        else:
+            called = now()
+            self.plant.step(self.command)
+            stepped = now()
 
         self.step = step + 1
         statistics.count(outcome)
@@ -318,6 +346,60 @@ class Loop:
                 times = Times(due, begun, published, gathered, called, stepped, ended, deadline)
                 blame.keep(step, missed, overran, times)
             blame.rest(now(), due)
+
+    def _stretch(self) -> bool:
+        """Many steps in one compiled call, where no clock paces them: up to one whose end somebody wants to see. False
+        where the next step is for `advance`."""
+        until, step, passage = self.pace.stretch(), self.step, self._passage
+        most = min(self.steps, self.view.due + 1, self._check_at, self._requests.agenda.next) - step
+        if until is None or passage is None or most < 1 or not self.claims.any or self._stand_in.homing:
+            return False
+        found = passage.go_on(step, most, *until)
+        if found is None:
+            return False
+        self._handed, self._due, self._answered = found.handed, 0, False
+        if found.done:
+            self._went_on(found)
+            now = self.clock.now()
+            if self._handed is None:
+                if now >= until[0]:
+                    self.prepare(self.step, 0)  # telemetry and newcomers are to see it
+                self.pace.finish(self.step - 1, now)
+        return found.done > 0 and self._handed is None
+
+    def _went_on(self, found: Stretched) -> None:
+        """Count the steps of a stretch, and show the last. Raises what the plant's step raises."""
+        statistics, times, late = self.statistics, found.times, self._stand_in.late
+        self.step += found.done - (found.status != 0)
+        self.view.forget()
+        self._forget_prepared()
+        self.pace.stretched(found.published_ns, found.answered)
+        self._stand_in.resolved(bool(times[-1, 2]))
+        statistics.add(times[:-1], late)
+        self._entered.entered(found.status)  # type: ignore[union-attr]
+        exchange_ns, plant_ns, complete = times[-1].tolist()
+        statistics.count(APPLIED if complete else late)
+        if self.view.due < self.step:
+            self.view.show(self.step - 1, self.command, self.exchange.applied)
+        statistics.record(UNDEFINED, exchange_ns, plant_ns, UNDEFINED)
+
+    def _pass(self, step: int) -> Passed | None:
+        """The step in one compiled call, as far as it is a usual one; None where nothing of it has been done."""
+        window = self.pace.window(step)
+        if window is None or not self.claims.any or self._stand_in.homing or self.ended:
+            return None
+        passage, (self._due, deadline) = self._passage, window
+        if self._prepared != (step, deadline):
+            self.prepare(step, deadline)
+        if passage is None or not passage.ready(step, self._due, deadline):
+            return None
+        passed = passage.settle(passage.take())
+        if passed is not None:
+            self._prepared = (-1, 0)
+            self._sent = passed.published, deadline
+            if self.claims.refresh():
+                self._stand_in.homing = True
+        return passed
 
     def _hold_to_limits(self, missed: bool, overran: bool) -> None:
         """Count the step, and end the run where a limit is exceeded."""

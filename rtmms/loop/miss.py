@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtmms.loop.kernels import memory as at
+from rtmms.loop.kernels.stand_in import go_home, go_on, remember
+
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from rtmms.loop.ports import Array, Flags
     from rtmms.plant import Channel
 
@@ -22,7 +27,8 @@ OLDEST_S = 0.5
 
 
 class Miss:
-    """What a policy sees. Made once a run; the arrays are rewritten, never replaced.
+    """What a policy sees. Made once a run; the arrays are rewritten, never replaced, and lie in one piece of memory
+    each kind, see rtmms.loop.kernels.memory.
 
     command   (n,) in: the values held so far; out: the values to apply
     missing   (n,) bool; actuators to stand in for
@@ -31,25 +37,29 @@ class Miss:
     home_step (n,) farthest that `home` may move in one step
     """
 
-    __slots__ = ("command", "home_step", "lower", "missing", "neutral", "previous", "scratch", "slope", "upper")
+    __slots__ = (
+        "command", "flags", "home_step", "instants", "lower", "missing", "neutral", "numbers", "previous", "slope",
+        "upper", "words",
+    )  # fmt: skip
 
     def __init__(self, actuators: Sequence[Channel], dt: float) -> None:
         n = len(actuators)
-        self.neutral: Array = np.array([channel.neutral for channel in actuators], dtype=np.float64)
-        self.lower: Array = np.array([-np.inf if c.lower is None else c.lower for c in actuators], dtype=np.float64)
-        self.upper: Array = np.array([np.inf if c.upper is None else c.upper for c in actuators], dtype=np.float64)
+        self.numbers: Array = np.zeros((at.NUMBERS, n))
+        self.instants: npt.NDArray[np.int64] = np.zeros((at.INSTANTS, n), dtype=np.int64)
+        self.flags: npt.NDArray[np.uint8] = np.zeros((at.FLAGS, n), dtype=np.uint8)
+        self.words: npt.NDArray[np.int64] = np.zeros(at.WORDS, dtype=np.int64)
+        self.command, self.slope, self.neutral, self.previous, self.lower, self.upper, self.home_step = self.numbers
+        self.missing: Flags = self.flags[at.MISSING].view(np.bool_)
+        self.neutral[:] = [channel.neutral for channel in actuators]
+        self.lower[:] = [-np.inf if c.lower is None else c.lower for c in actuators]
+        self.upper[:] = [np.inf if c.upper is None else c.upper for c in actuators]
         span = np.maximum(self.upper - self.neutral, self.neutral - self.lower)
-        self.home_step: Array = np.where(np.isfinite(span), span, 1.0) * (dt / HOME_S)
-        self.command: Array = self.neutral.copy()
-        self.missing: Flags = np.zeros(n, dtype=np.bool_)
-        self.slope: Array = np.zeros(n)
-        self.previous: Array = self.neutral.copy()
-        self.scratch: Array = np.zeros(n)
+        self.home_step[:] = np.where(np.isfinite(span), span, 1.0) * (dt / HOME_S)
+        self.command[:] = self.previous[:] = self.neutral
 
     def remember(self) -> None:
         """After a step that had its commands: keep its change, for `extrapolate`."""
-        np.subtract(self.command, self.previous, out=self.slope)
-        self.previous[:] = self.command
+        remember(self.numbers)
 
 
 MissPolicy = Callable[[Miss], bool]
@@ -62,20 +72,13 @@ def hold(miss: Miss) -> bool:
 
 def home(miss: Miss) -> bool:
     """Towards neutral, at the limited rate."""
-    move = miss.scratch
-    np.subtract(miss.neutral, miss.command, out=move)
-    np.minimum(move, miss.home_step, out=move)
-    np.maximum(move, -miss.home_step, out=move)
-    np.add(miss.command, move, out=miss.command, where=miss.missing)
+    go_home(miss.numbers, miss.flags[at.MISSING], 1)
     return True
 
 
 def extrapolate(miss: Miss) -> bool:
     """Go on with the last change a step, within the limits."""
-    np.add(miss.command, miss.slope, out=miss.command, where=miss.missing)
-    np.minimum(miss.command, miss.upper, out=miss.command)
-    np.maximum(miss.command, miss.lower, out=miss.command)
-    miss.previous[:] = miss.command  # so that the first good command after it is not read as one great change
+    go_on(miss.numbers, miss.flags[at.MISSING])
     return True
 
 
@@ -85,3 +88,6 @@ def abort(miss: Miss) -> bool:
 
 
 MISS_POLICIES: dict[str, MissPolicy] = {"hold": hold, "extrapolate": extrapolate, "home": home, "abort": abort}
+CODES: dict[str, int] = {"hold": at.HOLD, "extrapolate": at.EXTRAPOLATE, "home": at.HOME, "abort": at.ABORT}
+NAMES = ("", *CODES)
+"""What compiled code calls them, and back."""

@@ -100,5 +100,18 @@ class Pace(Protocol):
     def gather(self, step: int) -> bool:
         """Publish the state and take commands. True when every claimed actuator has its own."""
 
+    def window(self, step: int) -> tuple[int, int] | None:
+        """The step's instant and its deadline, 0 for none, where it may be taken as a whole; None where it may not."""
+
+    def stretch(self) -> tuple[int, int, bool] | None:
+        """Where many steps may be taken in a row: the instant after which none is to begin; then, where states are not
+        sent at each step, when the last one was, and whether it was answered. None where they may not."""
+
+    def stretched(self, published_ns: int, answered: bool) -> None:
+        """They were taken."""
+
+    def rest(self, step: int) -> bool:
+        """What is left of `gather` once the state is out."""
+
     def finish(self, step: int, now_ns: int) -> int:
         """After the step: overruns, and the low-priority work. Returns the slack in ns, UNDEFINED without a period."""

@@ -5,14 +5,16 @@ The loop knows no socket. The wire implements Exchange over ZeroMQ; the tests sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.contract import Applied as Applied
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from rtmms.plant import Plant
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]
@@ -60,6 +62,77 @@ class Exchange(Protocol):
 
 
 # What an Exchange may be able to do beside that. The loop asks once, by isinstance, when it is made.
+
+
+class Memory(Protocol):
+    """What a miss policy works on, see rtmms.loop.miss.Miss and rtmms.loop.kernels.memory."""
+
+    numbers: Array
+    instants: npt.NDArray[np.int64]
+    flags: npt.NDArray[np.uint8]
+    words: npt.NDArray[np.int64]
+
+
+class Passed(NamedTuple):
+    """What a compiled step came to: instants in ns, as in rtmms.loop.causes.Times.
+
+    taken      all of it is done, else its state is out and `collect` goes on
+    complete   every claimed actuator had its command
+    stepped    0: the plant's step is still to be taken;  status  of it
+    """
+
+    taken: bool
+    complete: bool
+    begun: int
+    published: int
+    gathered: int
+    called: int
+    stepped: int
+    status: int
+
+
+class Stretched(NamedTuple):
+    """What many steps in a row came to.
+
+    done       steps;  times (done, 3) int64 of each: exchange and plant in ns, whether all commands were in hand
+    status     of the last one: where it is not 0, that one failed
+    unfinished one more was begun;  handed   what it came to
+    published_ns, answered   when the last state was sent, and whether the last step had a command
+    """
+
+    done: int
+    times: npt.NDArray[np.int64]
+    status: int
+    unfinished: bool
+    published_ns: int
+    answered: bool
+    handed: Passed | None = None
+
+
+class Passage(Protocol):
+    """The usual step in one call, from waiting for its instant to the end of the plant's step."""
+
+    @property
+    def take(self) -> Callable[[], int]:
+        """INTERRUPTED, HANDED or TAKEN. Only after `ready`; `settle` comes next."""
+
+    def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
+        """Whether the step may be taken so: a prepared one. due_ns 0: at once; deadline_ns 0: none."""
+
+    def go_on(self, step: int, most: int, until_ns: int, published_ns: int, answered: bool) -> Stretched | None:
+        """Steps without a clock, at most so many, none begun after the instant; None where none can be taken so.
+        published_ns, answered: in free, of the last state."""
+
+    def settle(self, code: int) -> Passed | None:
+        """What it came to; None where it was interrupted before anything was done."""
+
+
+@runtime_checkable
+class Compiling(Protocol):
+    """An Exchange that can take a usual step without Python, and hands over what is not usual."""
+
+    def passage(self, plant: Plant, memory: Memory) -> Passage | None:
+        """Made before the run; None where there is none for this plant, or on this machine."""
 
 
 @runtime_checkable

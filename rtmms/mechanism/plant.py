@@ -17,7 +17,7 @@ from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
-from rtmms.jit import compile_progress
+from rtmms.jit import compile_progress, native
 from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.asked_flow import ask_flow
@@ -38,7 +38,7 @@ from rtmms.model.compiler import compile
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FREE, C_STIFFNESS, S_WRENCH
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Channel, refuse_fixed
+from rtmms.plant import Channel, Entry, refuse_fixed
 from rtmms.spatial import Array
 
 _HEADER = struct.Struct("<8s32sdqq")
@@ -211,6 +211,7 @@ class TreePlant:
             self._numbers,
         )  # fmt: skip
         self._address = self._door.address
+        self._entry: Entry | None = None
         decisive = [*self.immersed.arrays[1:7], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode()
@@ -304,6 +305,23 @@ class TreePlant:
             self._sample_field(0.5 * self.dt)
         self._numbers[START] = self._steps * self.dt
         status = self._doors[0](self._address) if self._doors else self._plain_step()
+        if status:
+            self._fail(status)
+        self._steps += 1
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.Entered."""
+        if self._doors is None:
+            return None
+        if self.flow.field is not None:
+            self._sample_field(0.5 * self.dt)
+        self._numbers[START] = self._steps * self.dt
+        if self._entry is None:
+            self._entry = Entry(native(self._doors[0], self._address), (self._address,), self._given.ctypes.data)
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
         if status:
             self._fail(status)
         self._steps += 1

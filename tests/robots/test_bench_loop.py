@@ -23,6 +23,7 @@ permitted = pytest.mark.skipif(not may_raise(80), reason="SCHED_FIFO is not perm
 @pytest.mark.slow
 def test_bench_loop_compares_blocks_and_draws(capsys, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(loop, "stepping", lambda mode, blocks: 1000.0)
     monkeypatch.setattr(loop, "ring_write", lambda period_ns=0: ringwrite.ring_write(50, period_ns))
     picture = tmp_path / "loop.png"
     assert loop.main(True, blocks=1, seconds=1.0, rates="1000", load="idle", figure=str(picture)) == 0
@@ -30,7 +31,8 @@ def test_bench_loop_compares_blocks_and_draws(capsys, monkeypatch, tmp_path: Pat
     (case,) = result["cases"]
     assert (case["rate_hz"], case["condition"], len(case["blocks"])) == (1000, "idle", 1)
     block = case["blocks"][0]
-    assert block["loop"]["steps"] == block["steady"]["steps"] == 1000
+    assert [block[who]["steps"] for who in loop.LOOPS] == [1000] * 4
+    assert all(len(row) == 1 and row[0] > 0 for row in case["phase_us"].values())
     assert sum(block["loop"]["blame"].values()) == block["loop"]["misses"] + block["loop"]["overruns"]
     assert block["datagram"]["steps"] == block["zeromq"]["steps"] == 1000
     assert 0 < case["medians_us"]["datagram, exchange"]["p50"] < case["medians_us"]["loop, exchange"]["max"]
@@ -56,15 +58,28 @@ def test_the_summary_takes_ratios_within_blocks_and_misses_of_all() -> None:
                "unexplained": misses // 2, "unexplained_overruns": 1, "overruns": 2, "base_rate": 0.01,
                "blame": {"machine": misses, "unknown": 1}}  # fmt: skip
         raw = {"wake": row(10.0), "exchange": row(20.0), "steps": 1000, "misses": 1, "unexplained": 1}
-        return {"loop": run, "steady": run, "cyclictest": row(10.0), "datagram": raw, "zeromq": raw}
+        still = run | {"exchange": row(exchange_us / 2)}
+        return {
+            "loop": run,
+            "steady": run,
+            "still": still,
+            "four": run,
+            "cyclictest": row(10.0),
+            "datagram": raw,
+            "zeromq": raw,
+        }
 
     found = loop.summary(1000, [block(10.0, 40.0, 0), block(12.0, 60.0, 4), block(30.0, 50.0, 2)])  # type: ignore[list-item]
     assert found["ratios"]["wake_p50"] == pytest.approx(1.2)
     assert found["ratios"]["exchange_p50"] == pytest.approx(2.5)
     assert found["loop_misses"] == {"all": 6, "unexplained": 3, "steps": 3000, "unexplained_percent": 0.1}
     assert found["met"] == {
-        "wake_p50": True, "wake_p99": True, "exchange_p50": False, "exchange_p99": True, "unexplained": False,
+        "wake_p50": True, "wake_p99": True, "exchange_p50": False, "exchange_p99": False, "compiled_p50": False,
+        "compiled_p99": False, "four_p50": True, "unexplained": False,
     }  # fmt: skip
+    assert found["ratios"]["compiled_p50"] == pytest.approx(1.25)
+    assert found["ratios"]["four_p50"] == pytest.approx(2.0)
+    assert found["phase_us"]["still"] == [3.0] * 3
     assert found["blame"] == {"machine": 6, "unknown": 3}
 
 
@@ -90,6 +105,8 @@ def test_bench_limit_tells_of_every_kind(capsys) -> None:
     result = json.loads(capsys.readouterr().out)
     assert set(result["us"]) == set(limit.KINDS) == set(pingpong.KINDS)
     assert all(0 < row["p50"] <= row["p99"] for row in result["us"].values())
+    assert set(result["costs_us"]) == set(limit.COSTS)
+    assert 0 < result["costs_us"]["call_hot"] < result["costs_us"]["wake_up"] + 1000
     limit.tell(result)
     assert "packed" in capsys.readouterr().out
 

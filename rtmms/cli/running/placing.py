@@ -26,7 +26,7 @@ def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None
 def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
     """Controllers that are loaded and warm onto their core; raised only where a number was asked for."""
     from rtmms.loop.machine.cores import pin
-    from rtmms.loop.machine.realtime import CHILD_BELOW, parse_priority, raise_child
+    from rtmms.loop.machine.realtime import CHILD_BELOW, parse_priority, raise_child, standing
 
     number, explicit = parse_priority(priority)
     for child in children:
@@ -34,3 +34,4 @@ def place_controllers(children: Iterable[Child], ready: Readiness, priority: str
         if not failed and explicit and ready.asked is not None and number is not None:
             failed = raise_child(child.process.pid, number - CHILD_BELOW)
         ready.failed.extend([failed] if failed else [])
+        ready.children.append({"name": child.peer, **standing(child.process.pid)})

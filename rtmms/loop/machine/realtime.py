@@ -31,6 +31,7 @@ class Readiness:
 
     asked       priority asked for; None for none
     scheduler   'SCHED_FIFO' or 'SCHED_OTHER';  priority 0 under the latter
+    children    of each controller that was started: its name, scheduler, priority and cores
     affinity    cores of the loop's thread;  cores   what was pinned to which;  allowed   before that
     """
 
@@ -45,6 +46,7 @@ class Readiness:
     dma_latency_us: int | None = None
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    children: list[dict[str, Any]] = field(default_factory=list)
     _dma_file: int | None = None
     _room: list[Any] = field(default_factory=list)
 
@@ -52,8 +54,8 @@ class Readiness:
         """The object `realtime` of the final report."""
         return {
             "scheduler": self.scheduler, "priority": self.priority, "memory_locked": self.memory_locked,
-            "affinity": self.affinity, "controllers": list(self.cores.controllers), "done": list(self.done),
-            "failed": list(self.failed),
+            "affinity": self.affinity, "controllers": list(self.cores.controllers),
+            "children": list(self.children), "done": list(self.done), "failed": list(self.failed),
         }  # fmt: skip
 
     def close(self) -> None:
@@ -146,6 +148,17 @@ def raise_child(pid: int, priority: int) -> str:
     except OSError as error:
         return f"priority {priority} of process {pid}: {error.strerror}"
     return ""
+
+
+def standing(pid: int) -> dict[str, Any]:
+    """How a process is scheduled, as far as that can be found out: scheduler, priority, cores."""
+    try:
+        policy, priority = os.sched_getscheduler(pid), os.sched_getparam(pid).sched_priority
+        cores = sorted(os.sched_getaffinity(pid))
+    except (OSError, AttributeError):
+        return {"scheduler": None, "priority": None, "cores": None}
+    fifo = policy & ~getattr(os, "SCHED_RESET_ON_FORK", 0) == os.SCHED_FIFO
+    return {"scheduler": "SCHED_FIFO" if fifo else "SCHED_OTHER", "priority": priority, "cores": cores}
 
 
 def _affinity(ready: Readiness, cores: Cores) -> None:

@@ -57,10 +57,22 @@ class External:
     def begin(self, step: int) -> int:
         return self.clock.now() - self.came_ns
 
+    def window(self, step: int) -> tuple[int, int] | None:
+        return None
+
     def gather(self, step: int) -> bool:
         deadline = self.came_ns + self.deadline_ns
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))
-        return self.run.collect(step, deadline)
+        return self.rest(step)
+
+    def stretch(self) -> tuple[int, int, bool] | None:
+        return None
+
+    def stretched(self, published_ns: int, answered: bool) -> None:
+        """It never is."""
+
+    def rest(self, step: int) -> bool:
+        return self.run.collect(step, self.came_ns + self.deadline_ns)
 
     def finish(self, step: int, now_ns: int) -> int:
         self.run.check()

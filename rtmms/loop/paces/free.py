@@ -36,6 +36,15 @@ class Free(Unpaced):
         self.answered = complete or bool(run.exchange.fresh.any())
         return complete
 
+    def stretch(self) -> tuple[int, int, bool] | None:
+        return self.served_ns + SERVE_EVERY_NS, self.published_ns, self.answered
+
+    def stretched(self, published_ns: int, answered: bool) -> None:
+        self.published_ns, self.answered = published_ns, answered
+
+    def rest(self, step: int) -> bool:
+        return self.run.collect(step, 0)
+
     def finish(self, step: int, now_ns: int) -> int:
         self.run.check()
         if now_ns - self.served_ns >= SERVE_EVERY_NS:

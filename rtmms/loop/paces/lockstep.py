@@ -12,9 +12,15 @@ class Lockstep(Unpaced):
 
     mode = "lockstep"
 
+    def window(self, step: int) -> tuple[int, int] | None:
+        return 0, 0
+
     def gather(self, step: int) -> bool:
+        self.run.publish(step, 0, 0)
+        return self.rest(step)
+
+    def rest(self, step: int) -> bool:
         run, since = self.run, self.clock.now()
-        run.publish(step, 0, 0)
         while not run.collect(step, self.clock.now() + SLICE_NS):
             now = self.clock.now()
             run.serve(now + SERVE_NS)  # a bye or a stop comes this way

@@ -75,6 +75,22 @@ class Realtime:
             return True
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean that there is none
+        return self.rest(step)
+
+    def window(self, step: int) -> tuple[int, int] | None:
+        if self.first_ns or self.first or self.schedule.deadline_ns > LONG_NS:
+            return None
+        due = self.schedule.due(step)
+        return due, due + self.schedule.deadline_ns
+
+    def stretch(self) -> tuple[int, int, bool] | None:
+        return None
+
+    def stretched(self, published_ns: int, answered: bool) -> None:
+        """It never is."""
+
+    def rest(self, step: int) -> bool:
+        deadline = self.schedule.due(step) + self.schedule.deadline_ns
         while deadline - (now := self.clock.now()) > LONG_NS:
             if self.run.collect(step, now + SLICE_NS):
                 return True

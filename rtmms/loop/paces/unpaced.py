@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtmms.loop.pace import SERVE_EVERY_NS
 from rtmms.loop.statistics import UNDEFINED
 
 if TYPE_CHECKING:
@@ -26,6 +27,15 @@ class Unpaced:
 
     def ready(self, step: int) -> bool:
         return True
+
+    def window(self, step: int) -> tuple[int, int] | None:
+        return None
+
+    def stretch(self) -> tuple[int, int, bool] | None:
+        return self.served_ns + SERVE_EVERY_NS, 0, True
+
+    def stretched(self, published_ns: int, answered: bool) -> None:
+        """Each state is sent."""
 
     def begin(self, step: int) -> int:
         return UNDEFINED

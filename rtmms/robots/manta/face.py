@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
-from rtmms.jit import COMPILED, compile_progress, helped
+from rtmms.jit import COMPILED, compile_progress, helped, native
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Channel, refuse_fixed
+from rtmms.plant import Account, Channel, Entry, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
 from rtmms.robots.manta.coupling import layout as lay
@@ -154,6 +154,10 @@ class Manta:
             check_coupling(self.model, self._state, self._work, self._account)
             self._advance()  # compiled, or fetched from the cache, and warm
             self.observe()
+        self._entry: Entry | None = None
+        if COMPILED:
+            words = tuple(0 if where is None else where for where in self._addresses)
+            self._entry = Entry(native(enter_step, *self._addresses), words, self._command.ctypes.data)
         self._key = self._hash()
         self._reset_state()
 
@@ -177,6 +181,25 @@ class Manta:
         status = self._advance()
         if status:
             self._fail(status)
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.Entered."""
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
+        if status:
+            self._fail(status)
+
+    def account(self) -> Account | None:
+        """See rtmms.plant.Accounted."""
+        if not COMPILED or self._sampler is not None:
+            return None
+        where, out = (*self._addresses[:ARRAYS], self._many), self._out.ctypes.data
+        function = native(enter_account, *where, 0.0, out)
+        words = tuple(0 if word is None else word for word in (*where, out))
+        parts = {name: (out + 8 * part.start, part.stop - part.start) for name, _, part in self._parts}
+        return Account(function, words, parts)
 
     def observe(self) -> dict[str, Array]:
         """All outputs at the present state, in new arrays."""

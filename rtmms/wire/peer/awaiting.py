@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import select
+from collections.abc import Callable
+from contextlib import suppress
 from math import ceil
+from time import monotonic_ns
+
+from rtmms.wire.stream.alarm import Alarm
 
 
 class Awaiting:
@@ -12,13 +17,47 @@ class Awaiting:
     def __init__(self) -> None:
         self._watched: tuple[int, ...] = ()
         self._poll: select.poll | None = None
+        self._alarm: Alarm | None = None
+        if hasattr(select, "poll"):
+            with suppress(OSError):
+                self._alarm = Alarm()
+        self._alarmed = False
+
+    def ready(self, descriptors: tuple[int, ...], every_s: float) -> Callable[[], list[tuple[int, int]]] | None:
+        """The wait itself, which lasts until one of them can be read, or an alarm rings that is set now and then: so no
+        wait has a timer of its own. What it tells is for `told`. None where there is no alarm."""
+        alarm = self._alarm
+        if alarm is None:
+            return None
+        if descriptors != self._watched or self._poll is None or not self._alarmed:
+            self._watch(descriptors).register(alarm.descriptor, select.POLLIN)
+            self._alarmed, alarm.at_ns = True, 0
+        now_ns = monotonic_ns()
+        if alarm.at_ns - now_ns < 0.5e9 * every_s:
+            alarm.set(now_ns + int(1e9 * every_s))
+        return self._poll.poll  # type: ignore[union-attr]
+
+    def told(self, found: list[tuple[int, int]]) -> list[int]:
+        """The descriptors of what a wait told; [] when it was the alarm alone."""
+        alarm = self._alarm
+        return [descriptor for descriptor, _ in found if alarm is None or descriptor != alarm.descriptor]
+
+    def close(self) -> None:
+        """Twice does nothing."""
+        if self._alarm is not None:
+            self._alarm.close()
+            self._alarm, self._poll, self._alarmed = None, None, False
 
     def readable(self, descriptors: tuple[int, ...], timeout_s: float) -> list[int]:
         """Those that can be read, or whose other end is gone; [] when there were none for that long."""
-        if descriptors != self._watched or self._poll is None:
+        if descriptors != self._watched or self._poll is None or self._alarmed:
             if not hasattr(select, "poll"):
                 return list(select.select(descriptors, (), (), timeout_s)[0])
-            self._watched, self._poll = descriptors, select.poll()
-            for descriptor in descriptors:
-                self._poll.register(descriptor, select.POLLIN)
-        return [descriptor for descriptor, _ in self._poll.poll(ceil(1e3 * timeout_s))]
+            self._watch(descriptors)
+        return [descriptor for descriptor, _ in self._poll.poll(ceil(1e3 * timeout_s))]  # type: ignore[union-attr]
+
+    def _watch(self, descriptors: tuple[int, ...]) -> select.poll:
+        self._watched, self._poll, self._alarmed = descriptors, select.poll(), False
+        for descriptor in descriptors:
+            self._poll.register(descriptor, select.POLLIN)
+        return self._poll

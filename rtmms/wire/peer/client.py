@@ -14,6 +14,7 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.hearing import hear
 from rtmms.wire.peer.joining import Attachment, Terms
+from rtmms.wire.peer.layouts import Arrived, CommandLayout, StateLayouts, command_layout
 from rtmms.wire.peer.refusals import COLLECT, ERRORS, Refusals, check_command
 from rtmms.wire.peer.requests import Requests
 from rtmms.wire.peer.settable import Settable
@@ -24,8 +25,13 @@ from rtmms.wire.protocol.errors import NotConnectedError, RequestError
 from rtmms.wire.protocol.messages import AHEAD_STEPS, BETWEEN, MOST_EVERY, Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import State
+from rtmms.wire.stream.dealer import Dealer
+from rtmms.wire.stream.zmtp import framed
 
 _LOOK_S = 0.1
+_PIECE = 1 << 16
+_PATIENCE = 16
+"""Commands, of which one may be learnt, beyond the first few."""
 _AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
 GONE = "the plant is gone: its connection closed without a bye"
 
@@ -118,11 +124,12 @@ class Link:
         self._requests, self._awaiting = Requests(), Awaiting()
         self._pack = packer()
         self._strict, self._named = self._refusals.how != COLLECT, frozenset[str]()
-        self._closed = False
+        self._closed = self._lockstep = False
+        self._layout: CommandLayout | None = None
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
         self._at = Attachment(terms, self._note)
         self.plant = self._at.join(timeout_s, reconnect)
-        self._requests.most = self.plant.request_bytes
+        self._took_up()
         self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     # -- states and commands -----------------------------------------------------------------------------------------
@@ -146,7 +153,17 @@ class Link:
                 self._rejoin()
                 continue
             watch = self.filenos()
-            readable = self._awaiting.readable(watch, _LOOK_S)
+            wait = self._awaiting.ready(watch, 2.0 * _LOOK_S)
+            if wait is None:
+                readable = self._awaiting.readable(watch, _LOOK_S)
+            else:
+                receive, only = self._receiving(), [(watch[0], 1)]
+                found = wait()
+                if found == only and receive is not None:  # as nearly always: an exchange waits for what follows
+                    state = self._at_once(receive)
+                    if state is not None:
+                        return state
+                readable = self._awaiting.told(found)
             if self._at.data is not None and watch[0] in readable:
                 self._at.data.woken()
             if not readable or watch[1] in readable:
@@ -184,6 +201,12 @@ class Link:
         if not self.ended and not self.lost and self._at.gone():
             self._lose(GONE)
 
+    @property
+    def heard(self) -> bytes:
+        """The last state as it came, of those that can be answered at once."""
+        raw = self._heard
+        return raw[2 if raw[0] == 0 else 9 :] if raw else b""
+
     def post(
         self, op: str, args: Mapping[str, Any] | None = None, done: Callable[[bool, Any], None] | None = None
     ) -> None:
@@ -203,7 +226,17 @@ class Link:
             raise ModelError("this link drives nothing: it was made without a claim, or is closed")
         if self._strict:
             self._check(values)
-        self._command(values, (self._step if step is None else step) + self.plant.delay)
+        step = (self._step if step is None else step) + self._delay
+        raw = self._layout.write(self._seq + 1, step, values) if self._layout is not None else None
+        if raw is None:
+            self._command(values, step)
+        else:
+            self._seq += 1
+            dealer = self._at.data
+            if self.lost or dealer.post(raw) != SENT:  # type: ignore[union-attr]
+                self.dropped += 1
+        if monotonic() - self._looked_at > _LOOK_S and not self.lost:
+            self.look_around()  # here it is in nobody's way
 
     def tick(self, timeout_s: float = 5.0) -> None:
         """Start the plant's next step (mode external). The first call waits until the plant has admitted this link.
@@ -235,6 +268,30 @@ class Link:
         self._step = message["step"]
         return State(message, self.plant)
 
+    def _receiving(self) -> Callable[[int], bytes] | None:
+        """How the next state is received, where its first byte is the next one that comes."""
+        dealer = self._at.data
+        if not isinstance(dealer, Dealer) or self._waiting is not None or not (self._lockstep or self._at.near):
+            return None
+        return dealer.receiving()
+
+    def _at_once(self, receive: Callable[[int], bytes]) -> State | None:
+        """The state that has just come, if it is one like those before it and there cannot be a newer one; else what
+        came is for `_take`."""
+        try:
+            raw = receive(_PIECE)
+        except OSError:
+            return None
+        layout = self._states.known.get(len(raw))
+        if layout is not None and int.from_bytes(raw, "little") & layout.mask == layout.value:
+            step, time, deadline_ns = layout.head(raw)
+            if deadline_ns > monotonic_ns() or self._lockstep:
+                self._step, self._heard = step, raw
+                return Arrived(raw, layout, step, time, self.plant)
+        if raw:  # else the plant's end is closed, as reading will tell again
+            self._at.data.put_back(raw)  # type: ignore[union-attr]
+        return None
+
     def _check(self, values: Mapping[str, float]) -> None:
         """The same names as last time and no NaN: as nearly always."""
         try:
@@ -261,6 +318,10 @@ class Link:
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
         self._send(frame)
+        often = self._learnt * _PATIENCE > self._seq + 8 * _PATIENCE
+        if step >= 0 and not often and isinstance(self._at.data, Dealer):
+            self._learnt += 1
+            self._layout = command_layout(frame, values)
 
     def _send(self, frame: bytes) -> None:
         data = self._at.data
@@ -285,6 +346,7 @@ class Link:
             return
         self._closed = True
         self.ended = self.ended or "the link is closed"
+        self._awaiting.close()
         self._at.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
 
     def __enter__(self) -> Link:
@@ -297,6 +359,12 @@ class Link:
         self.close("done" if kind is None else kind.__name__, bye=stopped)
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _took_up(self) -> None:
+        """There is a plant, perhaps another one."""
+        self._requests.most = self.plant.request_bytes
+        self._states, self._layout, self._learnt, self._heard = StateLayouts(), None, 0, b""
+        self._lockstep, self._delay = self.plant.mode == "lockstep", self.plant.delay
 
     def _lose(self, reason: str) -> None:
         """There is no plant any more: the end, or until there is one again."""
@@ -316,7 +384,7 @@ class Link:
         try:
             self._at = Attachment(self._terms, self._note)
             self.plant = self._at.join(_AGAIN_LIMIT_S, True)
-            self._requests.most = self.plant.request_bytes
+            self._took_up()
         except NotConnectedError as fault:
             self.lost = lost
             self.errors.append((fault.code, str(fault)))
@@ -338,8 +406,13 @@ class Link:
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
+                        if self._lockstep and kind == "state":
+                            self._heard = framed(heard[2])
+                            self._states.learn(heard[2])
                         if self._at.near and message.get("deadline_ns", 0) > monotonic_ns():
                             data.stands()
+                            self._heard = framed(heard[2])
+                            self._states.learn(heard[2])
                             return newest  # it can still be answered in time: so the plant has not sent another one
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from rtmms.wire.peer.client import connect
+from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.settable import Settable
 from rtmms.wire.places.endpoints import EXCHANGE
 
 
+class Answering(Protocol):
+    """Answers states by itself, as long as they are usual ones."""
+
+    def go(self) -> None:
+        """After Python answered one: until there is something for Python."""
+
+    def close(self) -> None: ...
+
+
 def run_controller(
     controller: Controller, exchange: str | None = None, *, name: str = "", timeout_s: float = 5.0,
     token: str | None = None, keys: str | os.PathLike[str] | None = None, tell: Callable[[str], Any] | None = None,
-    reconnect: bool = False,
+    reconnect: bool = False, answering: Callable[[Link, Controller], Answering] | None = None,
 ) -> str:  # fmt: skip
     """Connect, and answer every state until the plant ends; returns the reason for the end.
 
     keys, reconnect   as connect's; `start` is called again with each new plant
+    answering   makes what answers the usual states without Python, see rtmms.wire.answering; for a compiled update
     tell   gets what the plant refused, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
@@ -34,6 +44,7 @@ def run_controller(
         controller.start(plant)
         drives, told = bool(plant.granted), set[str]()
         update, command, errors = controller.update, link.command, link.errors
+        quick = answering(link, controller) if answering is not None and drives else None
         for state in link:
             if link.plant is not plant:
                 plant = link.plant
@@ -46,5 +57,9 @@ def run_controller(
                 if tell is not None and code not in told:
                     told.add(code)
                     tell(f"{text} (told once for each kind)")
+            if quick is not None:
+                quick.go()
+        if quick is not None:
+            quick.close()
         controller.stop(link.ended)
         return link.ended

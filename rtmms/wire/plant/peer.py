@@ -27,6 +27,7 @@ class Peer(Standing):
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message;  probes  likewise, and on this connection
     early       its command for the next step has come (free mode)
+    heard       its last good command, as it came
     turns       when it is asked for a command, and for which step
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
     queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at)
@@ -34,8 +35,8 @@ class Peer(Standing):
     """
 
     __slots__ = (
-        "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "fresh", "identity",
-        "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "rejected",
+        "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "fresh", "heard",
+        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "rejected",
         "selection", "seq", "settable", "since_ns", "skipped", "tick_seq", "ticks", "told", "turns",
         "wants_ticks", "warm_step",
     )  # fmt: skip
@@ -55,6 +56,7 @@ class Peer(Standing):
         self.warm_step = -WARM_STEPS
         self.seq = self.tick_seq = -1
         self.early = False
+        self.heard = b""
         self.owed = self.probes = 0
         self.fresh = False
         self.queue: dict[int, tuple[int, dict[str, float], int]] = {}

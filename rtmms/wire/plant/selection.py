@@ -9,6 +9,7 @@ from rtmms.contract import TRUTH, Applied
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
 from rtmms.wire.plant.patterns import PEERS_WORK, Matching
+from rtmms.wire.plant.templates import Template, Templates
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.messages import Reason, Refused
 
@@ -59,14 +60,16 @@ class Selection:
     """Packs states with a fixed set of outputs; the message and the packer's buffer are used again each time.
 
     later_ns   of those whose command is for a later step: how much later its deadline is than the state's own
+    templates  what the last message is written again by
     """
 
     def __init__(self, channels: Sequence[Channel], kind: str = "state", later_ns: int = 0) -> None:
         self._later_ns = later_ns
         self.names = tuple(channel.name for channel in channels)
-        self._plain = tuple(channel.name for channel in channels if len(channel.shape) == 1)
-        self._scalars = tuple(channel.name for channel in channels if not channel.shape)
-        self._fields = tuple(channel.name for channel in channels if len(channel.shape) > 1)
+        plain = [channel for channel in channels if len(channel.shape) == 1]
+        scalars = [channel for channel in channels if not channel.shape]
+        fields = [channel for channel in channels if len(channel.shape) > 1]
+        self._plain, self._scalars, self._fields = (tuple(c.name for c in part) for part in (plain, scalars, fields))
         self._outputs: dict[str, Any] = dict.fromkeys(self.names)
         self._applied: dict[str, Any] = {"seq": -1, "step": -1, "lateness_ns": 0, "policy": "", "clamped": False}
         self._message: dict[str, Any] = {
@@ -74,7 +77,9 @@ class Selection:
             "outputs": self._outputs, "applied": self._applied,
         }  # fmt: skip
         self._pack = packer()
-        self._ahead: tuple[int, int, bytes, bytes] = (-1, 0, b"", b"")
+        self.templates = Templates(channels)
+        self._ahead: tuple[int, int] = (-1, 0)
+        self._ready: bytes | Template = b""
         self.round = 0
         self.payload = b""
 
@@ -82,10 +87,24 @@ class Selection:
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> bytes:
         """One state message; `outputs` may hold more than this selection, each an array of the channel's shape."""
+        if isinstance(self._ready, Template):  # what was prepared stays
+            self._ready = self._ready.payload.tobytes()
+        written = self._written(step, time, deadline_ns, budget_ns, outputs, applied)
+        self.payload = written if isinstance(written, bytes) else written.payload.tobytes()
+        return self.payload
+
+    def _written(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
+    ) -> bytes | Template:
+        """The same in place where there is a template for it."""
+        later_ns = self._later_ns if deadline_ns else 0
+        deadline_ns, budget_ns = deadline_ns + later_ns, budget_ns + later_ns
+        used = self.templates.write(step, time, deadline_ns, budget_ns, outputs, applied)
+        if used is not None:
+            return used
         message, mine, said = self._message, self._outputs, self._applied
         message["step"], message["timestamp"] = step, time
-        later_ns = self._later_ns if deadline_ns else 0
-        message["deadline_ns"], message["budget_ns"] = deadline_ns + later_ns, budget_ns + later_ns
+        message["deadline_ns"], message["budget_ns"] = deadline_ns, budget_ns
         for name in self._scalars:
             mine[name] = float(outputs[name])
         for name in self._plain:
@@ -94,27 +113,43 @@ class Selection:
             mine[name] = outputs[name].ravel().tolist()  # row-major
         said["seq"], said["step"], said["lateness_ns"] = applied.seq, applied.step, applied.lateness_ns
         said["policy"], said["clamped"] = applied.policy, applied.clamped
-        self.payload = self._pack(message)
-        return self.payload
+        payload = self._pack(message)
+        if self.templates.learn(payload, applied.policy):
+            used = self.templates.write(step, time, deadline_ns, budget_ns, outputs, applied)
+        return payload if used is None else used
 
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> None:  # fmt: skip
         """Pack a state ahead of its instant, all but the budget, which is known when it is sent; step -1 forgets it."""
         if step < 0:
-            self._ahead = (-1, 0, b"", b"")
+            self._ahead = (-1, 0)
             return
-        stand_in = _STAND_IN - (self._later_ns if deadline_ns else 0)
-        head, key, tail = self.packed(step, time, deadline_ns, stand_in, outputs, applied).partition(_BUDGET)
-        self._ahead = (step, deadline_ns, head + key[:-4], tail)
+        stand_in = _STAND_IN - self._later_ns if deadline_ns else 0
+        self._ready = self._written(step, time, deadline_ns, stand_in, outputs, applied)
+        self._ahead = (step, deadline_ns)
+
+    def ready(self, step: int, deadline_ns: int) -> Template | None:
+        """The state of this step and deadline as it was prepared, if it was written in place: to be sent from there,
+        once."""
+        ready = self._ready
+        return ready if isinstance(ready, Template) and self._ahead == (step, deadline_ns) else None
+
+    def sent(self) -> None:
+        """What was `ready` has left, or is about to."""
+        self._ahead = (-1, 0)
 
     def due(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> bytes:
         """The same as `packed`, in a tenth of the time where this state was prepared."""
-        ready_step, ready_ns, head, tail = self._ahead
         left_ns = budget_ns + self._later_ns if deadline_ns else budget_ns
-        if ready_step != step or ready_ns != deadline_ns or not 0 <= left_ns <= _MOST_BUDGET:
+        if self._ahead != (step, deadline_ns) or not 0 <= left_ns <= _MOST_BUDGET:
             return self.packed(step, time, deadline_ns, budget_ns, outputs, applied)
-        self.payload = b"".join((head, left_ns.to_bytes(4, "big"), tail))
+        ready = self._ready if isinstance(self._ready, bytes) else self._ready.payload.tobytes()
+        if not deadline_ns:
+            self.payload = ready if not budget_ns else self.packed(step, time, 0, budget_ns, outputs, applied)
+            return self.payload
+        head, key, tail = ready.partition(_BUDGET)
+        self.payload = b"".join((head, key[:-4], left_ns.to_bytes(4, "big"), tail))
         return self.payload

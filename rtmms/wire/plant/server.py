@@ -17,6 +17,7 @@ from rtmms.errors import ModelError
 from rtmms.plant import Plant
 from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.places.tokens import new_token, remove_token, write_token
+from rtmms.wire.plant.direct import Direct
 from rtmms.wire.plant.door import Door
 from rtmms.wire.plant.patterns import PEERS_WORK, STRANGERS_WORK
 from rtmms.wire.plant.peer import Missing
@@ -40,7 +41,7 @@ from rtmms.wire.protocol.messages import (
 from rtmms.wire.protocol.port import Guests
 
 if TYPE_CHECKING:
-    from rtmms.loop.ports import Array, Flags
+    from rtmms.loop.ports import Array, Flags, Memory, Passage
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
@@ -93,6 +94,7 @@ class Server:
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
         )  # fmt: skip
+        self._direct = Direct(self._port, self._sockets.step, self._peers)
         self._tending = Tending(self._port, self._peers)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
@@ -102,6 +104,9 @@ class Server:
         )
         self._sockets.telemetry.attend(Guests(refused=self._port.count), DOOR_BYTES)
         self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
+        first = Selection(plant.outputs[:1])
+        for _ in range(2):  # the second one is written in place: compiled, or fetched from the cache, before the run
+            first.packed(0, 0.0, 0, 0, self._outputs, Applied())
         self._telemetry_hz = telemetry_hz
         self._prepared = -1
         self._selections: dict[tuple[tuple[str, ...], int], Selection] = {}
@@ -128,6 +133,8 @@ class Server:
     ) -> None:  # fmt: skip
         """See Preparing."""
         self._prepared = step
+        if step >= 0:
+            self._outputs = outputs
         self._port.prepare(step, time, deadline_ns, outputs, applied)
         now_ns = monotonic_ns()
         if now_ns >= self._telemetry.due_ns and step >= 0:
@@ -153,6 +160,10 @@ class Server:
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
             self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
+
+    def passage(self, plant: Plant, memory: Memory) -> Passage | None:
+        """See Compiling."""
+        return self._direct if self._direct.bind(plant, memory) else None
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""

@@ -5,7 +5,7 @@ Only peers that were welcomed at the door have an identity here; what anyone els
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,7 @@ class StepPort:
     """Commands in, state out, on one socket.
 
     claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
+    free                      the mode
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
     ticks                     of the mode external; None in all others
@@ -54,6 +55,7 @@ class StepPort:
         external: bool = False,
     ) -> None:  # fmt: skip
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
+        self.free = free
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
         self._pack = packer()
@@ -84,7 +86,7 @@ class StepPort:
     ) -> None:
         if self._ready:
             self.admit_ready()
-        self._begin(step, deadline_ns)
+        self.begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
             turns = peer.turns
@@ -131,9 +133,41 @@ class StepPort:
         """An error or a bye, if it can be sent at once."""
         self.transmit(peer, self._pack(message))
 
+    # -- a compiled step, see direct.py ------------------------------------------------------------------------------
+
+    def at_rest(self) -> bool:
+        """Nothing waits for the next step that the general path would have to see to."""
+        return not (self._ready or self._held or self._held_note is not None)
+
+    def took(self, peers: Sequence[Peer], note: tuple[int, int, bool], complete: bool | None) -> None:
+        """Of these the command for the present step was taken.  note: newest seq, its lateness, clamped; complete: all
+        had theirs, None where the step is still being collected."""
+        for peer in peers:
+            peer.owed = peer.probes = 0
+            peer.commands += 1
+            peer.fresh = True
+            for i in peer.actuators:
+                self.fresh[i] = True
+        self._missing -= len(peers)
+        if peers:
+            self._first = False
+            self._note(note[0], self._step, note[1], note[2])
+        if complete is not None:
+            self._done = complete
+
+    def finished(self, peers: Sequence[Peer], complete: bool) -> None:
+        """After steps that were taken without us, `begin` of the last of them: of these it had a command."""
+        for peer in peers:
+            peer.fresh = True
+            for i in peer.actuators:
+                self.fresh[i] = True
+        self._missing -= len(peers)
+        self._first, self._done = not peers, complete
+
     # -- in ----------------------------------------------------------------------------------------------------------
 
-    def _begin(self, step: int, deadline_ns: int) -> None:
+    def begin(self, step: int, deadline_ns: int) -> None:
+        """Commands are for this step from now on."""
         if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
             for peer in self._peers.claimants:
                 peer.forget_queue()
@@ -157,7 +191,7 @@ class StepPort:
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:
-            self._begin(step, 0)
+            self.begin(step, 0)
         self._command = command
         try:
             if self._seen != self._peers.changes:
@@ -249,6 +283,8 @@ class StepPort:
             message = decode(frame, COMMAND_BYTES)
             if message["type"] == "command":
                 self._hear_command(peer, message)
+                if message["step"] >= 0:
+                    peer.heard = frame
             else:
                 self._hear(peer, message)
         except Refused as refusal:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 MESSAGE, OVERSIZE, GARBLED = "message", "oversize", "garbled"
 """Kinds of what comes: one whole frame; one that was too long, of which nothing is kept; several frames, or none. Those
@@ -80,6 +80,30 @@ class Answering(Hosting, Protocol):
 
     def connected(self, who: bytes) -> bool | None:
         """As far as is known without sending something; None where only sending tells."""
+
+
+@runtime_checkable
+class Bypassed(Protocol):
+    """An Answering whose connections compiled code may read and write past it, while nobody calls it."""
+
+    @property
+    def descriptors(self) -> tuple[int, int] | None:
+        """An epoll of all connections within the step and of an alarm, and the alarm's; None where there is none."""
+
+    def arm_by(self, earliest_ns: int, instant_ns: int) -> None:
+        """As `arm`, unless the alarm rings at the instant already, or at some other from the earliest on."""
+
+    def line(self, who: bytes) -> int:
+        """Descriptor of a connection on which nothing is under way, either way; -1 where it is, or there is none."""
+
+    def at_rest(self) -> bool:
+        """Nothing was taken from the kernel that `next` has not told."""
+
+    def went(self, who: bytes, frame: bytes, sent: int) -> int:
+        """Of a frame with its head, only so many bytes left, or -errno: SENT, as `send` would have it, or GONE."""
+
+    def came(self, who: bytes, data: bytes) -> None:
+        """What was read, to be told by `next`; b"": the other end has gone."""
 
 
 class Publishing(Hosting, Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,11 @@ class State:
         self.outputs: dict[str, Any] = message["outputs"]
 
     @property
+    def plant(self) -> PlantInfo:
+        """Whose state this is."""
+        return self._info
+
+    @property
     def budget_s(self) -> float:
         return float(self._message.get("budget_ns", 0)) * 1e-9
 
@@ -111,15 +116,19 @@ class State:
         try:
             if not isinstance(value, list):
                 return float(value)
-            import numpy
-
-            array = numpy.array(value, dtype=numpy.float64)
-            shape = self._info.output(name).shape
-            return array if len(shape) < 2 else array.reshape(shape)
+            return self.shaped(name, value)
         except (TypeError, ValueError) as fault:
             if isinstance(fault, ModelError):
                 raise
             raise ModelError(f"output '{name}': not the numbers that the plant's welcome promised: {fault}") from None
+
+    def shaped(self, name: str, value: Sequence[float]) -> npt.NDArray[np.float64]:
+        """Numbers as an array of the output's shape; ModelError, TypeError, ValueError where they are not."""
+        import numpy
+
+        array = numpy.array(value, dtype=numpy.float64)
+        shape = self._info.output(name).shape
+        return array if len(shape) < 2 else array.reshape(shape)
 
     def __contains__(self, name: object) -> bool:
         return name in self.outputs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections.abc import Callable
 from time import monotonic_ns
 
 from rtmms.wire.protocol.port import FULL, GONE, SENT
@@ -53,10 +54,19 @@ class Connection:
             return False
         if not data:
             return False
+        self.take(data)
+        return True
+
+    @property
+    def receive(self) -> Callable[[int], bytes]:
+        """That of the socket."""
+        return self._recv
+
+    def take(self, data: bytes) -> None:
+        """What has been read."""
         frame = self.frame = self.reader.at_once(data)
         if frame is None:
             self.reader.feed(data)
-        return True
 
     def discard(self) -> bool:
         """What is there is nobody's business; False when the other end has gone."""

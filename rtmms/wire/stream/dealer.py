@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import selectors
 import socket
+from collections.abc import Callable
 from time import monotonic, monotonic_ns
 
 from rtmms.wire.protocol.port import GONE, MESSAGE, Heard
@@ -53,6 +54,10 @@ class Dealer:
     def next(self) -> Heard | None:
         """All that the kernel holds is looked at before there is none: who asks for the newest state gets it."""
         connection = self._connection
+        frame = connection.frame
+        if frame is not None:
+            connection.frame = None
+            return b"", MESSAGE, frame, None
         if self._more and (heard := self._heard(connection)) is not None:
             return heard
         for _ in range(_PIECES):
@@ -72,6 +77,33 @@ class Dealer:
         if self._connection.unsent:
             self._connection.flush()
         return None
+
+    def receiving(self) -> Callable[[int], bytes] | None:
+        """The receive of a connection on which nothing is under way, for one who puts back what he can make nothing of;
+        None where there is something for `next`."""
+        if self.line() < 0:
+            return None
+        self._tried_at = None
+        return self._connection.receive
+
+    def put_back(self, raw: bytes) -> None:
+        """For `next`."""
+        self._connection.take(raw)
+        self._more = self._connection.frame is None
+
+    def line(self) -> int:
+        """Descriptor of a connection on which nothing is under way, either way; -1 where there is something."""
+        connection = self._connection
+        busy = self._more or self.broken or connection.unsent or connection.frame is not None
+        return -1 if busy or not connection.reader.idle else connection.descriptor
+
+    def left(self, rest: bytes) -> None:
+        """So much of a frame did not leave past us: it goes first."""
+        self._connection.unsent += rest
+
+    def post(self, raw: bytes) -> int:
+        """`send`, of a frame that has its head."""
+        return self._connection.send(raw) if self._connection.reader.ready else GONE
 
     def _heard(self, connection: Connection) -> Heard | None:
         """What came in pieces, or beside other things. What a plant says in several frames is none of ours."""

@@ -8,13 +8,14 @@ Who is not one of them is accepted and read in the slack alone.
 from __future__ import annotations
 
 import contextlib
+import errno
 import select
 import socket
 from collections.abc import Sequence
 from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import MESSAGE, Heard
+from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, Heard
 from rtmms.wire.stream.alarm import Alarm
 from rtmms.wire.stream.connection import Connection
 from rtmms.wire.stream.listener import Listener
@@ -95,6 +96,59 @@ class Steps(Listener):
             alarm.set(until_ns)
         self._told = told = self._near.poll()
         return len(told) > 1 or told[0][0] != alarm.descriptor
+
+    # --- past it, see Bypassed -------------------------------------------------------------------------------------
+
+    @property
+    def descriptors(self) -> tuple[int, int] | None:
+        """See Bypassed."""
+        return None if self._alarm is None else (self._near.fileno(), self._alarm.descriptor)  # type: ignore[attr-defined]
+
+    def arm_by(self, earliest_ns: int, instant_ns: int) -> None:
+        """See Bypassed."""
+        alarm = self._alarm
+        if alarm is not None and alarm.at_ns != instant_ns and not earliest_ns <= alarm.at_ns <= instant_ns:
+            alarm.set(instant_ns)
+
+    def line(self, who: bytes) -> int:
+        """See Bypassed."""
+        connection = self.connections.get(who)
+        if (
+            connection is None
+            or connection.unsent
+            or connection.queued
+            or connection.frame is not None
+            or connection.poller is not self._near
+            or not connection.reader.idle
+        ):
+            return -1
+        return connection.descriptor
+
+    def at_rest(self) -> bool:
+        """See Bypassed. What the last wait told is told again by the next one."""
+        self._told = ()
+        return not self._queue
+
+    def went(self, who: bytes, frame: bytes, sent: int) -> int:
+        """See Bypassed."""
+        connection = self.connections.get(who)
+        if connection is None or (sent < 0 and sent != -errno.EAGAIN):
+            return GONE
+        connection.unsent += frame[max(0, sent) :]
+        if connection.unsent:
+            self._watch(connection)
+        return SENT
+
+    def came(self, who: bytes, data: bytes) -> None:
+        """See Bypassed."""
+        connection = self.connections.get(who)
+        if connection is None:
+            return
+        if not data:
+            self.drop(connection)
+            return
+        connection.take(data)
+        self._enqueue(connection)
 
     # --- in the slack -----------------------------------------------------------------------------------------------
 

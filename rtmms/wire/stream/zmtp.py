@@ -98,6 +98,11 @@ class Reader:
         return None
 
     @property
+    def idle(self) -> bool:
+        """The handshake is done and nothing is under way: the next byte begins a frame."""
+        return self.ready and not (self._bytes or self._skip or self._within)
+
+    @property
     def held(self) -> int:
         """Bytes kept."""
         return len(self._bytes)

@@ -15,7 +15,7 @@ from rtmms_benchmarks.mutation import Mutations
 from rtmms_benchmarks.work import Lines, excess
 
 TEST_PARSERS = {"fragile", "sluggish", "fatal", "endless", "nothing", "unequipped"}
-OURS = ["codec", "door", "peer", "step", "welcome", "zap", "zmtp"]
+OURS = ["codec", "door", "pattern", "peer", "step", "welcome", "zap", "zmtp"]
 
 
 @pytest.fixture(autouse=True)

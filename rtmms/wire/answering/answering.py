@@ -1,0 +1,218 @@
+"""Running a compiled update on a link: the usual states in compiled code, all else by the link as ever."""
+
+from __future__ import annotations
+
+import select
+from contextlib import suppress
+from time import monotonic_ns
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import ModelError
+from rtmms.jit import COMPILED
+from rtmms.wire.kernels import answer as a
+from rtmms.wire.kernels.patterns import OTHER, SEQ, STEP
+from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
+from rtmms.wire.peer.client import Link
+from rtmms.wire.peer.compiled import Bound, memory_of
+from rtmms.wire.protocol.codec import packer
+from rtmms.wire.protocol.layout import UnlikelyError, numbers
+from rtmms.wire.stream.alarm import Alarm
+from rtmms.wire.stream.dealer import Dealer
+
+_ROOM, _MOST = 65536, 4
+_LOOK_NS = 100_000_000
+Words = npt.NDArray[np.int64]
+
+
+def prepare(update: Bound) -> Any:
+    """Compile a controller's update, for whoever calls it. ModelError for one that numba does not take."""
+    compiled = update.compiled
+    if not COMPILED or compiled.kernel is not None:
+        return compiled.kernel
+    import numba
+    from numba.core.errors import NumbaError
+
+    try:
+        kernel = numba.njit(a.SIGNATURE, nogil=True, cache=_kept(compiled.function))(compiled.function)
+    except (NumbaError, TypeError) as fault:
+        text = str(fault).strip().splitlines()
+        raise ModelError(f"compiled update: numba does not take it: {text[-1] if text else fault}") from fault
+    if AVAILABLE:
+        a.answer.compile((numba.types.int64,))  # or fetched from the cache: nothing of that once states come
+    compiled.kernel = kernel
+    return kernel
+
+
+def _kept(function: Any) -> bool:
+    """Whether it stands in a file, next to which numba can keep it."""
+    return not function.__code__.co_filename.startswith("<")
+
+
+class Answering:
+    """One controller on one link. `go` answers what it can; states that are told to `heard` are what it learns from."""
+
+    def __init__(self, link: Link, controller: Any) -> None:
+        update: Bound = controller.update
+        kernel = prepare(update)
+        self._link, self._controller = link, controller
+        self._desk: Words = np.zeros(a.WIDTH, dtype=np.int64)
+        self._alarm: Alarm | None = None
+        self._epoll: Any = None
+        self._watched: tuple[int, ...] = ()
+        self._heard, self._known = b"", False
+        self._looked_ns = 0
+        self._names: tuple[str, ...] | None = None
+        self._patterns: list[tuple[npt.NDArray[np.uint8], Words]] = []
+        self._table: Words = np.zeros((_MOST, 4), dtype=np.int64)
+        self.able = AVAILABLE and kernel is not None and isinstance(link._at.data, Dealer)
+        if not self.able:
+            return
+        result = kernel.overloads[a.SIGNATURE.args]
+        self._scratch, self._buffer = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(_ROOM, dtype=np.uint8)
+        self._events = np.zeros(4 * EVENT_BYTES, dtype=np.uint8)
+        self._values, self._memory = np.zeros(1), np.zeros(0)
+        desk = self._desk
+        desk[a.UPDATE] = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        desk[a.SCRATCH], desk[a.BUFFER], desk[a.BUFFER_BYTES] = (
+            self._scratch.ctypes.data,
+            self._buffer.ctypes.data,
+            _ROOM,
+        )
+        desk[a.EVENTS] = self._events.ctypes.data
+        self._alarm, self._epoll = Alarm(), select.epoll()
+        self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
+        desk[a.EPOLL] = self._epoll.fileno()
+        desk[a.PATTERNS] = self._table.ctypes.data
+
+    def go(self) -> None:
+        """After a state was answered by Python: the next ones, until there is something that is for Python."""
+        link, desk = self._link, self._desk
+        dealer = link._at.data
+        if not self.able or not isinstance(dealer, Dealer) or link.lost or link.ended or link._waiting is not None:
+            return
+        code = a.LOOK
+        while code == a.LOOK and not (link.ended or link.lost or link.errors):
+            line = dealer.line()
+            if line < 0 or dealer is not link._at.data or not self._learn():
+                return
+            watched = (line, link._at.door.descriptor)
+            if watched != self._watched:
+                self._watch(watched)
+            assert self._alarm is not None
+            now_ns = monotonic_ns()
+            desk[a.LOOK_AT] = self._looked_ns + _LOOK_NS
+            if self._alarm.at_ns < now_ns + _LOOK_NS:
+                self._alarm.set(now_ns + 2 * _LOOK_NS)
+            desk[a.SEQ] = link._seq
+            code = a.answer(desk.ctypes.data)
+            link._seq = int(desk[a.SEQ])
+            if desk[a.ANSWERED]:
+                link._step = int(desk[a.STEP])
+                dealer.stands()
+            if code == a.LOOK:
+                link.look_around()
+                self._looked_ns = monotonic_ns()
+        self._settle(code, dealer)
+
+    def _settle(self, code: int, dealer: Dealer) -> None:
+        """What compiled code could not do."""
+        link, desk = self._link, self._desk
+        if code == a.UNREAD:
+            if desk[a.GOT]:
+                dealer.put_back(self._buffer[: int(desk[a.GOT])].tobytes())
+        elif code == a.UNSENT:
+            begin, size = int(desk[a.FRAME_FROM]), int(desk[a.FRAME_BYTES])
+            dealer.left(self._frame[begin + max(0, int(desk[a.SENT])) : begin + size].tobytes())
+        elif code == a.FAILED:  # again, for the error itself; a command, if there is none this time
+            values, controller = self._values, self._controller
+            controller.update.compiled.kernel(values[0], values[1:], self._memory, controller.command)
+            link._step = int(desk[a.STEP])
+            link.command(dict(zip(link.plant.granted, controller.command.tolist(), strict=True)))
+
+    # --- what is usual ----------------------------------------------------------------------------------------------
+
+    def _watch(self, watched: tuple[int, ...]) -> None:
+        for descriptor in self._watched:
+            with suppress(OSError):  # closed meanwhile
+                self._epoll.unregister(descriptor)
+        for descriptor in watched:
+            self._epoll.register(descriptor, select.EPOLLIN)
+        self._watched, self._desk[a.DATA] = watched, watched[0]
+
+    def _learn(self) -> bool:
+        """The pattern of the last state that Python read, and a command as it would be written now."""
+        link, desk, controller = self._link, self._desk, self._controller
+        if not link._heard:
+            return False
+        if link._heard is not self._heard:
+            self._heard = link._heard
+            self._known = self._learn_state(link.heard)
+        if not self._known:
+            return False
+        memory, command = memory_of(controller), controller.command
+        self._memory = memory
+        desk[a.MEMORY], desk[a.N_MEMORY] = memory.ctypes.data, len(memory)
+        desk[a.COMMAND], desk[a.N_COMMAND] = command.ctypes.data, len(command)
+        desk[a.NEAR], desk[a.LOCKSTEP], desk[a.DELAY] = link._at.near, link._lockstep, link.plant.delay
+        return self._learn_command()
+
+    def _learn_state(self, frame: bytes) -> bool:
+        rows: list[tuple[int, int, int]] = []
+        begin = count = 0
+        purpose: dict[Any, int] = {("step",): STEP, ("deadline_ns",): SEQ, ("timestamp",): 0}
+        try:
+            found = numbers(frame)
+        except UnlikelyError:
+            return False
+        if not set(purpose) <= {path for _, _, path in found} or found[0].path != ("step",):
+            return False
+        for at, size, path in found:
+            target = purpose.get(path, OTHER)
+            if path[0] == "outputs":
+                count += 1
+                target = count
+            rows.append((begin, at - begin, target))
+            begin = at + size
+        rows.append((begin, len(frame) - begin, OTHER))
+        desk = self._desk
+        if count != desk[a.N_OUTPUTS] or not self._patterns:
+            self._patterns.clear()
+            self._values = np.zeros(1 + count)
+            desk[a.VALUES], desk[a.N_OUTPUTS] = self._values.ctypes.data, count
+        self._patterns.insert(0, (np.frombuffer(frame, np.uint8).copy(), np.array(rows, dtype=np.int64)))
+        del self._patterns[_MOST:]
+        for k, (pattern, row) in enumerate(self._patterns):
+            self._table[k] = pattern.ctypes.data, len(pattern), row.ctypes.data, len(row)
+        desk[a.N_PATTERNS] = len(self._patterns)
+        return True
+
+    def _learn_command(self) -> bool:
+        """The pieces of a command of all actuators."""
+        names = self._link.plant.granted
+        if self._names == names:
+            return True
+        message = packer()({"type": "command", "seq": 1, "step": 1, "values": dict.fromkeys(names, 0.5)})
+        pieces, places, begin = b"", [0], 0
+        for at, size, _ in numbers(message):
+            pieces += message[begin:at]
+            places.append(len(pieces))
+            begin = at + size
+        self._names, self._pieces = names, np.frombuffer(pieces, np.uint8).copy()
+        self._places = np.array(places, dtype=np.int64)
+        self._frame = np.zeros(a.HEAD + len(message) + 16, dtype=np.uint8)
+        desk = self._desk
+        desk[a.FRAME], desk[a.ROOM] = self._frame.ctypes.data, len(self._frame)
+        desk[a.PIECES], desk[a.PIECES_END] = self._pieces.ctypes.data, len(pieces)
+        desk[a.PLACES] = self._places.ctypes.data
+        return len(places) == 3 + len(names)
+
+    def close(self) -> None:
+        """Twice does nothing."""
+        if self._alarm is not None:
+            self._alarm.close()
+            self._epoll.close()
+            self._alarm = None
+        self.able = False

@@ -1,0 +1,152 @@
+"""Controllers with `@rtmms.compiled`: what they say, alone in Python and compiled, and what is unusual on their way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rtmms
+from rtmms.errors import ModelError
+from rtmms.loop.commands import CommandTrace
+from rtmms.loop.kernels.memory import TAKEN
+from rtmms.loop.loop import Beside
+from rtmms.loop.paces.lockstep import Lockstep
+from rtmms.loop.paces.realtime import Realtime
+from rtmms.loop.schedule import Schedule
+from rtmms.plant import Channel
+from rtmms.wire.answering.answering import prepare
+from rtmms.wire.kernels.system import AVAILABLE
+from rtmms.wire.protocol.state import PlantInfo, State
+from tests.wire.plant.direct import Compiled, Run
+
+CONTROLLER = """
+import sys, math, time, numpy as np, rtmms
+from rtmms.wire.answering import answering
+from rtmms.wire.peer.running import run_controller
+
+class Mine(rtmms.Controller):
+    outputs = ("speed", "position")
+    settable = ("gain",)
+    gain = 1.0
+
+    def start(self, plant):
+        self.memory = np.array([0.0, self.gain])
+
+    def change(self, values):
+        super().change(values)
+        self.memory[1] = self.gain
+
+    @rtmms.compiled
+    def update(time, outputs, memory, command):
+        memory[0] += 1.0
+        EXTRA
+        for k in range(len(command)):
+            command[k] = memory[1] * (0.1 * math.sin(3.0 * time + k) + 1e-3 * outputs[0] + 1e-4 * outputs[1])
+
+class Counted(answering.Answering):
+    told = 0
+    def go(self):
+        Counted.told += 1
+        super().go()
+
+controller = Mine()
+answering.prepare(controller.update)
+run_controller(controller, sys.argv[1], name=sys.argv[2], token="secret", answering=ANSWERING)
+print(Counted.told, controller.memory[0], flush=True)
+"""
+
+
+def program(answering: str = "Counted", extra: str = "pass") -> str:
+    return CONTROLLER.replace("ANSWERING", answering).replace("EXTRA", extra)
+
+
+def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
+    toy = Compiled()
+    trace = CommandTrace(toy.actuators, toy.outputs, steps)
+    return Run(Lockstep, steps=steps, plant=toy, program=text, beside=Beside(commands=trace)), trace
+
+
+def test_the_compiled_way_says_what_python_says(capfd: pytest.CaptureFixture[str]) -> None:
+    run, there = lockstep(program())
+    told, updates = capfd.readouterr().out.split()
+    assert run.codes.count(TAKEN) > 300
+    assert float(updates) == 400
+    assert int(told) < (100 if AVAILABLE else 401)
+    _, here = lockstep(program("None"))
+    assert (there.command == here.command).all()
+    assert (there.outcome == here.outcome).all()
+
+
+def test_it_answers_in_real_time() -> None:
+    run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=200, program=program())
+    s = run.statistics
+    assert s.steps == 200 == s.applied + s.misses + s.unclaimed
+    assert run.server.report()["peers"][0]["rejected"] == 0
+    assert s.applied > 100
+
+
+def test_an_update_that_raises_ends_the_controller_with_its_error(capfd: pytest.CaptureFixture[str]) -> None:
+    text = program(extra="if memory[0] > 100.0: raise ValueError('too far')")
+    run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=150, program=text)
+    assert run.statistics.misses >= 30
+    assert "too far" in capfd.readouterr().err
+
+
+def test_a_value_that_is_no_number_is_refused_and_the_last_good_one_kept() -> None:
+    text = program(extra="if memory[0] > 100.0: memory[1] = math.nan")
+    run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=150, program=text)
+    told = run.server.report()
+    assert told["rejected"]["not_finite"] >= 40
+    assert abs(run.plant.state[:4]).max() < 0.2
+
+
+def test_parameters_are_set_while_it_answers() -> None:
+    class Setting(Run):
+        def _watch_codes(self) -> None:
+            super()._watch_codes()
+            words = "import sys, rtmms\nwith rtmms.connect(sys.argv[1], name='who', token='secret') as link: " \
+                "print(link.request('set', {'p0.gain': 5.0}))"  # fmt: skip
+            self.peers.append(subprocess.Popen([sys.executable, "-c", words, self.server.endpoints["exchange"]]))
+
+    run = Setting(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=500, program=program())
+    peers = {peer["name"]: peer for peer in run.server.report()["peers"]}
+    assert peers["p0"]["settable"] == {"gain": 5.0}
+    assert abs(run.plant.state[:4]).max() > 0.12
+
+
+def test_it_is_an_update_like_any_other_where_it_is_called_from_python() -> None:
+    class Mine(rtmms.Controller):
+        claim = ("a", "b")
+
+        @rtmms.compiled
+        def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:
+            """Adds up."""
+            command[0] += time
+            command[1] = outputs[0] + outputs[3]
+
+    info = PlantInfo("toy", 1e-3, "free", None, None, (), (Channel("v", "", (3,)), Channel("s")), ("a", "b"))
+    one = State({"step": 1, "timestamp": 0.5, "outputs": {"v": [1.0, 2.0, 3.0], "s": 4.0}}, info)
+    mine = Mine()
+    assert [mine.update(one) for _ in range(2)] == [{"a": 0.5, "b": 5.0}, {"a": 1.0, "b": 5.0}]
+    assert Mine.update(Mine(), one) == {"a": 0.5, "b": 5.0}
+    assert Mine.update.__doc__ == "Adds up."
+    mine.memory = [1.0]  # type: ignore[attr-defined]
+    with pytest.raises(ModelError, match=r"Mine.memory: expected a numpy array"):
+        mine.update(one)
+
+
+def test_what_numba_does_not_take_is_said() -> None:
+    class Mine(rtmms.Controller):
+        @rtmms.compiled
+        def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:
+            command.append(Path("x"))
+
+    if AVAILABLE:
+        with pytest.raises(ModelError, match="numba does not take it"):
+            prepare(Mine().update)
+    with pytest.raises(ModelError, match="expected a function"):
+        rtmms.compiled(3)  # type: ignore[arg-type]
