@@ -11,8 +11,9 @@ from numba.extending import intrinsic
 from rtmms.jit import kernel
 from rtmms.wire.kernels.numbers import FLOAT64, bits_of, put_whole, write_bits
 from rtmms.wire.kernels.patterns import HEAD_SEQ, HEAD_STEP, read_command
-from rtmms.wire.kernels.step import frame_begins
+from rtmms.wire.kernels.step import frame_extent
 from rtmms.wire.kernels.system import (
+    EAGAIN,
     IN,
     bytes_at,
     event_descriptor,
@@ -30,15 +31,15 @@ from rtmms.wire.kernels.system import (
     PATTERNS, N_PATTERNS, VALUES, N_OUTPUTS,
     UPDATE, MEMORY, N_MEMORY, COMMAND, N_COMMAND,
     FRAME, ROOM, PIECES, PIECES_END, PLACES, SEQ,
-    GOT, STEP, SENT, ANSWERED, LOOK_AT, FRAME_FROM, FRAME_BYTES,
-) = range(31)  # fmt: skip
+    GOT, STEP, SENT, ANSWERED, LOOK_AT, FRAME_FROM, FRAME_BYTES, STEP_HEARD,
+) = range(32)  # fmt: skip
 """Given: descriptors, addresses, counts; whether the plant's clock is ours, and whether it waits for each answer; a
 list of patterns of states (four words each), whose values are the time and the outputs; the update; room for a command
 with its head, its bytes between the numbers and where those before each begin; the last seq (written, too); LOOK_AT:
 once an answer was given after this instant, Python is to look around. Written: bytes in BUFFER that are for the general
 reader, the step that was answered last, bytes sent or -errno of the frame that begins at FRAME_FROM, and how many were
 answered."""
-WIDTH = 31
+WIDTH = 32
 
 PATTERN, BYTES, ROWS, N_ROWS = range(4)
 LOOK, UNREAD, UNSENT, FAILED = range(4)
@@ -74,6 +75,7 @@ def answer(at: int) -> int:
     command = carray(numbers_at(w[COMMAND]), (w[N_COMMAND],))
     head = carray(words_at(w[SCRATCH] + 32), (2,))
     w[ANSWERED] = w[GOT] = 0
+    w[STEP_HEARD] = -1
     while True:
         found, came = wait(w[EPOLL], w[EVENTS], 4, -1), False
         for k in range(found):
@@ -83,18 +85,19 @@ def answer(at: int) -> int:
                     return UNREAD
         if not came:
             return LOOK
-        got = receive(w[DATA], w[BUFFER], w[BUFFER_BYTES])
-        if got <= 0:
-            return UNREAD
-        w[GOT] = got
-        frame = carray(bytes_at(w[BUFFER]), (got,))
-        begin = frame_begins(frame, got)
-        if begin < 0 or not _read(w, frame, begin, got, head, values):
-            return UNREAD
-        usual = w[LOCKSTEP] != 0 or (w[NEAR] != 0 and head[HEAD_SEQ] > now_ns(w[SCRATCH]))
-        if not usual or head[HEAD_STEP] < 0:
-            return UNREAD
-        w[GOT] = 0
+        newest = False
+        while not newest:
+            got = receive(w[DATA], w[BUFFER], w[BUFFER_BYTES])
+            if got == -EAGAIN and w[STEP_HEARD] >= 0:
+                break  # the last one is late, but there is none after it
+            if got <= 0:
+                return UNREAD
+            w[GOT] = got
+            if not _read_all(w, carray(bytes_at(w[BUFFER]), (got,)), got, head, values):
+                return UNREAD
+            w[GOT], w[STEP_HEARD] = 0, head[HEAD_STEP]
+            newest = w[LOCKSTEP] != 0 or (w[NEAR] != 0 and head[HEAD_SEQ] > now_ns(w[SCRATCH]))
+        w[STEP_HEARD] = -1
         w[STEP] = head[HEAD_STEP]
         if _call_update(w[UPDATE], values[0], outputs, memory, command):
             return FAILED
@@ -106,6 +109,18 @@ def answer(at: int) -> int:
             return UNSENT
         if found > 1 or now_ns(w[SCRATCH]) >= w[LOOK_AT]:
             return LOOK  # where no state is waited for
+
+
+@kernel
+def _read_all(w: Any, buffer: Any, got: int, head: Any, values: Any) -> bool:
+    """Whether what came are whole states, one after the other; head and values are the last one's."""
+    at = 0
+    while at < got:
+        begin, end = frame_extent(buffer, at, got)
+        if begin < 0 or not _read(w, buffer, begin, end, head, values) or head[HEAD_STEP] < 0:
+            return False
+        at = end
+    return True
 
 
 @kernel

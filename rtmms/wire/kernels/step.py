@@ -134,26 +134,28 @@ def gather(w: Any, rows: Any) -> int:
 
 
 @kernel
-def frame_begins(frame: Any, got: int) -> int:
-    """Where the message begins in what came, if that is one message of one frame (ZMTP); else -1."""
-    if got < 2:
-        return -1
-    begin, size = 2, int(frame[1])
-    if frame[0] == 2:
-        begin, size = 9, 0
-        for k in range(1, min(9, got)):
-            size = (size << 8) | int(frame[k])
-    elif frame[0] != 0:
-        return -1
-    return begin if got == begin + size else -1
+def frame_extent(buffer: Any, at: int, end: int) -> tuple[int, int]:
+    """Where the message at `at` begins and ends, if it is whole and of one frame (ZMTP); else -1."""
+    if end - at < 2:
+        return -1, -1
+    begin, size = at + 2, int(buffer[at + 1])
+    if buffer[at] == 2:
+        begin, size = at + 9, 0
+        for k in range(at + 1, min(at + 9, end)):
+            size = (size << 8) | int(buffer[k])
+    elif buffer[at] != 0:
+        return -1, -1
+    if size < 0 or size > end - begin:
+        return -1, -1
+    return begin, begin + size
 
 
 @kernel
 def take_frame(w: Any, row: Any, got: int, head: Any) -> bool:
     """What has come is one command of the peer's layout, with a seq that rises: its numbers in head and w[VALUES]."""
     frame = carray(bytes_at(row[d.BUFFER]), (got,))
-    begin = frame_begins(frame, got)
-    if begin < 0:
+    begin, end = frame_extent(frame, 0, got)
+    if begin < 0 or end != got:
         return False
     known = read_command(
         frame, begin, got, carray(bytes_at(row[d.PATTERN]), (row[d.PATTERN_BYTES],)),

@@ -406,13 +406,13 @@ class Link:
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
-                        if self._lockstep and kind == "state":
+                        in_time = self._at.near and message.get("deadline_ns", 0) > monotonic_ns()
+                        if kind == "state":
                             self._heard = framed(heard[2])
-                            self._states.learn(heard[2])
-                        if self._at.near and message.get("deadline_ns", 0) > monotonic_ns():
+                            if self._lockstep or in_time:
+                                self._states.learn(heard[2])
+                        if in_time:
                             data.stands()
-                            self._heard = framed(heard[2])
-                            self._states.learn(heard[2])
                             return newest  # it can still be answered in time: so the plant has not sent another one
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
