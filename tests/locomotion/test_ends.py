@@ -8,6 +8,7 @@ import pytest
 import rtmms
 from rtmms import locomotion
 from rtmms import model as m
+from rtmms.analysis.linearise import linearise
 from rtmms.mechanism.joint_laws import Law
 from tests.locomotion.mechanisms import chain
 
@@ -87,3 +88,21 @@ def test_a_commanded_rate() -> None:
         assert seen["velocity"][0] == pytest.approx(0.1 * seen["joint_velocity"][0], rel=1e-12)
     with pytest.raises(rtmms.ModelError, match=r"neutral must be within its limits"):
         rtmms.TreePlant(cart, actuators=[rtmms.JointSpeed("w", -1, 1, neutral=2.0)])
+
+
+def test_its_linear_model() -> None:
+    """Of a cart on a driven wheel: speed follows the commanded rate, and the step's own answer is the model's."""
+    hull, rim = m.Body("hull", 1.0, inertia=np.eye(3)), m.Body("rim", 0.1, inertia=np.eye(3))
+    wheel = m.Joint("w", "hull", "rim", axis=(0, 1, 0), placement=m.at(z=0.1))
+    contacts = [m.Plane("hull"), m.Axle("hull"), m.Wheel("w", 0.1, lateral=False)]
+    cart = m.Mechanism("cart", [hull, rim], [wheel], contacts=contacts)
+    plant = rtmms.TreePlant(cart, 0.01, actuators=[rtmms.JointSpeed("w", bandwidth=5.0, neutral=2.0)])
+    linear = linearise(plant)
+    k, rate = linear.states.index("vx"), linear.states.index("w.speed.filter_rate")
+    assert linear.a[rate, rate] == -5.0
+    assert linear.b[rate, 0] == 5.0
+    assert linear.a[k, rate] == pytest.approx(-0.5)  # vx' = R w (command - rate)
+    assert linear.b[k, 0] == pytest.approx(0.5)
+    plant.step(np.array([2.0 + 1e-3]))
+    held = linear.held(0.01)
+    assert plant.observe()["velocity"][0] - 0.2 == pytest.approx(held.b[k, 0] * 1e-3, rel=1e-9)
