@@ -10,6 +10,7 @@ import pytest
 import rtmms
 from rtmms import locomotion
 from rtmms import model as m
+from rtmms.analysis.inverse import Inverse
 from tests.locomotion.mechanisms import chain
 
 BODY = m.Body("hull", 1.0, inertia=np.diag([0.1, 0.1, 0.1]))
@@ -58,6 +59,11 @@ def test_digest_knows_the_contacts() -> None:
     assert one.digest != two.digest
     assert not one.ground.rows.flags.writeable
     assert two.ground.names == one.ground.names[:-1]
+
+
+def test_an_inverse_model_knows_no_contacts() -> None:
+    with pytest.raises(rtmms.ModelError, match="chain: the inverse model knows no contacts"):
+        Inverse(rtmms.compile(chain(3)))
 
 
 def test_names_of_the_face() -> None:
