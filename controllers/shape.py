@@ -43,7 +43,7 @@ class Shape(rtmms.Controller):
 
     claim = ("*",)
     outputs = ("position",)
-    robots = tuple(GAITS)
+    robots = ("cat", "satellite", "purcell", "fluid_swimmer", "snakeboard", "roller_racer", "trikke")
     settable = ("period_s",)
 
     def __post_init__(self) -> None:

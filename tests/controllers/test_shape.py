@@ -62,7 +62,7 @@ def test_a_file_of_shapes(tmp_path: Path) -> None:
         np.testing.assert_allclose(rows[k], corner, atol=1e-9)
 
 
-@pytest.mark.parametrize("robot", GAITS)
+@pytest.mark.parametrize("robot", Shape.robots)
 def test_each_robot_has_a_gait_that_it_can_do(robot: str) -> None:
     plant = rtmms.load(robot)
     for name in GAITS[robot]:
