@@ -65,7 +65,7 @@ DRIVE = GAITS["snakeboard"]["drive"]
 
 
 def test_what_contacts_leave_free_takes_dynamics() -> None:
-    """The snakeboard from eta(0) = 0: its way and its speed at the end of a cycle, and the energy is what was put in."""
+    """The snakeboard from eta(0) = 0: its way and speed at the end of a cycle; the energy is what was put in."""
     done = travel(board(), DRIVE)
     np.testing.assert_allclose(done.displacement, [0.1244027847, -0.0011904385, -0.0604740265], atol=1e-9)
     assert done.twist[-1, 0] == pytest.approx(0.0399697886, abs=1e-9)
