@@ -44,7 +44,7 @@ def _direct(
 
 
 @kernel
-def _evaluations(
+def evaluations(
     times: int, tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, rate: Any
 ) -> None:  # fmt: skip
     for _ in range(times):
@@ -129,7 +129,7 @@ def robot(plant: Any) -> float:
     """us of one evaluation of a plant: laws, fluid, recursion."""
     rate = np.zeros(12 + 2 * plant.model.n)
     arguments = (plant._tree, plant._law, plant._hold, plant._fluid, plant._work, plant.vector, 0.5, rate)
-    return best(lambda times: _evaluations(times, *arguments), 1000)
+    return best(lambda times: evaluations(times, *arguments), 1000)
 
 
 def measure() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rtmms
@@ -24,7 +25,7 @@ COMMANDS = [line for kind, code in BLOCKS if kind == "sh" for line in code.split
 
 def test_no_block_is_left_out() -> None:
     assert {kind for kind, _ in BLOCKS} == {"python", "sh", "xml"}
-    assert (len(PYTHON), len(COMMANDS)) == (3, 4)
+    assert (len(PYTHON), len(COMMANDS)) == (4, 4)
 
 
 def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,6 +35,19 @@ def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert isinstance(names["plant"], rtmms.Plant)
     rest = ("import", "from", "for", " ", "print")
     assert len([line for line in PYTHON[0].splitlines() if line and not line.startswith(rest)]) <= 10
+
+
+def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(PYTHON[3], "own_robot.md", "exec"), names)
+    assert capsys.readouterr().out.startswith("[")
+    seen = names["plant"].observe()
+    assert seen["velocity"][0] == pytest.approx(0.05 * 9.0, rel=1e-6)
+    assert seen["angular_velocity"][2] == pytest.approx(0.05 * 2.0 / 0.4, rel=1e-6)
+    # it settles where the trailer's axle, 0.4 m behind the hitch, turns about the same point as the deck
+    radius = seen["velocity"][0] / seen["angular_velocity"][2]
+    hitch = -np.arctan2(0.2, radius) - np.arcsin(0.4 / np.hypot(0.2, radius))
+    assert seen["joint_position"][2] == pytest.approx(hitch, rel=2e-2)
 
 
 def test_the_swimmer_swims_ahead(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ class Gaited(Plant, Protocol):
 class Differentiable(Gaited, Protocol):
     """One whose equations of motion take complex numbers too: d/dt x is linearised by a complex step.
 
-    bandwidth  (n,) rad/s, of the filters of commanded offsets and gains
+    bandwidth  (n,) rad/s, of the filters of commanded offsets and gains; < 0 of commanded rates
     """
 
     drives: tuple[Actuator, ...]

@@ -75,6 +75,9 @@ def _at(plant: Differentiable) -> Linear:
         at = 12 + 2 * m + 2 * f
         for rate in (0, 1):
             a[6:12, at + rate], a[12 + m : 12 + 2 * m, at + rate] = np.split(call.servo(drive, rate)[rows], [6])
+        if w < 0.0:  # a commanded rate: x'' = |w| (command - x')
+            a[at, at + 1], a[at + 1, at + 1], b[at + 1, k] = 1.0, w, -w
+            continue
         a[at, at + 1], a[at + 1, at : at + 2], b[at + 1, k] = 1.0, (-w * w, -2.0 * w), w * w
     for k, drive in enumerate(plant.drives):
         if drive.kind != PUSH:

@@ -1,7 +1,8 @@
 """A tree on the ground: its accelerations under whatever drives it, and the velocities that the ground allows.
 
 ground  rows, first, joint, length (see rtmms.model.contact_rows), then scratch: room (see row_sets), offset (m,),
-        net (n,), soft (n,), reaction (m,), change (n,)
+        net (n,), soft (n,), reaction (m,), change (n,), active (m,) 0 where a one-sided row is open; and lost (2,) J,
+        what impacts dissipated, and what imposed joints did in them
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ constraint. On a tree it needs no large matrix. Going in, each body shows its pa
 rows; a passive joint that the rows feel is decided by one of them, qdd = alpha . a_parent + kappa, and the others are
 freed of it; any other joint is as in `recursion`. At the base A has at most six rows, all independent.
 
-ground  rows (m, G_WIDTH), first (n + 2,), joint (n + 1,), length: see rtmms.model.contact_rows
+ground  rows (m, G_WIDTH), first (n + 2,), joint (n + 1,), length: see rtmms.model.contact_rows; more in `ground`
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ from rtmms.spatial import PACKED, cross, times
 @kernel
 def own_rows(ground: Any, j: int, offset: Any, room: Any) -> None:
     """Body j's own rows of contact into its set. offset (m,): the rows' g, 0 for accelerations."""
-    rows, first, _, length = ground[:4]
+    rows, first, length, active = ground[0], ground[1], ground[3], ground[10]
     w = room.shape[0] - 1
     for r in range(first[j], first[j + 1]):
-        if rows[r, G_JOINT] > 0.0:
-            continue  # it goes with its wheel's joint
+        if rows[r, G_JOINT] > 0.0 or active[r] == 0.0:
+            continue  # it goes with its wheel's joint, or is open
         square = 0.0 * room[w, R_ROW]
         for k in range(6):
             value = rows[r, G_ROW + k] if k < 3 else rows[r, G_ROW + k] / length

@@ -33,18 +33,19 @@ class OnGround:
     least: float
 
 
-def ground_arrays(model: Model) -> tuple[Any, ...]:
-    """`ground` of rtmms.dynamics.ground: rows of contact, and scratch for one evaluation at a time."""
+def ground_arrays(model: Model, lost: Array | None = None) -> tuple[Any, ...]:
+    """`ground` of rtmms.dynamics.ground: rows of contact, scratch for one evaluation at a time, and `lost`."""
     ground, n = model.ground, model.n
     m = len(ground.rows)
     own: tuple[Array, ...] = (
         np.zeros((n + 2, R_WIDTH)), np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(n),
+        np.ones(m), np.zeros(2) if lost is None else lost,
     )  # fmt: skip
     return (ground.rows, ground.first, ground.joint, ground.length, *own)
 
 
-REACTION = 8
-"""Where the rows' reactions stand in `ground_arrays`."""
+REACTION, ACTIVE = 8, 10
+"""Where the rows' reactions stand in `ground_arrays`, and which of them hold."""
 
 
 def ground_dynamics(model: Model, state: State, drive: Any, *, wrench: Any = None) -> OnGround:

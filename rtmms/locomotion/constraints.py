@@ -6,7 +6,6 @@ columns are divided by the contacts' length before singular values are compared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,29 +13,8 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.mechanism.contradiction import followers
 from rtmms.model.compiled import Model
-from rtmms.model.ground_rank import RANK, contact_rows, scaled
+from rtmms.model.ground_rank import RANK, TWIST, Rank, contact_rows, rank_of, scaled
 from rtmms.spatial import Array
-
-TWIST = ("Vx", "Vy", "Vz", "Wx", "Wy", "Wz")
-WEAK = 1e-4
-"""Singular values below this part of the largest are told as weak."""
-
-
-@dataclass(frozen=True)
-class Rank:
-    """The rank of A at a shape.
-
-    rank      of A, s / s1 > 1e-9;  singular  (min(m, 6),) singular values over the largest
-    weak      whether the least of those that count is below 1e-4
-    free      what of the base's twist the rows leave free, or all but free: 'Vx', ...
-    joints    those that decide it: with another angle of theirs the rank would be whole; none where it is
-    """
-
-    rank: int
-    singular: Array
-    weak: bool
-    free: tuple[str, ...]
-    joints: tuple[str, ...]
 
 
 def _shape(model: Model, r: Any) -> Array:
@@ -56,30 +34,8 @@ def rows(model: Model, r: Any) -> tuple[Array, Array]:
 
 
 def rank(model: Model, r: Any) -> Rank:
-    """What the rows decide of the base's twist at a shape."""
-    q = _shape(model, r).real
-    a = scaled(model, contact_rows(model, q)[0])
-    _, s, v = np.linalg.svd(a)
-    part = np.concatenate([s / s[0], np.zeros(6 - len(s))])
-    count = int(np.sum(part > RANK))
-    left = v[part < WEAK]
-    free = tuple(name for name, size in zip(TWIST, np.abs(left).max(axis=0, initial=0.0), strict=True) if size > 1e-3)
-    joints: list[str] = []
-    if len(left):
-        for k in range(model.n):  # whether the rows would hold what is free if joint k stood elsewhere
-            moved = q.copy()
-            moved[k] += 0.1
-            if np.linalg.norm(scaled(model, contact_rows(model, moved)[0]) @ left.T) > 1e-6 * s[0]:
-                joints.append(model.joint_names[k])
-    return Rank(count, part[: len(s)], bool(part[max(count - 1, 0)] < WEAK), free, tuple(joints))
-
-
-def _fallen(model: Model, found: Rank) -> str:
-    why = f", where {', '.join(found.joints)} stand" if found.joints else ""
-    return (
-        f"{model.name}: the contacts leave {', '.join(found.free)} free{why}: A has rank {found.rank} of 6; "
-        "the motion follows from dynamics there, not from the shape's motion alone"
-    )
+    """What the rows decide of the base's twist at a shape r (n,)."""
+    return rank_of(model, _shape(model, r).real)
 
 
 def nonholonomic(model: Model, r: Any) -> Array:
@@ -91,7 +47,7 @@ def nonholonomic(model: Model, r: Any) -> Array:
     q = _shape(model, r)
     found = rank(model, q)
     if found.rank < 6 or found.weak:
-        raise ModelError(_fallen(model, found))
+        raise ModelError(f"{model.name}: {found.told()}; dynamics decides there, not the shape's motion alone")
     a, b = contact_rows(model, q)
     size = scaled(model, np.ones((1, 6)))[0]
     a = a * size  # (A^T A)^-1 A^T, which takes complex numbers

@@ -14,6 +14,7 @@ import numpy as np
 from rtmms.dynamics.balance import energies
 from rtmms.dynamics.recursion import place
 from rtmms.jit import kernel
+from rtmms.mechanism.engage import engage_all
 from rtmms.mechanism.equations import evaluate
 from rtmms.model.layout import S_ACCELERATION, S_BIAS, S_GRAVITY, S_TWIST, S_WORLD_POS, S_WORLD_ROT
 from rtmms.spatial import cross, scalar
@@ -31,6 +32,7 @@ def account(system: Any, state: Any, rate: Any, points: Any, out: Any) -> None:
     topology, constant, gravity = tree[0], tree[1], tree[3]
     s, torque, q, qd = work[0], work[3], work[4], work[5]
     n = topology.shape[0] - 1
+    engage_all(tree, system, state, hold[4], rate)
     evaluate(tree, law, hold, fluid, work, state, hold[4], 0.0, rate)
     place(topology, state[0:3], state[3:7], s)
     energies(constant, gravity, q, qd, s, out[0:3])

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from rtmms.model.compiled import Model
-from rtmms.model.ground_rank import RANK, contact_rows, scaled
+from rtmms.model.ground_rank import RANK, contact_rows, rank_of, scaled
 from rtmms.spatial import Array
 
 
@@ -50,6 +50,18 @@ def contradiction(model: Model, vector: Array, step: int | None = None) -> tuple
         f"{_one(joints, 'moves', 'move')} against the ground{'' if step is None else f' in step {step}'}: of the rows "
         f"{_listed(rows)}, which depend on each other, '{model.ground.names[worst]}' slips by "
         f"{abs(slip[worst]):.3g} m/s{more}",
+    )
+
+
+def thrown(model: Model, vector: Array, step: int) -> tuple[str, str]:
+    """(what, why) of a state vector whose contacts are all but singular."""
+    n = model.n
+    twist, qd = vector[7 + n : 13 + n], vector[13 + n :]
+    found = rank_of(model, vector[7 : 7 + n])
+    return (
+        "the base",
+        f"is thrown about at {np.abs(twist[:3]).max():.3g} m/s by joints at {np.abs(qd).max(initial=0.0):.3g} rad/s in "
+        f"step {step}: {found.told()}; keep away from that shape, or let a joint follow (drive='torque')",
     )
 
 

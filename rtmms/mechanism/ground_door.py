@@ -34,7 +34,9 @@ from rtmms.mechanism.keep_to_ground import keep_to_ground
 from rtmms.mechanism.take_step import take_step
 from rtmms.model.contact_rows import G_WIDTH
 
-(ROWS, FIRST, JOINT, LENGTH, ROOM, OFFSET, NET, SOFT, REACTION, CHANGE, N_ROWS) = range(N_OUT + 1, N_OUT + 12)
+(ROWS, FIRST, JOINT, LENGTH, ROOM, OFFSET, NET, SOFT, REACTION, CHANGE, ACTIVE, LOST, N_ROWS) = range(
+    N_OUT + 1, N_OUT + 14
+)
 
 
 @kernel(inline=True)
@@ -47,7 +49,7 @@ def system_on_ground_at(w: Any, x: Any) -> Any:
         carray(integers_at(w[JOINT]), (n + 1,)), carray(numbers_at(w[LENGTH]), (1,))[0],
         carray(numbers_at(w[ROOM]), (n + 2, R_WIDTH)), carray(numbers_at(w[OFFSET]), (m,)),
         carray(numbers_at(w[NET]), (n,)), carray(numbers_at(w[SOFT]), (n,)), carray(numbers_at(w[REACTION]), (m,)),
-        carray(numbers_at(w[CHANGE]), (n,)),
+        carray(numbers_at(w[CHANGE]), (n,)), carray(numbers_at(w[ACTIVE]), (m,)), carray(numbers_at(w[LOST]), (2,)),
     )  # fmt: skip
     return (*tree, ground), law, (*hold, True), fluid, work
 
@@ -75,7 +77,7 @@ def enter_account_on_ground(address: int) -> None:
 
 
 @kernel
-def enter_keep_to_ground(address: int) -> bool:
+def enter_keep_to_ground(address: int) -> int:
     """`keep_to_ground` of the plant's state: from here, so that the step's kernels serve."""
     w = carray(integers_at(address), (N_ROWS + 1,))
     x = carray(numbers_at(w[NUMBERS]), (COUNT,))

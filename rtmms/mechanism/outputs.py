@@ -93,5 +93,9 @@ def _of_the_tree(model: Model, motors: int) -> tuple[Channel, ...]:
         *joints, Channel("power", "W"), Channel("work", "J"), Channel("energy", "J"),
         *(() if model.base_mode == BASE_FREE else (Channel("base_wrench", "N, N m", (6,), "body"),)),
         *(() if motors == 0 else (Channel("motor", "", (motors,)),)),
-        *(() if len(model.ground.rows) == 0 else (Channel("reaction", "N, N m", (len(model.ground.rows),)),)),
+        *_of_the_ground(len(model.ground.rows)),
     )  # fmt: skip
+
+
+def _of_the_ground(rows: int) -> tuple[Channel, ...]:
+    return (Channel("reaction", "N, N m", (rows,)), Channel("lost", "J")) if rows else ()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.on_ground import REACTION, ground_arrays
+from rtmms.dynamics.on_ground import ACTIVE, REACTION, ground_arrays
 from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE, Flow
@@ -22,20 +22,21 @@ from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, acc
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.asked_flow import ask_flow
 from rtmms.mechanism.body_actuators import CHANNEL
-from rtmms.mechanism.contradiction import contradiction
+from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.door import COUNT, START, Door
 from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.ground_door import doors, enter_keep_to_ground
 from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
-from rtmms.mechanism.keep_to_ground import keep_to_ground
+from rtmms.mechanism.keep_to_ground import AGAINST, keep_to_ground
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import observed
-from rtmms.mechanism.step import CONTRADICTED
+from rtmms.mechanism.step import CONTRADICTED, THROWN
 from rtmms.mechanism.take_step import BAD_COMMAND, take_step
 from rtmms.mechanism.twin import Parts, TreeTwin
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile
 from rtmms.model.description import Mechanism
+from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE, C_STIFFNESS, S_WRENCH
 from rtmms.monitor.measure import StepError, step_error
 from rtmms.plant import Channel, refuse_fixed
@@ -124,11 +125,12 @@ class TreePlant:
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._shape = self.neutral.shape
         self._given = self.neutral.copy()
-        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes))
+        self._losing = 2 if len(model.ground.rows) or np.any(self.attached.bandwidth < 0.0) else 0
+        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes, self._losing))
         self._last = self._memory.copy()
-        parts = Parts.of(self._memory, n, len(self.drives))
+        parts = Parts.of(self._memory, n, len(self.drives), self._losing)
         self.vector, self._torque, self._target, self._servo = parts.state, parts.torque, parts.target, parts.servo
-        self._spent, self.commanded, self._motor = parts.spent, parts.command, parts.motor
+        self._spent, self.commanded, self._motor, self._lost = parts.spent, parts.command, parts.motor, parts.lost
         self._counts = np.zeros(1, dtype=np.int64)
         self._changing = (self.vector, parts.history, self._counts, self._spent)
         stages = len(METHODS[self.method].tableau.c)
@@ -193,8 +195,8 @@ class TreePlant:
         kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
         self._law = (motion, float(self.law.omega), float(self.law.ramp), kp + more.kp, kd + more.kd)
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
-        if len(model.ground.rows) or np.any(self.bandwidth < 0.0):
-            self._tree = (*self._tree, ground_arrays(model))
+        if self._losing:
+            self._tree = (*self._tree, ground_arrays(model, self._lost))
         self._doors = doors(self._tree)
         self._pushes = (more.pushes, more.curve, self.commanded, self._motor)
         self._fluid = (*self.immersed.arrays, self._held, self._ambient, self._pushes)
@@ -248,12 +250,15 @@ class TreePlant:
         """Velocities that slip are stopped, as by an impact; ModelError where imposed joints will not have it."""
         if not len(self.model.ground.rows):
             return
+        self._tree[6][ACTIVE][:] = 1.0
+        before = self._lost.copy()
         held = (
             enter_keep_to_ground(self._address) if self._doors
             else keep_to_ground(self._tree, self._work, self.vector)
         )  # fmt: skip
-        if not held:
-            raise ModelError(f"{self.model.name}: at the start {contradiction(self.model, self.vector)[1]}")
+        self._lost[:] = before  # what is put on the ground has not hit it
+        if held == AGAINST:
+            raise ModelError(f"{self.model.name}: at the start {' '.join(contradiction(self.model, self.vector))}")
 
     def place(self, state: State) -> None:
         """Put the mechanism into a state; joints whose motion is imposed stay where their law has them."""
@@ -336,6 +341,9 @@ class TreePlant:
         if status == CONTRADICTED:
             quantity, reason = contradiction(self.model, failed, self._steps + 1)
             raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
+        if status == THROWN:
+            quantity, reason = thrown(self.model, failed, self._steps + 1)
+            raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
         n, h = self.model.n, self.dt / self.substeps
         with np.errstate(all="ignore"):  # sound, but it may be all but beyond the numbers
             good, rates = self.observe(), np.nan_to_num(np.abs(self.evaluate()[6 + n :]), nan=np.inf, posinf=np.inf)
@@ -349,6 +357,10 @@ class TreePlant:
             f"ran away: at the last sound state it changes by {rate * h:.3g} {unit} within one step of {h:.3g} s, too "
             f"long for {self.method} here; take a smaller step ({knob} < {step:.3g} s), or weaker forces"
         )
+        if len(self.model.ground.rows):
+            found = rank_of(self.model, self.vector[7 : 7 + n])
+            if found.weak or found.rank < 6:
+                reason += f"; {found.told()}"
         raise DivergedError(self.time + self.dt, name, good, reason)
 
     @property
@@ -433,7 +445,8 @@ class TreePlant:
         if len(self._motor):
             values["motor"] = self._motor.copy()
         if len(self.model.ground.rows):
-            values["reaction"] = self._tree[6][REACTION].copy()
+            values["reaction"], values["lost"] = self._tree[6][REACTION].copy(), self._lost[0].copy()
+            values["work"] = values["work"] + self._lost[1]
         chosen = self._observed.chosen
         if chosen is not None:
             values = {name: value for name, value in values.items() if name in chosen}

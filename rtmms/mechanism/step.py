@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import kernel
+from rtmms.mechanism.engage import engage_all
 from rtmms.mechanism.equations import evaluate, spend
 from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
 from rtmms.mechanism.joint_laws import follow
-from rtmms.mechanism.keep_to_ground import keep_to_ground
+from rtmms.mechanism.keep_to_ground import AGAINST, HELD, keep_to_ground
 from rtmms.mechanism.methods import ADAMS
 
-SOUND, NOT_FINITE, CONTRADICTED = 0, 1, 2
+SOUND, NOT_FINITE, CONTRADICTED, THROWN = 0, 1, 2, 3
 PREDICTOR, AHEAD, CORRECTOR, BACK = ADAMS
 
 
@@ -124,11 +125,12 @@ def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any,
 def finish(tree: Any, law: Any, hold: Any, work: Any, state: Any, t: float) -> int:
     """Quaternion, imposed joints and what the ground holds in order at a step's end.
 
-    SOUND, NOT_FINITE where the state is no longer finite, or CONTRADICTED where imposed joints will not have it.
+    SOUND, NOT_FINITE where the state is no longer finite, CONTRADICTED where imposed joints will not have it, THROWN
+    where the contacts are all but singular there.
     """
     normalise(state)
     follow(tree, law, hold, state, t)
-    sound, held = True, True
+    sound, held = True, HELD
     if len(tree) == 7:  # noqa: SIM102  known when compiled
         if tree[6][0].shape[0] > 0:
             held = keep_to_ground(tree, work, state)
@@ -136,7 +138,7 @@ def finish(tree: Any, law: Any, hold: Any, work: Any, state: Any, t: float) -> i
         sound = sound and np.isfinite(state[m])
     if not sound:
         return NOT_FINITE
-    return SOUND if held else CONTRADICTED
+    return SOUND if held == HELD else CONTRADICTED if held == AGAINST else THROWN
 
 
 @kernel
@@ -146,6 +148,7 @@ def advance(system: Any, method: Any, memory: Any, scratch: Any, h: float, subst
     k, y = scratch
     for i in range(substeps):
         t = system[2][4] + i * h
+        engage_all(system[0], system, state, t, k[0])
         if method[7]:
             multistep(system, method, memory, t, h, k, y)
         else:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         _observed: Any
         _door: Any
         _doors: Any
+        _losing: int
 
         @property
         def finer(self) -> tuple[str, float]: ...
@@ -61,7 +62,8 @@ class Parts(NamedTuple):
     """Everything of a tree that changes, as views of one vector, so that a snapshot is its bytes.
 
     state (13 + 2 n,); torque (n,), target (n, 2), servo (n, 4): see joint_laws; history (5, 13 + 2 n): see step;
-    spent (1,) J; command (actuators,); motor (pushes,): see body_actuators
+    spent (1,) J; lost (2,) of a tree with contacts, else (0,): see rtmms.dynamics.ground; command (actuators,);
+    motor (pushes,): see body_actuators
     """
 
     state: Array
@@ -70,22 +72,23 @@ class Parts(NamedTuple):
     servo: Array
     history: Array
     spent: Array
+    lost: Array
     command: Array
     motor: Array
 
     @staticmethod
-    def size(n: int, actuators: int, pushes: int) -> int:
+    def size(n: int, actuators: int, pushes: int, losing: int = 0) -> int:
         """Numbers in the vector of n joints."""
-        return 6 * (13 + 2 * n) + 7 * n + 1 + actuators + pushes
+        return 6 * (13 + 2 * n) + 7 * n + 1 + losing + actuators + pushes
 
     @classmethod
-    def of(cls, memory: Array, n: int, actuators: int) -> Parts:
+    def of(cls, memory: Array, n: int, actuators: int, losing: int = 0) -> Parts:
         """The views of a vector of that size."""
         m = 13 + 2 * n
-        ends = np.cumsum([m, n, 2 * n, 4 * n, 5 * m, 1, actuators])
-        state, torque, target, servo, history, spent, command, motor = np.split(memory, ends)
+        ends = np.cumsum([m, n, 2 * n, 4 * n, 5 * m, 1, losing, actuators])
+        state, torque, target, servo, history, spent, lost, command, motor = np.split(memory, ends)
         return cls(
-            state, torque, target.reshape(n, 2), servo.reshape(n, 4), history.reshape(5, m), spent, command, motor
+            state, torque, target.reshape(n, 2), servo.reshape(n, 4), history.reshape(5, m), spent, lost, command, motor
         )
 
 
@@ -100,7 +103,7 @@ class TreeTwin:
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
         self._n, self._size = n, plant._memory.size
         self.state = self.room()
-        self._parts = Parts.of(self.state.all[: self._size], n, len(plant._kinds))
+        self._parts = Parts.of(self.state.all[: self._size], n, len(plant._kinds), plant._losing)
         self._memory = (self.state.all[: self._size], np.zeros(self._size))
         self._counts = np.zeros(1, dtype=np.int64)
         self._changing = (self._parts.state, self._parts.history, self._counts, self._parts.spent)
@@ -122,7 +125,7 @@ class TreeTwin:
         tree: Any = plant._tree
         hold: Any = (parts.torque, parts.target, parts.servo, plant.bandwidth, 0.0)
         if len(tree) == 7:
-            tree, hold = (*tree[:6], ground_arrays(plant.model)), (*hold, True)
+            tree, hold = (*tree[:6], ground_arrays(plant.model, parts.lost)), (*hold, True)
         self._system = (tree, plant._law, hold, fluid, self._work)
         self._told = (self._given, plant._kinds, plant._joints)
         self._numbers = plant._numbers.copy()
@@ -143,7 +146,7 @@ class TreeTwin:
     def room(self) -> Kept:
         """Memory for one state, and the number of its step behind it."""
         memory, n = np.zeros(self._size + 1), self._n
-        parts = Parts.of(memory[: self._size], n, len(self.plant._kinds))
+        parts = Parts.of(memory[: self._size], n, len(self.plant._kinds), self.plant._losing)
         y = parts.state
         return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], parts.spent)
 

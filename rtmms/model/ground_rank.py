@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,34 @@ from rtmms.spatial import PACKED_SIZE, Array, unpack_inertia
 
 RANK = 1e-9
 """Singular values below this part of the largest are 0."""
+
+
+TWIST = ("Vx", "Vy", "Vz", "Wx", "Wy", "Wz")
+WEAK = 1e-4
+"""Singular values below this part of the largest are told as weak."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The rank of A at a shape.
+
+    rank      of A, s / s1 > 1e-9;  singular  (min(m, 6),) singular values over the largest
+    weak      whether the least of those that count is below 1e-4
+    free      what of the base's twist the rows leave free, or all but free: 'Vx', ...
+    joints    those that decide it: with another angle of theirs the rank would be whole; none where it is
+    """
+
+    rank: int
+    singular: Array
+    weak: bool
+    free: tuple[str, ...]
+    joints: tuple[str, ...]
+
+    def told(self) -> str:
+        """What fell in rank, and where, in words."""
+        where = f", where {', '.join(self.joints)} stand" if self.joints else ""
+        least = f" (all but: least singular value {self.singular[self.rank - 1]:.2g})" if self.weak else ""
+        return f"the contacts leave {', '.join(self.free)} free{where}: A has rank {self.rank} of 6{least}"
 
 
 def carries(model: Model, q: Any) -> list[Array]:
@@ -58,6 +87,24 @@ def scaled(model: Model, whole: Array) -> Array:
     size[3:6] = model.ground.length
     size[6:][model.topology[1:, at.T_KIND] == at.REVOLUTE] = model.ground.length
     return whole / size[: whole.shape[1]]
+
+
+def rank_of(model: Model, q: Array) -> Rank:
+    """What the rows decide of the base's twist at a shape q (n,)."""
+    a = scaled(model, contact_rows(model, q)[0])
+    _, s, v = np.linalg.svd(a)
+    part = np.concatenate([s / s[0], np.zeros(6 - len(s))])
+    count = int(np.sum(part > RANK))
+    left = v[part < WEAK]
+    free = tuple(name for name, size in zip(TWIST, np.abs(left).max(axis=0, initial=0.0), strict=True) if size > 1e-3)
+    joints: list[str] = []
+    if len(left):
+        for k in range(model.n):  # whether the rows would hold what is free if joint k stood elsewhere
+            moved = q.copy()
+            moved[k] += 0.1
+            if np.linalg.norm(scaled(model, contact_rows(model, moved)[0]) @ left.T) > 1e-6 * s[0]:
+                joints.append(model.joint_names[k])
+    return Rank(count, part[: len(s)], bool(part[max(count - 1, 0)] < WEAK), free, tuple(joints))
 
 
 def check_on_ground(model: Model, where: str) -> None:

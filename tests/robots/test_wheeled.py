@@ -73,6 +73,50 @@ def test_a_step_is_of_fourth_order() -> None:
     assert math.log2(first / second) == pytest.approx(4.0, abs=0.3)
 
 
+def test_the_ground_is_alike_everywhere() -> None:
+    """The same run from another place and heading is the same run, moved."""
+    plant = board(400)
+    here = run(plant, 400).observe()
+    turn, there = 1.1, np.array([3.0, -2.0, 0.0])
+    plant.reset()
+    state = plant.state
+    state.position, state.orientation = there, np.array([math.cos(0.5 * turn), 0.0, 0.0, math.sin(0.5 * turn)])
+    plant.place(state)
+    seen = run(plant, 400).observe()
+    c, s = math.cos(turn), math.sin(turn)
+    moved = np.array([[c, -s], [s, c]]) @ here["position"][:2] + there[:2]
+    assert seen["position"][:2] == pytest.approx(moved, abs=1e-12)
+    assert seen["velocity"] == pytest.approx(here["velocity"], abs=1e-13)
+
+
+def test_a_step_allocates_nothing() -> None:
+    from numba.core.runtime import _nrt_python as runtime
+    from numba.core.runtime import rtsys
+
+    plant: Any = rtmms.load("trikke", fork="passive")
+    command = plant.neutral + 0.1
+    plant.step(command)
+    runtime.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats().alloc
+        for _ in range(100):
+            plant.step(command)
+        assert rtsys.get_allocation_stats().alloc == before
+    finally:
+        runtime.memsys_disable_stats()
+
+
+def test_twins_and_monitors_step_alike() -> None:
+    """A plant's twin gives the error of a step, on the ground too, and leaves the plant as it is."""
+    plant: Any = rtmms.load("snakeboard")
+    for k in range(50):
+        plant.step(np.array([0.01 * k, 0.2, -0.2]))
+    before = plant.snapshot()
+    error = plant.step_error(np.array([0.5, 0.2, -0.2]))
+    assert 0.0 < error.largest < 1e-4
+    assert plant.snapshot() == before
+
+
 def test_small_waves_run_down_the_snake() -> None:
     """r_{j+1} / r_j: gain 1, phase -2 atan(a w / v), from the slopes of the rows' rates at the straight shape."""
     model = rtmms.compile(snake.describe(snake.Snake(drive="torque")))

@@ -112,7 +112,8 @@ def test_what_is_not_known_has_no_shape() -> None:
     assert shape_of(replace(manta, parameters={})) is None
     assert shape_of(replace(manta, parameters={**manta.parameters, "chains": 29})) is None
     assert shape_of(replace(manta, outputs=manta.outputs[:3])) is None
-    assert set(SHAPES) == {"manta", "eel", "moth"}
+    wheeled = {"snake", "unicycle", "snakeboard", "roller_racer", "trikke"}
+    assert set(SHAPES) == {"manta", "eel", "moth", *wheeled}
 
 
 def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:
@@ -141,3 +142,22 @@ def test_joints_have_their_names() -> None:
     assert Joints(told("moth", wings)).names == wings.model.joint_names
     assert Joints(told("another", small)).names == tuple(f"joint{i}" for i in range(1, 7))
     assert Joints(replace(manta, outputs=())).names == ()
+
+
+@pytest.mark.parametrize("robot", ["snake", "unicycle", "snakeboard", "roller_racer", "trikke"])
+def test_plates_of_the_robots_on_wheels_are_where_their_bodies_are(robot: str) -> None:
+    plant: Any = rtmms.load(robot)
+    shape = shape_of(told(robot, plant))
+    assert shape is not None
+    angles = RNG.uniform(-1.0, 1.0, plant.model.n)
+    known, frames = poses(plant, angles), shape.frames({"joint_position": angles.tolist()})
+    assert set(frames) <= set(known)
+    assert len(shape.skins) == len(frames) + 1
+    for name, (position, q) in frames.items():
+        rotation, place = known[name]
+        np.testing.assert_allclose(position[:2], place[:2], atol=1e-13)
+        if robot != "unicycle":  # whose wheels are drawn as they lie
+            np.testing.assert_allclose(Rotation.from_quat(xyzw(q)).as_matrix(), rotation, atol=1e-13)
+    assert all(len(points) == 4 for points in shape.points({"joint_position": angles.tolist()}))
+    wrong = replace(told(robot, plant), outputs=(rtmms.Channel("joint_position", "rad", (0,)),))
+    assert shape_of(wrong) is None or robot == "unicycle"

@@ -1,0 +1,68 @@
+"""The robots on wheels over the wire: their own gaits, the same bits again, a run that ends against the ground."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import rtmms
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("robot", ["snake", "unicycle", "snakeboard", "roller_racer", "trikke"])
+def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
+    words = ("run", robot, "--duration", "0.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
+    one, two = (rtmms(tmp_path, *words).report for _ in range(2))
+    assert one["exchange"]["commands_applied"] == 500
+    assert [peer["name"] for peer in one["exchange"]["peers"]] == ["shape_gait"]
+    assert one["final"] == two["final"]
+    assert abs(one["final"]["velocity"][0]) > 1e-5
+    assert one["summary"]["net_speed_m_s"] > 0.0
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_a_log_of_it_is_drawn_and_replayed(tmp_path: Path) -> None:
+    words = ("run", "snakeboard", "--duration", "0.3", "--mode", "lockstep", "--quiet", "--log", "run.mcap")
+    assert rtmms(tmp_path, *words).status == 0
+    assert rtmms(tmp_path, "plot", "run.mcap", "-o", "run.png").status == 0
+    assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
+
+
+OWN = """
+import rtmms
+from rtmms.robots.wheeled import snake
+
+
+def rigid():
+    told = snake.describe(snake.Snake(drive="torque", links=5))
+    joints = [rtmms.JointMotion(f"j{k}") for k in range(1, 5)]
+    return rtmms.TreePlant(told, actuators=joints)
+
+
+class Bend(rtmms.Controller):
+    def update(self, state):
+        return {f"j{k}.angle": 0.1 * k for k in range(1, 5)}
+"""
+
+
+def test_joints_against_the_ground_end_the_run(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    said = rtmms(
+        tmp_path,
+        "run",
+        "own.py:rigid",
+        "--controller",
+        "own.py:Bend",
+        "--duration",
+        "1",
+        "--mode",
+        "lockstep",
+        "--json",
+    )
+    assert said.status == 1
+    assert said.report["ended"] == "diverged"
+    assert "joints 'j1', 'j2', 'j3', 'j4' move against the ground in step 1" in said.err
+    assert "follow (drive='torque')" in said.err
+    assert "Traceback" not in said.err
