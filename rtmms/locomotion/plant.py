@@ -44,7 +44,7 @@ class ConnectionPlant:
     initial: Any = None
     parameters: Any = None
     locomotion: Locomotion | None = None
-    summary: Callable[[ConnectionPlant, Array, Any], dict[str, float | None]] | None = None
+    summary: Callable[[Any, Array, Any], dict[str, float | None]] | None = None
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
     recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque")
     medium: str = "water"
