@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rtmms import load
+from rtmms.locomotion import Connection
 from tests.cli.shell import rtmms
 
 pytestmark = pytest.mark.slow
+ROBOTS = ("cat", "satellite", "purcell", "fluid_swimmer")
 
 
-@pytest.mark.parametrize("robot", ["cat", "satellite", "purcell", "fluid_swimmer"])
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> None:
+    """Kernels are compiled here, where nothing waits for them."""
+    for robot in ROBOTS:
+        plant: Any = load(robot)
+        Connection(plant.model, plant.locomotion.kind).curvature([0.1, 0.2])
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
 def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
     words = ("run", robot, "--duration", "1.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
     one, two = (rtmms(tmp_path, *words).report for _ in range(2))
