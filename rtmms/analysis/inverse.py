@@ -39,6 +39,8 @@ class Inverse:
     def __init__(self, model: Model, flow: Flow | None = None, **nodes: int) -> None:
         if flow is not None and flow.field is not None:
             raise ModelError(f"{model.name}: the inverse model needs a flow given by numbers, not by a function")
+        if len(model.ground.rows):
+            raise ModelError(f"{model.name}: the inverse model knows no contacts; see rtmms.locomotion.reduced")
         self.model = model
         immersed, n = immerse(model, flow, **nodes), model.n
         e = len(immersed.rows)

@@ -1,8 +1,8 @@
 """Sets of constraint rows on a body's acceleration, E a = -g, with E orthonormal: at most six, whatever hangs below.
 
 Each body of a constrained tree shows its parent, beside its inertia and bias, what the ground asks of it. Rows are
-taken in one by one (Gram and Schmidt, twice): one that those before it imply adds nothing, and what it then contradicts
-is noted. Angular parts are divided by a length, so that rows compare.
+taken in one by one (Gram and Schmidt, twice where much is taken away): one that those before it imply adds nothing,
+and what it then contradicts is noted. Angular parts are divided by a length, so that rows compare.
 
 room  (n + 2, R_WIDTH)  one line a body; the last is scratch, and tells (RANKED ... WORST_ROW)
 """
@@ -74,6 +74,7 @@ def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
     count = int(room[i, R_COUNT].real)
     for l in range(count):
         room[w, R_ALONG + l] = 0.0
+    square = 0.0 * g
     for _ in range(2):
         for l in range(count):
             e = R_E + 6 * l
@@ -83,9 +84,11 @@ def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
             room[w, R_ALONG + l] += c
             for k in range(6):
                 room[w, R_ROW + k] -= c * room[i, e + k]
-    square = room[w, R_ROW] * room[w, R_ROW]
-    for k in range(1, 6):
-        square += room[w, R_ROW + k] * room[w, R_ROW + k]
+        square = room[w, R_ROW] * room[w, R_ROW]
+        for k in range(1, 6):
+            square += room[w, R_ROW + k] * room[w, R_ROW + k]
+        if square.real > 0.25 * (size * size).real:
+            break  # little was taken away: once is enough
     left, rest = np.sqrt(square), g
     for l in range(count):
         rest -= room[w, R_ALONG + l] * room[i, R_G + l]

@@ -6,6 +6,7 @@ columns are divided by the contacts' length before singular values are compared.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,22 @@ def rank(model: Model, r: Any) -> Rank:
 def nonholonomic(model: Model, r: Any) -> Array:
     """(6, n) the nonholonomic connection A^+ B: eta = -A^+ B rd where the rows decide the whole twist.
 
-    Of redundant rows the rates must be compatible, see `rates`. ModelError where the rank of A falls below 6 or all but
-    does: what is free, and the joints.
+    Of redundant rows the rates must be compatible, see `rates`. ModelError where the rank of A falls below 6: what is
+    free, and the joints; a RuntimeWarning where it all but does.
     """
     q = _shape(model, r)
     found = rank(model, q)
-    if found.rank < 6 or found.weak:
+    if found.rank < 6:
         raise ModelError(f"{model.name}: {found.told()}; dynamics decides there, not the shape's motion alone")
+    if found.weak:
+        warnings.warn(f"{model.name}: {found.told()}", RuntimeWarning, stacklevel=2)
     a, b = contact_rows(model, q)
     size = scaled(model, np.ones((1, 6)))[0]
     a = a * size  # (A^T A)^-1 A^T, which takes complex numbers
-    out: Array = size[:, None] * np.linalg.solve(a.T @ a, a.T @ b)
+    own, form = a.T @ a, np.linalg.solve(a.T @ a, a.T @ b)
+    for _ in range(2):  # what forming A^T A cost
+        form = form + np.linalg.solve(own, a.T @ (b - a @ form))
+    out: Array = size[:, None] * form
     return out
 
 

@@ -106,3 +106,34 @@ def test_its_linear_model() -> None:
     plant.step(np.array([2.0 + 1e-3]))
     held = linear.held(0.01)
     assert plant.observe()["velocity"][0] - 0.2 == pytest.approx(held.b[k, 0] * 1e-3, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["rk4", "implicit2", "abam"])
+def test_every_method(method: str) -> None:
+    """A passive fork under a swinging rider, by each method: to the same end as its step falls."""
+
+    def end(dt: float, how: str) -> np.ndarray:
+        plant = rtmms.load("trikke", fork="passive", integrator=how, dt=dt)
+        for _ in range(round(0.2 / dt)):
+            plant.step(np.array([0.5]))
+        return np.asarray(plant.observe()["position"])
+
+    best = end(5e-4, "rk4")
+    errors = [np.linalg.norm(end(dt, method) - best) / np.linalg.norm(best) for dt in (4e-3, 2e-3)]
+    assert errors[1] < 2e-2
+    assert errors[1] < 0.4 * errors[0]
+
+
+def test_a_commanded_rate_without_contacts() -> None:
+    arm = m.Mechanism("arm", [m.Body("base"), m.Body("link", 1.0, inertia=np.eye(3))], [m.Joint("s", "base", "link")],
+                      base="fixed")  # fmt: skip
+    plant = rtmms.TreePlant(arm, 0.01, actuators=[rtmms.JointSpeed("s", bandwidth=10.0)])
+    for _ in range(100):
+        plant.step(np.array([1.0]))
+    seen = plant.observe()
+    assert seen["joint_velocity"][0] == pytest.approx(1.0 - np.exp(-10.0))
+    assert "reaction" not in seen
+    kept = plant.snapshot()
+    plant.step(np.array([0.0]))
+    plant.restore(kept)
+    assert plant.snapshot() == kept
