@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-import numpy as np
-
 import rtmms
-from rtmms.locomotion import Path, gait_path
+from rtmms.locomotion import gait_path
 from rtmms.robots.shape_gaits import GAITS
 from rtmms_controllers.rods import SoftStart, checked
+
+_POINTS = 8400
+"""Of a cycle, straight between them: 1e-7 rad off a circle of 1 rad, and on most polygons' corners."""
 
 
 @dataclass
@@ -43,14 +44,14 @@ class Shape(rtmms.Controller):
 
     claim = ("*",)
     outputs = ("position",)
-    robots = tuple(GAITS)
+    robots = ("cat", "satellite", "purcell", "fluid_swimmer", "snakeboard", "roller_racer", "trikke")
     settable = ("period_s",)
 
     def __post_init__(self) -> None:
         checked("shape", "period_s", self.period_s, 1e-3, inf)
         checked("shape", "cycles", self.cycles, 0, inf)
         self._strength = SoftStart(checked("shape", "ramp_s", self.ramp_s, 0.0, inf))
-        self._path = Path.circle(1.0)
+        self._table: list[list[float]] = []
         self._names: list[str] = []
         self._time, self._turns = inf, 0.0
 
@@ -70,8 +71,8 @@ class Shape(rtmms.Controller):
             raise rtmms.ModelError(f"controller 'shape': file: expected FILE.csv, got '{self.file}'")
         if self.file and (numbers or self.gait):
             raise rtmms.ModelError("controller 'shape': give a gait or a file, not both")
-        self._path = gait_path(word + (f":{','.join(numbers)}" if numbers else ""), len(self._names), own)
-        shapes = self._path.sampled(720)
+        path = gait_path(word + (f":{','.join(numbers)}" if numbers else ""), len(self._names), own)
+        shapes = path.sampled(720)
         for k, channel in enumerate(plant.actuators):
             low, high = float(shapes[:, k].min()), float(shapes[:, k].max())
             least = -inf if channel.lower is None else channel.lower
@@ -81,6 +82,7 @@ class Shape(rtmms.Controller):
                     f"controller 'shape': {channel.name} would move from {low:.4g} to {high:.4g} rad, beyond its "
                     f"limits {least:.4g} to {most:.4g}"
                 )
+        self._table = path.sampled(_POINTS).tolist()
         self._time, self._turns = inf, 0.0
 
     def update(self, state: rtmms.State) -> dict[str, float]:
@@ -90,8 +92,13 @@ class Shape(rtmms.Controller):
         else:
             self._turns += max(0.0, state.time - max(self._time, self._begin)) / self.period_s
         self._time = state.time
-        strength, path = self._strength(state.time), self._path
+        strength = self._strength(state.time)
         turns = min(self._turns, float(self.cycles)) if self.cycles else self._turns
         share = turns % 1.0 if turns < self.cycles or not self.cycles else 1.0
-        shape = path.motion(np.array([path.breaks[0] + share * path.duration]))[0][0]
-        return {name: strength * float(value) for name, value in zip(self._names, shape, strict=True)}
+        place = share * _POINTS
+        k = min(int(place), _POINTS - 1)
+        rest = place - k
+        return {
+            name: strength * ((1.0 - rest) * before + rest * after)
+            for name, before, after in zip(self._names, self._table[k], self._table[k + 1], strict=True)
+        }

@@ -65,7 +65,8 @@ def gaits(
     motion = _moved(plant, one, gait, cycles)
     told: dict[str, Any] = {
         "robot": robot, "gait": word or "best", "cycles": cycles, "displacement": _displacement(motion),
-        "work": motion.work, "cost": motion.cost, "kind": plant.locomotion.kind,
+        "work": motion.work, "cost": motion.cost, "kind": plant.locomotion.kind, "cycle_s": gait.duration,
+        "dynamic": one is None,
     }  # fmt: skip
     if found is not None and one is not None:
         told |= {
@@ -80,12 +81,10 @@ def gaits(
 
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
     from rtmms.locomotion.abilities import Locomoting
-    from rtmms.plant import robots
 
     plant = rtmms.load(robot, **given)
     if not isinstance(plant, Locomoting) or plant.locomotion is None:
-        known = ", ".join(sorted(set(robots()) & {"cat", "satellite", "purcell", "fluid_swimmer"}))
-        raise ModelError(f"robot '{robot}': gaits needs one whose shape moves it by a connection, as {known}")
+        raise ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
     return plant
 
 
@@ -94,8 +93,8 @@ def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str,
     from rtmms.locomotion.optimise import best_gait
 
     assert plant.locomotion is not None
-    if one is None:
-        raise ModelError(f"robot '{robot}': a best gait is sought where a connection tells the motion; give --gait")
+    if one is None or one.kind == "nonholonomic":
+        raise ModelError(f"robot '{robot}': a best gait is sought where inertia or drag tells the motion; give --gait")
     click.echo(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
     least, greatest = limits(plant)
     return best_gait(
@@ -109,7 +108,7 @@ def _moved(plant: Locomoting, one: Connection | None, gait: Gait, cycles: int) -
     assert plant.locomotion is not None
     if one is None:
         assert plant.locomotion.travel is not None
-        return plant.locomotion.travel(gait, cycles)
+        return plant.locomotion.travel(plant.model, gait, cycles)
     return reconstruct(one, gait, cycles=cycles)
 
 
@@ -155,13 +154,18 @@ def as_table(told: dict[str, Any], notes: Any) -> str:
                 ("position", "  ".join(f"{x:.10g}" for x in net["position"]) + " m")]  # fmt: skip
     else:
         ways = [("displacement", f"x {net[0]:.10g} m  y {net[1]:.10g} m  theta {net[2]:.10g} rad")]
-    drag = told["kind"] == "stokes"
+    put_in = "dissipated" if told["kind"] == "stokes" else "put in, if nothing is given back"
+    cost = "sqrt(W s), whatever the pace" if told["kind"] == "stokes" else "sqrt(J) s, whatever the pace"
+    cost = "J, of the power's size" if told["dynamic"] else cost
     rows = [
         ("robot", told["robot"]),
-        ("gait", f"{told['gait']}, {told['cycles']} cycle{'s' if told['cycles'] > 1 else ''} of 2 pi s"),
+        (
+            "gait",
+            f"{told['gait']}, {told['cycles']} cycle{'s' if told['cycles'] > 1 else ''} of {told['cycle_s']:.6g} s",
+        ),
         *ways,
-        ("work", f"{told['work']:.6g} J ({'dissipated' if drag else 'put in, if nothing is given back'})"),
-        ("cost", f"{told['cost']:.6g} {'sqrt(W s)' if drag else 'sqrt(J) s'}, whatever the pace"),
+        ("work", f"{told['work']:.6g} J ({put_in})"),
+        ("cost", f"{told['cost']:.6g} {cost}"),
     ]
     if "score" in told:
         rows.append((f"{told['goal']} per {told['per']}", f"{told['score']:.8g}"))

@@ -31,7 +31,7 @@ class Locomotion:
     note: Mapping[str, str] = field(default_factory=dict)
     goal: str = "distance"
     shape: float = 1.0
-    travel: Callable[[Path, int], Motion] | None = None
+    travel: Callable[[Model, Path, int], Motion] | None = None
 
 
 @runtime_checkable

@@ -39,7 +39,7 @@ SLIP = 1e-9
 class Connection:
     """The connection of a mechanism, ready to be asked at many shapes.
 
-    mechanism  a description (its base may be free or prescribed) or what `rtmms.compile` made of it
+    mechanism  a description (its base may be free or prescribed), what `rtmms.compile` made of it, or a plant of it
     kind       see above
     planar     True: SE(2), projected; False: SE(3); None: SE(2) where all joints and bodies are planar
     Shapes are (p,), rad or m, in the order of `model.joint_names`. Raises ModelError, UnknownNameError.
@@ -237,6 +237,7 @@ _COMPILED: WeakKeyDictionary[Mechanism, Model] = WeakKeyDictionary()
 
 def model_of(mechanism: Mechanism | Model) -> Model:
     """Compiled for its kinematics: joints given by their motion, so that bodies need no mass; compiled once."""
+    mechanism = getattr(mechanism, "model", mechanism)  # of a plant
     if isinstance(mechanism, Model):
         return mechanism
     if not isinstance(mechanism, Mechanism):

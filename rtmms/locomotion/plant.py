@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import DivergedError, ModelError
-from rtmms.jit import compile_progress
+from rtmms.jit import COMPILED, compile_progress
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.connections import NAMES, Connection, model_of
 from rtmms.locomotion.glide import BAD_COMMAND, JOINTS, NOT_FINITE, POSE, SINGULAR, SOUND, glide, observe
+from rtmms.locomotion.glide_door import GlideDoor, enter_glide
 from rtmms.mechanism.actuators import attached
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
@@ -44,7 +45,7 @@ class ConnectionPlant:
     initial: Any = None
     parameters: Any = None
     locomotion: Locomotion | None = None
-    summary: Callable[[ConnectionPlant, Array, Any], dict[str, float | None]] | None = None
+    summary: Callable[[Any, Array, Any], dict[str, float | None]] | None = None
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
     recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque")
     medium: str = "water"
@@ -78,6 +79,10 @@ class ConnectionPlant:
         self.initial = start
         told = self._bandwidth.tobytes() + self._joints.tobytes() + start.tobytes()
         self._key = hashlib.sha256(self.model.digest.encode() + told).digest()
+        self._shape = self._given.shape
+        one = self.connection
+        self._told = (one.tree, self._bandwidth, self._joints, self._given, self._memory, one.work, self._room)
+        self._door = GlideDoor(*self._told, self.dt)
         with compile_progress(f"the kernels of '{self.model.name}'"):
             self.reset()
             self.step(self.neutral)
@@ -98,14 +103,12 @@ class ConnectionPlant:
     def step(self, command: Array) -> None:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
         DivergedError if it fails: the state is then still the last sound one."""
-        given = np.asarray(command, dtype=float)
-        if given.shape != self._given.shape:
-            raise ValueError(f"{self.model.name}: command must have shape {self._given.shape}, got {given.shape}")
-        self._given[:] = given
-        one = self.connection
-        status = glide(
-            one.tree, self._bandwidth, self._joints, self._given, self._memory, one.work, self._room, self.dt
-        )  # fmt: skip
+        if type(command) is not np.ndarray or command.dtype != np.float64 or command.shape != self._shape:
+            command = np.asarray(command, dtype=float)
+            if command.shape != self._shape:
+                raise ValueError(f"{self.model.name}: command must have shape {self._shape}, got {command.shape}")
+        self._given[:] = command
+        status = enter_glide(self._door.address) if COMPILED else glide(*self._told, self.dt)
         if status != SOUND:
             self._fail(status)
         self._steps += 1

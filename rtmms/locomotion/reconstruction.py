@@ -12,6 +12,7 @@ import numpy as np
 
 from rtmms.errors import ModelError
 from rtmms.locomotion.connections import Connection
+from rtmms.locomotion.gait_words import gait_path
 from rtmms.locomotion.group import composed, rotation_vector
 from rtmms.locomotion.paths import Path
 from rtmms.locomotion.transport import NODES, WEIGHTS, transport
@@ -68,12 +69,13 @@ def holonomy(
     """The net motion after `cycles` times the path: (x, y, theta) in m and rad where planar, else (6,) rotation vector
     and position; in the starting frame.
 
-    path       a Path, shapes (k, p) joined by straight lines, or a function of t from 0 to 2 pi: see Path.of
+    path       a Path, shapes (k, p) joined by straight lines, a function of t from 0 to 2 pi (see Path.of), or a word
+               ('circle:a=1', see gait_path)
     tolerance  how much the last doubling of the steps may still change, of 1 m and 1 rad
     More than one cycle needs a path that ends where it begins (whole turns of revolute joints apart).
     """
     one = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
-    way = Path.of(path)
+    way = path_of(one, path)
     check_path(one.model, way)
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
         raise ModelError(f"holonomy: cycles must be a whole number >= 1, got {cycles!r}")
@@ -88,9 +90,14 @@ def holonomy(
 
 def net_pose(one: Connection, path: Any, tolerance: float = TOLERANCE) -> Array:
     """(7,) position and quaternion at the end of a path, in the starting frame."""
-    way = Path.of(path)
+    way = path_of(one, path)
     check_path(one.model, way)
     return _once(one, way, tolerance)[0]
+
+
+def path_of(one: Connection, path: Any) -> Path:
+    """A path of that many shape variables, of whatever stands for one."""
+    return gait_path(path, one.shape_size) if isinstance(path, str) else Path.of(path)
 
 
 def check_path(model: Model, way: Path) -> None:
@@ -162,7 +169,7 @@ def reconstruct(
     Work and cost are exact to sixth order in the step, the work of inertial kinds to second order where its sign turns.
     """
     one = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
-    way = Path.of(path)
+    way = path_of(one, path)
     check_path(one.model, way)
     last = _once(one, way, TOLERANCE)[0]
     while True:

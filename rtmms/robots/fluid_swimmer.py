@@ -17,6 +17,7 @@ from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
 from rtmms.robots.shape_gaits import GAITS
+from rtmms.robots.wheeled.parts import summary
 
 
 @dataclass(frozen=True)
@@ -88,5 +89,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("fluid_swimmer", dt, 1e-3), actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"), medium="water",
-        locomotion=Locomotion("hydrodynamic", GAITS["fluid_swimmer"], shape=0.5),
+        summary=summary, locomotion=Locomotion("hydrodynamic", GAITS["fluid_swimmer"], shape=0.5),
     )  # fmt: skip

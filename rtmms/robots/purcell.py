@@ -15,6 +15,7 @@ from rtmms.model.elements import rod_resistance
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
+from rtmms.robots.wheeled.parts import summary
 
 
 @dataclass(frozen=True)
@@ -60,4 +61,6 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
     p: Purcell = build(Purcell, given, {}, set(), set(), {"limit_rad": math.pi, "bandwidth_rad_s": 1e5})
     joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]
     moves = Locomotion("stokes", GAITS["purcell"], NOTES["purcell"])
-    return ConnectionPlant(describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=moves)
+    return ConnectionPlant(
+        describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=moves, summary=summary
+    )

@@ -33,6 +33,8 @@ def gaits(capsys: pytest.CaptureFixture[str]) -> Any:
         ("purcell", "circle:a=1,c1=0,c2=0", 2, [2 * 0.1484970643, 2 * 0.0402010991, 0.0]),
         ("fluid_swimmer", "circle:a=.5", 1, [0.7259539483, 0.0964967286, 0.0]),
         ("fluid_swimmer", "stroke", 1, [0.7259539483, 0.0964967286, 0.0]),
+        ("snakeboard", "drive", 1, [0.1244027847, -0.0011904385, -0.0604740265]),
+        ("unicycle", "park", 2, [1.0, -1.0, 0.0]),
     ],
 )
 def test_displacement_of_a_gait(robot: str, gait: str, cycles: int, net: list[float], gaits: Any) -> None:
@@ -106,7 +108,9 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
         (("purcell", "--gait", "nothing.csv"), "cannot be read: No such file"),
         (("purcell", "--cycles", "0", "--gait", "circle"), "0 is not in the range"),
         (("purcel",), "did you mean purcell"),
-        (("eel", "--gait", "circle"), "gaits needs one whose shape moves it by a connection"),
+        (("unicycle",), "a best gait is sought where inertia or drag tells the motion; give --gait"),
+        (("snakeboard", "--gait", "circle"), "a circle is of 2 shape variables, the robot has 3: give a FILE.csv"),
+        (("eel", "--gait", "circle"), "gaits needs one that its shape moves"),
         (("purcell", "--goal", "up"), "unknown goal 'up'"),
         (("purcell", "--set", "length_m=-1", "--gait", "circle"), "length_m must be > 0"),
     ],

@@ -204,7 +204,8 @@ def test_paths_of_every_sort_are_the_same() -> None:
     plain = holonomy(one, lambda t: [math.cos(t), math.sin(t)])  # takes no complex number
     both = holonomy(one, lambda t: (np.array([math.cos(t), math.sin(t)]), np.array([-math.sin(t), math.cos(t)])))
     numpy = holonomy(one, lambda t: np.array([np.cos(t), np.sin(t)]))
-    for found in (plain, both, numpy, holonomy(one, Path.fourier([[0, 1, 0], [0, 0, 1]]))):
+    word, plant = holonomy(one, "circle:a=1"), holonomy(rtmms.load("purcell"), "circle", "stokes")  # type: ignore[arg-type]
+    for found in (word, plant, plain, both, numpy, holonomy(one, Path.fourier([[0, 1, 0], [0, 0, 1]]))):
         np.testing.assert_allclose(found, known, atol=1e-11)
     many = 2000
     t = np.linspace(0.0, 2.0 * math.pi, many + 1)

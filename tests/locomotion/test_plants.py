@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -132,3 +135,40 @@ def test_a_command_that_is_no_number_changes_nothing() -> None:
         with pytest.raises(ValueError, match=words):
             plant.step(command)
     assert plant.snapshot() == before
+
+
+PROGRAM = """
+import numpy as np, rtmms
+plant = rtmms.load("purcell", dt=0.01)
+for k in range(20):
+    plant.step(np.array([0.4, -0.1 * k]))
+seen = plant.observe()
+print(repr([float(x) for name in ("position", "quaternion", "joint_torque", "work") for x in np.ravel(seen[name])]))
+"""
+
+
+def test_the_jit_changes_nothing() -> None:
+    ends = []
+    for off in ("1", "0"):
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": off}
+        ran = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+        )  # fmt: skip
+        ends.append(np.array(eval(ran.stdout)))
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-11, atol=1e-13)
+
+
+def test_a_step_without_inertia_allocates_nothing() -> None:
+    from numba.core.runtime import _nrt_python as runtime
+    from numba.core.runtime import rtsys
+
+    plant, command = rtmms.load("purcell"), np.array([0.2, 0.1])
+    runtime.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats().alloc
+        for _ in range(100):
+            plant.step(command)
+        after = rtsys.get_allocation_stats().alloc
+    finally:
+        runtime.memsys_disable_stats()
+    assert after == before

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmms.errors import UnknownNameError
+from rtmms.locomotion.abilities import Locomotion
+from rtmms.locomotion.travelling import travel
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.contacts import Axle, Contact, Plane
 from rtmms.model.description import Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import driven, flat, hinge, summary
 
 
@@ -66,4 +69,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         describe(p), step_of("roller_racer", dt, 1e-3), parameters=p, method=p.integrator, substeps=p.substeps,
         actuators=driven({"bar": p.angle_rad}, p.drive, p.bandwidth_rad_s, p.torque_n_m), summary=summary,
         medium="ground",
+        locomotion=Locomotion("nonholonomic", GAITS["roller_racer"], travel=travel),
     )  # fmt: skip

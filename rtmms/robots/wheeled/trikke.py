@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmms.errors import UnknownNameError
+from rtmms.locomotion.abilities import Locomotion
+from rtmms.locomotion.travelling import travel
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.contacts import Axle, Contact, Plane
 from rtmms.model.description import Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import driven, flat, hinge, summary
 
 
@@ -83,4 +86,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("trikke", dt, 1e-3), actuators=driven(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),
         parameters=p, method=p.integrator, substeps=p.substeps, summary=summary, medium="ground",
+        locomotion=Locomotion("nonholonomic", GAITS["trikke"], travel=travel),
     )  # fmt: skip

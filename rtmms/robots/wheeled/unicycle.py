@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import UnknownNameError
+from rtmms.locomotion.abilities import Locomotion
 from rtmms.mechanism.actuators import JointSpeed, JointTorque
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
@@ -15,6 +16,7 @@ from rtmms.model.contacts import Contact, Plane, Wheel
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
+from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import flat, summary
 
 
@@ -78,4 +80,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("unicycle", dt, 1e-3), actuators=wheels, parameters=p, method=p.integrator,
         substeps=p.substeps, summary=summary, medium="ground",
+        locomotion=Locomotion("nonholonomic", GAITS["unicycle"]),
     )  # fmt: skip

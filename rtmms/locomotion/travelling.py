@@ -1,0 +1,154 @@
+"""The motion of a gait where it takes dynamics: contacts leave some of the base's twist free, and inertia decides it.
+
+A eta + B rd = 0 and H^T (M eta' + M_r rdd + bias) = 0 along a given shape (Boyer and Porez 2015, eqs 19 and 20).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rtmms.dynamics.inertia import mass_matrix
+from rtmms.dynamics.on_ground import ground_dynamics
+from rtmms.errors import ModelError
+from rtmms.locomotion.constraints import rows
+from rtmms.locomotion.paths import Path
+from rtmms.locomotion.reconstruction import Motion, check_path, is_closed
+from rtmms.model.compiled import Model
+from rtmms.model.ground_rank import RANK
+from rtmms.model.layout import BASE_FREE, T_IMPOSED
+from rtmms.spatial import Array, quaternion_matrix
+
+POSE, TWIST, HEADING, SIZE = slice(0, 7), slice(7, 13), 13, 14
+NEAR_S = 1e-3
+"""Of differences of the rate, to sixth order."""
+ERROR = 1e-11
+
+
+def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion:
+    """The motion of `cycles` times a path of all joints, from eta(0) = 0, or the nearest twist that the contacts allow.
+
+    model   with contacts; its joints' motion is given, whatever the description says of their drives
+    steps   of each smooth piece, where the motion is told; its own steps follow their error
+    At a corner of the path the rates jump: the momentum along what is free stays. `work` is what the actuators put in
+    (power > 0), `cost` the integral of the power's size, J; effort their power, W. ModelError where the contacts
+    contradict the shape's motion.
+    """
+    from scipy.integrate import solve_ivp  # type: ignore[attr-defined]
+
+    way = Path.of(path)
+    check_path(model, way)
+    if not len(model.ground.rows):
+        raise ModelError(f"{model.name}: travel: expected contacts (Mechanism.contacts), got none")
+    if cycles > 1 and not is_closed(model, way):
+        raise ModelError(f"{model.name}: {cycles} cycles need a path that ends where it begins")
+    one = _Traveller(model, way)
+    y, told = np.zeros(SIZE), []
+    y[3] = 1.0
+    rate = way.motion(np.array([way.breaks[0]]))[1][0]
+    y[TWIST] = one.nearest(way.ends[0], rate)
+    for cycle in range(cycles):
+        for a, b in zip(way.breaks[:-1], way.breaks[1:], strict=True):
+            one.piece = (a, b)
+            first = one.shape(a)
+            y = y.copy()
+            y[TWIST] = one.jumped(y[TWIST], first[0], rate, first[1])
+            t = np.linspace(a, b, steps + 1)
+            done = solve_ivp(one.rates, (a, b), y, "DOP853", t, rtol=ERROR, atol=ERROR)
+            if not done.success:
+                raise ModelError(
+                    f"{model.name}: the motion of the path cannot be followed beyond t = {done.t[-1]:.6g} s"
+                )
+            told.append((cycle * way.duration, t, done.y.T))
+            y, rate = done.y[:, -1], one.shape(b)[1]
+    return one.motion(told, cycles)
+
+
+class _Traveller:
+    """Equations of motion along a path, in one of its smooth pieces (start, end)."""
+
+    def __init__(self, model: Model, way: Path) -> None:
+        topology = model.topology.copy()
+        topology[1:, T_IMPOSED] = 1  # all joints by their motion
+        topology.flags.writeable = False
+        self.model, self.way, self.piece = replace(model, topology=topology), way, way.breaks[:2]
+
+    def shape(self, t: float) -> tuple[Array, Array, Array]:
+        """Shape, rate and acceleration (p,), of this piece alone."""
+        a, b = self.piece
+        inside = b - 1e-9 * (b - a)
+        h = min(NEAR_S, (inside - a) / 8.0)
+        now = min(max(t, a), inside)
+        near = min(max(now - 3.0 * h, a), inside - 6.0 * h) + h * np.arange(7)
+        r, rd = self.way.motion(np.array([now, *near]))
+        x = (near - now) / h
+        weights = np.linalg.solve(np.vander(x, increasing=True).T, np.eye(7)[1]) / h
+        return r[0], rd[0], weights @ rd[1:]
+
+    def state(self, y: Array, r: Array, rd: Array) -> Any:
+        state = self.model.state()
+        state.q, state.qd = r.copy(), rd.copy()
+        state.orientation, state.twist = y[3:7].copy(), y[TWIST].copy()
+        return state
+
+    def rates(self, t: float, y: Array) -> Array:
+        r, rd, rdd = self.shape(t)
+        out = np.zeros(SIZE)
+        out[:3] = quaternion_matrix(y[3:7]) @ y[7:10]
+        w, x, q, z = y[3:7]
+        a, b, c = 0.5 * y[10:13]
+        out[3:7] = -x * a - q * b - z * c, w * a + q * c - z * b, w * b + z * a - x * c, w * c + x * b - q * a
+        out[TWIST] = ground_dynamics(self.model, self.state(y, r, rd), rdd).base_acceleration
+        out[HEADING] = y[12]
+        return out
+
+    def nearest(self, r: Array, rd: Array) -> Array:
+        """(6,) -A^+ B rd: the smallest twist that the contacts allow."""
+        a, b = rows(self.model, r)
+        out = np.asarray(-np.linalg.lstsq(a, b @ rd, rcond=RANK)[0], dtype=float)
+        if np.abs(a @ out + b @ rd).max() > 1e-8 * max(np.abs(b @ rd).max(), 1e-6):
+            raise ModelError(f"{self.model.name}: the contacts contradict the shape's motion, whose rates are {rd}")
+        return out
+
+    def jumped(self, twist: Array, r: Array, before: Array, after: Array) -> Array:
+        """(6,) after the rates have jumped: the contacts hold again, and H^T (M eta + M_r rd) is what it was."""
+        if np.array_equal(before, after):
+            return twist
+        a, _ = rows(self.model, r)
+        state = self.state(np.concatenate([np.zeros(3), [1.0, 0.0, 0.0, 0.0], twist, [0.0]]), r, after)
+        whole = mass_matrix(replace(self.model, base_mode=BASE_FREE), state)
+        _, s, v = np.linalg.svd(a)
+        free = v[int(np.sum(s > RANK * s[0])) :].T
+        particular = self.nearest(r, after)
+        if not free.shape[1]:
+            return particular
+        momentum = whole[:6, :6] @ (twist - particular) - whole[:6, 6:] @ (after - before)
+        out: Array = particular + free @ np.linalg.solve(free.T @ whole[:6, :6] @ free, free.T @ momentum)
+        return out
+
+    def motion(self, told: list[tuple[float, Array, Array]], cycles: int) -> Motion:
+        """All pieces, one after the other."""
+        shape, rate, power = [], [], []
+        work = cost = 0.0
+        for k, (_, t, y) in enumerate(told):
+            pieces = len(self.way.breaks) - 1
+            self.piece = (self.way.breaks[k % pieces], self.way.breaks[k % pieces + 1])
+            own = []
+            for now, row in zip(t, y, strict=True):
+                r, rd, rdd = self.shape(now)
+                torque = ground_dynamics(self.model, self.state(row, r, rd), rdd).torque
+                shape.append(r)
+                rate.append(rd)
+                own.append(float(torque @ rd))
+            power += own
+            work += float(np.trapezoid(np.maximum(own, 0.0), t))
+            cost += float(np.trapezoid(np.abs(own), t))
+        states = np.concatenate([y for _, _, y in told])
+        pose = states[:, POSE].copy()
+        pose[:, 3:] /= np.sqrt(np.sum(pose[:, 3:] ** 2, axis=1))[:, None]
+        return Motion(
+            np.concatenate([start + t - self.way.breaks[0] for start, t, _ in told]), np.array(shape), np.array(rate),
+            pose, states[:, HEADING], states[:, TWIST], np.array(power), work, cost, True, "Power of the joints, W",
+        )  # fmt: skip
