@@ -27,6 +27,7 @@ COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) 
 
 # what a test adds so as not to take long, or not to run itself
 SHORTER = {
+    "rtmms run examples/": [],
     "rtmms run": ["--duration", "1.5"],
     "rtmms reproduce": ["--help"],
     "rtmms bench plant": ["--options"],
@@ -110,6 +111,7 @@ def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
         if text.startswith(("python3 -m venv", "pip install")):
             continue  # .ci/run does these, on a machine that has only Python
         words += next((more for begin, more in SHORTER.items() if text.startswith(begin)), [])
+        words = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
         program = [sys.executable, "-m", "rtmms.cli.main"] if words[0].endswith("rtmms") else [sys.executable]
         where = ROOT if "pytest" in words else tmp_path
         ran = subprocess.run(
