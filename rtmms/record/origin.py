@@ -31,6 +31,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         **{key: plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
         "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
+        "faults": hasattr(plant.truth if isinstance(plant, Veiled) else plant, "sound"),
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
         "description": plain(plant.parameters if isinstance(plant, Described) else None),
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
@@ -42,6 +43,10 @@ def rebuilt(origin: Mapping[str, Any]) -> Plant:
     """The plant of a log or trace, with its sensors; ModelError where it can no longer be built."""
     plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
     sensors = origin.get("sensors")
+    if origin.get("faults"):
+        from rtmms.sensing.faults import Faulty
+
+        plant = Faulty(plant)
     if not sensors:
         return plant
     from rtmms.sensing.sensed import seen_through

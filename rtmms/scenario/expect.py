@@ -77,6 +77,20 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Fi
     return found
 
 
+def _below(table: Any, name: str) -> Any:
+    """What stands under a name with dots, where keys have dots too: final.depth.time is 'depth.time' of 'final'."""
+    if not isinstance(table, Mapping):
+        return None
+    if name in table:
+        return table[name]
+    parts = name.split(".")
+    for k in range(1, len(parts)):
+        found = _below(table.get(".".join(parts[:k])), ".".join(parts[k:]))
+        if found is not None:
+            return found
+    return None
+
+
 def _value(report: Mapping[str, Any], name: str) -> float | str | None:
     """Of the summary first, then of the report itself, down its dots."""
     index, bare = _INDEX.match(name), name
@@ -85,9 +99,7 @@ def _value(report: Mapping[str, Any], name: str) -> float | str | None:
     summary = report.get("summary")
     found: Any = summary.get(bare) if isinstance(summary, Mapping) else None
     if found is None:
-        found = report
-        for part in bare.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
+        found = _below(report, bare)
     if index is not None:
         at = int(index[2])
         found = found[at] if isinstance(found, list) and -len(found) <= at < len(found) else None

@@ -68,6 +68,9 @@ def read(path: Path, options: Iterable[str]) -> Scenario:
     return _Reader(path, lines(text), data, tuple(options)).scenario()
 
 
+EVENT = ("at_s", "set", "fault", "target", "until_s", "value")
+
+
 class _Reader:
     def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any], options: tuple[str, ...]) -> None:
         self._path, self._places, self._data, self._options = path, places, data, options
@@ -168,17 +171,15 @@ class _Reader:
             raise self._fault(f"event: expected tables [[event]], got {_kind(found)}", "event")
         for k, table in enumerate(found):
             for key in table:
-                if key == "fault":
-                    raise self._fault(
-                        "event: faults of actuators and sensors are not offered; expected set = {...}", "event", k, key
-                    )
-                if key not in ("at_s", "set"):
-                    raise self._unknown("key of event", key, ("at_s", "set"), "event", k, key)
-            at_s, values = table.get("at_s"), table.get("set")
-            if not isinstance(at_s, (int, float)) or isinstance(at_s, bool) or not math.isfinite(at_s) or at_s < 0.0:
-                raise self._fault(
-                    f"event: at_s: expected simulated time in s, >= 0, got {_kind(at_s)}", "event", k, "at_s"
-                )
+                if key not in EVENT:
+                    raise self._unknown("key of event", key, EVENT, "event", k, key)
+            at_s, values, line = self._instant(k, table, "at_s"), table.get("set"), line_of(self._places, ("event", k))
+            if "fault" in table:
+                yield from self._faults(k, table, at_s, line)
+                continue
+            for key in ("target", "until_s", "value"):
+                if key in table:
+                    raise self._fault(f"event: {key}: goes with a fault, which is not given", "event", k, key)
             if not isinstance(values, dict) or not values:
                 raise self._fault(
                     f"event: set: expected {{ name = value, ... }}, got {_kind(values)}", "event", k, "set"
@@ -188,7 +189,34 @@ class _Reader:
                 self._finite(value, f"event: set: {name}", "event", k, "set")
                 if isinstance(value, list):
                     raise self._fault(f"event: set: {name}: expected a single value, got a list", "event", k, "set")
-            yield Event(float(at_s), values, line_of(self._places, ("event", k)))
+            yield Event(at_s, values, line)
+
+    def _instant(self, k: int, table: Mapping[str, Any], key: str) -> float:
+        at_s = table.get(key)
+        if not isinstance(at_s, (int, float)) or isinstance(at_s, bool) or not math.isfinite(at_s) or at_s < 0.0:
+            raise self._fault(f"event: {key}: expected simulated time in s, >= 0, got {_kind(at_s)}", "event", k, key)
+        return float(at_s)
+
+    def _faults(self, k: int, table: Mapping[str, Any], at_s: float, line: int) -> Iterable[Event]:
+        """A fault is a parameter of the plant, which is set when it begins, and set back when it ends."""
+        if "set" in table:
+            raise self._fault("event: expected a fault or set, got both", "event", k, "set")
+        for key in ("fault", "target"):
+            if not isinstance(table.get(key), str) or not table[key]:
+                raise self._fault(f"event: {key}: expected a text, got {_kind(table.get(key))}", "event", k, key)
+        value = table.get("value")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise self._fault(f"event: value: expected a number, got {_kind(value)}", "event", k, "value")
+        self._finite(value, "event: value", "event", k, "value")
+        name, word = f"fault.{table['target']}", table["fault"]
+        yield Event(at_s, {name: word if value is None else f"{word}={value}"}, line)
+        if "until_s" in table:
+            until_s = self._instant(k, table, "until_s")
+            if until_s <= at_s:
+                raise self._fault(
+                    f"event: until_s: expected a time after at_s, {at_s:g} s, got {until_s:g}", "event", k, "until_s"
+                )
+            yield Event(until_s, {name: ""}, line)
 
     def _expect(self) -> tuple[Expectation, ...]:
         found = []

@@ -10,10 +10,10 @@ told     of each sensor: TOLD_TIME (s, when it was sampled), TOLD_VALID, then it
 from __future__ import annotations
 
 T_RATE, T_PHASE, T_LATENCY, T_JITTER, T_DROPOUT = range(5)
-T_BLOCK, T_BLOCKS, T_WIDTH_OF, T_TOLD, T_QUEUE, T_ROOM, T_COUNT = range(5, 12)
-T_WIDTH = 12
+T_BLOCK, T_BLOCKS, T_WIDTH_OF, T_TOLD, T_QUEUE, T_ROOM, T_COUNT, T_FAULT = range(5, 13)
+T_WIDTH = 13
 """rate Hz, phase s, latency s, jitter s, share of samples lost; first block, blocks, values; where in the state what is
-told and the queue stand, how many samples the queue holds, where the count stands."""
+told and the queue stand, how many samples the queue holds, where the count and the fault (kind, value) stand."""
 
 B_KIND, B_SIZE, B_AT, B_WHITE, B_DRIFT, B_KEEP, B_TURN_ON, B_RANGE, B_STEP = range(9)
 B_ROTATION, B_PLACE, B_MATRIX, B_OFFSET, B_MORE, B_DRIFTS, B_TURNED = 9, 18, 21, 30, 33, 39, 40
@@ -25,6 +25,9 @@ body, and 3, m), scale and misalignment (9), constant offset (3), what the kind 
 turn-on stand."""
 
 GYRO, ACCELEROMETER, MAGNETOMETER, DEPTH, DVL, RANGES, VECTOR, GPS = range(8)
+
+SOUND, SILENT, STUCK, BIAS, SPIKES = range(5)
+"""Faults of a sensor."""
 
 TOLD_TIME, TOLD_VALID, TOLD_VALUES = range(3)
 

@@ -12,6 +12,7 @@ import numpy as np
 from rtmms.contract import TRUTH
 from rtmms.errors import ModelError
 from rtmms.plant import Channel, Coupled, Described, Drawn, Plant, Settable, Summarised, Surrounded, Tunable, Twinned
+from rtmms.sensing.faults import FAULT, SENSOR_FAULTS, read_fault
 from rtmms.sensing.layout import (
     M_BEFORE,
     M_GRAVITY,
@@ -20,6 +21,7 @@ from rtmms.sensing.layout import (
     M_RATE,
     M_TIME,
     M_VELOCITY,
+    T_FAULT,
 )
 from rtmms.sensing.parts import Sensor
 from rtmms.sensing.suite import assemble
@@ -134,10 +136,11 @@ class Sensed:
             self.summarise = _of_the_truth(plant.summarise)
         if isinstance(plant, Drawn):
             self.recent_outputs = tuple(TRUTH + name for name in plant.recent_outputs)
-        if isinstance(plant, Settable):
-            self.set: Callable[..., None] = self._set
-        if isinstance(plant, Tunable):
-            self.settable = plant.settable
+        self.set: Callable[..., None] = self._set
+        self.settable = (
+            *(FAULT + name for name in self.sensors),
+            *(plant.settable if isinstance(plant, Tunable) else ()),
+        )
         if isinstance(plant, Surrounded):
             self.medium = plant.medium
         if isinstance(plant, Coupled):
@@ -148,8 +151,21 @@ class Sensed:
             self.twin = plant.twin
 
     def _set(self, **parameters: Any) -> None:
-        assert isinstance(self.truth, Settable)
-        self.truth.set(**parameters)
+        """Faults of sensors are ours, see rtmms.sensing.faults; the rest is the plant's."""
+        own = {}
+        for name, value in parameters.items():
+            target = name.removeprefix(FAULT)
+            if name.startswith(FAULT) and target in self.sensors:
+                own[target] = read_fault(target, value, SENSOR_FAULTS)
+        rest = {name: value for name, value in parameters.items() if name.removeprefix(FAULT) not in own}
+        if rest or not own:
+            if not isinstance(self.truth, Settable):
+                name = next(iter(rest), "")
+                raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
+            self.truth.set(**rest)
+        for row, name in zip(self.suite.timing, self.sensors, strict=True):
+            if name in own:
+                self._state[int(row[T_FAULT]) : int(row[T_FAULT]) + 2] = own[name]
         if isinstance(self.truth, Described):
             self.parameters = self.truth.parameters
         self._seen = self.truth.observe()

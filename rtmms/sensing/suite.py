@@ -42,6 +42,7 @@ from rtmms.sensing.layout import (
     T_BLOCKS,
     T_COUNT,
     T_DROPOUT,
+    T_FAULT,
     T_JITTER,
     T_LATENCY,
     T_PHASE,
@@ -135,7 +136,7 @@ class _Made:
         if room > MOST_WAITING:
             raise ModelError(f"sensor {name}: expected at most {MOST_WAITING} samples under way, got {room} "
                              "(latency_s + jitter_s, times rate_hz)")  # fmt: skip
-        row[T_QUEUE], row[T_COUNT] = self._room(room * (3 + width)), self._room(4)
+        row[T_QUEUE], row[T_COUNT], row[T_FAULT] = self._room(room * (3 + width)), self._room(4), self._room(2)
         self._timing.append(row)
         self._block += blocks
         self._widest = max(self._widest, width)

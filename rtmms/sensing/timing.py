@@ -11,11 +11,16 @@ from rtmms.sensing.instruments import perfect
 from rtmms.sensing.layout import (
     B_AT,
     B_SIZE,
+    BIAS,
     M_TIME,
+    SILENT,
+    SPIKES,
+    STUCK,
     T_BLOCK,
     T_BLOCKS,
     T_COUNT,
     T_DROPOUT,
+    T_FAULT,
     T_JITTER,
     T_LATENCY,
     T_PHASE,
@@ -31,7 +36,9 @@ from rtmms.sensing.layout import (
 
 ROUNDING = 1e-9
 """A sample is due at an instant that a step reaches but for this share of the sample's period."""
-_LOSS, _JITTER = 1 << 20, 1 << 21
+SPIKED = 0.05
+"""Share of the samples of a sensor with spikes that have one."""
+_LOSS, _JITTER, _SPIKE = 1 << 20, 1 << 21, 1 << 22
 
 
 @kernel
@@ -85,8 +92,18 @@ def sample(row: Array, s: int, block: Array, seed: int, motion: Array, scratch: 
         valid = perfect(motion, block[b], value) and valid
         disturb(block[b], b, seed, number, state, value)
     lost = row[T_DROPOUT] > 0.0 and uniform(seed, _LOSS + s * DRAWS, number) < row[T_DROPOUT]
-    if lost or state[count + 2] >= room:
+    fault, by = int(state[int(row[T_FAULT])]), state[int(row[T_FAULT]) + 1]
+    if lost or fault == SILENT or state[count + 2] >= room:
         return
+    told = int(row[T_TOLD]) + TOLD_VALUES
+    chance = uniform(seed, _SPIKE + s * DRAWS, number) if fault == SPIKES else 1.0
+    for k in range(width):
+        if fault == STUCK:
+            scratch[k] = state[told + k]
+        elif fault == BIAS:
+            scratch[k] += by
+        elif chance < SPIKED:
+            scratch[k] += by if chance < 0.5 * SPIKED else -by
     arrives = motion[M_TIME] + row[T_LATENCY]
     if row[T_JITTER] > 0.0:
         arrives += row[T_JITTER] * uniform(seed, _JITTER + s * DRAWS, number)

@@ -194,3 +194,48 @@ def test_sensors_that_there_are_not(tmp_path: Path, word: str, told: str) -> Non
     said = rtmms(tmp_path, "run", "mover", "--sensors", word, "--quiet")
     assert (said.status, said.out) == (2, "")
     assert told in said.err
+
+
+FAULTY = """
+robot = "mover"
+mode = "lockstep"
+duration = 0.5
+quiet = true
+as-json = true
+log = "{log}"
+
+[[controller]]
+name = "deaf"
+
+[[event]]
+at_s = 0.1
+until_s = 0.3
+fault = "stuck"
+target = "rod"
+
+[[event]]
+at_s = 0.2
+fault = "silent"
+target = "depth"
+
+[sensors.encoder]
+rate_hz = 1000.0
+[sensors.depth]
+rate_hz = 1000.0
+
+[expect]
+"final.depth.time" = "< 0.21"
+"""
+
+
+def test_faults_begin_and_end_and_replay(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", write(tmp_path, FAULTY.format(log=tmp_path / "a.mcap")))
+    assert (said.status, said.err) == (0, "")
+    assert said.report["final"]["depth.time"] == pytest.approx(0.2, abs=2e-3)
+    assert rtmms(tmp_path, "replay", f"{tmp_path}/a.mcap", "--check").status == 0
+    rows = rtmms(tmp_path, "log", "csv", f"{tmp_path}/a.mcap", "-o", str(tmp_path / "a.csv"))
+    assert rows.status == 0
+    wrong = FAULTY.replace('"stuck"', '"stuk"').format(log=tmp_path / "b.mcap")
+    said = rtmms(tmp_path, "run", write(tmp_path, wrong))
+    assert said.status == 1
+    assert "run.toml:13: event at 0.1 s: unknown fault of rod 'stuk'; did you mean stuck" in said.err

@@ -66,6 +66,14 @@ def test_a_whole_scenario(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_fault_begins_and_ends(tmp_path: Path) -> None:
+    text = 'robot = "manta"\n[[event]]\nat_s = 2\nfault = "slow"\ntarget = "left.front"\nvalue = 0.5\nuntil_s = 3\n'
+    found = read(write(tmp_path, text), OPTIONS)
+    assert [(event.at_s, dict(event.values)) for event in found.events] == [
+        (2.0, {"fault.left.front": "slow=0.5"}), (3.0, {"fault.left.front": ""}),
+    ]  # fmt: skip
+
+
 def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:
     assert read(write(tmp_path, 'robot = "own.py:robot"'), OPTIONS).robot == f"{tmp_path}/own.py:robot"
     assert read(write(tmp_path, 'robot = "arm.urdf"'), OPTIONS).robot == f"{tmp_path}/arm.urdf"
@@ -73,6 +81,7 @@ def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:
 
 
 HEAD = 'robot = "manta"\n\n'
+FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
 
 
 @pytest.mark.parametrize(
@@ -98,7 +107,20 @@ HEAD = 'robot = "manta"\n\n'
         (HEAD + "[[event]]\nat_s = 1\nset = {}", 5, "event: set: expected"),
         (HEAD + "[[event]]\nat_s = 1\nset = { a = nan }", 5, "expected a finite number, got nan"),
         (HEAD + "[[event]]\nat_s = 1\nsets = { a = 1 }", 5, "unknown key of event 'sets'; did you mean set"),
-        (HEAD + '[[event]]\nat_s = 1\nfault = "stuck"', 5, "faults of actuators and sensors are not offered"),
+        (HEAD + '[[event]]\nat_s = 1\nfault = "stuck"', 3, "event: target: expected a text, got nothing"),
+        (HEAD + '[[event]]\nat_s = 1\nfault = 3\ntarget = "a"', 5, "event: fault: expected a text, got 3"),
+        (
+            HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\nset = { c = 1 }',
+            7,
+            "expected a fault or set, got both",
+        ),
+        (
+            HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\nuntil_s = 1',
+            7,
+            "expected a time after at_s, 1 s, got 1",
+        ),
+        (FAULT + 'value = "c"', 7, "value: expected a number, got 'c'"),
+        (HEAD + "[[event]]\nat_s = 1\nset = { c = 1 }\nuntil_s = 2", 6, "until_s: goes with a fault"),
         (HEAD + "[sensors]\nprofile = 3", 4, "sensors.profile: expected a text, got 3"),
         (HEAD + "[sensors]\nimu = 3", 4, "sensors.imu: expected a table [sensors.imu], got 3"),
         (HEAD + "[expect]\na = 3", 4, "expect: a: expected a text as '<= 0.03'"),
@@ -134,7 +156,7 @@ def test_lines_of_keys() -> None:
 
 
 REPORT: dict[str, Any] = {
-    "summary": {"mean_speed_m_s": 0.5}, "exchange": {"misses": 3}, "final": {"position": [1.0, 2.0]}, "ended": "stop",
+    "summary": {"mean_speed_m_s": 0.5}, "exchange": {"misses": 3}, "final": {"position": [1.0, 2.0], "depth.time": 0.5}, "ended": "stop",
     "coupling": None,
 }  # fmt: skip
 
@@ -146,7 +168,7 @@ REPORT: dict[str, Any] = {
         ("exchange.misses", "!= 3", False), ("final.position[1]", "<= 2", True), ("final.position[-1]", "< 2", False),
         ("final.position[2]", "<= 2", False), ("final.position", "<= 2", False), ("ended", "== stop", True),
         ("ended", "!= stop", False), ("ended", "<= 3", False), ("nothing", ">= 0", False), ("coupling", "== 0", False),
-        ("exchange.misses.more", "== 3", False),
+        ("exchange.misses.more", "== 3", False), ("final.depth.time", "< 1", True), ("final.depth", "< 1", False),
     ],
 )  # fmt: skip
 def test_a_report_is_held_to_what_was_expected(name: str, text: str, holds: bool) -> None:

@@ -95,5 +95,5 @@ def _check_events(found: Scenario) -> None:
         place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
         for name in event.values:
             owner, dot, _ = name.partition(".")
-            if dot and owner not in names:
+            if dot and owner not in names and owner != "fault":
                 raise ModelError(f"{place}: {UnknownNameError('controller', owner, names)}")

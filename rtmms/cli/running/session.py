@@ -193,7 +193,7 @@ class Session:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
-        plant = self._with_sensors(plant)
+        plant = self._with_sensors(self._with_faults(plant))
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
         add_plant(self.report, plant)
@@ -241,6 +241,15 @@ class Session:
         if self.recorder is not None:
             self.recorder.bind(loop)
         return server, loop, keep
+
+    def _with_faults(self, plant: Plant) -> Plant:
+        """Where a scenario has an actuator fail: a plant whose actuators can."""
+        events = self.plan.scenario.events if self.plan.scenario is not None else ()
+        if not any(f"fault.{channel.name}" in event.values for event in events for channel in plant.actuators):
+            return plant
+        from rtmms.sensing.faults import Faulty
+
+        return Faulty(plant)
 
     def _with_sensors(self, plant: Plant) -> Plant:
         over = self.plan.scenario.sensors if self.plan.scenario is not None else {}

@@ -1,0 +1,121 @@
+"""Faults of sensors and actuators: what each does, from when to when, and what cannot be one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.errors import ModelError
+from rtmms.sensing import Sensed
+from rtmms.sensing.faults import Faulty
+from rtmms.sensing.parts import Depth, Encoders
+from tests.sensing.mover import Mover
+
+
+def sinking(time: float) -> tuple[Any, Any, Any, Any]:
+    from scipy.spatial.transform import Rotation
+
+    return np.array([0.0, 0.0, -time]), Rotation.identity(), np.zeros(3), np.zeros(3)
+
+
+def depths(fault: str, steps: int = 400) -> np.ndarray:
+    """With the fault from step 100 to 300."""
+    plant = Sensed(Mover(sinking), {"depth": Depth(rate_hz=1000.0)})
+    told = []
+    for k in range(steps):
+        if k in (100, 300):
+            plant.set(**{"fault.depth": fault if k == 100 else ""})
+        plant.step(np.zeros(1))
+        told.append(float(plant.observe()["depth.value"]))
+    return np.array(told)
+
+
+TRUE = np.arange(1, 401) * 1e-3
+
+
+def test_faults_of_a_sensor() -> None:
+    for fault in ("silent", "stuck", "bias=0.5", "spikes=2.0"):
+        told = depths(fault)
+        np.testing.assert_allclose(told[:100], TRUE[:100], atol=1e-12)
+        np.testing.assert_allclose(told[300:], TRUE[300:], atol=1e-12)
+        wrong = told[100:300] - TRUE[100:300]
+        if fault in ("silent", "stuck"):
+            np.testing.assert_allclose(told[100:300], TRUE[99])
+        elif fault == "bias=0.5":
+            np.testing.assert_allclose(wrong, 0.5, atol=1e-12)
+        else:
+            hit = np.abs(wrong) > 1e-9
+            np.testing.assert_allclose(np.abs(wrong[hit]), 2.0)
+            assert 2 <= hit.sum() <= 25
+            assert {1.0, -1.0} == set(np.sign(wrong[hit]))
+
+
+def commands(fault: str, wanted: np.ndarray) -> np.ndarray:
+    """What the plant got, with the fault from step 100 to 300."""
+    plant, got = Faulty(Mover()), []
+    for k, value in enumerate(wanted):
+        if k in (100, 300):
+            plant.set(**{"fault.rod": fault if k == 100 else ""})
+        plant.step(np.array([value]))
+        got.append(plant.sound.command)  # type: ignore[attr-defined]
+    return np.array(got)
+
+
+def test_faults_of_an_actuator() -> None:
+    wanted = np.linspace(0.0, 0.4, 401)
+    stuck = commands("stuck", wanted)
+    np.testing.assert_array_equal(stuck[100:300], wanted[99])
+    np.testing.assert_array_equal(np.delete(stuck, np.s_[100:300]), np.delete(wanted, np.s_[100:300]))
+    np.testing.assert_array_equal(commands("stuck=0.7", wanted)[100:300], 0.7)
+    slow = commands("slow=0.5", np.where(np.arange(401) < 150, 0.0, 1.0))
+    np.testing.assert_allclose(np.diff(slow[149:300]), 5e-4)
+    assert slow[300] == 1.0
+
+
+def test_snapshots_hold_faults_and_resets_end_them() -> None:
+    plant = Sensed(Faulty(Mover(sinking)), {"depth": Depth(rate_hz=1000.0), "encoder": Encoders(rate_hz=1000.0)})
+    assert isinstance(plant, rtmms.Plant)
+    plant.step(np.array([0.3]))
+    plant.set(**{"fault.rod": "stuck", "fault.depth": "bias=1.0"})
+    blob = plant.snapshot()
+
+    def on() -> tuple[float, float]:
+        for _ in range(3):
+            plant.step(np.array([0.9]))
+        seen = plant.observe()
+        return float(seen["encoder.angle"][1]), float(seen["depth.value"])
+
+    first = on()
+    assert first == pytest.approx((0.3, 1.004))
+    plant.set(**{"fault.rod": "", "fault.depth": ""})
+    assert on()[0] == 0.9
+    plant.restore(blob)
+    assert on() == first
+    plant.reset()
+    assert on() == pytest.approx((0.9, 0.003))
+    assert plant.settable == ("fault.depth", "fault.encoder", "fault.rod")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"fault.depth": "silnt"}, "unknown fault of depth 'silnt'; did you mean silent"),
+        ({"fault.depth": "bias"}, "fault.depth: bias: expected bias=NUMBER"),
+        ({"fault.depth": "bias=x"}, "fault.depth: expected bias=NUMBER, got 'bias=x'"),
+        ({"fault.depth": "silent=3"}, "fault.depth: expected silent, got 'silent=3'"),
+        ({"fault.depth": 3.0}, "fault.depth: expected a word"),
+        ({"fault.dpth": "silent"}, "unknown actuator or sensor 'dpth'"),
+        ({"fault.rod": "slow=-1"}, "fault.rod: slow: expected a rate >= 0, got -1"),
+        ({"gain": 3.0}, "this plant has no parameter 'gain' that can change while it runs"),
+    ],
+)
+def test_what_is_no_fault(given: dict[str, Any], text: str) -> None:
+    plant = Sensed(Faulty(Mover()), {"depth": Depth(rate_hz=1000.0)})
+    before = plant.snapshot()
+    with pytest.raises(ModelError) as fault:
+        plant.set(**given)
+    assert text in str(fault.value)
+    assert plant.snapshot() == before
