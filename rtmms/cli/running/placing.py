@@ -23,6 +23,27 @@ def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None
             ready.failed.extend([failed] if failed else [])
 
 
+def put_together(children: Iterable[Child], ready: Readiness) -> None:
+    """Lockstep with one controller: the two alternate, so on one core neither waits for another one to wake up, which
+    takes five times as long as all the rest. Its other threads, if any, go where they like."""
+    import os
+
+    from rtmms.loop.machine.cores import Cores, allowed
+
+    pids, cores = [child.process.pid for child in children], allowed()
+    if len(pids) != 1 or len(cores) < 2 or not hasattr(os, "sched_setaffinity"):
+        return
+    core = cores[-1]
+    try:
+        os.sched_setaffinity(pids[0], {core})
+        os.sched_setaffinity(0, {core})
+    except OSError as error:
+        ready.failed.append(f"plant and controller on core {core}: {error.strerror}")
+        return
+    ready.cores, ready.affinity = Cores(core, (core,), tuple(c for c in cores if c != core)), [core]
+    ready.done.append(f"plant and controller on core {core}")
+
+
 def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
     """Controllers that are loaded and warm onto their core; raised only where a number was asked for."""
     from rtmms.loop.machine.cores import pin

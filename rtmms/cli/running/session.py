@@ -22,7 +22,7 @@ from rtmms.cli.running.keepers import Keepers
 from rtmms.cli.running.lateness import policies
 from rtmms.cli.running.opening import moved, open_sockets
 from rtmms.cli.running.pacing import Ticking, pacing
-from rtmms.cli.running.placing import keep_off, place_controllers
+from rtmms.cli.running.placing import keep_off, place_controllers, put_together
 from rtmms.cli.running.recording import begin, conclude
 from rtmms.cli.running.scripted import agenda
 from rtmms.cli.running.teller import Teller
@@ -281,7 +281,10 @@ class Session:
 
         holds = self.holders()
         holding = [child for child in self.children.all if child.peer in holds]
-        place_controllers(holding, ready, self.plan.priority)
+        if self.plan.mode == "lockstep" and self.plan.affinity == "auto" and self.plan.priority != "off":
+            put_together(holding, ready)
+        else:
+            place_controllers(holding, ready, self.plan.priority)
         finish(ready)
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
