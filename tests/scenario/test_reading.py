@@ -156,7 +156,8 @@ def test_lines_of_keys() -> None:
 
 
 REPORT: dict[str, Any] = {
-    "summary": {"mean_speed_m_s": 0.5}, "exchange": {"misses": 3}, "final": {"position": [1.0, 2.0], "depth.time": 0.5}, "ended": "stop",
+    "summary": {"mean_speed_m_s": 0.5}, "exchange": {"misses": 3}, "ended": "stop",
+    "final": {"position": [1.0, 2.0], "depth.time": 0.5},
     "coupling": None,
 }  # fmt: skip
 
