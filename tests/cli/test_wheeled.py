@@ -16,7 +16,7 @@ def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
     words = ("run", robot, "--duration", "0.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
     one, two = (rtmms(tmp_path, *words).report for _ in range(2))
     assert one["exchange"]["commands_applied"] == 500
-    assert [peer["name"] for peer in one["exchange"]["peers"]] == ["shape_gait"]
+    assert [peer["name"] for peer in one["exchange"]["peers"]] == ["shape"]
     assert one["final"] == two["final"]
     assert abs(one["final"]["velocity"][0]) > 1e-5
     assert one["summary"]["net_speed_m_s"] > 0.0
