@@ -1,35 +1,42 @@
-"""Leads a robot's joints around a closed path of shapes: circle, square, rectangle, file of shapes, its own gaits.
+"""Plays a gait of a robot that its shape moves: one of its own, a circle, square or rectangle, a file of shapes.
 
+    rtmms run snakeboard --controller shape:gait=park,steer=0.1
     rtmms run purcell --controller shape:gait=circle,a=1,period_s=4
     rtmms gaits purcell -o found && rtmms run purcell --controller shape:file=found/purcell-gait.csv
 
-The robot's commands are angles, in the order of its actuators; it first goes smoothly to where the path begins.
+Sines (the robots on wheels) start softly where they stand; on a closed path the robot first goes smoothly to where it
+begins. The commands of a path are angles, in the order of the robot's actuators.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 import rtmms
-from rtmms.locomotion import gait_path
+from rtmms.locomotion.gait_words import FORMS, gait_path
+from rtmms.locomotion.waves import Gait, Sines
 from rtmms.robots.shape_gaits import GAITS
-from rtmms_controllers.rods import SoftStart, checked
-
-_POINTS = 8400
-"""Of a cycle, straight between them: 1e-7 rad off a circle of 1 rad, and on most polygons' corners."""
+from rtmms_controllers.rods import checked
+from rtmms_controllers.shape_players import Around, Swing
 
 
 @dataclass
 class Shape(rtmms.Controller):
     """Plays a gait of shapes, as `rtmms gaits` computes it.
 
-    gait        circle (a, c1, c2), square (a), rectangle (a, b), or one of the robot's own; without one, its first
+    gait        one of the robot's own, circle (a, c1, c2), square (a) or rectangle (a, b); without one, the first of
+                its own that its actuators can do
     a, b, c1, c2  rad, of a circle, square or rectangle; its own defaults where they are not given
     file        a file of shapes in place of a gait
-    period_s    of a cycle
-    cycles      how many, then it stays; 0: without end
-    ramp_s      time in which it goes to where the path begins
+    period_s    of a cycle; without one, the gait's own, 4 s of a path
+    frequency_hz  the same in Hz, in place of period_s
+    amplitude   times the gait's own
+    steer       added to what steers, rad or rad/s: > 0 to the left; of sines alone
+    cycles      how many, then it stays: sines are then played as a closed path; 0: without end
+    ramp_s      time of the soft start, or in which it goes to where the path begins
     """
 
     gait: str = ""
@@ -38,67 +45,96 @@ class Shape(rtmms.Controller):
     c1: float | None = None
     c2: float | None = None
     file: str = ""
-    period_s: float = 4.0
+    period_s: float | None = None
+    frequency_hz: float | None = None
+    amplitude: float = 1.0
+    steer: float = 0.0
     cycles: int = 0
     ramp_s: float = 1.0
 
     claim = ("*",)
-    outputs = ("position",)
-    robots = ("cat", "satellite", "purcell", "fluid_swimmer", "snakeboard", "roller_racer", "trikke")
-    settable = ("period_s",)
+    outputs = ("none",)
+    robots = (
+        "cat", "satellite", "purcell", "fluid_swimmer", "snake", "unicycle", "snakeboard", "roller_racer", "trikke",
+    )  # fmt: skip
+    settable = ("period_s", "frequency_hz", "amplitude", "steer")
 
     def __post_init__(self) -> None:
-        checked("shape", "period_s", self.period_s, 1e-3, inf)
+        if self.period_s is not None:
+            checked("shape", "period_s", self.period_s, 1e-3, inf)
+        if self.frequency_hz is not None:
+            checked("shape", "frequency_hz", self.frequency_hz, 0.0, 50.0)
+        if self.period_s is not None and self.frequency_hz is not None:
+            raise rtmms.ModelError("controller 'shape': give period_s or frequency_hz, and 'none' for the other")
+        checked("shape", "amplitude", self.amplitude, -inf, inf)
+        checked("shape", "steer", self.steer, -inf, inf)
         checked("shape", "cycles", self.cycles, 0, inf)
-        self._strength = SoftStart(checked("shape", "ramp_s", self.ramp_s, 0.0, inf))
-        self._table: list[list[float]] = []
-        self._names: list[str] = []
-        self._time, self._turns = inf, 0.0
-
-    def start(self, plant: rtmms.PlantInfo) -> None:
-        """Make the path for the plant's angles; ModelError where it has others, or the path leaves their limits."""
-        self._names = [channel.name for channel in plant.actuators]
-        if not self._names or not all(name.endswith(".angle") for name in self._names):
-            raise rtmms.ModelError(
-                f"controller 'shape': expected actuators that are angles, got {', '.join(self._names) or 'none'}; run "
-                "the robot with drive=motion"
-            )
-        own = GAITS.get(plant.robot, {})
-        word = self.file or self.gait or next(iter(own), "circle")
-        given = {key: getattr(self, key) for key in ("a", "b", "c1", "c2")}
-        numbers = [f"{key}={value!r}" for key, value in given.items() if value is not None]
+        checked("shape", "ramp_s", self.ramp_s, 0.0, inf)
         if self.file and not self.file.lower().endswith(".csv"):
             raise rtmms.ModelError(f"controller 'shape': file: expected FILE.csv, got '{self.file}'")
-        if self.file and (numbers or self.gait):
+        if self.file and (self._given or self.gait):
             raise rtmms.ModelError("controller 'shape': give a gait or a file, not both")
-        path = gait_path(word + (f":{','.join(numbers)}" if numbers else ""), len(self._names), own)
-        shapes = path.sampled(720)
-        for k, channel in enumerate(plant.actuators):
-            low, high = float(shapes[:, k].min()), float(shapes[:, k].max())
-            least = -inf if channel.lower is None else channel.lower
-            most = inf if channel.upper is None else channel.upper
-            if low < least - 1e-9 or high > most + 1e-9:
-                raise rtmms.ModelError(
-                    f"controller 'shape': {channel.name} would move from {low:.4g} to {high:.4g} rad, beyond its "
-                    f"limits {least:.4g} to {most:.4g}"
-                )
-        self._table = path.sampled(_POINTS).tolist()
-        self._time, self._turns = inf, 0.0
+        self._player: Around | Swing | None = None
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Make ready for the plant's actuators; ModelError where they do not fit, or the gait leaves their limits."""
+        player = self._made(plant)
+        player.check(self.amplitude, self.steer)
+        player.tune(self._period, self.amplitude, self.steer)
+        self._player = player
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Another pace, amplitude or steering from now on: the pace without a jump."""
+        trial = replace(self, **values)
+        if self._player is not None:
+            self._player.check(trial.amplitude, trial.steer)
+        super().change(values)
+        if self._player is not None:
+            self._player.tune(self._period, self.amplitude, self.steer)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Angles in rad at state.time."""
-        if state.time < self._time:  # the first state, or the first after a reset
-            self._begin, self._turns = state.time + self.ramp_s, 0.0
-        else:
-            self._turns += max(0.0, state.time - max(self._time, self._begin)) / self.period_s
-        self._time = state.time
-        strength = self._strength(state.time)
-        turns = min(self._turns, float(self.cycles)) if self.cycles else self._turns
-        share = turns % 1.0 if turns < self.cycles or not self.cycles else 1.0
-        place = share * _POINTS
-        k = min(int(place), _POINTS - 1)
-        rest = place - k
-        return {
-            name: strength * ((1.0 - rest) * before + rest * after)
-            for name, before, after in zip(self._names, self._table[k], self._table[k + 1], strict=True)
-        }
+        """Values of the actuators at state.time."""
+        assert self._player is not None
+        return self._player(state.time)
+
+    @property
+    def _period(self) -> float | None:
+        """s; None: the gait's own."""
+        if self.frequency_hz is None:
+            return self.period_s
+        return 1.0 / self.frequency_hz if self.frequency_hz else inf
+
+    @property
+    def _given(self) -> list[str]:
+        """Numbers of a circle, square or rectangle, as a word has them."""
+        values = {key: getattr(self, key) for key in ("a", "b", "c1", "c2")}
+        return [f"{key}={value!r}" for key, value in values.items() if value is not None]
+
+    def _made(self, plant: rtmms.PlantInfo) -> Around | Swing:
+        own = GAITS.get(plant.robot, {})
+        names = [channel.name for channel in plant.actuators]
+        word = self.file or self.gait or _first(own, names)
+        gait = own.get(word)
+        if isinstance(gait, Sines) and not self._given:
+            if not set(gait.channels) <= set(names):
+                wanted = ", ".join(gait.channels)
+                raise rtmms.ModelError(f"controller 'shape': expected actuators {wanted}, got {', '.join(names)}")
+            if not self.cycles:
+                return Swing(gait, plant.actuators, self.ramp_s)
+        if word not in own and word not in FORMS and not word.lower().endswith(".csv"):
+            raise rtmms.UnknownNameError("gait", word, [*own, *FORMS], "a file of shapes: file=FILE.csv")
+        if not names or not all(name.endswith(".angle") for name in names):
+            raise rtmms.ModelError(
+                f"controller 'shape': '{word}' expected actuators that are angles, got {', '.join(names) or 'none'}; "
+                "run the robot with drive=motion"
+            )
+        path = gait_path(word + (f":{','.join(self._given)}" if self._given else ""), len(names), own)
+        return Around(path, plant.actuators, self.ramp_s, self.cycles)
+
+
+def _first(own: Mapping[str, Gait], names: list[str]) -> str:
+    """The first gait that the actuators can do; where there is none, the first, for what is said of it then."""
+    for word, gait in own.items():
+        if set(gait.channels) <= set(names) if isinstance(gait, Sines) else all(n.endswith(".angle") for n in names):
+            return word
+    return next(iter(own), "circle")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rtmms.locomotion.reconstruction import Motion
 
 PER = ("cost", "length")
+WITHOUT = ("manta", "eel", "moth", "quadrotor", "torpedo", "snake")
+"""Robots of ours that have none: told before their kernels are compiled."""
 
 
 @click.command()
@@ -82,9 +84,12 @@ def gaits(
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
     from rtmms.locomotion.abilities import Locomoting
 
+    refusal = ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
+    if robot in WITHOUT:
+        raise refusal
     plant = rtmms.load(robot, **given)
     if not isinstance(plant, Locomoting) or plant.locomotion is None:
-        raise ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
+        raise refusal
     return plant
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rtmms.locomotion.optimise import Best, best_gait
     from rtmms.locomotion.paths import Path
     from rtmms.locomotion.reconstruction import Motion, holonomy, reconstruct
-    from rtmms.locomotion.reduced import Reduced, reduced
+    from rtmms.locomotion.reduced_dynamics import Reduced, reduced
     from rtmms.model import Axle, Plane, Wheel
 
 _LATE = {
@@ -25,7 +25,7 @@ _LATE = {
     "Path": "rtmms.locomotion.paths",
     "gait_path": "rtmms.locomotion.gait_words",
     **dict.fromkeys(("nonholonomic", "rank", "rates", "rows"), "rtmms.locomotion.constraints"),
-    **dict.fromkeys(("Reduced", "reduced"), "rtmms.locomotion.reduced"),
+    **dict.fromkeys(("Reduced", "reduced"), "rtmms.locomotion.reduced_dynamics"),
 }
 
 __all__ = [

@@ -10,6 +10,7 @@ import numpy as np
 
 from rtmms.locomotion.paths import Path
 from rtmms.locomotion.reconstruction import Motion
+from rtmms.locomotion.waves import Gait
 from rtmms.model.compiled import Model
 from rtmms.plant import Plant
 from rtmms.spatial import Array
@@ -19,7 +20,7 @@ from rtmms.spatial import Array
 class Locomotion:
     """kind of its connection (rtmms.locomotion.connections); words of its own gaits by name; what `rtmms gaits` seeks.
 
-    gaits   {name: gait}, a word as `rtmms gaits --gait` takes it ('circle:a=1') or a Path
+    gaits   {name: gait}: a word as `rtmms gaits --gait` takes it ('circle:a=1'), a Path, or Sines
     note    {name: words} that say what such a gait is
     goal    what the best gait is sought for: 'distance' or 'turn' (rtmms.locomotion.optimise)
     shape   m or rad: a gait of about that amplitude is where the search begins
@@ -27,7 +28,7 @@ class Locomotion:
     """
 
     kind: str
-    gaits: Mapping[str, str | Path] = field(default_factory=dict)
+    gaits: Mapping[str, Gait] = field(default_factory=dict)
     note: Mapping[str, str] = field(default_factory=dict)
     goal: str = "distance"
     shape: float = 1.0

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.locomotion.paths import Path
+from rtmms.locomotion.waves import Gait, Sines
 
 Array = npt.NDArray[np.float64]
 
@@ -29,8 +30,8 @@ FORMS: dict[str, tuple[Callable[..., Path], dict[str, float]]] = {
 """Of two shape variables: how each is made, and its parameters with their defaults."""
 
 
-def gait_path(word: str, size: int, own: Mapping[str, str | Path] | None = None) -> Path:
-    """The path of a word, for a mechanism of `size` shape variables; own: the robot's gaits, {name: word or Path}.
+def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Path:
+    """The path of a word, for a mechanism of `size` shape variables; own: the robot's gaits, {name: gait}.
 
     A file ends in .csv; its gait is closed by a straight line where its last shape is not its first. ModelError,
     UnknownNameError: the word, what is wrong, what is expected.
@@ -43,6 +44,8 @@ def gait_path(word: str, size: int, own: Mapping[str, str | Path] | None = None)
         if rest:
             raise ModelError(f"gait '{word}': '{name}' takes no parameters")
         found = own[name]
+        if isinstance(found, Sines):
+            return found.path(name, size)
         return found if isinstance(found, Path) else gait_path(found, size)
     if name not in FORMS:
         raise UnknownNameError("gait", name, [*own, *FORMS], "a file of shapes ends in .csv")

@@ -1,20 +1,23 @@
-"""Gaits of the robots that their shape moves, by name: for their plants and for controllers.
+"""Gaits of the robots that their shape moves, by name: for their plants and for the controller `shape`.
 
-A word as `rtmms gaits --gait` takes it, or a Path; a robot's first is its own. No kernel is loaded for them.
+A word as `rtmms gaits --gait` takes it, a Path, or Sines; a robot's first is its own. No kernel is loaded for them.
 """
 
 from __future__ import annotations
 
 import math
 
-from rtmms.locomotion.paths import Path
+from rtmms.locomotion.paths import CYCLE_S, Path
+from rtmms.locomotion.waves import Gait, Sines, Wave
 
 
-def snakeboard(rotor: int, axles: int) -> Path:
-    """psi = 0.7 sin(rotor t), phi_f = -phi_b = 0.3 sin(axles t) (Ostrowski 1995), in 2 pi s."""
-    table = [[0.0] * 7 for _ in range(3)]
-    table[0][2 * rotor], table[1][2 * axles], table[2][2 * axles] = 0.7, 0.3, -0.3
-    return Path.fourier(table)
+def snakeboard(rotor: int, axles: int) -> Sines:
+    """psi = 0.7 sin(rotor w t), phi_f = -phi_b = 0.3 sin(axles w t) (Ostrowski 1995); as a path in 2 pi s."""
+    waves = (
+        Wave("rotor.angle", 0.7, harmonic=rotor), Wave("front.angle", 0.3, harmonic=axles, steer=1.0),
+        Wave("back.angle", -0.3, harmonic=axles, steer=-1.0),
+    )  # fmt: skip
+    return Sines(0.5, waves, CYCLE_S)
 
 
 def parking(ahead: float, turn: float, wheel: float = 0.05, half_track: float = 0.15) -> Path:
@@ -29,15 +32,19 @@ CENTRED = Path.fourier(
         [0.0, -0.040000, 1.368740, 0.0, 0.0, 0.102051, -0.045402, 0.0, 0.0, 0.002204, -0.009204],
     ]
 )
-GAITS: dict[str, dict[str, str | Path]] = {
+GAITS: dict[str, dict[str, Gait]] = {
     "purcell": {"stroke": "square:a=0.5235987755982988", "centred": CENTRED},
     "fluid_swimmer": {"stroke": "circle:a=0.5"},
     "cat": {"righting": "circle:a=1.2597625382736581"},
     "satellite": {"rectangle": "rectangle:a=10,b=10"},
+    "snake": {"lead": Sines(0.25, (Wave("wheel.speed", offset=4.0), Wave("j1.angle", 0.6, steer=1.0)))},
     "snakeboard": {"drive": snakeboard(1, 1), "rotate": snakeboard(2, 1), "park": snakeboard(3, 2)},
-    "unicycle": {"park": parking(0.5, 0.5 * math.pi)},
-    "roller_racer": {"swing": Path.fourier([[0.0, -0.6, 0.0]]).lasting(math.pi)},
-    "trikke": {"ride": Path.fourier([[0.0, 0.0, 0.6], [0.0, 0.0, 0.35]]).lasting(2.0)},
+    "unicycle": {
+        "weave": Sines(0.25, (Wave("left.speed", 3.0, 8.0, steer=-1.0), Wave("right.speed", -3.0, 8.0, steer=1.0))),
+        "park": parking(0.5, 0.5 * math.pi),
+    },
+    "roller_racer": {"swing": Sines(1.0 / math.pi, (Wave("bar.angle", -0.6, phase_deg=90.0, steer=1.0),))},
+    "trikke": {"ride": Sines(0.5, (Wave("rider.angle", 0.6), Wave("fork.angle", 0.35, steer=1.0)))},
 }
 NOTES: dict[str, dict[str, str]] = {
     "purcell": {

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.cli.gaits import WITHOUT
 from rtmms.cli.main import main
+from rtmms.plant import robots
+from rtmms.robots.shape_gaits import GAITS
 
 
 @pytest.fixture
@@ -108,6 +111,7 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
         (("purcell", "--gait", "nothing.csv"), "cannot be read: No such file"),
         (("purcell", "--cycles", "0", "--gait", "circle"), "0 is not in the range"),
         (("purcel",), "did you mean purcell"),
+        (("unicycle", "--gait", "weave"), "it moves left.speed, right.speed, which is no closed path of 2 angles"),
         (("unicycle",), "a best gait is sought where inertia or drag tells the motion; give --gait"),
         (("snakeboard", "--gait", "circle"), "a circle is of 2 shape variables, the robot has 3: give a FILE.csv"),
         (("eel", "--gait", "circle"), "gaits needs one that its shape moves"),
@@ -120,6 +124,23 @@ def test_wrong_words(words: tuple[str, ...], says: str, gaits: Any) -> None:
     assert (status, out) == (2, "")
     assert says in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("robot", WITHOUT)
+def test_a_robot_without_gaits_is_refused_before_it_is_built(
+    robot: str, gaits: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtmms.load", None)
+    status, out, err = gaits(robot)
+    assert (status, out) == (2, "")
+    assert f"robot '{robot}': gaits needs one that its shape moves" in err
+
+
+def test_the_other_robots_have_gaits() -> None:
+    ours = {name for name, point in robots().items() if point.module.startswith("rtmms.robots.")}
+    moved = set(GAITS) - {"snake"}  # whose gait is of speeds and one angle: its plant tells no connection
+    assert ours == moved | set(WITHOUT)
+    assert moved.isdisjoint(WITHOUT)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
-from rtmms.locomotion import Connection, Path, holonomy, reconstruct, rows
+from rtmms.locomotion import Connection, Path, gait_path, holonomy, reconstruct, rows
 from rtmms.locomotion.connections import model_of
 from rtmms.locomotion.group import bracket
 from rtmms.locomotion.reconstruction import net_pose
@@ -61,7 +61,7 @@ def board() -> Model:
     return model_of(snakeboard.describe(snakeboard.Snakeboard()))
 
 
-DRIVE = GAITS["snakeboard"]["drive"]
+DRIVE = gait_path("drive", 3, GAITS["snakeboard"])
 
 
 def test_what_contacts_leave_free_takes_dynamics() -> None:

@@ -19,8 +19,10 @@ from rtmms.wire.peer.declared import check_robot
 COUPLINGS = ("sequential", "iterated", "monolithic")
 DEFAULT_CONTROLLERS = {
     "manta": ("gait",), "quadrotor": ("hover",),
-    **dict.fromkeys(("cat", "satellite", "purcell", "fluid_swimmer"), ("shape",)),
-    **dict.fromkeys(("snake", "unicycle", "snakeboard", "roller_racer", "trikke"), ("shape_gait",)),
+    **dict.fromkeys(
+        ("cat", "satellite", "purcell", "fluid_swimmer", "snake", "unicycle", "snakeboard", "roller_racer", "trikke"),
+        ("shape",),
+    ),
 }  # fmt: skip
 """What drives a robot when nothing else is asked for."""
 PROFILES = ("ideal", "typical")

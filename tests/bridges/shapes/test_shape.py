@@ -25,6 +25,7 @@ from rtmms_bridges.shapes.shape import sheet
 from tests.bridges.harness import state
 
 RNG = np.random.default_rng(11)
+SHAPE_ROBOTS = ("cat", "satellite", "purcell", "fluid_swimmer")
 
 
 def told(robot: str, plant: Any) -> PlantInfo:
@@ -113,7 +114,7 @@ def test_what_is_not_known_has_no_shape() -> None:
     assert shape_of(replace(manta, parameters={**manta.parameters, "chains": 29})) is None
     assert shape_of(replace(manta, outputs=manta.outputs[:3])) is None
     wheeled = {"snake", "unicycle", "snakeboard", "roller_racer", "trikke"}
-    assert set(SHAPES) == {"manta", "eel", "moth", *wheeled}
+    assert set(SHAPES) == {"manta", "eel", "moth", *wheeled, *SHAPE_ROBOTS}
 
 
 def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:
@@ -161,3 +162,32 @@ def test_plates_of_the_robots_on_wheels_are_where_their_bodies_are(robot: str) -
     assert all(len(points) == 4 for points in shape.points({"joint_position": angles.tolist()}))
     wrong = replace(told(robot, plant), outputs=(rtmms.Channel("joint_position", "rad", (0,)),))
     assert shape_of(wrong) is None or robot == "unicycle"
+
+
+DRAWN = {
+    "cat": ("front", slice(100, 124), (0.0, 0.0, 0.5)), "satellite": ("wheel_y", slice(24, 25), (0.0, 0.0, 0.0)),
+    "purcell": ("right", slice(1, 3), (1.0, 0.0, 0.0)), "fluid_swimmer": ("left", slice(24, 25), (-1.1, 0.0, 0.0)),
+}  # fmt: skip
+"""A part, some of its points, and where their middle is in its body's frame: the far end, or the middle."""
+
+
+@pytest.mark.parametrize("robot", SHAPE_ROBOTS)
+def test_parts_of_the_robots_that_their_shape_moves_are_where_their_bodies_are(robot: str) -> None:
+    plant: Any = rtmms.load(robot)
+    shape = shape_of(told(robot, plant))
+    assert shape is not None
+    outputs = {"joint_position": RNG.uniform(-1.0, 1.0, 2).tolist()}
+    known, frames = poses(plant, np.array(outputs["joint_position"])), shape.frames(outputs)
+    assert set(frames) == set(known) - {plant.model.body_names[0]}
+    for name, (position, q) in frames.items():
+        rotation, place = known[name]
+        np.testing.assert_allclose(position, place, atol=1e-13)
+        np.testing.assert_allclose(Rotation.from_quat(xyzw(q)).as_matrix(), rotation, atol=1e-13)
+    points = dict(zip((skin.name for skin in shape.skins), shape.points(outputs), strict=True))
+    for skin in shape.skins:
+        assert 0 <= min(skin.triangles) <= max(skin.triangles) < len(points[skin.name])
+        assert max(max(line) for line in skin.lines) < len(points[skin.name])
+    part, chosen, local = DRAWN[robot]
+    rotation, place = known[part]
+    np.testing.assert_allclose(np.mean(points[part][chosen], axis=0), place + rotation @ local, atol=1e-13)
+    assert shape_of(replace(told(robot, plant), outputs=(rtmms.Channel("joint_position", "rad", (3,)),))) is None
