@@ -16,6 +16,9 @@ HEARD = (
     "test_lcm.py", "test_mqtt.py", "test_plotjuggler.py", "test_zenoh.py",
 )  # fmt: skip
 
+GROUND = ("locomotion", "robots/test_wheeled.py", "bridges/shapes")
+"""All that compile the kernels of contacts, a minute of them: on one worker, so that not both compile the same."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,4 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         file = item.path.relative_to(here)
         group = "ports" if file.parts[0] in DEFAULT_PORTS else "network" if file.name in HEARD else str(file)
+        if file.as_posix().startswith(GROUND):
+            group = "ground"
         item.add_marker(pytest.mark.xdist_group(group))

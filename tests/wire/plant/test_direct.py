@@ -236,7 +236,12 @@ def test_a_signal_within_a_compiled_step_is_heeded_at_once() -> None:
         def _watch_codes(self) -> None:
             super()._watch_codes()
             signal.signal(signal.SIGALRM, lambda *_: (ended.append(time.monotonic()), self.loop.end("interrupt")))
-            threading.Timer(1.0, signal.raise_signal, (signal.SIGALRM,)).start()
+            threading.Thread(target=self.ring, daemon=True).start()
+
+        def ring(self) -> None:
+            while not hasattr(self, "loop") or self.loop.step < 2:
+                time.sleep(0.01)
+            signal.raise_signal(signal.SIGALRM)
 
     try:
         run = Interrupted(lambda: Realtime(Schedule(150_000_000, 140_000_000), 10**10), steps=1000)
