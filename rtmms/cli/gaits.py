@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import rtmms
-from rtmms.cli.words import Near, settings
+from rtmms.cli.words import Near, folder, settings
 from rtmms.errors import ModelError
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def gaits(
     from rtmms.locomotion.gait_words import gait_path, keep_limits
     from rtmms.locomotion.reconstruction import is_closed
 
+    if out is not None:
+        folder("-o", out)
     plant = _plant(robot, settings(set_))
     assert plant.locomotion is not None
     own = plant.locomotion.gaits
@@ -135,7 +137,6 @@ def _drawn(
 ) -> list[str]:  # fmt: skip
     from rtmms.report.gait_figure import draw, draw_motion
 
-    out.mkdir(parents=True, exist_ok=True)
     title = f"{robot}: {word or 'the best gait found'}"
     if one is None:
         made = [out / f"{robot}-motion.png"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rtmms.cli.words import Near
+from rtmms.cli.words import Near, folder
 
 PAPERS = {
     "boyer2015": "rtmms.report.boyer2015.reproduce",
@@ -29,6 +29,6 @@ def reproduce(paper: str, out: Path | None, as_json: bool) -> int:
     Exit 1 where a row that must hold whatever the paper says does not; distances from the paper leave it at 0.
     """
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        folder("-o", out)
     status: int | None = import_module(PAPERS[paper]).main(out, as_json)
     return status or 0

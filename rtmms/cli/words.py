@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import click
@@ -94,6 +95,15 @@ def plugin(group: str, kind: str, word: str) -> tuple[str, str]:
 def plugins(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name."""
     return {point.name: point for point in entry_points(group=group)}
+
+
+def folder(option: str, path: Path) -> Path:
+    """The folder of an option, made where there is none; ModelError where it cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise ModelError(f"{option} {path}: {fault.strerror or fault}") from None
+    return path
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -40,7 +40,7 @@ def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Pa
         return read_shapes(word, size)
     name, _, rest = word.partition(":")
     own = own or {}
-    if name in own:
+    if name in own and not (rest and name in FORMS):
         if rest:
             raise ModelError(f"gait '{word}': '{name}' takes no parameters")
         found = own[name]

@@ -16,6 +16,8 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rtmms.monitor.monitor import STEP, Verdict
 from rtmms.plant import Calibrated, Described, Plant, Twin
 
@@ -76,6 +78,17 @@ class Calibration:
                 out[error] = min(reached, key=lambda pair: abs(math.log(pair[1] / pair[0])))[1]
         return out or self._own
 
+    def _beyond(self, value: float) -> bool:
+        """By what was measured nearest to it, a step of that length is too long: not only longer than any that was."""
+        found = {float(key): one for key, one in self.read().items()}
+        if not found:
+            return True  # the robot's own bound
+        step = min(found, key=lambda one: abs(math.log(value / one)))
+        p, one = 1.0 / self.twin.order, found[step]
+        ratios = [(ERRORS[0] / one["path_error"]) ** p] if one["path_error"] > 0.0 else []
+        ratios += [(STEP / one["step_error"]) ** p] if one["step_error"] > 0.0 else []
+        return bool(ratios) and value > 1.0001 * step * min(ratios)
+
     def _reach(self, step: float, measured: Mapping[str, float], error: float) -> tuple[float, float]:
         """(step measured, step for the error)."""
         p = 1.0 / self.twin.order
@@ -93,7 +106,7 @@ class Calibration:
         parts = [f"{name} <= {step:.2g} s keeps {100.0 * error:g} % of the path" for error, step in steps.items()]
         known = f"accuracy: {', '.join(parts)} (known from {'earlier runs' if self.read() else 'the default gait'})"
         longest = steps[ERRORS[0]]
-        if value <= 1.0001 * longest:
+        if value <= 1.0001 * longest or not self._beyond(value):
             return known, ""
         return (
             known,
@@ -108,4 +121,10 @@ def _key(plant: Plant, twin: Twin) -> str:
     if is_dataclass(given) and not isinstance(given, type):
         named = {name: value for name, value in asdict(given).items() if name not in _STEPS}
     what = (type(plant).__name__, getattr(plant, "coupling", ""), twin.order, twin.bounded, sorted(named.items()))
-    return hashlib.sha256(repr(what).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr(what).encode())
+    model = getattr(plant, "model", None)
+    # of a tree that has no parameters
+    for array in (getattr(model, "topology", None), getattr(model, "constant", None)):
+        if isinstance(array, np.ndarray):
+            digest.update(array.tobytes())
+    return digest.hexdigest()[:16]

@@ -38,7 +38,10 @@ class Target:
             return f"{'above' if self.beyond else 'at least'} {self.least:.4g}"
         middle, half = 0.5 * (self.least + self.most), 0.5 * (self.most - self.least)
         tight = half < 1e-3 * abs(middle)
-        return f"{middle:.4g} +- {half:.1g}" if tight else f"{self.least:.4g} to {self.most:.4g}"
+        digits = 2 + math.ceil(math.log10(abs(middle) / half)) if tight and half > 0.0 else 4
+        return (
+            f"{middle:.{min(max(digits, 4), 17)}g} +- {half:.1g}" if tight else f"{self.least:.4g} to {self.most:.4g}"
+        )
 
 
 def about(value: float, share: float = 0.1) -> Target:

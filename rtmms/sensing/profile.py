@@ -52,7 +52,16 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
                 continue
             values.setdefault(name, {}).update({key: value for key, value in table.items() if key != "off"})
     base = TYPICAL if profile == "typical" else {}
-    return {name: built(name, given, base.get(name.partition(".")[0], {})) for name, given in values.items()}
+    made = {}
+    for name, given in values.items():
+        kind = name.partition(".")[0]
+        own = dict(base.get(kind, {}))
+        if (
+            profile == "typical" and "rate_hz" not in given
+        ):  # a part that is faster than the plant's steps is read once a step
+            own["rate_hz"] = min(own.get("rate_hz", KINDS[kind].rate_hz), 1.0 / plant.dt)
+        made[name] = built(name, given, own)
+    return made
 
 
 def _usual(plant: Plant) -> list[str]:

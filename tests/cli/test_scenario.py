@@ -246,5 +246,5 @@ def test_faults_begin_and_end_and_replay(tmp_path: Path) -> None:
     assert rows.status == 0
     wrong = FAULTY.replace('"stuck"', '"stuk"').format(log=tmp_path / "b.mcap")
     said = rtmms(tmp_path, "run", write(tmp_path, wrong))
-    assert said.status == 1
+    assert said.status == 2
     assert "run.toml:15: event at 0.1 s: unknown fault of rod 'stuk'; did you mean stuck" in said.err

@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
-from rtmms.locomotion import Connection, Path, holonomy, reconstruct
+from rtmms.locomotion import Connection, Path, gait_path, holonomy, reconstruct
 from rtmms.locomotion.connections import PLANAR
 from rtmms.locomotion.group import composed, inverted, logarithm
 from rtmms.locomotion.reconstruction import _moved, net_pose
@@ -211,6 +211,12 @@ def test_paths_of_every_sort_are_the_same() -> None:
     t = np.linspace(0.0, 2.0 * math.pi, many + 1)
     corners = holonomy(one, np.column_stack([np.cos(t), np.sin(t)]), tolerance=1e-9)
     np.testing.assert_allclose(corners, known, atol=1e-5)
+
+
+def test_a_robots_own_gait_lets_a_form_of_its_name_have_parameters() -> None:
+    own = {"rectangle": "rectangle:a=10,b=10"}
+    one, other = gait_path("rectangle", 2, own), gait_path("rectangle:a=2,b=3", 2, own)
+    assert np.abs(one.sampled(9)).max() > np.abs(other.sampled(9)).max() == 3.0
 
 
 def test_a_long_chain_in_the_plane_is_where_space_has_it() -> None:

@@ -50,6 +50,22 @@ def test_a_method_with_a_bound_reaches_no_further_than_was_measured(tmp_path):
     assert one.sentences() == ("", "")
     one.keep(verdict(1e-9, step=1e-9))
     assert one.steps() == {0.01: pytest.approx(1e-3), 0.001: pytest.approx(1e-3)}
+    longer = rtmms.load("eel", dt=2e-3)
+    other = Calibration(longer, longer.twin(), tmp_path)
+    assert other.sentences()[1] == ""  # longer than any that was measured is not known to be wrong
+    one.keep(verdict(0.3, step=0.3, measured=60))
+    assert "is known to be inaccurate" in other.sentences()[1]
+
+
+def test_two_trees_without_parameters_do_not_share_what_is_known(tmp_path):
+    def ball(mass):
+        body = rtmms.model.Body("ball", solids=[rtmms.model.Box(0.1, 0.1, 0.1, 1000.0 * mass)])
+        plant = rtmms.TreePlant(rtmms.Mechanism("one", [body]))
+        return Calibration(plant, plant.twin(), tmp_path)
+
+    ball(1.0).keep(verdict(1e-3))
+    assert ball(1.0).read()
+    assert not ball(2.0).read()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"1e-3": {"step_error": 1}}'])

@@ -77,6 +77,11 @@ FREE = Claim("b", "a length", 2.0, "m", about(2.0), ".1f", note="always said", w
 CURVE = Claim("c", "a curve", "drawn", "m", None, ".2f")
 
 
+def test_the_words_of_a_tight_target_have_the_digits_of_its_width() -> None:
+    assert Target(0.7259539483 - 7e-9, 0.7259539483 + 7e-9).words == "0.7259539483 +- 7e-09"
+    assert Target(0.9, 1.1).words == "0.9 to 1.1"
+
+
 def test_the_status_is_1_only_where_what_must_hold_does_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert beside.tell("p", [MUST.row(1e-12), FREE.row(9.0), CURVE.row(math.nan)], [], False) == 0
     assert beside.tell("p", [MUST.row(1e-3)], [], False) == 1

@@ -86,6 +86,22 @@ def test_the_world_magnetic_model_is_in_east_north_up() -> None:
     assert (0.5 < east < 2.0, 23.0 < north < 25.0, -41.5 < up < -38.5) == (True, True, True)
 
 
+def test_the_field_of_the_default_place_is_kept() -> None:
+    """Some metres higher the library computes it, and finds the same."""
+    pytest.importorskip("pygeomag")
+    kept, computed = told(Magnetometer(rate_hz=1000.0), 0.0), told(Magnetometer(rate_hz=1000.0, altitude_m=1.0), 0.0)
+    np.testing.assert_allclose(kept["one.field"], computed["one.field"], atol=1e-10)
+
+
+def test_a_typical_part_that_is_faster_than_the_steps_is_read_once_a_step() -> None:
+    slow = Mover(dt=5e-3)
+    found = read_profile("typical", slow)
+    assert (found["encoder"].rate_hz, found["imu"].rate_hz, found["gps"].rate_hz) == (200.0, 200.0, 5.0)
+    Sensed(slow, found)
+    with pytest.raises(ModelError, match="at most one sample a step, 200 Hz, got 500"):
+        Sensed(slow, read_profile("typical", slow, {"encoder": {"rate_hz": 500.0}}))
+
+
 def test_depth_of_the_point_where_it_sits() -> None:
     assert told(mounted(Depth, rate_hz=1000.0))["one.value"] == pytest.approx(-point(0.5)[2], abs=1e-14)
 

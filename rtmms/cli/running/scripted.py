@@ -54,11 +54,25 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
         for name, value in event.values.items():
             owners.setdefault(_owner(name, controllers), {})[name] = value
         step, told = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
-        for name in owners.get("", ()):
+        for name, value in owners.get("", {}).items():
+            if name.startswith("fault."):
+                _check_fault(name, value, plant, told)
             if known is not None and name not in known:
                 raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
         acts += [Due(step, owner, values, told) for owner, values in owners.items()]
     return Agenda(acts)
+
+
+def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
+    """That the word is a fault of that sensor or actuator; ModelError."""
+    from rtmms.sensing.faults import ACTUATOR_FAULTS, SENSOR_FAULTS, read_fault
+
+    target = name.removeprefix("fault.")
+    known = ACTUATOR_FAULTS if target in {channel.name for channel in plant.actuators} else SENSOR_FAULTS
+    try:
+        read_fault(target, value, known)
+    except ModelError as fault:
+        raise ModelError(f"{told}: {fault}") from None
 
 
 def _owner(name: str, controllers: tuple[str, ...]) -> str:

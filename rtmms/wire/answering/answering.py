@@ -36,14 +36,29 @@ def prepare(update: Bound) -> Any:
     from numba.core.errors import NumbaError
 
     try:
-        kernel = numba.njit(a.SIGNATURE, nogil=True, cache=_kept(compiled.function))(compiled.function)
+        # with bounds checked: what a person writes must not reach memory that is not its own
+        kernel = numba.njit(a.SIGNATURE, nogil=True, boundscheck=True, cache=_kept(compiled.function))(
+            compiled.function
+        )
     except (NumbaError, TypeError) as fault:
-        text = str(fault).strip().splitlines()
-        raise ModelError(f"compiled update: numba does not take it: {text[-1] if text else fault}") from fault
+        raise ModelError(f"compiled update: numba does not take it: {_cause(str(fault))}") from fault
     if AVAILABLE:
         a.answer.compile((numba.types.int64,))  # or fetched from the cache: nothing of that once states come
     compiled.kernel = kernel
     return kernel
+
+
+def _cause(text: str) -> str:
+    """Of numba's pages, what is wrong, and the place in the user's file."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    said = [
+        line
+        for line in lines
+        if not line.startswith(("Failed in", "During:", "<source", "def ", "^", ">>>", "-", "There"))
+    ]
+    places = [line for line in lines if line.startswith("File ") and "numba" not in line]
+    cause = next((line for line in said if not line.startswith("File ")), lines[-1] if lines else "no reason given")
+    return cause + (f" ({places[-1].rstrip(':')})" if places else "")
 
 
 def _kept(function: Any) -> bool:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rtmms
@@ -139,6 +140,20 @@ def test_it_is_an_update_like_any_other_where_it_is_called_from_python() -> None
         mine.update(one)
 
 
+@pytest.mark.skipif(not AVAILABLE, reason="compiled kernels are off")
+def test_an_index_beyond_its_numbers_is_an_error_and_reaches_nothing() -> None:
+    class Mine(rtmms.Controller):
+        @rtmms.compiled
+        def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:
+            command[3] = memory[7]
+
+    kernel = prepare(Mine().update)
+    command = np.zeros(2)
+    with pytest.raises(IndexError):
+        kernel(0.0, np.zeros(3), np.zeros(2), command)
+    np.testing.assert_array_equal(command, 0.0)
+
+
 def test_what_numba_does_not_take_is_said() -> None:
     class Mine(rtmms.Controller):
         @rtmms.compiled
@@ -146,7 +161,7 @@ def test_what_numba_does_not_take_is_said() -> None:
             command.append(Path("x"))
 
     if AVAILABLE:
-        with pytest.raises(ModelError, match="numba does not take it"):
+        with pytest.raises(ModelError, match=r"numba does not take it: Untyped global name 'Path'.*line \d+\)"):
             prepare(Mine().update)
     with pytest.raises(ModelError, match="expected a function"):
         rtmms.compiled(3)  # type: ignore[arg-type]
