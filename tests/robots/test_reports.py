@@ -53,7 +53,7 @@ def test_boyer2015(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["verdict"] for row in told["rows"] if row["tolerance"]} == {"agrees"}
     assert rows["best stroke about the straight shape: efficiency"]["ours"] == pytest.approx(1.2364, abs=1e-3)
     assert rows["best stroke found over the best about the straight shape"]["ours"] == pytest.approx(1.2715, abs=1e-3)
-    assert len(told["figures"]) == 10
+    assert len(told["figures"]) == 13
     assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
     assert not disagreements("locomotion.md", "claims", (tmp_path / "boyer2015.md").read_text())
 
