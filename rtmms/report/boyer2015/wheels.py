@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-import rtmms
 from rtmms.locomotion.abilities import Locomoting
 from rtmms.locomotion.constraints import rows as contact_rows
 from rtmms.locomotion.gait_words import gait_path
 from rtmms.locomotion.paths import Path as Gait
 from rtmms.locomotion.reconstruction import holonomy
 from rtmms.locomotion.travelling import travel
+from rtmms.mechanism.actuators import JointSpeed
 from rtmms.mechanism.joint_laws import Law
+from rtmms.mechanism.plant import TreePlant
+from rtmms.plant import load
 from rtmms.report.boyer2015.claims_of_wheels import CLAIMS
 from rtmms.report.gait_figure import draw_motion
 from rtmms.report.verdict import Row, rows_of
@@ -41,16 +43,16 @@ def part(out: Path | None) -> tuple[list[Row], list[Path]]:
 def _board() -> dict[str, float]:
     """A period of `drive`, 1:1, all joints exactly on their sines."""
     law = Law(np.column_stack([np.zeros(3), np.zeros(3), [0.7, 0.3, -0.3]]))
-    return _run(rtmms.TreePlant(snakeboard.describe(snakeboard.Snakeboard()), 2.0 * math.pi / STEPS, law))
+    return _run(TreePlant(snakeboard.describe(snakeboard.Snakeboard()), 2.0 * math.pi / STEPS, law))
 
 
 def _snake() -> dict[str, float]:
     """A period of 4 s: the head driven at 0.2 m/s, its first joint a sine, the others follow."""
     motion = np.zeros((8, 3))
     motion[0, 2] = 0.6
-    speed = rtmms.JointSpeed("wheel", neutral=4.0)
+    speed = JointSpeed("wheel", neutral=4.0)
     description = snake.describe(snake.Snake())
-    return _run(rtmms.TreePlant(description, 4.0 / STEPS, Law(motion, 0.5 * math.pi), actuators=[speed]))
+    return _run(TreePlant(description, 4.0 / STEPS, Law(motion, 0.5 * math.pi), actuators=[speed]))
 
 
 def _run(plant: Any) -> dict[str, float]:
@@ -81,7 +83,7 @@ def _unicycle() -> dict[str, float]:
 
 
 def _drawn(name: str, out: Path) -> Path:
-    plant: Any = rtmms.load(name)
+    plant: Any = load(name)
     assert isinstance(plant, Locomoting)
     assert plant.locomotion is not None
     own = plant.locomotion.gaits
