@@ -336,8 +336,8 @@ def test_the_loop_retains_no_objects(mode: str) -> None:
     loop.run()
     assert gc.isenabled()
     first, second, third = blocks.counts
-    assert abs(second - first) < 100
-    assert abs(third - second) < 100  # 1500 steps, each of which makes and drops dozens
+    # 1500 steps twice, each of which makes and drops dozens; what others keep once is in one of the two
+    assert min(abs(second - first), abs(third - second)) < 100
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import gc
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from rtmms.record.layout import Signal, Values, decode, encode
 from rtmms.record.log import Start, Step, open_log
 from rtmms.record.rerun import rerun
 from rtmms.record.tables import columns, write_csv, write_parquet
+from tests.growth import growth
 from tests.pendulum import Pendulum
 from tests.pendulum import load as load_pendulum
 from tests.record.runs import loop_of, record, recorder
@@ -241,13 +240,13 @@ def test_recording_keeps_no_object_of_a_step(tmp_path: Path) -> None:
     loop = loop_of(plant, kept, None)
     try:
         loop._begin()
-        for _ in range(300):
-            loop.advance(loop.step)
-        gc.collect()
-        before = sys.getallocatedblocks()
-        for _ in range(3000):
-            loop.advance(loop.step)
-        assert sys.getallocatedblocks() - before < 300
+
+        def advance(steps: int) -> None:
+            for _ in range(steps):
+                loop.advance(loop.step)
+
+        advance(300)
+        assert growth(lambda: advance(2000)) < 100
     finally:
         kept.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import struct
 import subprocess
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from rtmms.errors import RtmmsError
 from rtmms.record.ring import PAGE, Ring
+from tests.growth import growth
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,13 +105,13 @@ def test_rows_of_another_process_are_never_torn_and_a_slow_consumer_s_drops_are_
 def test_a_push_keeps_no_object() -> None:
     ring = Ring.create(2, 8, 4)
     values = {f"x{k}": np.full(2, float(k)) for k in range(4)}
-    for n in range(100):
-        ring.push((n, n), b"".join(values.values()))  # type: ignore[arg-type]
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for n in range(1000):
-        ring.push((n, n), b"".join(values.values()))  # type: ignore[arg-type]
-    assert sys.getallocatedblocks() - before < 20
+
+    def push(rows: int) -> None:
+        for n in range(rows):
+            ring.push((n, n), b"".join(values.values()))  # type: ignore[arg-type]
+
+    push(100)
+    assert growth(lambda: push(1000)) < 20
     ring.close()
 
 
