@@ -17,10 +17,11 @@ from xml.sax.saxutils import quoteattr
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
+from rtmms.shapes.rotations import Vector
 from rtmms_bridges.lines.from_here import from_here
 from rtmms_bridges.lines.inbox import Inbox
 from rtmms_bridges.messages.selected import selected
-from rtmms_bridges.motion.frames import GRAVITY, Vector, xyzw
+from rtmms_bridges.motion.frames import GRAVITY, xyzw
 from rtmms_bridges.motion.imu import Imu
 from rtmms_bridges.motion.joints import Joints
 from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader

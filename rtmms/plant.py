@@ -202,11 +202,30 @@ class Veiled(Protocol):
     sensors: Mapping[str, Any]
 
 
+def bare(plant: Plant) -> Plant:
+    """The plant itself, within its sensors and faults."""
+    found: Any = plant.truth if isinstance(plant, Veiled) else plant
+    return getattr(found, "sound", found)  # type: ignore[no-any-return]
+
+
 @runtime_checkable
 class Described(Protocol):
     """A plant that tells its parameters: a dataclass or a mapping."""
 
     parameters: Any
+
+
+@runtime_checkable
+class Shaped(Protocol):
+    """A plant that tells what viewers draw of it, in the frame of `position` and `quaternion` (docs/view.md).
+
+    shape   {"joints": [{"parent", "position", "quaternion", "slides"}, ...] of `joint_position`, each about (along) its
+            z axis, parent 0 the body, k the k-th joint; "parts": [{"name", "body", "kind", "position", "quaternion",
+            "size"}, ...] with the kinds ellipsoid, box and cylinder and full sizes in m; "skins": [{"name", "points",
+            "triangles", "lines"}, ...], points the name of an output (n, 3), m, body frame}; each may be missing
+    """
+
+    shape: Mapping[str, Any]
 
 
 class Kept(NamedTuple):

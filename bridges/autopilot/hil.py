@@ -6,7 +6,8 @@ from math import atan2, hypot
 from random import Random
 from typing import Any
 
-from rtmms_bridges.motion.frames import GRAVITY, Home, Vector, bearing_deg, flu_frd, ned_to_world, rotate_back, whole
+from rtmms.shapes.rotations import Vector, rotate_back
+from rtmms_bridges.motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, whole
 from rtmms_bridges.motion.imu import Imu
 from rtmms_bridges.motion.pose import Motion
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 from math import floor
 from typing import Any
 
+from rtmms.shapes.shape import Shape, Skin
 from rtmms.wire.protocol.state import State
 from rtmms_bridges.motion.frames import xyzw
 from rtmms_bridges.motion.pose import Motion
-from rtmms_bridges.shapes.shape import Shape, Skin
 
 SURFACE = (0.16, 0.47, 0.71, 0.75)
 LINES = (0.05, 0.15, 0.25, 1.0)
@@ -98,17 +98,31 @@ class Scene:
         return SceneUpdate(entities=entities + self._solids(at))
 
     def _solids(self, at: Any) -> list[Any]:
-        from foxglove.messages import Pose, Quaternion, SceneEntity, SpherePrimitive, Vector3
+        from foxglove.messages import (
+            CubePrimitive,
+            CylinderPrimitive,
+            Pose,
+            Quaternion,
+            SceneEntity,
+            SpherePrimitive,
+            Vector3,
+        )
 
         assert self.shape is not None
         made = []
         for solid in self.shape.solids:
-            (x, y, z), (a, b, c) = solid.centre, solid.size
-            pose = Pose(position=Vector3(x=x, y=y, z=z), orientation=Quaternion(x=0.0, y=0.0, z=0.0, w=1.0))
-            sphere = SpherePrimitive(pose=pose, size=Vector3(x=a, y=b, z=c), color=self._colours[2])
-            made.append(
-                SceneEntity(timestamp=at, frame_id=self.body, id=solid.name, frame_locked=True, spheres=[sphere])
-            )
+            (x, y, z), (a, b, c), (qx, qy, qz, qw) = solid.centre, solid.size, xyzw(solid.quaternion)
+            pose = Pose(position=Vector3(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+            of = {"pose": pose, "size": Vector3(x=a, y=b, z=c), "color": self._colours[2]}
+            entity = {"timestamp": at, "frame_id": solid.frame or self.body, "id": solid.name, "frame_locked": True}
+            match solid.kind:
+                case "box":
+                    made.append(SceneEntity(**entity, cubes=[CubePrimitive(**of)]))
+                case "cylinder":
+                    round_ = CylinderPrimitive(**of, bottom_scale=1.0, top_scale=1.0)
+                    made.append(SceneEntity(**entity, cylinders=[round_]))
+                case _:
+                    made.append(SceneEntity(**entity, spheres=[SpherePrimitive(**of)]))
         return made
 
 

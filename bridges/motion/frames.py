@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import asin, atan2, cos, degrees, hypot, isfinite, pi, radians, sin, sqrt
+from math import atan2, cos, degrees, hypot, isfinite, pi, radians, sin, sqrt
 
 from rtmms.errors import ModelError
+from rtmms.shapes.rotations import Quaternion, Vector, multiply, upright
 
 EAST = pi / 2.0
 GRAVITY = 9.80665
-
-Vector = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]
 
 _FLU_FRD: Quaternion = (0.0, 1.0, 0.0, 0.0)  # half a turn about x, its own inverse
 
@@ -55,46 +53,7 @@ def enu_to_world(v: Sequence[float], x_bearing: float = EAST) -> Vector:
     return world_to_ned((v[1], v[0], -v[2]), x_bearing)
 
 
-def rotate(q: Sequence[float], v: Sequence[float]) -> Vector:
-    """Body components to world components by a body-to-world quaternion (w, x, y, z) of length one."""
-    w, x, y, z = q
-    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
-    a, b, c = y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0]
-    return (
-        v[0] + 2.0 * (w * a + y * c - z * b),
-        v[1] + 2.0 * (w * b + z * a - x * c),
-        v[2] + 2.0 * (w * c + x * b - y * a),
-    )
-
-
-def rotate_back(q: Sequence[float], v: Sequence[float]) -> Vector:
-    """World components to body components."""
-    return rotate((q[0], -q[1], -q[2], -q[3]), v)
-
-
-def cross(a: Sequence[float], b: Sequence[float]) -> Vector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
 # -- attitudes ------------------------------------------------------------------------------------------------------
-
-
-def multiply(p: Sequence[float], q: Sequence[float]) -> Quaternion:
-    """p q, both (w, x, y, z): the rotation q, then p."""
-    a, b, c, d = p
-    w, x, y, z = q
-    return (
-        a * w - b * x - c * y - d * z,
-        a * x + b * w + c * z - d * y,
-        a * y - b * z + c * w + d * x,
-        a * z + b * y - c * x + d * w,
-    )
-
-
-def upright(q: Sequence[float]) -> Quaternion:
-    """The same attitude with w >= 0."""
-    w, x, y, z = q
-    return (w, x, y, z) if w >= 0.0 else (-w, -x, -y, -z)
 
 
 def attitude_to_ned(q: Sequence[float], x_bearing: float = EAST) -> Quaternion:
@@ -122,30 +81,6 @@ def xyzw(q: Sequence[float]) -> Quaternion:
 def wxyz(q: Sequence[float]) -> Quaternion:
     """(x, y, z, w) to (w, x, y, z): MAVLink, ArduPilot, ours."""
     return q[3], q[0], q[1], q[2]
-
-
-def euler(q: Sequence[float]) -> Vector:
-    """Roll, pitch, yaw, rad, turns about z, then y, then x; of FRD to NED they are the aircraft's, of FLU to world ours
-    (pitch > 0 is nose down in the latter). At pitch of a quarter turn, roll is 0."""
-    w, x, y, z = q
-    sine = 2.0 * (w * y - x * z)
-    if abs(sine) > 1.0 - 1e-12:
-        return 0.0, pi / 2.0 if sine > 0 else -pi / 2.0, -2.0 * atan2(x, w) if sine > 0 else 2.0 * atan2(x, w)
-    return (
-        atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
-        asin(sine),
-        atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
-    )
-
-
-def from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
-    """The inverse of `euler`."""
-    a, b, c = 0.5 * roll, 0.5 * pitch, 0.5 * yaw
-    ca, sa, cb, sb, cc, sc = cos(a), sin(a), cos(b), sin(b), cos(c), sin(c)
-    return upright((
-        ca * cb * cc + sa * sb * sc, sa * cb * cc - ca * sb * sc, ca * sb * cc + sa * cb * sc,
-        ca * cb * sc - sa * sb * cc,
-    ))  # fmt: skip
 
 
 # -- places on the earth --------------------------------------------------------------------------------------------

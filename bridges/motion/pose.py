@@ -6,17 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmms.errors import ModelError
+from rtmms.shapes.rotations import Vector, cross, rotate, rotate_back, upright
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms_bridges.motion.frames import (
-    Vector,
-    attitude_to_ned,
-    cross,
-    flu_frd,
-    rotate,
-    rotate_back,
-    upright,
-    world_to_ned,
-)
+from rtmms_bridges.motion.frames import attitude_to_ned, flu_frd, world_to_ned
 
 _SIZES = {"position": 3, "quaternion": 4, "velocity": 3, "angular_velocity": 3, "acceleration": 3}
 _UNITS = {"position": "m", "quaternion": "w, x, y, z", "velocity": "m/s", "angular_velocity": "rad/s",

@@ -24,6 +24,7 @@ from rtmms.mechanism.asked_flow import ask_flow
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.door import COUNT, START, Door
+from rtmms.mechanism.drawn import drawn
 from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.ground_door import doors, enter_keep_to_ground
 from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
@@ -107,6 +108,7 @@ class TreePlant:
         self.model = model = self._compiled()
         n = model.n
         self._check()
+        self._pushing = self.actuators
         self.attached = attached(model, self.actuators, self.drives)
         self.drives = self.attached.drives
         self.actuators = tuple(drive.channel for drive in self.drives)
@@ -152,6 +154,11 @@ class TreePlant:
         if not isinstance(self.mechanism, Mechanism):
             raise ModelError(f"TreePlant: expected a Mechanism or a compiled model, got {self.mechanism!r}")
         return compile(imposing(self.mechanism, self.actuators))
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What viewers draw of it (rtmms.plant.Shaped)."""
+        return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
 
     def _check(self) -> None:
         name, dt = self.model.name, self.dt

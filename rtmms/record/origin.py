@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import rtmms.plant
-from rtmms.plant import Described, Veiled
+from rtmms.plant import Described, Shaped, Veiled, bare
 from rtmms.record.layout import FORMAT
 from rtmms.version import VERSION
 
@@ -34,6 +34,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         "faults": hasattr(plant.truth if isinstance(plant, Veiled) else plant, "sound"),
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
         "description": plain(plant.parameters if isinstance(plant, Described) else None),
+        "shape": plain(truth.shape) if isinstance(truth := bare(plant), Shaped) else None,
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from rtmms.wire.protocol.codec import LONGEST_LIST_OF_PLANT, LONGEST_OF_PLANT, decode
-from rtmms.wire.protocol.messages import Reason, Refused, read_channel, shown
+from rtmms.wire.protocol.messages import Reason, Refused, read_channel, read_shape, shown
 from rtmms.wire.protocol.state import PlantInfo
 
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
@@ -58,7 +58,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             session=str(message.get("session", "")), seed=int(message.get("seed", 0)),
             ticks=bool(message.get("ticks", False)), telemetry_hz=float(message.get("telemetry_hz") or 100.0),
             request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
-            delay=int(message.get("delay") or 0),
+            delay=int(message.get("delay") or 0), shape=read_shape(message.get("shape")),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None

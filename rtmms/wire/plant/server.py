@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.contract import Applied
 from rtmms.errors import ModelError
-from rtmms.plant import Plant
+from rtmms.plant import Plant, bare
 from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.places.tokens import new_token, remove_token, write_token
 from rtmms.wire.plant.direct import Direct
@@ -37,6 +37,7 @@ from rtmms.wire.protocol.messages import (
     Request,
     channel_map,
     plain_parameters,
+    plain_shape,
 )
 from rtmms.wire.protocol.port import Guests
 
@@ -107,7 +108,7 @@ class Server:
         first = Selection(plant.outputs[:1])
         for _ in range(2):  # the second one is written in place: compiled, or fetched from the cache, before the run
             first.packed(0, 0.0, 0, 0, self._outputs, Applied())
-        self._telemetry_hz = telemetry_hz
+        self._telemetry_hz, self._shape = telemetry_hz, plain_shape(bare(plant))
         self._prepared = -1
         self._selections: dict[tuple[tuple[str, ...], int], Selection] = {}
         self.claimed: Flags = self._port.claimed
@@ -303,7 +304,7 @@ class Server:
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
-            "near_step_endpoint": self.near_step,
+            "near_step_endpoint": self.near_step, "shape": self._shape,
         }  # fmt: skip
 
     def _selection(self, names: tuple[str, ...], delay: int) -> Selection:

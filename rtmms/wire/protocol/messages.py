@@ -6,6 +6,7 @@ later version can add fields at the end.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ NAME_LENGTH = 64
 PATTERNS = 256
 PATTERN_LENGTH = 128
 LIST_LENGTH = 16
+SHAPE = 1 << 15
+"""Characters of what a plant tells viewers to draw, at most."""
 AHEAD_STEPS = 64
 """A command may be at most this many steps ahead of now: the length of the queue in which it waits its turn."""
 
@@ -261,6 +264,29 @@ def plain_parameters(plant: object) -> dict[str, Any]:
         elif isinstance(value, (tuple, list)) and 0 < len(value) <= LIST_LENGTH and all(map(_finite, value)):
             plain[str(name)] = [float(number) for number in value]
     return plain
+
+
+def plain_shape(plant: object) -> str:
+    """JSON of the plant's `shape` (rtmms.plant.Shaped); '' for none, or one that is no JSON or longer than SHAPE."""
+    source = getattr(plant, "shape", None)
+    if not isinstance(source, Mapping) or not source:
+        return ""
+    try:
+        text = json.dumps(source, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return text if len(text) <= SHAPE else ""
+
+
+def read_shape(text: object) -> dict[str, Any]:
+    """What `plain_shape` wrote; {} for anything else."""
+    if not isinstance(text, str) or not 0 < len(text) <= SHAPE:
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _finite(value: object) -> bool:

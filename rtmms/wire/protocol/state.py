@@ -28,6 +28,7 @@ class PlantInfo:
     ticks        your ticks start the steps (mode external)
     every, delay   of yours: steps from state to state, and from a state to the step that your command for it is for
     parameters   what the plant tells of itself by name, SI units; may be empty
+    shape        what viewers draw of it (rtmms.plant.Shaped); may be empty
     """
 
     robot: str
@@ -47,6 +48,7 @@ class PlantInfo:
     request_bytes: int = 0
     every: int = 1
     delay: int = 0
+    shape: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def budget_s(self) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import cos, sin
 from typing import Any, Protocol
 
-from rtmms_bridges.motion.frames import Quaternion, Vector, multiply, rotate
+from rtmms.shapes.rotations import Quaternion, Vector, multiply, rotate
 
 Pose = tuple[Vector, Quaternion]
 """Position, m, and attitude (w, x, y, z): of a part's frame in the body's."""
@@ -28,13 +28,23 @@ class Skin:
     lines: tuple[tuple[int, ...], ...]
 
 
+KINDS = ("ellipsoid", "box", "cylinder")
+
+
 @dataclass(frozen=True)
 class Solid:
-    """An ellipsoid fixed to the body: its centre and its full axes along x, y, z, m. A drawing, not the model's."""
+    """A solid fixed to the body or to a moving part. A drawing, not the model's.
+
+    centre, size, quaternion   m; its full axes along its own x, y, z (a cylinder's axis is z); its attitude
+    frame                      name of the part (`Shape.frames`) that it moves with; '' for the body
+    """
 
     name: str
     centre: Vector
     size: Vector
+    kind: str = "ellipsoid"
+    quaternion: Quaternion = (1.0, 0.0, 0.0, 0.0)
+    frame: str = ""
 
 
 class Shape(Protocol):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import cos, pi, sin
 from typing import Any
 
+from rtmms.shapes.rotations import Vector, multiply
+from rtmms.shapes.shape import Pose, Skin, Solid, after, at, sheet, turn
 from rtmms.wire.protocol.state import PlantInfo
-from rtmms_bridges.motion.frames import Vector, multiply
-from rtmms_bridges.shapes.shape import Pose, Skin, Solid, after, at, sheet, turn
 
 PAPER: Pose = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 """The paper's frame, x from nose to tail, in the body's, x forward."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import pi
 from typing import Any
 
+from rtmms.shapes.rotations import Vector, multiply
+from rtmms.shapes.shape import Pose, Skin, Solid, after, at, turn
 from rtmms.wire.protocol.state import PlantInfo
-from rtmms_bridges.motion.frames import Vector, multiply
-from rtmms_bridges.shapes.shape import Pose, Skin, Solid, after, at, turn
 
 
 class MothShape:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from rtmms.shapes.rotations import Vector
+from rtmms.shapes.shape import HOME, Pose, Skin, Solid, after, at, turn
 from rtmms.wire.protocol.state import PlantInfo
-from rtmms_bridges.motion.frames import Vector
-from rtmms_bridges.shapes.shape import HOME, Pose, Skin, Solid, after, at, turn
 
 
 class Plate(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import asin, atan2, cos, sin, sqrt
 from typing import Any
 
+from rtmms.shapes.rotations import Vector, from_euler
+from rtmms.shapes.shape import Pose, Skin, Solid, at, sheet
 from rtmms.wire.protocol.state import PlantInfo
-from rtmms_bridges.motion.frames import Vector, from_euler
-from rtmms_bridges.shapes.shape import Pose, Skin, Solid, at, sheet
 
 LEFT, RIGHT = 0, 1
 BODY = (0.70, 0.60, 0.16)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from math import cos, pi, sin, sqrt
 from typing import Any, NamedTuple
 
+from rtmms.shapes.rotations import Vector
+from rtmms.shapes.shape import HOME, Pose, Skin, Solid, after, at, sheet, turn
 from rtmms.wire.protocol.state import PlantInfo
-from rtmms_bridges.motion.frames import Vector
-from rtmms_bridges.shapes.shape import HOME, Pose, Skin, Solid, after, at, sheet, turn
 
 ROUND = 24
 CENTRE = (0.0, 0.0, 0.0)

@@ -15,13 +15,13 @@ from rtmms.model.compiled import State
 from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
+from rtmms.shapes.known import SHAPES, shape_of
+from rtmms.shapes.manta import MantaShape
+from rtmms.shapes.shape import sheet
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import xyzw
 from rtmms_bridges.motion.joints import Joints
-from rtmms_bridges.shapes.known import SHAPES, shape_of
-from rtmms_bridges.shapes.manta import MantaShape
-from rtmms_bridges.shapes.shape import sheet
 from tests.bridges.harness import state
 
 RNG = np.random.default_rng(11)
