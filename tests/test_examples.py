@@ -31,7 +31,6 @@ SHORTER = {
     "rtmms run": ["--duration", "1.5"],
     "rtmms reproduce": ["--help"],
     "rtmms bench plant": ["--options"],
-    "python -m pytest": ["--collect-only", "-q"],
 }
 
 
@@ -105,6 +104,9 @@ def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
+    if "pytest" in line:  # .ci/run does this, on a machine that has only Python
+        assert f"\n{line}\n" in (ROOT / ".ci" / "run").read_text()
+        return
     for command in line.split("&&"):
         words = shlex.split(command)
         text = " ".join(words).replace(".venv/bin/", "")
@@ -113,9 +115,8 @@ def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
         words += next((more for begin, more in SHORTER.items() if text.startswith(begin)), [])
         words = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
         program = [sys.executable, "-m", "rtmms.cli.main"] if words[0].endswith("rtmms") else [sys.executable]
-        where = ROOT if "pytest" in words else tmp_path
         ran = subprocess.run(
-            [*program, *words[1:]], cwd=where, env=environment(tmp_path), capture_output=True, text=True, timeout=240,
+            [*program, *words[1:]], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=240,
             check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr

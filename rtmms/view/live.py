@@ -1,0 +1,157 @@
+"""A plant that runs, in the browser: an observer as bridges are, attached and detached at will."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from rtmms.bridging.bridge import Bridge
+from rtmms.errors import ModelError
+from rtmms.view import plots
+from rtmms.view.picture import Picture
+from rtmms.view.stage import Stage, serve
+from rtmms.wire.protocol.state import PlantInfo, State
+
+KEPT_S = 20.0
+PLOTS_S = 0.25
+STATUS_S = 1.0
+TIMINGS = ("wake", "exchange", "plant", "slack")
+
+
+@dataclass(kw_only=True)
+class View(Bridge):
+    """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept.
+
+    host, port   where it listens; a port that is busy is refused, 0 takes one that is free
+    frames_hz    pictures per second of wall time, at most; those that come too early are left out
+    """
+
+    outputs: tuple[str, ...] = ("*",)
+    host: str = "127.0.0.1"
+    port: int = 8080
+    frames_hz: float = 30.0
+
+    extra = "view"
+    requires = {"viser": "viser"}  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.port < 65536:
+            raise ModelError(f"port: expected a whole number from 0 to 65535, got {self.port}")
+        if not 0.1 <= self.frames_hz <= 240.0:
+            raise ModelError(f"frames_hz: expected a number from 0.1 to 240, got {self.frames_hz}")
+
+    def open(self, plant: PlantInfo) -> None:
+        self.server = serve(self.host, self.port, f"rtmms {plant.robot}")
+        self.closing.callback(self.server.stop)
+        self._picture = Picture(plant)
+        self._stage: Stage | None = None
+        self._due = self._plots_due = self._status_due = 0.0
+        self._asked = False
+        self._begun, self._step, self._shown = monotonic(), -1, 0
+        self._kept: deque[tuple[float, Any]] = deque(maxlen=int(KEPT_S / PLOTS_S * 4))
+        self._told: deque[tuple[float, ...]] = deque(maxlen=int(KEPT_S / STATUS_S))
+        self._build()
+        self.io.tell(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
+
+    def _build(self) -> None:
+        gui, plant = self.server.gui, self.plant
+        self._said = gui.add_markdown(f"**{plant.robot}** · {plant.mode} · dt {plant.dt:g} s")
+        self._follow = gui.add_checkbox("camera follows", True)
+        names = plots.plottable(plant)
+        chosen = "velocity" if "velocity" in names else names[-1]
+        with gui.add_folder("plot"):
+            self._chosen = gui.add_dropdown("output", tuple(names), initial_value=chosen)
+            self._chosen.on_update(lambda _: self._forget_plot())
+        self._plot: Any = None
+        self._folder = gui.add_folder("deadlines")
+        with self._folder:
+            self._counts = gui.add_markdown("…")
+        self._strip: Any = None
+
+    def _forget_plot(self) -> None:
+        self._kept.clear()
+        if self._plot is not None:
+            self._plot.remove()
+            self._plot = None
+
+    def on_state(self, state: State) -> None:
+        now = monotonic()
+        if now < self._due or state.step < 0:
+            return
+        self._due = max(self._due + 1.0 / self.frames_hz, now)
+        drawn = self._picture.draw(state.outputs)
+        if self._stage is None:
+            self._stage = Stage(self.server, self._picture, drawn)
+            self._toggles(self._stage)
+            self._place = drawn.pose[0]
+        elif state.step < self._step:
+            self._stage.forget()
+            self._forget_plot()
+        self._step = state.step
+        self._stage.show(drawn)
+        self._stage.travel(drawn)
+        if self._follow.value:
+            self._stage.look(drawn.pose[0], self._place)
+        self._place = drawn.pose[0]
+        self._shown += 1
+        name = self._chosen.value
+        if name in state.outputs:
+            value = state.outputs[name]
+            self._kept.append((state.time, value if isinstance(value, list) else [value]))
+        if now >= self._plots_due:
+            self._plots_due = now + PLOTS_S
+            self._draw_plot(name)
+
+    def _toggles(self, stage: Stage) -> None:
+        gui = self.server.gui
+        with gui.add_folder("show"):
+            for name, node in {"path": stage.path, "forces": stage.forces, "flow": stage.flow,
+                               "estimate": stage.ghost}.items():  # fmt: skip
+                if node is None:
+                    continue
+                box = gui.add_checkbox(name, bool(node.visible))
+
+                def change(_: Any, box: Any = box, node: Any = node) -> None:
+                    node.visible = box.value
+
+                box.on_update(change)
+
+    def _draw_plot(self, name: str) -> None:
+        if len(self._kept) < 2:
+            return
+        kept = list(self._kept)
+        time, values = np.array([t for t, _ in kept]), np.array([v for _, v in kept], dtype=float)
+        if self._plot is None:
+            self._plot = plots.curves(self.server.gui, time, values, plots.components(name, values.shape[1]), name)
+        else:
+            plots.update(self._plot, time, values)
+
+    def tick(self, now: float) -> None:
+        if now >= self._status_due and not self._asked and self._shown:
+            self._status_due, self._asked = now + STATUS_S, True
+            self.io.ask("status", self._answered)
+
+    def _answered(self, well: bool, result: Any) -> None:
+        self._asked = False
+        if not well or not isinstance(result, dict):
+            return
+        exchange, schedule = result.get("exchange", {}), result.get("schedule", {})
+        misses, overruns = exchange.get("misses", 0), schedule.get("overruns", 0)
+        timing = result.get("timing_us") or {}
+        rate = f"{self._shown / max(monotonic() - self._begun, 1e-3):.0f} pictures/s"
+        self._counts.content = f"{misses} missed, {overruns} overruns · step {result.get('step', self._step)} · {rate}"
+        row = tuple(float((timing.get(what) or {}).get("p99") or np.nan) for what in TIMINGS)
+        self._told.append((monotonic() - self._begun, *row))
+        if len(self._told) < 2 or np.isnan(row).all():
+            return
+        told = np.array(self._told)
+        if self._strip is None:
+            with self._folder:
+                self._strip = plots.curves(self.server.gui, told[:, 0], told[:, 1:], TIMINGS, "p99 so far, us")
+        else:
+            plots.update(self._strip, told[:, 0], told[:, 1:])

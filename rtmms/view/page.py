@@ -1,0 +1,50 @@
+"""A run as one page: no server, no network, played in any browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from rtmms.errors import RtmmsError
+from rtmms.view.picture import Picture
+from rtmms.view.recording import Recording
+from rtmms.view.stage import Stage, serve
+
+FRAMES_HZ = 20.0
+
+
+def write_page(recording: Recording, path: Path, progress: Callable[[int, int], None]) -> int:
+    """Write the recording as a page; its size in bytes. RtmmsError where the file cannot be written.
+
+    progress   called with the pictures that are drawn and all of them
+    """
+    server = serve("127.0.0.1", 0, recording.info.robot)
+    try:
+        picture = Picture(recording.info)
+        stage = Stage(server, picture, picture.draw(recording.outputs(0)))
+        stage.forces.visible = False
+        times = np.arange(0.0, float(recording.time[-1]) + 1e-9, 1.0 / FRAMES_HZ)
+        rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
+        drawn = [picture.draw(recording.outputs(int(k))) for k in rows]
+        path_points = np.array([one.pose[0] for one in drawn])
+        if len(path_points) > 1:
+            stage.trace(path_points)
+        kept = server.get_scene_serializer()
+        for number, one in enumerate(drawn):
+            stage.show(one)
+            kept.insert_sleep(1.0 / FRAMES_HZ)
+            if number % 20 == 0:
+                progress(number, len(drawn))
+        text = kept.as_html()
+    finally:
+        server.stop()
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise RtmmsError(f"--html {path}: {error.strerror}") from None
+    return len(text)

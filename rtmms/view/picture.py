@@ -1,0 +1,144 @@
+"""What is drawn of a state, whoever draws it: the robot's pose, its surfaces, solids and forces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.contract import TRUTH
+from rtmms.shapes.known import shape_of
+from rtmms.shapes.rotations import Quaternion, Vector, rotate
+from rtmms.shapes.shape import HOME, Pose
+from rtmms.wire.protocol.state import PlantInfo
+
+Array = npt.NDArray[np.float64]
+
+ESTIMATE = "estimate."
+CURRENT = (("current_x_m_s", "current_y_m_s", "current_z_m_s"), ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s"))
+
+
+@dataclass(frozen=True)
+class Force:
+    """An output that is drawn as arrows: `rows` of `width` numbers, the first three a force, N, in `frame`."""
+
+    output: str
+    rows: int
+    width: int
+    frame: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One state, drawn.
+
+    pose     of the body in the world;  ghost  where an estimate has it, None without one
+    skins    (n, 3) points of each skin, m, body frame
+    frames   of the moving parts in the body's, by name
+    forces   (k, 2, 3) where each acts and the force, N, body frame
+    """
+
+    pose: Pose
+    ghost: Pose | None
+    skins: tuple[Array, ...]
+    frames: dict[str, Pose]
+    forces: Array
+
+
+class Picture:
+    """Of one plant.
+
+    shape    None where nothing is known of it but where its body is
+    needs    outputs that it is drawn from
+    current  m/s, world, of the water or the air, as its parameters say
+    size     m, about as large as the robot is
+    """
+
+    def __init__(self, plant: PlantInfo) -> None:
+        channels = {channel.name: channel for channel in plant.outputs}
+        # a plant that is seen through sensors tells the truth under other names
+        self._names = {name.removeprefix(TRUTH): name for name in channels}
+        self._names.update({name: name for name in channels if not name.startswith(TRUTH) and TRUTH + name not in channels})
+        bare = tuple(replace(channels[told], name=name) for name, told in self._names.items())
+        self.shape = shape_of(replace(plant, outputs=bare))
+        shapes = {channel.name: channel.shape for channel in bare}
+        self._pose = tuple(n for n, size in (("position", 3), ("quaternion", 4)) if shapes.get(n) == (size,))
+        self._ghost = tuple(
+            ESTIMATE + n
+            for n, size in (("position", 3), ("quaternion", 4))
+            if shapes.get(ESTIMATE + n) == (size,)
+        )
+        self._forces = tuple(
+            Force(c.name, prod(c.shape[:-1]), c.shape[-1], c.frame)
+            for c in bare
+            if c.unit.split(",")[0] == "N" and c.shape and c.shape[-1] in (3, 6) and c.frame in ("body", "world")
+        )
+        needed = [*self._pose, *self._ghost, *(force.output for force in self._forces)]
+        self._shape_needs = self.shape.needs if self.shape else ()
+        self.needs = tuple(dict.fromkeys(self._names[name] for name in (*needed, *self._shape_needs)))
+        told = plant.parameters
+        self.current = next((tuple(float(told.get(k, 0.0)) for k in names) for names in CURRENT if names[0] in told),
+                            (0.0, 0.0, 0.0))  # fmt: skip
+        self.size = 1.0
+
+    def measure(self, drawn: Drawn) -> None:
+        """Take the robot's size from how it is drawn."""
+        reach = [np.abs(points).max() for points in drawn.skins if len(points)]
+        if self.shape is not None:
+            for solid in self.shape.solids:
+                centre, _ = drawn.frames.get(solid.frame, HOME)
+                reach.append(max(abs(c) + abs(o) + 0.5 * s for c, o, s in zip(centre, solid.centre, solid.size,
+                                                                              strict=True)))  # fmt: skip
+        self.size = 2.0 * float(max(reach, default=0.25)) or 0.5
+
+    def draw(self, outputs: Mapping[str, Any]) -> Drawn:
+        """outputs: numbers, or flat lists or arrays, by the plant's own names."""
+        get = {name: _flat(outputs[told]) for name, told in self._names.items() if told in outputs}
+        pose = _pose_of(get, self._pose)
+        frames, skins = dict[str, Pose](), tuple[Array, ...]()
+        if self.shape is not None and all(name in get for name in self._shape_needs):
+            frames = self.shape.frames(get)
+            skins = tuple(np.array(points, dtype=float).reshape(-1, 3) for points in self.shape.points(get))
+        ghost = _pose_of(get, self._ghost, ESTIMATE) if self._ghost and all(n in get for n in self._ghost) else None
+        return Drawn(pose, ghost, skins, frames, self._arrows(get, pose, frames))
+
+    def _arrows(self, get: Mapping[str, list[float]], pose: Pose, frames: Mapping[str, Pose]) -> Array:
+        """Row k of an output acts at the k-th moving part where there are as many, else at the body's origin."""
+        found: list[tuple[Vector, Vector]] = []
+        places = [position for position, _ in frames.values()]
+        for force in self._forces:
+            numbers = get.get(force.output)
+            if numbers is None:
+                continue
+            for row in range(force.rows):
+                x, y, z = numbers[row * force.width : row * force.width + 3]
+                if not (isfinite(x) and isfinite(y) and isfinite(z)):
+                    continue
+                vector: Vector = (x, y, z)
+                if force.frame == "world":
+                    w, a, b, c = pose[1]
+                    vector = rotate((w, -a, -b, -c), vector)
+                found.append((places[row] if len(places) == force.rows > 1 else HOME[0], vector))
+        return np.array(found, dtype=float).reshape(-1, 2, 3)
+
+
+def _flat(value: Any) -> list[float]:
+    if hasattr(value, "tolist"):
+        value = value.ravel().tolist()
+    return value if isinstance(value, list) else [float(value)]
+
+
+def _pose_of(get: Mapping[str, list[float]], names: tuple[str, ...], prefix: str = "") -> Pose:
+    position: Vector = HOME[0]
+    attitude: Quaternion = HOME[1]
+    if prefix + "position" in names and prefix + "position" in get:
+        x, y, z = get[prefix + "position"]
+        position = (x, y, z)
+    if prefix + "quaternion" in names and prefix + "quaternion" in get:
+        w, a, b, c = get[prefix + "quaternion"]
+        attitude = (w, a, b, c)
+    return position, attitude

@@ -1,0 +1,173 @@
+"""A log on the stage: played, stopped, stepped through, and taken to where something went wrong."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from rtmms.view import plots
+from rtmms.view.picture import Picture
+from rtmms.view.recording import Recording
+from rtmms.view.stage import Stage
+
+FRAMES_HZ = 30.0
+SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5", "10")
+MOST_MARKS = 200
+"""Misses and overruns that stand on the path."""
+WINDOW_S = 0.25
+
+
+class Player:
+    """The panel of a log, and the clock that plays it.
+
+    at   index of the state that is shown
+    """
+
+    def __init__(self, server: Any, recording: Recording) -> None:
+        self.recording, self.picture = recording, Picture(recording.info)
+        self.stage = Stage(server, self.picture, self.picture.draw(recording.outputs(0)))
+        self.at, self._server = 0, server
+        self._shown, self._dirty = -1, threading.Event()
+        self._place = self.picture.draw(recording.outputs(0)).pose[0]
+        self._position = 0.0
+        self._step_time = recording.steps * recording.info.dt
+        self._marks = recording.marks
+        self._build(server.gui)
+        self._trace()
+
+    def _build(self, gui: Any) -> None:
+        recording = self.recording
+        last = float(recording.time[-1])
+        gui.add_markdown(f"**{recording.info.robot}** · {len(recording.steps)} steps of {recording.info.dt:g} s")
+        self.slider = gui.add_slider("time, s", 0.0, last, step=float(recording.info.dt), initial_value=0.0)
+        self.buttons = gui.add_button_group("", ("play", "−1", "+1", "start"))  # noqa: RUF001
+        self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
+        self.playing = gui.add_checkbox("playing", False)
+        self.slider.on_update(lambda event: self._slid(event))
+        self.buttons.on_click(lambda event: self._press(event.target.value))
+        with gui.add_folder("show"):
+            self._toggles(gui)
+        count = {kind: sum(1 for _, what in self._marks if what == kind) for kind in ("missed", "overrun")}
+        with gui.add_folder("deadlines"):
+            gui.add_markdown(f"{count['missed']} missed, {count['overrun']} overruns")
+            if self._marks:
+                near = gui.add_button_group("go to", ("previous", "next"))
+                near.on_click(lambda event: self._to_mark(event.target.value == "next"))
+            self.strip = plots.strip(gui, self._step_time, recording.times_us, 0.0, WINDOW_S)
+        with gui.add_folder("plot"):
+            names = plots.plottable(recording.info)
+            chosen = "velocity" if "velocity" in names else names[-1]
+            self.chosen = gui.add_dropdown("output", tuple(names), initial_value=chosen)
+            self._plot: Any = None
+            self._gui = gui
+            self.chosen.on_update(lambda _: self._draw_plot())
+            self._draw_plot()
+
+    def _toggles(self, gui: Any) -> None:
+        stage = self.stage
+        self.follow = gui.add_checkbox("camera follows", True)
+        nodes = {"path": stage.path, "forces": stage.forces, "flow": stage.flow, "estimate": stage.ghost}
+        for name, node in nodes.items():
+            if node is None:
+                continue
+            box = gui.add_checkbox(name, bool(node.visible))
+
+            def change(_: Any, box: Any = box, node: Any = node) -> None:
+                node.visible = box.value
+                self._shown = -1
+
+            box.on_update(change)
+
+    def _draw_plot(self) -> None:
+        name = self.chosen.value
+        if self._plot is not None:
+            self._plot.remove()
+            self._plot = None
+        if name in self.recording.slices:
+            values = self.recording.series(name)
+            names = plots.components(name, values.shape[1])
+            self._plot = plots.curves(self._gui, self.recording.time, values, names, name)
+
+    def _trace(self) -> None:
+        """The whole path, with a mark that can be clicked where a command was missed or a step overran."""
+        recording = self.recording
+        stride = max(1, len(recording.time) // 1500)
+        path = np.array([self.picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)])
+        if len(path) > 1:
+            self.stage.trace(path)
+        for number, (time, kind) in enumerate(self._marks[:MOST_MARKS]):
+            where = self.picture.draw(recording.outputs(self._index(time))).pose[0]
+            ball = self._server.scene.add_icosphere(
+                f"/marks/{number}", radius=0.015 * self.picture.size, position=where,
+                color=(214, 69, 65) if kind == "overrun" else (233, 180, 76),
+            )  # fmt: skip
+            ball.on_click(lambda _, time=time: self.go(time))
+
+    def _index(self, time: float) -> int:
+        return int(min(np.searchsorted(self.recording.time, time - 1e-9), len(self.recording.time) - 1))
+
+    def go(self, time: float) -> None:
+        """Show the state at an instant, s, and stop there."""
+        self.playing.value = False
+        self._position = time
+        self._dirty.set()
+
+    def _slid(self, event: Any) -> None:
+        if event.client is not None:  # a hand, not the clock
+            self._position = float(self.slider.value)
+            self._dirty.set()
+
+    def _press(self, word: str) -> None:
+        if word == "play":
+            if self._position >= self.recording.time[-1]:
+                self._position = 0.0
+            self.playing.value = not self.playing.value
+        elif word == "start":
+            self.go(0.0)
+        else:
+            step = 1 if word == "+1" else -1
+            k = min(max(self._index(self._position) + step, 0), len(self.recording.time) - 1)
+            self.go(float(self.recording.time[k]))
+        self._dirty.set()
+
+    def _to_mark(self, forward: bool) -> None:
+        now = self._position
+        if forward:
+            later = [time for time, _ in self._marks if time > now + 1e-9]
+            self.go(later[0] if later else self._marks[0][0])
+        else:
+            before = [time for time, _ in self._marks if time < now - 1e-9]
+            self.go(before[-1] if before else self._marks[-1][0])
+
+    def run(self, until: Any) -> None:
+        """Play until `until()`; frames that come too late are left out."""
+        before = monotonic()
+        while not until():
+            self._dirty.wait(1.0 / FRAMES_HZ)
+            self._dirty.clear()
+            now = monotonic()
+            if self.playing.value:
+                self._position += (now - before) * float(self.speed.value)
+                if self._position >= self.recording.time[-1]:
+                    self._position, self.playing.value = float(self.recording.time[-1]), False
+            before = now
+            self.frame()
+
+    def frame(self) -> None:
+        """What is to be seen now, if it is another than before."""
+        k = self._index(self._position)
+        if k == self._shown:
+            return
+        self._shown = self.at = k
+        drawn = self.picture.draw(self.recording.outputs(k))
+        self.stage.show(drawn)
+        if self.follow.value:
+            self.stage.look(drawn.pose[0], self._place)
+        self._place = drawn.pose[0]
+        time = float(self.recording.time[k])
+        if abs(self.slider.value - time) > 0.5 * self.recording.info.dt:
+            self.slider.value = time
+        plots.update(self.strip, *plots.near(self._step_time, self.recording.times_us, time, WINDOW_S))

@@ -1,0 +1,114 @@
+"""A log in memory, as a viewer wants it: any step at once, and what each of them took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import ModelError
+from rtmms.plant import Channel
+from rtmms.record.layout import OUTCOMES, TIMES, UNDEFINED
+from rtmms.record.log import Log, Start
+from rtmms.wire.protocol.state import PlantInfo
+
+if TYPE_CHECKING:
+    Array = npt.NDArray[np.float64]
+
+MOST_BYTES = 1 << 28
+"""Of outputs that are kept; of longer logs every other step is, and so on."""
+MISSED = OUTCOMES.index("missed")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The last run of a log (what came after its last reset).
+
+    info      the plant
+    time      (n,) s, of the states that are kept;  states (n, w) float32, outputs one after the other
+    steps     (m,) numbers of all steps;  times_us (m, 4) wake, exchange, plant, slack, nan where unknown
+    missed, overrun   (m,) bool
+    """
+
+    info: PlantInfo
+    time: Array
+    states: npt.NDArray[np.float32]
+    steps: npt.NDArray[np.int64]
+    times_us: Array
+    missed: npt.NDArray[np.bool_]
+    overrun: npt.NDArray[np.bool_]
+    slices: dict[str, slice]
+
+    def outputs(self, k: int) -> dict[str, Any]:
+        """Flat lists by name, of the k-th state."""
+        row = self.states[k]
+        return {name: row[part].tolist() for name, part in self.slices.items()}
+
+    def series(self, name: str) -> Array:
+        """(n, size) of an output."""
+        return self.states[:, self.slices[name]].astype(float)
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """Times at which a command was missed or a step overran, s, and which of the two."""
+        dt = self.info.dt
+        found = [(float(self.steps[k]) * dt, "missed") for k in np.flatnonzero(self.missed)]
+        found += [(float(self.steps[k]) * dt, "overrun") for k in np.flatnonzero(self.overrun)]
+        return sorted(found)
+
+
+def info_of(log: Log) -> PlantInfo:
+    """The plant of a log, as its welcome described it."""
+    origin = log.origin
+
+    def channels(told: Any) -> tuple[Channel, ...]:
+        return tuple(Channel(c["name"], c["unit"], tuple(c["shape"]), c["frame"]) for c in told)
+
+    return PlantInfo(
+        origin["robot"], float(origin["dt"]), origin["mode"], None, None, channels(origin["actuators"]),
+        channels(origin["outputs"]), parameters=origin.get("description") or {}, shape=origin.get("shape") or {},
+    )  # fmt: skip
+
+
+def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> Recording:
+    """Read the log once. progress: called with the number of steps read so far.
+
+    ModelError where there is no step in it.
+    """
+    steps, _ = log.count_steps()
+    width = sum(signal.size for signal in log.outputs)
+    every = 1
+    while (steps // every + 2) * width * 4 > MOST_BYTES:
+        every *= 2
+    room = steps // every + 3
+    states, time = np.zeros((room, width), np.float32), np.zeros(room)
+    numbers, times = np.zeros(steps + 1, np.int64), np.full((steps + 1, len(TIMES)), np.nan)
+    missed, overrun = np.zeros(steps + 1, bool), np.zeros(steps + 1, bool)
+    dt, kept, read, overruns, seen = float(log.origin["dt"]), 0, 0, 0, 0
+    for row in log.rows():
+        if isinstance(row, Start):
+            kept, read, overruns = 1, 0, 0
+            time[0], states[0] = row.step * dt, row.outputs
+            continue
+        seen += 1
+        if seen % 1000 == 0:
+            progress(seen)
+        numbers[read] = row.step
+        times[read] = [np.nan if t == UNDEFINED else 1e-3 * t for t in row.times]
+        missed[read] = OUTCOMES[MISSED] == row.outcome
+        overrun[read], overruns = row.overruns > overruns, row.overruns
+        read += 1
+        if row.step % every == 0 or every == 1:
+            time[kept], states[kept] = (row.step + 1) * dt, row.outputs
+            kept += 1
+    if not read or kept < 2:
+        raise ModelError(f"{log.path}: has no step to show")
+    slices, at = dict[str, slice](), 0
+    for signal in log.outputs:
+        slices[signal.name] = slice(at, at + signal.size)
+        at += signal.size
+    return Recording(info_of(log), time[:kept], states[:kept], numbers[:read], times[:read], missed[:read],
+                     overrun[:read], slices)  # fmt: skip
