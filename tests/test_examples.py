@@ -116,8 +116,8 @@ def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
         words = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
         program = [sys.executable, "-m", "rtmms.cli.main"] if words[0].endswith("rtmms") else [sys.executable]
         ran = subprocess.run(
-            [*program, *words[1:]], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=240,
-            check=False,
+            [*program, *words[1:]], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
+            timeout=240, check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.strip()

@@ -30,6 +30,8 @@ COMMANDS = {
     "replay": "rtmms.cli.replay:replay",
     "log": "rtmms.cli.log:log",
     "plot": "rtmms.cli.plot:plot",
+    "view": "rtmms.cli.view:view",
+    "movie": "rtmms.cli.view:movie",
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "trim": "rtmms.cli.trim:trim",
     "gaits": "rtmms.cli.gaits:gaits",

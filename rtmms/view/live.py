@@ -12,6 +12,7 @@ import numpy as np
 from rtmms.bridging.bridge import Bridge
 from rtmms.errors import ModelError
 from rtmms.view import plots
+from rtmms.view.camera import Following
 from rtmms.view.picture import Picture
 from rtmms.view.stage import Stage, serve
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -19,20 +20,20 @@ from rtmms.wire.protocol.state import PlantInfo, State
 KEPT_S = 20.0
 PLOTS_S = 0.25
 STATUS_S = 1.0
-TIMINGS = ("wake", "exchange", "plant", "slack")
+COUNTED = ("missed", "overruns")
 
 
 @dataclass(kw_only=True)
 class View(Bridge):
     """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept.
 
-    host, port   where it listens; a port that is busy is refused, 0 takes one that is free
+    host, port   where it listens; a port that is busy is refused; 0 takes 8080, or one that is free
     frames_hz    pictures per second of wall time, at most; those that come too early are left out
     """
 
     outputs: tuple[str, ...] = ("*",)
     host: str = "127.0.0.1"
-    port: int = 8080
+    port: int = 0
     frames_hz: float = 30.0
 
     extra = "view"
@@ -54,7 +55,7 @@ class View(Bridge):
         self._asked = False
         self._begun, self._step, self._shown = monotonic(), -1, 0
         self._kept: deque[tuple[float, Any]] = deque(maxlen=int(KEPT_S / PLOTS_S * 4))
-        self._told: deque[tuple[float, ...]] = deque(maxlen=int(KEPT_S / STATUS_S))
+        self._told: deque[tuple[float, ...]] = deque(maxlen=int(60.0 / STATUS_S))
         self._build()
         self.io.tell(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
 
@@ -88,7 +89,7 @@ class View(Bridge):
         if self._stage is None:
             self._stage = Stage(self.server, self._picture, drawn)
             self._toggles(self._stage)
-            self._place = drawn.pose[0]
+            self._camera = Following(self.server, drawn.pose[0])
         elif state.step < self._step:
             self._stage.forget()
             self._forget_plot()
@@ -96,8 +97,7 @@ class View(Bridge):
         self._stage.show(drawn)
         self._stage.travel(drawn)
         if self._follow.value:
-            self._stage.look(drawn.pose[0], self._place)
-        self._place = drawn.pose[0]
+            self._camera.go(drawn.pose[0])
         self._shown += 1
         name = self._chosen.value
         if name in state.outputs:
@@ -140,18 +140,17 @@ class View(Bridge):
         self._asked = False
         if not well or not isinstance(result, dict):
             return
-        exchange, schedule = result.get("exchange", {}), result.get("schedule", {})
-        misses, overruns = exchange.get("misses", 0), schedule.get("overruns", 0)
-        timing = result.get("timing_us") or {}
-        rate = f"{self._shown / max(monotonic() - self._begun, 1e-3):.0f} pictures/s"
-        self._counts.content = f"{misses} missed, {overruns} overruns · step {result.get('step', self._step)} · {rate}"
-        row = tuple(float((timing.get(what) or {}).get("p99") or np.nan) for what in TIMINGS)
-        self._told.append((monotonic() - self._begun, *row))
-        if len(self._told) < 2 or np.isnan(row).all():
+        misses, overruns = int(result.get("misses", 0)), int(result.get("overruns", 0))
+        rate = self._shown / max(monotonic() - self._begun, 1e-3)
+        self._counts.content = f"{misses} missed, {overruns} overruns · {rate:.0f} pictures/s"
+        self._told.append((float(result.get("time", 0.0)), misses, overruns))
+        if len(self._told) < 2:
             return
         told = np.array(self._told)
+        # since the status before
+        each = np.diff(told[:, 1:], axis=0)
         if self._strip is None:
             with self._folder:
-                self._strip = plots.curves(self.server.gui, told[:, 0], told[:, 1:], TIMINGS, "p99 so far, us")
+                self._strip = plots.curves(self.server.gui, told[1:, 0], each, COUNTED, "in each second")
         else:
-            plots.update(self._strip, told[:, 0], told[:, 1:])
+            plots.update(self._strip, told[1:, 0], each)

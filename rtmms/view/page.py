@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,16 @@ from rtmms.view.recording import Recording
 from rtmms.view.stage import Stage, serve
 
 FRAMES_HZ = 20.0
+
+
+def _frame(server: Any, path: Any, size: float) -> None:
+    """The camera does not follow in a page: all of the path is in sight from the start, if it is not too long."""
+    low, high = path.min(axis=0), path.max(axis=0)
+    extent = min(float(np.linalg.norm(high - low)), 12.0 * size)
+    if extent > 2.0 * size:
+        middle = path[0] + (0.5 * (low + high) - path[0]) * min(1.0, 12.0 * size / float(np.linalg.norm(high - low)))
+        server.initial_camera.look_at = tuple(middle)
+        server.initial_camera.position = tuple(middle + np.array([-0.35, -0.75, 0.5]) * (extent + size))
 
 
 def write_page(recording: Recording, path: Path, progress: Callable[[int, int], None]) -> int:
@@ -31,6 +42,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         path_points = np.array([one.pose[0] for one in drawn])
         if len(path_points) > 1:
             stage.trace(path_points)
+        _frame(server, path_points, picture.size)
         kept = server.get_scene_serializer()
         for number, one in enumerate(drawn):
             stage.show(one)

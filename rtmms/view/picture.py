@@ -62,15 +62,15 @@ class Picture:
         channels = {channel.name: channel for channel in plant.outputs}
         # a plant that is seen through sensors tells the truth under other names
         self._names = {name.removeprefix(TRUTH): name for name in channels}
-        self._names.update({name: name for name in channels if not name.startswith(TRUTH) and TRUTH + name not in channels})
+        self._names.update(
+            {name: name for name in channels if not name.startswith(TRUTH) and TRUTH + name not in channels}
+        )
         bare = tuple(replace(channels[told], name=name) for name, told in self._names.items())
         self.shape = shape_of(replace(plant, outputs=bare))
         shapes = {channel.name: channel.shape for channel in bare}
         self._pose = tuple(n for n, size in (("position", 3), ("quaternion", 4)) if shapes.get(n) == (size,))
         self._ghost = tuple(
-            ESTIMATE + n
-            for n, size in (("position", 3), ("quaternion", 4))
-            if shapes.get(ESTIMATE + n) == (size,)
+            ESTIMATE + n for n, size in (("position", 3), ("quaternion", 4)) if shapes.get(ESTIMATE + n) == (size,)
         )
         self._forces = tuple(
             Force(c.name, prod(c.shape[:-1]), c.shape[-1], c.frame)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.view import plots
+from rtmms.view.camera import Following
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.view.stage import Stage
@@ -31,19 +32,25 @@ class Player:
         self.stage = Stage(server, self.picture, self.picture.draw(recording.outputs(0)))
         self.at, self._server = 0, server
         self._shown, self._dirty = -1, threading.Event()
-        self._place = self.picture.draw(recording.outputs(0)).pose[0]
-        self._position = 0.0
-        self._step_time = recording.steps * recording.info.dt
+        self._camera = Following(server, self.picture.draw(recording.outputs(0)).pose[0])
+        self._position, self._begun = 0.0, False
+        self._step_time: plots.Array = recording.steps.astype(np.float64) * float(recording.info.dt)
         self._marks = recording.marks
         self._build(server.gui)
         self._trace()
+        server.on_client_connect(lambda _: self._begin())
+
+    def _begin(self) -> None:
+        """Somebody looks: play, the first time."""
+        if not self._begun:
+            self._begun = self.playing.value = True
 
     def _build(self, gui: Any) -> None:
         recording = self.recording
         last = float(recording.time[-1])
         gui.add_markdown(f"**{recording.info.robot}** · {len(recording.steps)} steps of {recording.info.dt:g} s")
         self.slider = gui.add_slider("time, s", 0.0, last, step=float(recording.info.dt), initial_value=0.0)
-        self.buttons = gui.add_button_group("", ("play", "−1", "+1", "start"))  # noqa: RUF001
+        self.buttons = gui.add_button_group("", ("play", "−1", "+1", "start"))
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
         self.playing = gui.add_checkbox("playing", False)
         self.slider.on_update(lambda event: self._slid(event))
@@ -95,7 +102,9 @@ class Player:
         """The whole path, with a mark that can be clicked where a command was missed or a step overran."""
         recording = self.recording
         stride = max(1, len(recording.time) // 1500)
-        path = np.array([self.picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)])
+        path = np.array(
+            [self.picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)]
+        )
         if len(path) > 1:
             self.stage.trace(path)
         for number, (time, kind) in enumerate(self._marks[:MOST_MARKS]):
@@ -107,7 +116,7 @@ class Player:
             ball.on_click(lambda _, time=time: self.go(time))
 
     def _index(self, time: float) -> int:
-        return int(min(np.searchsorted(self.recording.time, time - 1e-9), len(self.recording.time) - 1))
+        return min(int(np.searchsorted(self.recording.time, time - 1e-9)), len(self.recording.time) - 1)
 
     def go(self, time: float) -> None:
         """Show the state at an instant, s, and stop there."""
@@ -165,8 +174,7 @@ class Player:
         drawn = self.picture.draw(self.recording.outputs(k))
         self.stage.show(drawn)
         if self.follow.value:
-            self.stage.look(drawn.pose[0], self._place)
-        self._place = drawn.pose[0]
+            self._camera.go(drawn.pose[0])
         time = float(self.recording.time[k])
         if abs(self.slider.value - time) > 0.5 * self.recording.info.dt:
             self.slider.value = time

@@ -45,8 +45,9 @@ def _series(names: Sequence[str]) -> tuple[Any, ...]:
 
 def _data(time: Array, values: Array) -> tuple[Array, ...]:
     stride = max(1, len(time) // POINTS)
-    return (np.ascontiguousarray(time[::stride]),
-            *(np.ascontiguousarray(values[::stride, k]) for k in range(values.shape[1])))  # fmt: skip
+    # what is not known is drawn at 0: the library's axes do not survive a nan
+    shown = np.nan_to_num(values[::stride])
+    return np.ascontiguousarray(time[::stride]), *(np.ascontiguousarray(column) for column in shown.T)
 
 
 def update(plot: Any, time: Array, values: Array) -> None:

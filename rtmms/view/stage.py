@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout, suppress
+from io import StringIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 SURFACE, EDGE, SOLID, PATH, FORCE, FLOW, GHOST = (
     (41, 120, 181), (13, 38, 64), (140, 148, 158), (228, 87, 46), (214, 69, 65), (23, 163, 152), (123, 75, 148),
 )  # fmt: skip
+PORT = 8080
 LONGEST_PATH = 2000
 """Points of the path; beyond that every other is dropped, and so on."""
 GRAIN_M = 1.0 / 8192.0
@@ -24,8 +28,8 @@ SCALE_N = 0.25
 """Of the robot's size: how long the largest force so far is drawn."""
 
 
-def serve(host: str, port: int, label: str, quiet: bool = True) -> Any:
-    """A viser server that listens at host and port (0: any that is free).
+def serve(host: str, port: int, label: str) -> Any:
+    """A viser server that listens at host and port (0: PORT, or any that is free).
 
     ModelError where the library is missing, RtmmsError where the port is not to be had.
     """
@@ -35,7 +39,10 @@ def serve(host: str, port: int, label: str, quiet: bool = True) -> Any:
         raise ModelError("the view needs the library viser: pip install 'rtmms[view]'") from None
     if port:
         _refuse_busy(host, port)
-    return viser.ViserServer(host=host, port=port or _free(host), label=label, verbose=not quiet)
+    with redirect_stdout(StringIO()):  # it announces itself, where a run's report is expected
+        server = viser.ViserServer(host=host, port=port or _free(host), label=label, verbose=False)
+    server.gui.configure_theme(control_width="large", show_logo=False)
+    return server
 
 
 def _refuse_busy(host: str, port: int) -> None:
@@ -53,9 +60,12 @@ def _refuse_busy(host: str, port: int) -> None:
 def _free(host: str) -> int:
     import socket
 
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    for port in (PORT, 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            return int(probe.getsockname()[1])
+    raise RtmmsError(f"view: no port of {host} is free")
 
 
 class Stage:
@@ -100,7 +110,7 @@ class Stage:
             self.ghost = scene.add_frame("/estimate", axes_length=0.5 * size, axes_radius=0.012 * size,
                                          origin_color=GHOST)  # fmt: skip
         (x, y, z), _ = first.pose
-        server.initial_camera.position = (x - 1.7 * size, y - 1.7 * size, z + 1.1 * size)
+        server.initial_camera.position = (x - 1.2 * size, y - 1.2 * size, z + 0.8 * size)
         server.initial_camera.look_at = (x, y, z)
         server.initial_camera.up = (0.0, 0.0, 1.0)
         self.show(first)
@@ -158,23 +168,13 @@ class Stage:
         self._every = 1
         self.path.points = np.zeros((1, 2, 3), np.float32)
 
-    def look(self, position: tuple[float, float, float], before: tuple[float, float, float]) -> None:
-        """Let every camera go along with the robot."""
-        moved = np.subtract(position, before)
-        if not moved.any():
-            return
-        for client in self.server.get_clients().values():
-            with client.atomic():
-                client.camera.position = client.camera.position + moved
-                client.camera.look_at = client.camera.look_at + moved
-
 
 def _rounded(points: Array) -> Any:
     return (np.round(points / GRAIN_M) * GRAIN_M).astype(np.float32)
 
 
 def _pairs(skin: Skin) -> Any:
-    return np.array([pair for strip in skin.lines for pair in zip(strip[:-1], strip[1:], strict=True)], dtype=int)
+    return np.array([pair for strip in skin.lines for pair in pairwise(strip)], dtype=int)
 
 
 def _skin(scene: Any, skin: Skin, points: Array) -> tuple[Any, Any]:

@@ -102,6 +102,8 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         controllers = DEFAULT_CONTROLLERS.get(robot, ())
     for word in controllers:
         check_robot(plugin("rtmms.controllers", "controller", word)[0], robot)
+    if words.pop("view", False):
+        words["bridges"] = (*words.get("bridges", ()), "view")
     for word in words.get("bridges", ()):
         plugin("rtmms.bridges", "bridge", word)
     parameters = settings(words.pop("set_", ()))
@@ -153,6 +155,7 @@ lateness = options(
 simulation = options(
     click.option("--bridge", "bridges", multiple=True, metavar="NAME[:KEY=VALUE,...]",
                  help="A bridge to other software, each in a process of its own; may be repeated."),
+    click.option("--view", is_flag=True, help="Show it in the browser; the same as --bridge view."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
     click.option("--rate", type=Number(""), default=1.0, help="Simulated over wall time in realtime (default 1)."),
     click.option("--dt", type=Number("s"), help="Step; default the robot's own."),

@@ -1,0 +1,146 @@
+"""rtmms view, rtmms movie: a robot in the browser, live or from its log; a run as a page or a film."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rtmms.errors import ModelError
+from rtmms.wire.places.endpoints import EXCHANGE
+
+if TYPE_CHECKING:
+    from rtmms.view.recording import Recording
+
+
+@click.command("view")
+@click.argument("file", metavar="[LOG]", required=False, type=click.Path(path_type=Path))
+@click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of a plant that runs.")
+@click.option("--telemetry", default=None, metavar="ENDPOINT", help="Telemetry endpoint of a plant that runs.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where the page is served.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535),
+              help="Where the page is served; 8080, or one that is free, if not given.")  # fmt: skip
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write the log's run as one page that plays without a server, and end.")  # fmt: skip
+@click.option("--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks.")
+def view(
+    file: Path | None, exchange: str, telemetry: str | None, host: str, port: int, html: Path | None, keys: Path | None
+) -> int | None:
+    """Show a robot in the browser: LOG (from run --log), or the plant that runs.
+
+    Example: rtmms view run.mcap
+    """
+    if file is None:
+        if html is not None:
+            raise click.UsageError("--html is of a LOG: name one")
+        _live(exchange, telemetry, host, port, keys)
+        return 0
+    if telemetry is not None:
+        raise click.UsageError("a LOG or --telemetry, not both")
+    if html is not None:
+        return _page(file, html)
+    return _play(file, host, port)
+
+
+@click.command("movie")
+@click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
+              metavar="FILE.mp4|gif", help="Where to write it; the ending says in which format.")  # fmt: skip
+@click.option("--speed", default=1.0, show_default=True, type=click.FloatRange(0.01, 100.0),
+              help="Of the film against simulated time.")  # fmt: skip
+def movie(file: Path, output: Path, speed: float) -> int:
+    """Paint the run that LOG holds as a film; needs no display.
+
+    Example: rtmms movie run.mcap -o run.mp4
+    """
+    from rtmms.view.film import refuse_ending, write_film
+
+    refuse_ending(output)
+    _refuse_folder(output, "-o")
+    recording = _recording(file)
+    with _bar(f"painting {output.name}") as progress:
+        count = write_film(recording, output, progress, speed)
+    click.echo(f"{output}: {count} pictures", err=True)
+    return 0
+
+
+def _page(file: Path, html: Path) -> int:
+    from rtmms.view.page import write_page
+
+    _refuse_folder(html, "--html")
+    recording = _recording(file)
+    with _bar(f"writing {html.name}") as progress:
+        size = write_page(recording, html, progress)
+    click.echo(f"{html}: {size / 1e6:.1f} MB", err=True)
+    return 0
+
+
+def _play(file: Path, host: str, port: int) -> int:
+    from rtmms.view.player import Player
+    from rtmms.view.stage import serve
+
+    recording = _recording(file)
+    server = serve(host, port, f"rtmms {recording.info.robot}")
+    stopped = threading.Event()
+    try:
+        player = Player(server, recording)
+        click.echo(f"rtmms view: open http://{host}:{server.get_port()} in a browser; Ctrl-C ends it", err=True)
+        player.run(stopped.is_set)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()
+    return 0
+
+
+def _live(exchange: str, telemetry: str | None, host: str, port: int, keys: Path | None) -> None:
+    from rtmms.cli.bridge import bridge
+
+    if telemetry is not None:
+        exchange = _beside(telemetry)
+    words = [f"view:host={host},port={port}", "--exchange", exchange, "--stay"]
+    bridge.main([*words, *(["--keys", str(keys)] if keys else [])], standalone_mode=False)
+
+
+def _beside(telemetry: str) -> str:
+    """The exchange endpoint of the plant whose telemetry that is: telemetry alone does not say what its numbers are."""
+    head, _, port = telemetry.rpartition(":")
+    if not head.startswith("tcp://") or not port.isdigit() or int(port) < 3:
+        raise ModelError(
+            f"--telemetry {telemetry}: expected tcp://HOST:PORT, with the plant's exchange two ports below; "
+            "else name that: --exchange ENDPOINT"
+        )
+    return f"{head}:{int(port) - 2}"
+
+
+def _recording(file: Path) -> Recording:
+    from rtmms.cli.log import tell_damage
+    from rtmms.record.log import open_log
+    from rtmms.view.recording import recorded
+
+    log = open_log(file)
+    steps, _ = log.count_steps()
+    with _bar(f"reading {file.name}") as progress:
+        found = recorded(log, lambda done: progress(done, max(steps, 1)))
+    tell_damage(log)
+    return found
+
+
+def _refuse_folder(path: Path, word: str) -> None:
+    if not path.parent.is_dir():
+        raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on standard error."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(title, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -1,0 +1,43 @@
+"""Cameras that go along with the robot, whatever their users do with them meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class Following:
+    """Of all clients of a server.
+
+    What a browser tells of its camera is some pictures old. A user turns it about its target, so the target says beside
+    which of the robot's last places that was, and the camera keeps its distance to that place.
+    """
+
+    def __init__(self, server: Any, place: tuple[float, float, float]) -> None:
+        self._server = server
+        self._places: deque[Array] = deque([np.array(place)], maxlen=120)
+        self._targets: dict[int, Array] = {}
+
+    def go(self, place: tuple[float, float, float]) -> None:
+        """The robot is here now."""
+        here = np.array(place)
+        for number, client in self._server.get_clients().items():
+            camera = client.camera
+            if camera.update_timestamp == 0.0:  # it has not told yet
+                continue
+            look, eye = np.array(camera.look_at), np.array(camera.position)
+            beside = self._targets.get(number, np.zeros(3))
+            past = np.array(self._places)
+            then = past[np.argmin(np.linalg.norm(past + beside - look, axis=1))]
+            self._targets[number] = look - then
+            if np.array_equal(then, here):
+                continue
+            with client.atomic():
+                camera.position = here + (eye - then)
+                camera.look_at = here + (look - then)
+        self._places.append(here)

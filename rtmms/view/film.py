@@ -1,0 +1,216 @@
+"""A run as a film, without a display: painted by matplotlib, encoded by FFmpeg or as a GIF."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.colors import to_rgb
+from mpl_toolkits.mplot3d import Axes3D
+from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
+
+from rtmms.errors import ModelError, RtmmsError
+from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, figure, styled
+from rtmms.shapes.rotations import multiply
+from rtmms.shapes.shape import HOME, Pose, Solid
+from rtmms.spatial import quaternion_matrix
+from rtmms.view.picture import Drawn, Picture
+from rtmms.view.recording import Recording
+
+Array = npt.NDArray[np.float64]
+
+ENDINGS = (".mp4", ".gif")
+INCHES, DPI = (8.0, 4.5), 120
+FRAMES_HZ = {".mp4": 25.0, ".gif": 12.5}
+ROUND = 14
+FEW_LINES = 10
+SOLID = "#b9c2cc"
+LIGHT = np.array([-0.3, -0.5, 0.81])
+
+
+def refuse_ending(path: Path) -> None:
+    """ModelError for a file that is no film."""
+    if path.suffix.lower() not in ENDINGS:
+        raise ModelError(f"-o {path}: expected a file that ends in {' or '.join(ENDINGS)}, got '{path.suffix}'")
+
+
+def write_film(recording: Recording, path: Path, progress: Callable[[int, int], None], speed: float = 1.0) -> int:
+    """Write the recording as a film; the number of its pictures. Nothing is left of a film that did not get done.
+
+    speed      of the film against simulated time
+    progress   called with the pictures that are painted and all of them
+    ModelError for another ending, or where the library is missing; RtmmsError where the file cannot be written.
+    """
+    refuse_ending(path)
+    try:
+        import imageio.v2 as imageio
+        import imageio_ffmpeg  # noqa: F401
+    except ImportError:
+        raise ModelError("films need the library imageio-ffmpeg: pip install 'rtmms[view]'") from None
+    kind = path.suffix.lower()
+    rate = FRAMES_HZ[kind]
+    times = np.arange(0.0, float(recording.time[-1]) + 1e-9, speed / rate)
+    rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
+    part = path.with_name(f".{path.stem}.part{kind}")
+    options: dict[str, Any] = (
+        {"fps": rate, "macro_block_size": 2, "ffmpeg_log_level": "error"} if kind == ".mp4"
+        else {"duration": 1000.0 / rate, "loop": 0}
+    )  # fmt: skip
+    with styled():
+        painter = Painter(recording)
+        try:
+            with imageio.get_writer(part, **options) as opened:
+                film: Any = opened
+                for number, k in enumerate(rows):
+                    film.append_data(painter.paint(int(k)))
+                    progress(number + 1, len(rows))
+            part.replace(path)
+        except OSError as error:
+            raise RtmmsError(f"-o {path}: {error.strerror or error}") from None
+        finally:
+            part.unlink(missing_ok=True)
+    return len(rows)
+
+
+def _painted(made: Any) -> Any:
+    """The library's 3-D part has no types."""
+    return made
+
+
+class Painter:
+    """One picture after the other, the camera beside the robot."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording, self._picture = recording, Picture(recording.info)
+        first = self._picture.draw(recording.outputs(0))
+        self._picture.measure(first)
+        size = self._picture.size
+        self._page = figure(*INCHES)
+        self._page.set_dpi(DPI)
+        self._axes: Any = _painted(Axes3D)(self._page, auto_add_to_figure=False)
+        self._page.add_axes(self._axes)
+        axes = self._axes
+        axes.set_position((-0.1, -0.15, 1.2, 1.3))
+        axes.set_axis_off()
+        axes.view_init(elev=22.0, azim=-125.0)
+        axes.set_box_aspect((1.0, 1.0, 0.62), zoom=1.9)
+        stride = max(1, len(recording.time) // 1500)
+        self._path = np.array(
+            [self._picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)]
+        )
+        self._path_time = recording.time[::stride]
+        self._trail = axes.plot([], [], [], color=CORAL, linewidth=1.4)[0]
+        nothing = [np.zeros((4, 3))]
+        self._faces: Any = _painted(Poly3DCollection)(nothing, linewidths=0.3, alpha=0.95)
+        axes.add_collection3d(self._faces)
+        self._lines: Any = _painted(Line3DCollection)(nothing, colors=INK, linewidths=0.8)
+        axes.add_collection3d(self._lines)
+        self._ground: Any = _painted(Line3DCollection)(nothing, colors=GRID, linewidths=0.6)
+        axes.add_collection3d(self._ground)
+        self._text = self._page.text(0.02, 0.95, "", color=MUTED, fontsize=9)
+        self._span = 0.85 * size
+        self._depth = float(self._path[:, 2].min()) - 0.5 * size
+
+    def paint(self, k: int) -> npt.NDArray[np.uint8]:
+        """(height, width, 3), of the k-th state."""
+        drawn = self._picture.draw(self._recording.outputs(k))
+        time = float(self._recording.time[k])
+        centre = np.array(drawn.pose[0])
+        faces, colours, lines = _world(self._picture, drawn)
+        self._faces.set_verts(faces)
+        self._faces.set_facecolor(colours)
+        self._faces.set_edgecolor(colours)
+        self._lines.set_segments(lines if lines else [np.zeros((2, 3))])
+        seen = self._path[self._path_time <= time]
+        seen = seen[np.abs(seen - centre).max(axis=1) < 2.0 * self._span] if len(seen) else seen
+        self._trail.set_data_3d(*seen.T if len(seen) else ([], [], []))
+        self._ground.set_segments(self._grid(centre))
+        axes = self._axes
+        for limits, middle, share in ((axes.set_xlim, centre[0], 1.0), (axes.set_ylim, centre[1], 1.0),
+                                      (axes.set_zlim, centre[2], 0.62)):  # fmt: skip
+            limits(middle - share * self._span, middle + share * self._span)
+        x, y, z = centre
+        self._text.set_text(f"{self._recording.info.robot}  {time:6.2f} s  at {x:.2f}, {y:.2f}, {z:.2f} m")
+        canvas: Any = self._page.canvas
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+    def _grid(self, centre: Array) -> list[Array]:
+        """Lines of the ground that stay where they are in the world."""
+        cell, reach = 0.5 * self._span, 1.6 * self._span
+        ends = []
+        z = max(self._depth, centre[2] - 0.6 * self._span)
+        for axis in (0, 1):
+            first = np.ceil((centre[axis] - reach) / cell)
+            for n in range(int(2.0 * reach / cell) + 1):
+                line = np.full((2, 3), z)
+                line[:, axis] = (first + n) * cell
+                line[:, 1 - axis] = centre[1 - axis] + np.array([-reach, reach])
+                ends.append(line)
+        return ends
+
+
+def _world(picture: Picture, drawn: Drawn) -> tuple[list[Array], list[Any], list[Array]]:
+    """Polygons, their colours, and polylines of the robot, m, world."""
+    faces: list[Array] = []
+    colours: list[Any] = []
+    lines: list[Array] = []
+    position, attitude = drawn.pose
+    turn, shift = quaternion_matrix(np.array(attitude)), np.array(position)
+    if picture.shape is None:
+        size = 0.3 * picture.size
+        return faces, colours, [np.array([shift, shift + size * turn[:, axis]]) for axis in range(3)]
+    for skin, points in zip(picture.shape.skins, drawn.skins, strict=True):
+        world = points @ turn.T + shift
+        faces += [world[list(skin.triangles[k : k + 3])] for k in range(0, len(skin.triangles), 3)]
+        colours += [BLUE] * (len(faces) - len(colours))
+        lines += [world[list(strip)] for strip in skin.lines[:: max(1, len(skin.lines) // FEW_LINES)]]
+    for solid in picture.shape.solids:
+        frame = drawn.frames.get(solid.frame, HOME)
+        faces += [face @ turn.T + shift for face in _faces(solid, frame)]
+        colours += [_shaded(face) for face in faces[len(colours) :]]
+    return faces, colours, lines
+
+
+def _shaded(face: Array) -> Any:
+    """The colour of a solid's face in light from above."""
+    normal = np.cross(face[2] - face[0], face[3] - face[1])
+    lit = abs(float(normal @ LIGHT)) / max(float(np.linalg.norm(normal)), 1e-12)
+    return tuple((0.55 + 0.45 * lit) * np.array(to_rgb(SOLID)))
+
+
+def _faces(solid: Solid, frame: Pose) -> list[Array]:
+    """Quadrangles of a solid in the body's frame."""
+    unit = _UNIT[solid.kind]
+    about = quaternion_matrix(np.array(multiply(frame[1], solid.quaternion)))
+    middle = quaternion_matrix(np.array(frame[1])) @ np.array(solid.centre) + np.array(frame[0])
+    return [(face * np.array(solid.size)) @ about.T + middle for face in unit]
+
+
+def _revolved(profile: list[tuple[float, float]]) -> list[Array]:
+    """Quadrangles of a body about z whose rings have these radii and heights."""
+    angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
+    rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full_like(angle, z)], axis=1) for r, z in profile]
+    return [np.array([low[k], low[k + 1], high[k + 1], high[k]]) for low, high in pairwise(rings) for k in range(ROUND)]
+
+
+def _box() -> list[Array]:
+    faces = []
+    for axis in range(3):
+        for side in (-0.5, 0.5):
+            face = np.full((4, 3), side)
+            face[:, (axis + 1) % 3] = (-0.5, 0.5, 0.5, -0.5)
+            face[:, (axis + 2) % 3] = (-0.5, -0.5, 0.5, 0.5)
+            faces.append(face)
+    return faces
+
+
+_UNIT = {
+    "ellipsoid": _revolved([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.0, np.pi, 9)]),
+    "cylinder": _revolved([(0.0, -0.5), (0.5, -0.5), (0.5, 0.5), (0.0, 0.5)]),
+    "box": _box(),
+}
