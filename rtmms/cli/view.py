@@ -81,7 +81,7 @@ def _page(file: Path, html: Path) -> int:
 
 def _play(file: Path, host: str, port: int) -> int:
     from rtmms.view.player import Player
-    from rtmms.view.stage import serve
+    from rtmms.view.stage import end, serve
 
     recording = _recording(file)
     server = serve(host, port, f"rtmms {recording.info.robot}")
@@ -93,7 +93,7 @@ def _play(file: Path, host: str, port: int) -> int:
     except KeyboardInterrupt:
         pass
     finally:
-        server.stop()
+        end(server)
     return 0
 
 

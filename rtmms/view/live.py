@@ -14,7 +14,7 @@ from rtmms.errors import ModelError
 from rtmms.view import plots
 from rtmms.view.camera import Following
 from rtmms.view.picture import Picture
-from rtmms.view.stage import Stage, serve
+from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo, State
 
 KEPT_S = 20.0
@@ -48,7 +48,7 @@ class View(Bridge):
 
     def open(self, plant: PlantInfo) -> None:
         self.server = serve(self.host, self.port, f"rtmms {plant.robot}")
-        self.closing.callback(self.server.stop)
+        self.closing.callback(end, self.server)
         self._picture = Picture(plant)
         self._stage: Stage | None = None
         self._due = self._plots_due = self._status_due = 0.0

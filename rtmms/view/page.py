@@ -11,7 +11,7 @@ import numpy as np
 from rtmms.errors import RtmmsError
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
-from rtmms.view.stage import Stage, serve
+from rtmms.view.stage import Stage, end, serve
 
 FRAMES_HZ = 20.0
 
@@ -51,7 +51,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
                 progress(number, len(drawn))
         text = kept.as_html()
     finally:
-        server.stop()
+        end(server)
     part = path.with_name(path.name + ".part")
     try:
         part.write_text(text, encoding="utf-8")

@@ -80,9 +80,7 @@ class Picture:
         needed = [*self._pose, *self._ghost, *(force.output for force in self._forces)]
         self._shape_needs = self.shape.needs if self.shape else ()
         self.needs = tuple(dict.fromkeys(self._names[name] for name in (*needed, *self._shape_needs)))
-        told = plant.parameters
-        self.current = next((tuple(float(told.get(k, 0.0)) for k in names) for names in CURRENT if names[0] in told),
-                            (0.0, 0.0, 0.0))  # fmt: skip
+        self.current = _current(plant.parameters)
         self.size = 1.0
 
     def measure(self, drawn: Drawn) -> None:
@@ -124,6 +122,16 @@ class Picture:
                     vector = rotate((w, -a, -b, -c), vector)
                 found.append((places[row] if len(places) == force.rows > 1 else HOME[0], vector))
         return np.array(found, dtype=float).reshape(-1, 2, 3)
+
+
+def _current(told: Mapping[str, Any]) -> tuple[float, ...]:
+    for name in ("current_m_s", "wind_m_s"):
+        if isinstance(told.get(name), list | tuple) and len(told[name]) == 3:
+            return tuple(float(v) for v in told[name])
+    for names in CURRENT:
+        if names[0] in told:
+            return tuple(float(told.get(k, 0.0)) for k in names)
+    return 0.0, 0.0, 0.0
 
 
 def _flat(value: Any) -> list[float]:

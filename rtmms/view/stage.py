@@ -45,6 +45,12 @@ def serve(host: str, port: int, label: str) -> Any:
     return server
 
 
+def end(server: Any) -> None:
+    """Stop it, without a word from the library."""
+    with redirect_stdout(StringIO()):
+        server.stop()
+
+
 def _refuse_busy(host: str, port: int) -> None:
     """The library would take the next port that is free, without a word."""
     import socket
@@ -103,7 +109,9 @@ class Stage:
         self.forces = scene.add_arrows("/robot/forces", np.zeros((1, 2, 3), np.float32), FORCE, visible=False,
                                        shaft_radius=0.008 * size, head_radius=0.02 * size,
                                        head_length=0.05 * size)  # fmt: skip
-        self.path = scene.add_line_segments("/path", np.zeros((1, 2, 3), np.float32), PATH, line_width=2.0)
+        self.path = scene.add_line_segments(
+            "/path", np.zeros((1, 2, 3), np.float32), PATH, thickness=2.0, thickness_units="screen"
+        )
         self.flow = _flow(scene, picture.current, size)
         self.ghost = None
         if first.ghost is not None:
@@ -185,7 +193,7 @@ def _skin(scene: Any, skin: Skin, points: Array) -> tuple[Any, Any]:
                                      side="double")  # fmt: skip
     if skin.lines:
         lines = scene.add_line_segments(f"/robot/{skin.name}_lines", _rounded(points)[_pairs(skin)], EDGE,
-                                        line_width=1.0)  # fmt: skip
+                                        thickness=1.0, thickness_units="screen")  # fmt: skip
     return mesh, lines
 
 

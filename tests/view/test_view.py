@@ -1,0 +1,190 @@
+"""A run in a real browser, from its log and live; as a page and as a film."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rtmms.errors import ModelError
+from rtmms.record.log import open_log
+from rtmms.view.film import write_film
+from rtmms.view.page import write_page
+from rtmms.view.picture import Picture
+from rtmms.view.recording import Recording, info_of, recorded
+from tests.cli.shell import finish, rtmms, start
+from tests.view.browser import browsed, coloured, needs_chromium
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds of the manta, the current running, seen through sensors."""
+    folder = tmp_path_factory.mktemp("view")
+    path = folder / "run.mcap"
+    said = rtmms(folder, "run", "manta", "--mode", "lockstep", "--duration", "2", "--quiet", "--log", str(path),
+                 "--sensors", "typical", "--set", "current_m_s=0.1,0,0")  # fmt: skip
+    assert said.status == 0, said.err
+    return path
+
+
+@pytest.fixture(scope="module")
+def recording(log: Path) -> Recording:
+    return recorded(open_log(log))
+
+
+def test_a_recording_has_every_step(recording: Recording, log: Path) -> None:
+    rows = [row for row in open_log(log).rows() if hasattr(row, "times")]
+    assert len(recording.time) == len(rows) + 1 == 2001
+    assert recording.time[-1] == pytest.approx(2.0)
+    np.testing.assert_array_equal(recording.states[700], np.float32(rows[699].outputs))
+    assert recording.steps[[0, -1]].tolist() == [0, 1999]
+    assert np.isfinite(recording.times_us[5:-5, 2]).all()
+    assert recording.marks == []
+
+
+def test_it_is_drawn_as_the_truth_has_it(recording: Recording) -> None:
+    picture = Picture(recording.info)
+    drawn = picture.draw(recording.outputs(2000))
+    assert picture.shape is not None
+    assert drawn.pose[0] == pytest.approx(recording.series("truth.position")[-1])
+    tip = recording.series("truth.tip")[-1].reshape(2, 3)
+    # the tip is the free end of the front chain or of another: among the points of the fin
+    assert min(np.linalg.norm(drawn.skins[0] - tip[0], axis=1)) < 0.05
+    thrust = recording.series("truth.thrust")[-1].reshape(2, 6)
+    np.testing.assert_allclose(drawn.forces[:, 1], thrust[:, :3], rtol=1e-6)
+    assert drawn.forces[0, 0, 1] > 0.0 > drawn.forces[1, 0, 1]  # where the left and the right fin are
+    assert picture.current == (0.1, 0.0, 0.0)
+    picture.measure(drawn)
+    assert 1.0 < picture.size < 3.0
+
+
+def test_the_info_of_a_log_is_that_of_the_welcome(log: Path) -> None:
+    info = info_of(open_log(log))
+    assert (info.robot, info.dt, info.mode) == ("manta", 1e-3, "lockstep")
+    assert info.parameters["chains"] == 30
+    assert info.output("truth.joint_position").shape == (2, 3, 30)
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_a_page_plays_alone(recording: Recording, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    size = write_page(recording, path, lambda done, total: None)
+    assert size == path.stat().st_size
+    client = 900_000
+    assert (size - client) * 30.0 < 5e6 - client, "a minute would be longer than 5 MB"
+    with browsed(path.as_uri()) as page:
+        page.moving(1280, 600)
+        assert page.faults == []
+        assert page.strangers == []
+
+
+@needs_chromium
+def test_the_log_is_played_and_scrubbed_in_the_browser(log: Path, tmp_path: Path) -> None:
+    viewer = start(tmp_path, "view", str(log), "--port", "0")
+    try:
+        address = _address(viewer)
+        with browsed(address) as page:
+            slider = page.page.get_by_role("slider").first
+            slider.wait_for(timeout=20_000)
+            page.page.wait_for_timeout(3000)
+            at = float(slider.get_attribute("aria-valuenow"))
+            assert at > 0.0, "it does not play"
+            page.page.get_by_text("start", exact=True).click()
+            page.page.wait_for_timeout(700)
+            assert float(slider.get_attribute("aria-valuenow")) == 0.0
+            page.page.get_by_text("+1", exact=True).click()
+            page.page.wait_for_timeout(700)
+            assert float(slider.get_attribute("aria-valuenow")) == pytest.approx(0.001)
+            assert page.faults == []
+            assert page.strangers == []
+    finally:
+        viewer.send_signal(signal.SIGINT)
+        said = finish(viewer)
+    assert (said.status, "Traceback" in said.err) == (0, False)
+
+
+@needs_chromium
+def test_a_run_is_seen_live(tmp_path: Path) -> None:
+    run = start(tmp_path, "run", "manta", "--duration", "60", "--view")
+    try:
+        address = _address(run)
+        with browsed(address) as page:
+            page.page.get_by_text("pictures/s").wait_for(timeout=30_000)
+            page.moving(850, 720)
+            assert page.faults == []
+    finally:
+        run.send_signal(signal.SIGINT)
+        said = finish(run)
+    assert said.status == 130, said.err  # as any run that Ctrl-C ends
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    end = time.monotonic() + 120.0
+    while time.monotonic() < end:
+        line = process.stderr.readline()
+        if found := re.search(r"open (http://\S+) in a browser", line):
+            return found.group(1)
+        assert line or process.poll() is None, "it ended"
+    raise AssertionError("no address was told")
+
+
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: str) -> None:
+    import imageio_ffmpeg
+
+    path = tmp_path / f"run.{ending}"
+    seen: list[tuple[int, int]] = []
+    count = write_film(recording, path, lambda done, total: seen.append((done, total)), speed=5.0)
+    assert seen == [(k + 1, count) for k in range(count)]
+    assert count == {"gif": 6, "mp4": 11}[ending]
+    words = (
+        imageio_ffmpeg.get_ffmpeg_exe(),
+        "-v",
+        "error",
+        "-i",
+        str(path),
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "rgb24",
+        "-",
+    )
+    raw = subprocess.run(words, capture_output=True, check=True).stdout
+    frames = np.frombuffer(raw, np.uint8).reshape(-1, 540, 960, 3).astype(int)
+    assert len(frames) == count
+    assert coloured(frames[0]) > 500
+    assert (np.abs(frames[0] - frames[-1]).max(axis=2) > 60).sum() > 500
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_done_is_refused(log: Path, tmp_path: Path, recording: Recording) -> None:
+    with pytest.raises(ModelError, match=r"expected a file that ends in .mp4 or .gif, got '.avi'"):
+        write_film(recording, tmp_path / "run.avi", lambda done, total: None)
+    for words, told in (
+        (("movie", str(log), "-o", "nowhere/run.gif"), "there is no folder 'nowhere'"),
+        (("movie", str(tmp_path / "none.mcap"), "-o", "run.gif"), "there is no such file"),
+        (("view", "--html", "a.html"), "--html is of a LOG"),
+        (("view", "--telemetry", "ipc://x"), "expected tcp://HOST:PORT"),
+        (("bridge", "view:port=70000"), "expected a whole number from 0 to 65535"),
+    ):
+        said = rtmms(tmp_path, *words)
+        assert (said.status, "Traceback" in said.err) == (2, False), said.err
+        assert told in said.err
+
+
+def test_a_port_that_is_busy_is_refused_and_no_other_taken(log: Path, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = rtmms(tmp_path, "view", str(log), "--port", str(port))
+    assert said.status == 1
+    assert f"127.0.0.1:{port}: Address already in use" in said.err
