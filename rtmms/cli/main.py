@@ -35,6 +35,7 @@ COMMANDS = {
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "trim": "rtmms.cli.trim:trim",
     "gaits": "rtmms.cli.gaits:gaits",
+    "new": "rtmms.cli.new:new",
     "export-fmu": "rtmms.cli.export_fmu:export_fmu",
     "bench": "rtmms.cli.bench:bench",
     "keys": "rtmms.cli.keys:keys",

@@ -118,7 +118,7 @@ class Stage:
             self.ghost = scene.add_frame("/estimate", axes_length=0.5 * size, axes_radius=0.012 * size,
                                          origin_color=GHOST)  # fmt: skip
         (x, y, z), _ = first.pose
-        server.initial_camera.position = (x - 1.2 * size, y - 1.2 * size, z + 0.8 * size)
+        server.initial_camera.position = (x - 0.9 * size, y - 0.9 * size, z + 0.6 * size)
         server.initial_camera.look_at = (x, y, z)
         server.initial_camera.up = (0.0, 0.0, 1.0)
         self.show(first)

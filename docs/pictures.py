@@ -1,0 +1,80 @@
+"""Draws the pictures of robots in docs/images: `make pictures`. Needs the extra `view`, playwright and Chromium.
+
+images/view.png           the manta in the browser, from a log
+images/robots/NAME.png    each robot as a film has it, after a while with its own controller
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import imageio.v3 as imageio
+
+from rtmms.record.log import open_log
+from rtmms.report.style import styled
+from rtmms.view.film import Painter
+from rtmms.view.recording import recorded
+
+IMAGES = Path(__file__).parent / "images"
+PROGRAM = [sys.executable, "-m", "rtmms"]
+AT_S = 4.0
+
+
+def logged(robot: str, folder: Path, duration_s: float) -> Path:
+    path = folder / f"{robot}.mcap"
+    words = ["run", robot, "--mode", "lockstep", "--duration", str(duration_s), "--quiet", "--log", str(path)]
+    subprocess.run([*PROGRAM, *words], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def painted(log: Path, to: Path) -> None:
+    recording = recorded(open_log(log))
+    with styled():
+        imageio.imwrite(to, Painter(recording).paint(len(recording.time) - 1))
+
+
+def browsed(log: Path, to: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    viewer = subprocess.Popen([*PROGRAM, "view", str(log)], stderr=subprocess.PIPE, text=True)
+    assert viewer.stderr is not None
+    address = ""
+    while not address:
+        found = re.search(r"(http://\S+)", viewer.stderr.readline())
+        address = found.group(1) if found else ""
+    arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+        page = browser.new_page(viewport={"width": 1200, "height": 675})
+        page.goto(address)
+        slider = page.get_by_role("slider").first
+        slider.wait_for()
+        page.get_by_label("forces").check()
+        page.wait_for_timeout(1000.0 * AT_S)
+        page.get_by_text("play", exact=True).click()
+        page.get_by_text("Software WebGL").locator("xpath=ancestor::*[3]").evaluate("node => node.remove()")
+        page.wait_for_timeout(2000)
+        page.screenshot(path=str(to))
+        browser.close()
+    viewer.terminate()
+
+
+def main() -> None:
+    (IMAGES / "robots").mkdir(exist_ok=True)
+    told = subprocess.run([*PROGRAM, "list", "robots", "--json"], check=True, capture_output=True, text=True).stdout
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for robot in json.loads(told)["robots"]:
+            print(robot["name"], flush=True)
+            painted(logged(robot["name"], folder, 1.5), IMAGES / "robots" / f"{robot['name']}.png")
+        browsed(logged("manta", folder, 10.0), IMAGES / "view.png")
+
+
+if __name__ == "__main__":
+    main()

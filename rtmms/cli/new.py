@@ -1,0 +1,78 @@
+"""rtmms new: a small package of one's own, with its entry point, a test and a README."""
+
+from __future__ import annotations
+
+import keyword
+import shutil
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import click
+
+from rtmms.cli.words import Near
+from rtmms.errors import ModelError, RtmmsError
+
+GROUPS = {"controller": "controllers", "plant": "plants", "bridge": "bridges", "robot": "plants"}
+COMMANDS = {
+    "controller": "rtmms run manta --controller $name",
+    "plant": "rtmms run $name",
+    "bridge": "rtmms run manta --bridge $name",
+    "robot": "rtmms run $name",
+}
+
+
+@click.command("new")
+@click.argument("kind", type=Near("kind", tuple(GROUPS)))
+@click.argument("name")
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Where to write it; default: a folder of its name, here.")  # fmt: skip
+def new(kind: str, name: str, output: Path | None) -> int:
+    """Write a package of your own: a controller, a plant (a simulator), a bridge, or a robot (a tree).
+
+    Example: rtmms new controller mine
+    """
+    words = _words(kind, name)
+    target = Path(name) if output is None else output
+    if target.exists():
+        raise ModelError(f"{target}: is there already")
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise ModelError(f"{target}: there is no folder '{target.parent}'")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".rtmms-new-", dir=parent) as made:
+            _write(kind, words, Path(made) / "package")
+            shutil.move(Path(made) / "package", target)
+    except OSError as error:
+        raise RtmmsError(f"{target}: could not be written: {error.strerror}") from None
+    command = Template(COMMANDS[kind]).substitute(words)
+    click.echo(f"{target}: pip install -e '{target}[test]', then: {command}")
+    return 0
+
+
+def _words(kind: str, name: str) -> dict[str, str]:
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise ModelError(f"name: expected a lower-case Python name (letters, digits, _), got '{name}'")
+    if name.startswith("rtmms") or name == "tests":
+        raise ModelError(f"name: '{name}' would stand in the way of a package that is there; take another")
+    title = "".join(part.capitalize() for part in name.split("_") if part) or name
+    obj = name if kind == "robot" else title
+    return {
+        "name": name, "title": title, "kind": kind, "group": GROUPS[kind], "object": obj,
+        "command": Template(COMMANDS[kind]).substitute(name=name),
+    }  # fmt: skip
+
+
+def _write(kind: str, words: dict[str, str], root: Path) -> None:
+    starters = files("rtmms.starters")
+    sources = {
+        "pyproject.toml": starters / "pyproject.toml.txt",
+        "README.md": starters / "README.md.txt",
+        f"{words['name']}/__init__.py": starters / kind / "module.txt",
+        f"tests/test_{words['name']}.py": starters / kind / "test.txt",
+    }
+    for path, source in sources.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(Template(source.read_text(encoding="utf-8")).substitute(words), encoding="utf-8")

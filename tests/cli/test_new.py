@@ -1,0 +1,60 @@
+"""What `rtmms new` writes is installed, found by its entry point, passes its own test, and runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import environment, rtmms
+
+SHORT = ("--duration", "0.2", "--quiet")
+INSTALL = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target")
+TEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("controller", ("run", "manta", "--controller", "mine", "--mode", "lockstep", *SHORT)),
+        ("plant", ("run", "mine", "--mode", "free", *SHORT)),
+        ("bridge", ("run", "manta", "--bridge", "mine", "--mode", "lockstep", *SHORT)),
+        pytest.param("robot", ("run", "mine", "--mode", "free", *SHORT), marks=pytest.mark.slow),
+    ],
+)
+def test_it_works_as_it_is_written(
+    kind: str, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = rtmms(tmp_path, "new", kind, "mine")
+    assert said.status == 0, said.err
+    package, site = tmp_path / "mine", tmp_path / "site"
+    # as pip install does, without its environment: the package and its entry points in a folder of their own
+    installed = subprocess.run([*INSTALL, str(site), str(package)], capture_output=True, text=True, check=False)
+    assert installed.returncode == 0, installed.stderr
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    tested = subprocess.run(TEST, cwd=package, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stdout
+    ran = rtmms(tmp_path, *words)
+    assert ran.status == 0, ran.err
+    assert "mine" in rtmms(tmp_path, "list").out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("new", "contoller", "mine"), "did you mean controller?"),
+        (("new", "plant", "My-Plant"), "expected a lower-case Python name"),
+        (("new", "plant", "class"), "expected a lower-case Python name"),
+        (("new", "plant", "rtmms"), "take another"),
+        (("new", "plant", "mine", "-o", "nowhere/mine"), "there is no folder 'nowhere'"),
+        (("new", "plant", "here"), "is there already"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    said = rtmms(tmp_path, *words)
+    assert (said.status, "Traceback" in said.err) == (2, False)
+    assert told in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
