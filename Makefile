@@ -1,7 +1,7 @@
 # The README's commands, each of which needs nothing but Python 3.11 or newer: they make .venv and install into it.
 PYTHON ?= python3
 
-.PHONY: run test check bench clean
+.PHONY: run test check bench docs pictures clean
 
 run: .venv/installed       ## the manta swims for 20 s; picture in manta.png
 	.venv/bin/rtmms run manta --figure manta.png
@@ -15,6 +15,12 @@ check:                     ## what a change must pass: style, types, imports, te
 bench: .venv/installed     ## what a step costs, against plain Python
 	.venv/bin/rtmms bench plant
 
+docs: .venv/documented    ## the documentation as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true .venv/bin/mkdocs build -q --strict
+
+pictures: .venv/documented ## the pictures of docs/images that show robots; needs Chromium
+	.venv/bin/python docs/site/pictures.py
+
 clean:
 	rm -rf .venv build *.egg-info
 
@@ -23,6 +29,10 @@ clean:
 
 .venv/installed: pyproject.toml | .venv/bin/python
 	.venv/bin/python -m pip install -q -e .
+	touch $@
+
+.venv/documented: pyproject.toml | .venv/bin/python
+	.venv/bin/python -m pip install -q -e '.[docs]'
 	touch $@
 
 .venv/tested: pyproject.toml | .venv/bin/python

@@ -30,7 +30,7 @@ _WIDTH = 22
 def list_(what: str | None, as_json: bool) -> None:
     """Name the robots, controllers and bridges that can be run; of one, say what it has.
 
-    Of a robot: actuators and outputs with their units and limits, and its parameters. Example: rtmms list manta
+    Of a robot: actuators and outputs with their units and limits, and its parameters.
     """
     if what is None or what in KINDS:
         found = {one: [_entry(one, point) for point in _sorted(one)] for one in (KINDS if what is None else (what,))}

@@ -45,10 +45,7 @@ def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path |
 @click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE...")
 @_PLANT
 def set_(pairs: tuple[str, ...], exchange: str, keys: Path | None, timeout_s: float, as_json: bool) -> None:
-    """Change parameters of a plant that runs, or of a controller: CONTROLLER.PARAMETER=VALUE.
-
-    Example: rtmms set drag_coefficient=2.0 heading.heading_deg=90
-    """
+    """Change parameters of a plant that runs, or of a controller: CONTROLLER.PARAMETER=VALUE."""
     wanted = settings(pairs)
     owners: dict[str, dict[str, Any]] = {}
     for key, value in wanted.items():

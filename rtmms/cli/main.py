@@ -42,6 +42,34 @@ COMMANDS = {
     "doctor": "rtmms.cli.doctor:doctor",
 }
 
+EXAMPLES = {
+    "run": "rtmms run manta --controller gait:amplitude_deg=30 --duration 10 --figure run.png",
+    "serve": "rtmms serve manta --log run.mcap",
+    "control": "rtmms control gait:frequency_hz=0.5",
+    "bridge": "rtmms bridge udp:port=9000",
+    "status": "rtmms status --json",
+    "set": "rtmms set drag_coefficient=2.0 heading.heading_deg=90",
+    "pause": "rtmms pause",
+    "resume": "rtmms resume",
+    "reset": "rtmms reset --seed 1",
+    "stop": "rtmms stop",
+    "list": "rtmms list manta",
+    "replay": "rtmms replay run.mcap --check",
+    "log": "rtmms log info run.mcap",
+    "plot": "rtmms plot run.mcap -o run.svg",
+    "view": "rtmms view run.mcap",
+    "movie": "rtmms movie run.mcap -o run.mp4",
+    "reproduce": "rtmms reproduce qu2024 -o figures",
+    "trim": "rtmms trim eel",
+    "gaits": "rtmms gaits purcell --gait circle:a=1 -o figures",
+    "new": "rtmms new controller mine",
+    "export-fmu": "rtmms export-fmu manta -o manta.fmu",
+    "bench": "rtmms bench plant",
+    "keys": "rtmms keys keys",
+    "doctor": "rtmms doctor",
+}
+"""With which the help of each ends; of a group, the help of each of its commands."""
+
 
 class Lazy(click.Group):
     """A group whose commands are loaded when they are named: `rtmms control` must not pay for `rtmms run`."""
@@ -54,6 +82,8 @@ class Lazy(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
+        if cmd_name in EXAMPLES:
+            command.epilog = f"Example: {EXAMPLES[cmd_name]}"
         return command
 
     def resolve_command(

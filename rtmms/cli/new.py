@@ -29,10 +29,7 @@ COMMANDS = {
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where to write it; default: a folder of its name, here.")  # fmt: skip
 def new(kind: str, name: str, output: Path | None) -> int:
-    """Write a package of your own: a controller, a plant (a simulator), a bridge, or a robot (a tree).
-
-    Example: rtmms new controller mine
-    """
+    """Write a package of your own: a controller, a plant (a simulator), a bridge, or a robot (a tree)."""
     words = _words(kind, name)
     target = Path(name) if output is None else output
     if target.exists():

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 def view(
     file: Path | None, exchange: str, telemetry: str | None, host: str, port: int, html: Path | None, keys: Path | None
 ) -> int | None:
-    """Show a robot in the browser: LOG (from run --log), or the plant that runs.
-
-    Example: rtmms view run.mcap
-    """
+    """Show a robot in the browser: LOG (from run --log), or the plant that runs."""
     if file is None:
         if html is not None:
             raise click.UsageError("--html is of a LOG: name one")
@@ -53,10 +50,7 @@ def view(
 @click.option("--speed", default=1.0, show_default=True, type=click.FloatRange(0.01, 100.0),
               help="Of the film against simulated time.")  # fmt: skip
 def movie(file: Path, output: Path, speed: float) -> int:
-    """Paint the run that LOG holds as a film; needs no display.
-
-    Example: rtmms movie run.mcap -o run.mp4
-    """
+    """Paint the run that LOG holds as a film; needs no display."""
     from rtmms.view.film import refuse_ending, write_film
 
     refuse_ending(output)

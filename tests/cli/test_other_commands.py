@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from rtmms.cli import doctor
+from rtmms.cli.main import COMMANDS, EXAMPLES
+from rtmms.cli.main import rtmms as program
 from rtmms.cli.reproduce import PAPERS
 from tests.cli.shell import environment, rtmms
 
@@ -74,6 +78,17 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert said.status == 0
     for command in ("run", "serve", "control", "list", "replay", "reproduce", "bench", "doctor"):
         assert command in said.out
+
+
+def test_the_help_of_each_ends_with_an_example_that_is_one_of_it() -> None:
+    assert EXAMPLES.keys() == COMMANDS.keys()
+    for name, example in EXAMPLES.items():
+        assert example.startswith(f"rtmms {name}")
+        command = program.get_command(click.Context(program), name)
+        assert command is not None
+        assert (command.epilog or "").endswith(example)
+        if not isinstance(command, click.Group):
+            command.make_context(name, shlex.split(example)[2:])
 
 
 def test_every_paper_s_report_is_there() -> None:

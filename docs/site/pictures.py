@@ -21,7 +21,7 @@ from rtmms.report.style import styled
 from rtmms.view.film import Painter
 from rtmms.view.recording import recorded
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).parents[1] / "images"
 PROGRAM = [sys.executable, "-m", "rtmms"]
 AT_S = 4.0
 
