@@ -14,6 +14,7 @@ import click
 def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     from rtmms.cli.log import tell_damage
+    from rtmms.cli.running.plan import FIGURES
     from rtmms.errors import ModelError
     from rtmms.plant import Summarised
     from rtmms.record.figure import gather
@@ -21,9 +22,11 @@ def plot(file: Path, output: Path | None) -> int:
     from rtmms.record.origin import rebuilt
     from rtmms.report.figures import drawing, small_outputs
 
-    log = open_log(file)
     beside = output is None
     output = file.with_suffix(".png") if output is None else output
+    if output.suffix.lower() not in FIGURES:
+        raise ModelError(f"-o {output}: expected a name that ends in {', '.join(FIGURES)}")
+    log = open_log(file)
     if not output.parent.is_dir():
         raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
     origin = log.origin
