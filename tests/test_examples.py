@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def test_example_runs(
     example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    main = runpy.run_path(str(example))["main"]
+    monkeypatch.syspath_prepend(str(example.parent))  # what it starts must find it, too
+    main = import_module(example.stem).main
     takes = inspect.signature(main).parameters
     given = {"seconds": 0.5} if "seconds" in takes else {}
     if "exchange" in takes:
