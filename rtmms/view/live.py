@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -47,6 +49,8 @@ class View(Bridge):
             raise ModelError(f"frames_hz: expected a number from 0.1 to 240, got {self.frames_hz}")
 
     def open(self, plant: PlantInfo) -> None:
+        with suppress(OSError, AttributeError):
+            os.nice(10)  # pictures may wait; the controllers beside it may not
         self.server = serve(self.host, self.port, f"rtmms {plant.robot}")
         self.closing.callback(end, self.server)
         self._picture = Picture(plant)
