@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms_bridges.shapes.continuous import ContinuousEelShape
 from rtmms_bridges.shapes.eel import EelShape
 from rtmms_bridges.shapes.manta import MantaShape
 from rtmms_bridges.shapes.moth import MothShape
@@ -17,8 +18,8 @@ from rtmms_bridges.shapes.shape_robots import PARTS, ShapeRobotShape
 from rtmms_bridges.shapes.wheeled import PLATES, WheeledShape
 
 SHAPES: dict[str, Callable[[PlantInfo], Shape]] = {
-    "manta": MantaShape, "eel": EelShape, "moth": MothShape, **dict.fromkeys(PLATES, WheeledShape),
-    **dict.fromkeys(PARTS, ShapeRobotShape),
+    "manta": MantaShape, "eel": EelShape, "moth": MothShape, "continuous_eel": ContinuousEelShape,
+    **dict.fromkeys(PLATES, WheeledShape), **dict.fromkeys(PARTS, ShapeRobotShape),
 }  # fmt: skip
 
 

@@ -161,7 +161,7 @@ def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, told: Any
 def shed(k: Any, s: Any, i: int, twist: Any, water: Any, wrench: Any) -> float:
     """The wake's wrench F_tail on the tail, point i, carried to the head; returns the power that it takes, W."""
     t = P_TWIST
-    vx, vy, vz, wx, wy, wz = moved(
+    vx, vy, vz, wx, _, _ = moved(
         s, i, twist[0] + s[i, t], twist[1] + s[i, t + 1], twist[2] + s[i, t + 2],
         twist[3] + s[i, t + 3], twist[4] + s[i, t + 4], twist[5] + s[i, t + 5],
     )  # fmt: skip

@@ -124,9 +124,7 @@ def check(field: Field, x: Array, times: Array, place: str) -> None:
         coast = np.where(field.follow == COAST, field.start, 0.0)
         value = np.where(field.follow == COAST, 0.0, field.start)
 
-        def p_at(
-            d: float, value: Array = value, rate: Array = rate + coast, second: Array = second
-        ) -> Array:
+        def p_at(d: float, value: Array = value, rate: Array = rate + coast, second: Array = second) -> Array:
             return np.array([value + rate * d + 0.5 * second * d * d, rate + second * d, second])
 
         here = at(float(t), p_at(0.0))

@@ -49,7 +49,7 @@ class CosseratPlant:
     body, field    what it is, and how it bends
     actuators      channels, one for each column of field.mix
     dt, substeps   s, and steps of the method in each
-    nodes, points  points along the body, and of each cell (rtmms.continuum.collocation): integrals of order 2 points - 2
+    nodes, points  along the body, and of each cell (rtmms.continuum.collocation): integrals of order 2 points - 2
     current        (3,) m/s, uniform, world;  gravity m/s2;  wake  whether the tail sheds one
     bandwidth      rad/s, how fast parameters follow their commands
     Raises ModelError naming the point of the body, the field's time, or the parameter.
@@ -208,9 +208,7 @@ class CosseratPlant:
         if type(command) is not np.ndarray or command.dtype != np.float64 or command.shape != self.given.shape:
             command = np.asarray(command, dtype=float)
             if command.shape != self.given.shape:
-                raise ValueError(
-                    f"{self.body.name}: command must have shape {self.given.shape}, got {command.shape}"
-                )
+                raise ValueError(f"{self.body.name}: command must have shape {self.given.shape}, got {command.shape}")
         self.given[:] = command
         self._ready()
         if COMPILED:

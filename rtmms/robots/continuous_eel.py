@@ -90,7 +90,7 @@ SPATIAL = {
     "pitched": "on",
 }  # fmt: skip
 PRESETS: dict[str, dict[str, Any]] = {"planar": {}, "spatial": SPATIAL}
-CHOICES = {"drive": ("wave", "nodes"), "wake": ("on", "off"), "pitched": ("on", "off")}
+CHOICES: dict[str, tuple[str, ...]] = {"drive": ("wave", "nodes"), "wake": ("on", "off"), "pitched": ("on", "off")}
 _MAY_VANISH = {*(f"c{k}" for k in range(1, 8)), "water_density_kg_m3", "ramp_s", "gravity_m_s2"}
 _SIGNED = {
     "yaw_rad_m", "yaw_growth_rad_m2", "yaw_offset_rad_m", "pitch_rad_m", "pitch_growth_rad_m2", "pitch_offset_rad_m",

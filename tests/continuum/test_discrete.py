@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -44,6 +45,6 @@ def test_second_order() -> None:
         state = State(plant.state[:3].copy(), plant.state[3:7].copy(), bends[0].copy(), twist, bends[1].copy())
         found = hybrid_dynamics(model, state, bends[2], wrench=fluid_wrench(model, state, strip_nodes=6))
         errors.append(np.abs(found.base_acceleration - plant.acceleration).max())
-    rates = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
+    rates = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert errors[-1] < 0.02 * np.abs(plant.acceleration).max()
     assert all(abs(rate - 2.0) < 0.15 for rate in rates), (errors, rates)
