@@ -73,9 +73,10 @@ def measure() -> dict[str, Any]:
         plants = {}
         for nodes in NODES:
             plants[nodes] = continuous_eel.load(preset=preset, dt=4e-3, nodes=nodes)
-            plants[nodes].start(base.memory, base.now) if preset == "spatial" else plants[nodes].step(
-                np.array([1.0, 1.0, 0.1])
-            )
+            if preset == "spatial":
+                plants[nodes].start(base.memory, base.now)
+            else:
+                plants[nodes].step(np.array([1.0, 1.0, 0.1]))
         result["us"][preset] = {str(len(p.grid.x)): evaluation(p) for p in plants.values()}
     for preset, times in result["us"].items():
         sizes = [float(n) for n in times]

@@ -101,8 +101,7 @@ def through_nodes(n: int) -> Array:
     rows[n, :3] = rows[n + 1, -3:] = [1.0, -2.0, 1.0]
     wanted = np.zeros((n + 2, n))
     wanted[:n] = np.eye(n)
-    out: Array = np.linalg.solve(rows, wanted)
-    return out
+    return np.asarray(np.linalg.solve(rows, wanted), dtype=float)
 
 
 def nodes_field(length: float, n: int, pitched: bool) -> Field:
