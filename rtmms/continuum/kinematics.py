@@ -134,15 +134,22 @@ def to_head(s: Any, i: Any, c: Any) -> Any:
 def along(function: Any, section: Any, inner: Any, h: float, t: float, p: Any, twist: Any, s: Any) -> int:
     """Poses, twists and zeta of all points. twist (6,) of the head, its frame. The first point whose strain is not
     finite, or -1."""
-    q, n = inner.shape[0], section.shape[0]
     bad = -1
-    for i in range(n - 1, -1, -1):
+    for i in range(section.shape[0] - 1, -1, -1):
         ask(function, section[i, K_X], t, p, s[i, P_STRAIN : P_STRAIN + 18])
         total = 0.0
         for k in range(18):
             total += s[i, P_STRAIN + k]
         if not np.isfinite(total):
             bad = i
+    carry_along(inner, h, twist, s)
+    return bad
+
+
+@kernel
+def carry_along(inner: Any, h: float, twist: Any, s: Any) -> None:
+    """The same of strains that stand in P_STRAIN already."""
+    q, n = inner.shape[0], s.shape[0]
     for k in range(P_ROT, P_ZETA + 6):
         s[0, k] = 0.0
     s[0, P_ROT] = s[0, P_ROT + 4] = s[0, P_ROT + 8] = 1.0
@@ -170,4 +177,3 @@ def along(function: Any, section: Any, inner: Any, h: float, t: float, p: Any, t
         for i in range(1, q):
             for k in range(6):
                 s[first + i, P_ZETA + k] = s[first, P_ZETA + k] + integrate(s, inner, h, first, i, P_SLOPE, k)
-    return bad

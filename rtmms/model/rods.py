@@ -34,6 +34,7 @@ class RodSection:
     mass_kg_m      kg/m
     inertia_kg_m   (3,) kg m about x, y, z, of the section
     bend_y_n_m2, bend_z_n_m2, twist_n_m2    EI about y and z, GJ
+    stretch_n, shear_y_n, shear_z_n    EA, GA along y and z: of rods by strain modes alone; None: it does not give way
     """
 
     mass_kg_m: float
@@ -41,6 +42,9 @@ class RodSection:
     bend_y_n_m2: float
     bend_z_n_m2: float
     twist_n_m2: float
+    stretch_n: float | None = None
+    shear_y_n: float | None = None
+    shear_z_n: float | None = None
 
 
 def elliptic_section(a: float, b: float, density: float, young: float, poisson: float = 0.3) -> RodSection:
