@@ -5,8 +5,8 @@ int Ad_g Phi_k: what the kinematics of an imposed strain integrate along X alrea
 
     [int J^T M J] (eta0_t; qdd) + int J^T b(q, qd) + (0; K q + D qd) = J_tip^T F,    K = int Phi^T H Phi,  D = damping K
 
-with b as of a body with imposed strain, at xi_tt = 0. K q is linear however large the bending: the geometry is all in J.
-State and rate are those of a tree of n joints (rtmms.mechanism.group).
+with b as of a body with imposed strain, at xi_tt = 0. K q is linear however large the bending: the geometry is all in
+J. State and rate are those of a tree of n joints (rtmms.mechanism.group).
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def solve_upper(mass: Any, right: Any, first: int) -> None:
 def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: float, rate: Any) -> None:
     """Rate (12 + 2 n,) of a state (13 + 2 n,).
 
-    rod     section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, whether it is free
+    rod     section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, is it free
     around  gravity (3,), current (3,), world
     work    s, jacobian (n, points, 6), mine (points, 6), mass, left (6 + n,), told, head (3, 6), room (6,)
     push    (6,) N, N m on the tip, world axes;  implicit s, see rtmms.dynamics.recursion.inward
@@ -248,5 +248,3 @@ def end_of(s: Any, state: Any, out: Any) -> None:
         out[k] = state[k] + (
             r[3 * k] * s[last, P_POS] + r[3 * k + 1] * s[last, P_POS + 1] + r[3 * k + 2] * s[last, P_POS + 2]
         )  # fmt: skip
-
-

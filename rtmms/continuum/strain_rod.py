@@ -32,8 +32,8 @@ class StrainRod:
     shapes   of its strains; default Legendre polynomials to degree 3 for each of the rod's freedoms
     base     'fixed' or 'free';  nodes, points  along it, see rtmms.continuum.collocation
     gravity  m/s2, along -z;  dt s
-    Commands: force (N) and couple (N m) on its tip, world axes. ModelError names the point of the rod, the shape, or the
-    strain whose stiffness is missing.
+    Commands: force (N) and couple (N m) on its tip, world axes. ModelError names the point of the rod, the shape, or
+    the strain whose stiffness is missing.
     """
 
     rod: Rod
