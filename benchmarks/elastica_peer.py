@@ -27,10 +27,11 @@ def _system(
     force and couple on its far end, world."""
     import elastica as ea
 
-    class System(ea.BaseSystemCollection, ea.Constraints, ea.Forcing, ea.Damping):
-        pass
+    parts: tuple[Any, ...] = (ea.BaseSystemCollection, ea.Constraints, ea.Forcing, ea.Damping)
+    make: Any = type("System", parts, {})
+    still: Any = ea.NoForces
 
-    class Pushed(ea.NoForces):
+    class Pushed(still):  # type: ignore[misc]
         def apply_forces(self, system: Any, time: Any = 0.0) -> None:
             system.external_forces[..., -1] += push(float(time))[0]
 
@@ -48,7 +49,7 @@ def _system(
     rod.shear_matrix[:] = np.diag([shear, shear, stretch])[:, :, None]
     rod.mass_second_moment_of_inertia[:] = (inertia * length / n * np.eye(3))[:, :, None]
     rod.inv_mass_second_moment_of_inertia[:] = (n / (inertia * length) * np.eye(3))[:, :, None]
-    system = System()
+    system = make()
     system.append(rod)
     if clamped:
         system.constrain(rod).using(

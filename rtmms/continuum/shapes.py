@@ -36,7 +36,7 @@ class Shapes:
                 row = np.zeros((len(x), 6))
                 for i, at in enumerate(x):
                     value: Any = function(float(at) / length)
-                    if not np.isscalar(value) or not np.isfinite(value):
+                    if not isinstance(value, (int, float)) or not np.isfinite(value):
                         raise ModelError(
                             f"{place}: shape {k} of {name} at X = {at:.6g} m: expected a finite number, got {value!r}"
                         )

@@ -78,10 +78,12 @@ class StrainRod:
             row[at.K_MASS] = row[at.K_PULL] = section.mass_kg_m
             row[at.K_INERTIA : at.K_INERTIA + 3] = section.inertia_kg_m
         rows[:, at.K_X], rows[:, at.K_WEIGHT] = along.x, along.weight
+        if callable(rod.damping_s):
+            raise ModelError(f"{name}: damping_s must be one number for a rod by strain modes")
         n = self.n
         self.stiffness = stiff
         self._rod = (
-            rows, along.inner, along.length, rest, np.ascontiguousarray(table), stiff, float(rod.damping_s),
+            rows, along.inner, along.length, rest, np.ascontiguousarray(table), stiff, rod.damping(0.0),
             self.base == "free",
         )  # fmt: skip
         self._around = (np.array([0.0, 0.0, -float(self.gravity)]), np.zeros(3))

@@ -40,7 +40,7 @@ def links_of(rod: Rod) -> tuple[list[Body], list[Joint]]:
     joints = [Joint(f"{rod.name}.clamp", rod.body, f"{rod.name}.root", "fixed", rod.placement)]
     parent, arm = f"{rod.name}.root", 0.5 * rod.element_m
     for j in range(1, rod.elements + 1):
-        springs, order = rod.springs(j), rod.order(j)
+        springs, order, slow = rod.springs(j), rod.order(j), rod.damping((j - 0.5) * rod.element_m)
         place = at(arm) @ Placement(rod.rest(j))
         for i, freedom in enumerate(order):
             last = i == len(order) - 1
@@ -48,7 +48,7 @@ def links_of(rod: Rod) -> tuple[list[Body], list[Joint]]:
             k = springs[freedom]
             joints.append(Joint(
                 f"{rod.name}.{j}.{freedom}", parent, child, placement=place, axis=AXES[freedom],
-                stiffness=k, damping=rod.damping_s * k,
+                stiffness=k, damping=slow * k,
             ))  # fmt: skip
             bodies.append(_link(rod, child, pieces[j]) if last else Body(child))
             parent, place = child, Placement()

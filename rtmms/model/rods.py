@@ -67,7 +67,7 @@ class Rod:
     elements    n, springs along it
     placement   of the root in the body's frame: x along the rod
     curvature   rad/m about x, y, z that it has at rest: (3,) or a function X -> (3,)
-    damping_s   s, of Kelvin and Voigt: dampers are springs times this
+    damping_s   s, of Kelvin and Voigt: dampers are springs times this; a number or a function of X
     freedoms    which of 'bend_y', 'bend_z' and 'twist' it has (turns about y, z, x)
     skin        what a fluid sees of its links, see Skin; None for nothing
     """
@@ -79,7 +79,7 @@ class Rod:
     elements: int = 10
     placement: Placement = field(default_factory=Placement)
     curvature: Any = (0.0, 0.0, 0.0)
-    damping_s: float = 0.0
+    damping_s: float | Callable[[float], float] = 0.0
     freedoms: Sequence[str] = (BEND_Y, BEND_Z, TWIST)
     skin: Skin | None = None
 
@@ -99,6 +99,13 @@ class Rod:
             raise ModelError(f"{place}: inertia_kg_m must be 3 numbers >= 0, got {section.inertia_kg_m}")
         return section
 
+    def damping(self, x: float) -> float:
+        """s, at x; ModelError where it is not >= 0."""
+        value = self.damping_s(x) if callable(self.damping_s) else self.damping_s
+        if not (math.isfinite(value) and value >= 0.0):
+            raise ModelError(f"rod '{self.name}': damping_s must be >= 0 s, got {value!r} at X = {x:.6g} m")
+        return float(value)
+
     @property
     def element_m(self) -> float:
         return self.length_m / self.elements
@@ -111,8 +118,7 @@ class Rod:
                 raise ModelError(f"{place}: {name} must be > 0, got {value!r}")
         if self.elements != int(self.elements):
             raise ModelError(f"{place}: elements must be a whole number, got {self.elements!r}")
-        if not (math.isfinite(self.damping_s) and self.damping_s >= 0.0):
-            raise ModelError(f"{place}: damping_s must be >= 0 s, got {self.damping_s!r}")
+        self.damping(0.0)
         if not self.freedoms or len(set(self.freedoms)) < len(self.freedoms) or not set(self.freedoms) <= set(AXES):
             raise ModelError(
                 f"{place}: freedoms must be some of {', '.join(AXES)}, each once, got {tuple(self.freedoms)}"

@@ -122,12 +122,16 @@ def test_a_free_rod_keeps_momentum_and_energy() -> None:
     assert energies[1] < 0.3 * energies[0]
 
 
+HOLED = Shapes({"bend_z": [lambda u: math.nan if u == 0.5 else u]})
+TWICE = Shapes({"bend_z": [lambda u: u, lambda u: 2.0 * u]})
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), Shapes({"bend_z": [lambda u: math.nan if u == 0.5 else u]}), nodes=9, points=3),
+        (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), HOLED, nodes=9, points=3),
          "shape 0 of bend_z at X = 0.5 m"),
-        (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), Shapes({"bend_z": [lambda u: u, lambda u: 2 * u]})), "sums of each"),
+        (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), TWICE), "sums of each"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), legendre(2, ("stretch",))), "X = 0 m: stretch_n must be > 0"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), legendre(2, ("length",))), "expected some of stretch"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, lambda x: RodSection(1.0 - x, LITTLE, 1, 1, 1))), "X = 1 m: mass_kg_m"),
