@@ -86,7 +86,7 @@ def statics() -> dict[str, Any]:
 
 def ends_of_modes(order: int, dt: float, components: tuple[str, ...]) -> tuple[Array, float]:
     """(k, 2, 3) both ends of the spaghetti, s."""
-    rod = StrainRod(Rod("rod", "air", 10.0, SPAGHETTI, placement=LAID), legendre(order, components), "free", dt)
+    rod = StrainRod(Rod("rod", "air", 10.0, SPAGHETTI, placement=LAID), legendre(order, components), "free", dt=dt)
     found, steps = [], round(TIMES[-1] / dt)
     wanted, spent = {round(t / dt) for t in TIMES}, 0.0
     for k in range(steps):

@@ -1,4 +1,5 @@
-"""Coordinates of a continuous body's state: its head's pose and twist, and what drives its strain."""
+"""Coordinates of a continuous body's state: its head's pose and twist, and what drives its strain; of a rod by strain
+modes its root's, and its strain."""
 
 from __future__ import annotations
 
@@ -39,3 +40,32 @@ class CosseratChart:
         m[:7] = displaced(o[:7], c[:6])
         m[Y_TWIST : Y_TWIST + 6] = o[Y_TWIST : Y_TWIST + 6] + c[6:12]
         m[self._at] = o[self._at] + c[12:]
+
+
+class StrainChart:
+    """The same of a rod by strain modes, state (13 + 2 n,): pose error and twist of a free root, then q and qd."""
+
+    def __init__(self, state: Array, free: bool, length: float) -> None:
+        self.state, self.origin, self._free = state, state.copy(), free
+        n = self._n = (len(state) - 13) // 2
+        words = [f"{axis}_error" for axis in ("x", "y", "z", "roll", "pitch", "yaw")]
+        words += ["vx", "vy", "vz", "wx", "wy", "wz"]
+        sizes = [length] * 3 + [1.0] * 3 + [length] * 3 + [1.0] * 3
+        self.names = (*(words if free else ()), *(f"q{k}" for k in range(n)), *(f"q{k}.rate" for k in range(n)))
+        self.size = np.array([*(sizes if free else ()), *[1.0 / length] * (2 * n)])
+
+    def read(self) -> Array:
+        """(k,) of the plant's present state."""
+        s, o, n = self.state, self.origin, self._n
+        joints = np.concatenate([s[7 : 7 + n] - o[7 : 7 + n], s[13 + n :] - o[13 + n :]])
+        if not self._free:
+            return joints
+        return np.concatenate([displacement(o[:7], s[:7]), s[7 + n : 13 + n] - o[7 + n : 13 + n], joints])
+
+    def write(self, coordinates: Array) -> None:
+        """Put the rod there."""
+        s, o, n, c = self.state, self.origin, self._n, coordinates
+        if self._free:
+            s[:7], s[7 + n : 13 + n] = displaced(o[:7], c[:6]), o[7 + n : 13 + n] + c[6:12]
+            c = c[12:]
+        s[7 : 7 + n], s[13 + n :] = o[7 : 7 + n] + c[:n], o[13 + n :] + c[n:]

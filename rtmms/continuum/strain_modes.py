@@ -31,7 +31,7 @@ from rtmms.continuum.layout import (
 from rtmms.jit import kernel
 from rtmms.mechanism.group import displace, lead, normalise
 from rtmms.mechanism.take_step import finite
-from rtmms.spatial import cross, quaternion_columns
+from rtmms.spatial import PACKED, cross, quaternion_columns
 
 SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2
 
@@ -153,15 +153,42 @@ def solve_upper(mass: Any, right: Any, first: int) -> None:
 
 
 @kernel
+def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, room: Any) -> float:
+    """The rigid body at the root: M into mass, -ad_eta^T M eta less its weight into left. Returns J, kinetic and of
+    weight, seen from the root. carrier (25,): packed inertia about the root in its frame, kg and kg m (3,) that gravity
+    pulls; room (6,) scratch."""
+    vx, vy, vz, wx, wy, wz = twist[0], twist[1], twist[2], twist[3], twist[4], twist[5]
+    times_packed(carrier, twist, room)
+    kept = 0.5 * (vx * room[0] + vy * room[1] + vz * room[2] + wx * room[3] + wy * room[4] + wz * room[5])
+    ax, ay, az = cross(wx, wy, wz, room[0], room[1], room[2])
+    bx, by, bz = cross(wx, wy, wz, room[3], room[4], room[5])
+    cx, cy, cz = cross(vx, vy, vz, room[0], room[1], room[2])
+    gx, gy, gz = gravity[0], gravity[1], gravity[2]
+    m, px, py, pz = carrier[21], carrier[22], carrier[23], carrier[24]
+    dx, dy, dz = cross(px, py, pz, gx, gy, gz)
+    left[0] += ax - m * gx
+    left[1] += ay - m * gy
+    left[2] += az - m * gz
+    left[3] += bx + cx - dx
+    left[4] += by + cy - dy
+    left[5] += bz + cz - dz
+    for k in range(6):
+        for j in range(6):
+            mass[k, j] += carrier[PACKED[k, j]]
+    return kept - (px * gx + py * gy + pz * gz)
+
+
+@kernel
 def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: float, rate: Any) -> None:
     """Rate (12 + 2 n,) of a state (13 + 2 n,).
 
-    rod     section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, is it free
+    rod     section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, is it free,
+            carrier (25,)
     around  gravity (3,), current (3,), world
     work    s, jacobian (n, points, 6), mine (points, 6), mass, left (6 + n,), told, head (3, 6), room (6,)
     push    (6,) N, N m on the tip, world axes;  implicit s, see rtmms.dynamics.recursion.inward
     """
-    section, inner, h, rest, shapes, stiff, damping, free = rod
+    section, inner, h, rest, shapes, stiff, damping, free, carrier = rod
     s, jacobian, mine, mass, left, told, head, room = work
     n, last = shapes.shape[0], section.shape[0] - 1
     q, qd, twist = state[7 : 7 + n], state[13 + n :], state[7 + n : 13 + n]
@@ -181,6 +208,10 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
             told[ENERGY] -= section[i, K_WEIGHT] * section[i, K_PULL] * around[0][k] * state[k]
     columns(shapes, inner, h, s, jacobian, mine)
     assemble(section, s, jacobian, mass, left, room)
+    if free:
+        told[ENERGY] += add_carrier(carrier, twist, head[1], mass, left, room)
+        for k in range(3):
+            told[ENERGY] -= carrier[21] * around[0][k] * state[k]
     cx, cy, cz = cross(s[last, P_POS], s[last, P_POS + 1], s[last, P_POS + 2], head[2, 0], head[2, 1], head[2, 2])
     head[2, 3], head[2, 4], head[2, 5] = head[2, 3] + cx, head[2, 4] + cy, head[2, 5] + cz
     for k in range(6):

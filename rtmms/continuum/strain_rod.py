@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from rtmms.continuum import layout as at
+from rtmms.continuum.chart import StrainChart
 from rtmms.continuum.collocation import grid
 from rtmms.continuum.shapes import COMPONENTS, Shapes, legendre
-from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, end_of, evaluate, take_step
+from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, assemble, end_of, evaluate, take_step
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import compile_progress
+from rtmms.model import Body, Mechanism, Placement, Strip, compile
+from rtmms.model.layout import C_INERTIA, C_WEIGHT, C_WEIGHT_MOMENT
 from rtmms.model.rods import Rod, RodSection
 from rtmms.plant import Channel
-from rtmms.spatial import Array, matrix_quaternion
+from rtmms.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 
 _HEADER = struct.Struct("<8sdqq")
 _MAGIC = b"rtmmssr1"
@@ -26,12 +29,14 @@ PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
 @dataclass(eq=False)
 class StrainRod:
-    """See rtmms.plant.Plant. The rod stands alone: its root is held at the rod's placement, or free there.
+    """See rtmms.plant.Plant. Its root is held at the rod's placement, or free there, alone or on a body.
 
-    rod      its data: length, section, placement, curvature at rest, damping; elements and skin do not count
+    rod      its data, as of links; `elements` does not count. Its skin is asked for a metre at each point: drag and
+             added mass of a Strip of Kirchhoff's law
     shapes   of its strains; default Legendre polynomials to degree 3 for each of the rod's freedoms
+    carrier  a rigid body that moves with a free root, at the rod's placement in it; None: nothing
     base     'fixed' or 'free';  nodes, points  along it, see rtmms.continuum.collocation
-    gravity  m/s2, along -z;  dt s
+    gravity  m/s2, along -z;  current (3,) m/s of the water, uniform, world;  dt s
     Commands: force (N) and couple (N m) on its tip, world axes. ModelError names the point of the rod, the shape, or
     the strain whose stiffness is missing.
     """
@@ -39,10 +44,12 @@ class StrainRod:
     rod: Rod
     shapes: Shapes | None = None
     base: str = "fixed"
+    carrier: Body | None = None
     dt: float = 1e-3
     nodes: int = 25
     points: int = 5
     gravity: float = 0.0
+    current: Any = (0.0, 0.0, 0.0)
     parameters: Any = None
 
     def __post_init__(self) -> None:
@@ -77,6 +84,8 @@ class StrainRod:
         for row, section in zip(rows, sections, strict=True):
             row[at.K_MASS] = row[at.K_PULL] = section.mass_kg_m
             row[at.K_INERTIA : at.K_INERTIA + 3] = section.inertia_kg_m
+        for row, x in zip(rows, along.x, strict=True):
+            self._wet(row, float(x), name)
         rows[:, at.K_X], rows[:, at.K_WEIGHT] = along.x, along.weight
         if callable(rod.damping_s):
             raise ModelError(f"{name}: damping_s must be one number for a rod by strain modes")
@@ -84,9 +93,9 @@ class StrainRod:
         self.stiffness = stiff
         self._rod = (
             rows, along.inner, along.length, rest, np.ascontiguousarray(table), stiff, rod.damping(0.0),
-            self.base == "free",
+            self.base == "free", self._carried(name),
         )  # fmt: skip
-        self._around = (np.array([0.0, 0.0, -float(self.gravity)]), np.zeros(3))
+        self._around = (np.array([0.0, 0.0, -float(self.gravity)]), np.array(self.current, dtype=float))
         self._work = (
             np.zeros((points, at.P_WIDTH)), np.zeros((n, points, 6)), np.zeros((points, 6)), np.zeros((6 + n, 6 + n)),
             np.zeros(6 + n), np.zeros(at.TOLD), np.zeros((3, 6)), np.zeros(6),
@@ -106,6 +115,35 @@ class StrainRod:
             self.reset()
             self.step(self.neutral)
         self.reset()
+
+    def _wet(self, row: Array, x: float, name: str) -> None:
+        """What the rod's skin says of the water a metre, into a row of the table."""
+        if self.rod.skin is None:
+            return
+        skin = self.rod.skin(x, 1.0, Placement())
+        if not isinstance(skin, Strip) or skin.law != "kirchhoff" or np.any(skin.placement.rotation != np.eye(3)):
+            raise ModelError(f"{name}: skin at X = {x:.6g} m: expected a Strip along the rod, law 'kirchhoff'")
+        row[at.K_ROLL], row[at.K_ADDED + 1], row[at.K_ADDED + 2] = skin.added
+        row[at.K_DRAG : at.K_DRAG + 3], row[at.K_ROLL_DRAG] = skin.drag, skin.roll_drag
+
+    def _carried(self, name: str) -> Array:
+        """(25,) of the body at the root, in the root's frame, see strain_modes.add_carrier."""
+        out = np.zeros(25)
+        if self.carrier is None:
+            return out
+        if self.base != "free":
+            raise ModelError(f"{name}: a carrier moves: expected base='free', got base='{self.base}'")
+        if self.carrier.elements or self.carrier.viscous is not None:
+            raise ModelError(f"{name}: carrier '{self.carrier.name}': expected no elements and no viscous drag")
+        row = compile(Mechanism("carrier", [self.carrier], base="fixed")).constant[0]
+        place = self.rod.placement
+        back = np.linalg.inv(adjoint(place.rotation, place.position))
+        own = unpack_inertia(row[C_INERTIA : C_INERTIA + PACKED_SIZE])
+        out[:21] = pack_inertia(back.T @ own @ back)
+        out[21] = row[C_WEIGHT]
+        moment = row[C_WEIGHT_MOMENT : C_WEIGHT_MOMENT + 3] - row[C_WEIGHT] * place.position
+        out[22:] = place.rotation.T @ moment
+        return out
 
     def _stiffness(self, section: RodSection, component: int, name: str, x: float) -> float:
         strain = COMPONENTS[component]
@@ -153,11 +191,10 @@ class StrainRod:
 
     def mass_matrix(self) -> Array:
         """(6 + n, 6 + n) of root's twist and coordinates, or (n, n) with a fixed root; at the present state."""
-        from rtmms.continuum.strain_modes import assemble
-
         self.look()
         _, jacobian, _, mass, left, _, _, room = self._work
         assemble(self._rod[0], self._work[0], jacobian, mass, left, room)
+        mass[:6, :6] += unpack_inertia(self._rod[-1][:21])
         return mass.copy() if self.base == "free" else mass[6:, 6:].copy()
 
     def tip(self) -> Array:
@@ -176,6 +213,10 @@ class StrainRod:
             "tip": tip, "centreline": self._work[0][:, at.P_POS : at.P_POS + 3].copy(),
             "energy": self._work[5][at.ENERGY].copy(),
         }  # fmt: skip
+
+    def chart(self) -> StrainChart:
+        """Coordinates around the present state, for `rtmms.analysis.linearise`."""
+        return StrainChart(self.state, self.base == "free", self.rod.length_m)
 
     def snapshot(self) -> bytes:
         """The whole state; bit-exact."""

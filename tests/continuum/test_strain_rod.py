@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.analysis.linearise import linearise
 from rtmms.continuum.shapes import COMPONENTS, Shapes, legendre
 from rtmms.continuum.strain_rod import StrainRod
-from rtmms.model import Body, Mechanism, Rod, RodSection
-from rtmms.spatial import quaternion_matrix
+from rtmms.model import Body, Mechanism, Placement, Rod, RodSection, Strip
+from rtmms.spatial import quaternion_matrix, rotation_z
 from tests.continuum.beams import LITTLE, UPWARDS, shot
 
 UNIT = RodSection(1.0, LITTLE, 1.0, 1.0, 1.0)
@@ -120,6 +121,57 @@ def test_a_free_rod_keeps_momentum_and_energy() -> None:
         )
         energies.append(abs(float(rod.observe()["energy"]) - start))
     assert energies[1] < 0.3 * energies[0]
+
+
+def fish(**more: Any) -> Rod:
+    def skin(x: float, length: float, place: Placement) -> Strip:
+        return Strip(length, drag=(0.0, 15.0, 5.0), roll_drag=1e-3, added=(1e-4, 2.0, 0.5), placement=place)
+
+    place = Placement(rotation_z(0.3), np.array([0.1, 0.02, 0.0]))
+    return Rod("tail", "head", 0.5, SOFT, placement=place, damping_s=5e-3, skin=skin, **more)
+
+
+HEAD = Body.about_centre("head", 0.8, (0.05, 0.0, -0.01), np.diag([2e-3, 3e-3, 4e-3]), displaced=0.5)
+
+
+def test_a_soft_tail_on_a_free_head_in_water() -> None:
+    """A head with a tail in a stream, falling slowly, pushed at the tail: by modes and by links."""
+    one = StrainRod(fish(), legendre(5), "free", HEAD, dt=1e-3, gravity=2.0, current=(0.2, 0.3, 0.0))
+    load = np.array([0.3, 0.4, 0.2, 0.0, 0.0, 0.0])
+    for _ in range(300):
+        one.step(load)
+    wanted = one.tip()
+    ends = []
+    for n in (8, 16):
+        rod = fish(elements=n)
+        name, place = rod.tip()
+        plant = rtmms.TreePlant(
+            Mechanism("fish", [HEAD], rods=[rod], gravity=(0.0, 0.0, -2.0)), 1e-3, method="implicit2",
+            actuators=[rtmms.BodyWrench(name, placement=place)], flow=rtmms.Flow((0.2, 0.3, 0.0)),
+            outputs=[f"{name}.position", f"{name}.quaternion"],
+        )  # fmt: skip
+        for _ in range(300):
+            turn = quaternion_matrix(plant.observe()[f"{name}.quaternion"])
+            plant.step(np.concatenate([turn.T @ load[:3], np.zeros(3)]))
+        seen = plant.observe()
+        ends.append(seen[f"{name}.position"] + quaternion_matrix(seen[f"{name}.quaternion"]) @ place.position)
+    way = np.linalg.norm(wanted - fish().placement.position - fish().placement.rotation @ [0.5, 0.0, 0.0])
+    assert way > 0.05
+    coarse, fine = (np.abs(end - wanted).max() for end in ends)
+    assert fine < min(coarse, 5e-4 * way), (coarse, fine)
+
+
+def test_linearised() -> None:
+    rod = StrainRod(fish(), legendre(2), "free", HEAD, dt=1e-3)
+    kept = rod.snapshot()
+    found = linearise(rod)
+    assert rod.snapshot() == kept
+    assert found.a.shape == (24, 24)
+    assert found.b.shape == (24, 6)
+    # a push moves the whole by its mass, added mass too, whatever the tail does: impulse is momentum
+    mass = rod.mass_matrix()
+    moved = found.b[[*range(6, 12), *range(18, 24)], 0] / rod.dt
+    np.testing.assert_allclose(mass[:3] @ moved, rotation_z(0.3).T[:, 0], atol=1e-6)
 
 
 HOLED = Shapes({"bend_z": [lambda u: math.nan if u == 0.5 else u]})
