@@ -98,6 +98,7 @@ METHODS = {
     method.name: method
     for method in (
         Method("rk4", 4, 4, 2.785, RK4),
+        Method("implicit1", 1, 1, None, IMPLICIT_EULER),
         Method("implicit2", 2, 3, None, IMPLICIT_EULER, parts=(1, 2), mix=(-1.0, 2.0)),
         Method("abam", 5, 2, 0.92, RK4, multistep=True),
     )

@@ -16,6 +16,7 @@ from rtmms.model.contact_rows import Ground, compile_ground
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Element, Strip
 from rtmms.model.ground_rank import check_on_ground
+from rtmms.model.links import linked
 from rtmms.model.solids import Placement, Solid, inertia_of
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 
@@ -23,6 +24,7 @@ from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_iner
 def compile(mechanism: Mechanism) -> Model:
     """Check a mechanism and lay it out for the kernels. ModelError names the place, what was got, what is expected."""
     _check_kinds(mechanism)
+    mechanism = linked(mechanism)
     where = f"mechanism '{mechanism.name}'"
     gravity = _numbers(mechanism.gravity, (3,), f"{where}: gravity")
     if mechanism.base not in BASES:

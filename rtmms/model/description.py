@@ -11,6 +11,7 @@ import numpy as np
 
 from rtmms.model.contacts import Contact
 from rtmms.model.elements import Element
+from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement, Solid
 from rtmms.spatial import Array, rotation_x, rotation_z, skew
 
@@ -101,6 +102,7 @@ class Mechanism:
     base     'free' (its acceleration follows), 'prescribed' (its acceleration is given) or 'fixed'
     gravity  (3,) m/s2, world frame (z up)
     contacts what touches the ground: axles, wheels, planes; of a free base only
+    rods     soft rods on its bodies, whose links become bodies and joints after those above
     """
 
     name: str
@@ -109,6 +111,7 @@ class Mechanism:
     base: str = "free"
     gravity: Any = (0.0, 0.0, -9.81)
     contacts: Sequence[Contact] = ()
+    rods: Sequence[Rod] = ()
 
 
 def khalil_kleinfinger(alpha: float, d: float, theta: float, r: float) -> Placement:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from rtmms.errors import UnknownNameError
 from rtmms.shapes.bodies import BodiesShape
+from rtmms.shapes.continuous import ContinuousEelShape
 from rtmms.shapes.eel import EelShape
 from rtmms.shapes.manta import MantaShape
 from rtmms.shapes.moth import MothShape
@@ -19,8 +20,8 @@ from rtmms.shapes.wheeled import PLATES, WheeledShape
 from rtmms.wire.protocol.state import PlantInfo
 
 SHAPES: dict[str, Callable[[PlantInfo], Shape]] = {
-    "manta": MantaShape, "eel": EelShape, "moth": MothShape, **dict.fromkeys(PLATES, WheeledShape),
-    **dict.fromkeys(PARTS, ShapeRobotShape),
+    "manta": MantaShape, "eel": EelShape, "moth": MothShape, "continuous_eel": ContinuousEelShape,
+    **dict.fromkeys(PLATES, WheeledShape), **dict.fromkeys(PARTS, ShapeRobotShape),
 }  # fmt: skip
 
 

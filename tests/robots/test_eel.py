@@ -289,7 +289,7 @@ def test_as_a_plant():
         ({"command": "torque"}, "command=torque needs drive=torque"),
         (
             {"integrator": "rk5"},
-            "integrator must be one of rk4, implicit2, abam, got 'rk5'",
+            "integrator must be one of rk4, implicit1, implicit2, abam, got 'rk5'",
         ),
     ],
 )

@@ -106,6 +106,26 @@ def test_the_moths_blades_are_where_its_model_has_them() -> None:
     assert len(right) == max(shape.skins[0].triangles) + 1
 
 
+def test_the_continuous_eels_rings_stand_on_its_centreline() -> None:
+    plant: Any = rtmms.load("continuous_eel", preset="spatial", nodes=10, dt=0.01)
+    for _ in range(60):
+        plant.step(plant.neutral)
+    shape = shape_of(told("continuous_eel", plant))
+    assert shape is not None
+    line = plant.observe()["centreline"]
+    (skin,) = shape.points({"centreline": line.ravel().tolist()})
+    assert len(skin) == max(shape.skins[0].triangles) + 1
+    rings = np.array(skin).reshape(len(line) + 2, -1, 3)
+    np.testing.assert_allclose(rings[:, :-1].mean(axis=1)[1:-1], line, atol=1e-12)
+    # across and along: the half-height stands on the ridge, square to the body
+    along = line[2] - line[0]
+    ridge = rings[2, shape.skins[0].lines[0][2] % rings.shape[1]] - line[1]
+    assert np.linalg.norm(ridge) == pytest.approx(0.09)
+    assert abs(ridge @ along) < 1e-9
+    frames = shape.frames({"centreline": line.ravel().tolist()})
+    np.testing.assert_allclose(frames["tail"][0], line[-1], atol=1e-12)
+
+
 def test_what_is_not_known_has_no_shape() -> None:
     manta = told("manta", rtmms.load("manta"))
     assert isinstance(shape_of(manta), MantaShape)
@@ -114,7 +134,7 @@ def test_what_is_not_known_has_no_shape() -> None:
     assert shape_of(replace(manta, parameters={**manta.parameters, "chains": 29})) is None
     assert shape_of(replace(manta, outputs=manta.outputs[:3])) is None
     wheeled = {"snake", "unicycle", "snakeboard", "roller_racer", "trikke"}
-    assert set(SHAPES) == {"manta", "eel", "moth", *wheeled, *SHAPE_ROBOTS}
+    assert set(SHAPES) == {"manta", "eel", "moth", "continuous_eel", *wheeled, *SHAPE_ROBOTS}
 
 
 def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:

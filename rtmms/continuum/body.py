@@ -1,0 +1,86 @@
+"""What a continuous body is: its sections along its length, as data a person writes, and the table kernels get."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.continuum import layout as at
+from rtmms.continuum.collocation import Grid
+from rtmms.errors import ModelError
+from rtmms.spatial import Array
+
+
+@dataclass(frozen=True)
+class Section:
+    """An elliptic section and what water does to it, per metre.
+
+    half_width_m, half_height_m    a along e2, b along e3;  density_kg_m3
+    drag (3,), roll_drag, added (3,)   without dimension, as Khalil 2007 has them: along, lateral, vertical; rolling;
+                                       rolling, lateral, vertical
+    """
+
+    half_width_m: float
+    half_height_m: float
+    density_kg_m3: float = 1000.0
+    drag: tuple[float, float, float] = (0.01, 1.0, 1.0)
+    roll_drag: float = 1.0
+    added: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CosseratBody:
+    """A continuous body: e1 from head to tail.
+
+    length_m   m
+    section    at x (m from the head): a Section, or a function x -> Section
+    water_density_kg_m3    of the fluid around; 0 for none
+    """
+
+    name: str
+    length_m: float
+    section: Section | Callable[[float], Section]
+    water_density_kg_m3: float = 1000.0
+
+
+def table(body: CosseratBody, grid: Grid) -> Array:
+    """(n, K_WIDTH), read-only. ModelError names the place along the body."""
+    if not (math.isfinite(body.length_m) and body.length_m > 0.0):
+        raise ModelError(f"{body.name}: length_m must be > 0 m, got {body.length_m}")
+    rho = body.water_density_kg_m3
+    if not (math.isfinite(rho) and rho >= 0.0):
+        raise ModelError(f"{body.name}: water_density_kg_m3 must be >= 0, got {rho}")
+    out = np.zeros((len(grid.x), at.K_WIDTH))
+    for row, x, weight in zip(out, grid.x, grid.weight, strict=True):
+        section = body.section if isinstance(body.section, Section) else body.section(float(x))
+        row[:] = _row(section, rho, f"{body.name}: section at X = {x:.6g} m")
+        row[at.K_X], row[at.K_WEIGHT] = x, weight
+    out.flags.writeable = False
+    return out
+
+
+def _row(section: Any, rho: float, place: str) -> Array:
+    if not isinstance(section, Section):
+        raise ModelError(f"{place}: expected a Section, got {section!r}")
+    a, b, density = section.half_width_m, section.half_height_m, section.density_kg_m3
+    for name, value in (("half_width_m", a), ("half_height_m", b), ("density_kg_m3", density)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise ModelError(f"{place}: {name} must be > 0, so that the section has an area and a mass, got {value}")
+    for name, values in (("drag", section.drag), ("roll_drag", (section.roll_drag,)), ("added", section.added)):
+        if not all(math.isfinite(v) and v >= 0.0 for v in values):
+            raise ModelError(f"{place}: {name} must be >= 0, got {values}")
+    area, ring, row = math.pi * a * b, (b * b - a * a) ** 2, np.zeros(at.K_WIDTH)
+    row[at.K_MASS] = density * area
+    row[at.K_INERTIA : at.K_INERTIA + 3] = 0.25 * density * area * np.array([a * a + b * b, b * b, a * a])
+    row[at.K_ADDED + 1] = rho * math.pi * b * b * section.added[1]
+    row[at.K_ADDED + 2] = rho * math.pi * a * a * section.added[2]
+    row[at.K_ROLL] = rho * math.pi * ring / 8.0 * section.added[0]
+    drag = np.array(section.drag) * np.array([math.pi * (a + b) / 2.0, 2.0 * b, 2.0 * a])
+    row[at.K_DRAG : at.K_DRAG + 3] = 0.5 * rho * drag
+    row[at.K_ROLL_DRAG] = 0.5 * rho * section.roll_drag * ring
+    row[at.K_PULL] = (density - rho) * area
+    return row

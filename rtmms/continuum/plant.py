@@ -1,0 +1,343 @@
+"""A body whose strain is imposed as a plant: commands move the parameters of its strain field, the fluid moves it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rtmms.continuum import layout as at
+from rtmms.continuum.body import CosseratBody, table
+from rtmms.continuum.chart import CosseratChart
+from rtmms.continuum.collocation import Grid, grid
+from rtmms.continuum.door import COUNT, DT, TIME, Door, enter_look, enter_step
+from rtmms.continuum.field import COAST, Field, check
+from rtmms.continuum.step import BAD_COMMAND, BAD_STRAIN, STAGES, look_at, take_step
+from rtmms.continuum.twin import CosseratTwin
+from rtmms.errors import DivergedError, ModelError
+from rtmms.jit import COMPILED, compile_progress, native
+from rtmms.model.layout import S_WIDTH
+from rtmms.plant import Channel, Entry, refuse_fixed
+from rtmms.spatial import Array, quaternion_matrix, unpack_inertia
+
+_HEADER = struct.Struct("<8s32sdq")
+_MAGIC = b"rtmmscb1"
+HALF_TURN = np.array([-1.0, -1.0, 1.0])
+"""e1, e2, e3 of the head seen from a body frame that looks ahead: x forward, y left, z up."""
+
+
+class Remade(NamedTuple):
+    """Of a plant with other parameters: what `set` takes from it."""
+
+    parameters: Any
+    body: CosseratBody
+    field: Field
+    current: tuple[float, float, float]
+    gravity: float
+    bandwidth: float
+
+
+@dataclass(eq=False)
+class CosseratPlant:
+    """See rtmms.plant.Plant. Body x is forward, y left, z up; the sections' own e1 points from head to tail.
+
+    body, field    what it is, and how it bends
+    actuators      channels, one for each column of field.mix
+    dt, substeps   s, and steps of the method in each
+    nodes, points  along the body, and of each cell (rtmms.continuum.collocation): integrals of order 2 points - 2
+    current        (3,) m/s, uniform, world;  gravity m/s2;  wake  whether the tail sheds one
+    bandwidth      rad/s, how fast parameters follow their commands
+    Raises ModelError naming the point of the body, the field's time, or the parameter.
+    """
+
+    body: CosseratBody
+    field: Field
+    actuators: tuple[Channel, ...] = ()
+    dt: float = 2e-3
+    substeps: int = 1
+    nodes: int = 64
+    points: int = 4
+    current: Any = (0.0, 0.0, 0.0)
+    gravity: float = 9.81
+    wake: bool = True
+    bandwidth: float = 20.0
+    ahead: bool = True
+    parameters: Any = None
+    settable: tuple[str, ...] = ()
+    remake: Callable[[CosseratPlant, Mapping[str, Any]], Remade] | None = None
+    summary: Callable[[CosseratPlant, Array, Any], dict[str, float | None]] | None = None
+    trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
+    recent_outputs: tuple[str, ...] = ("curvature", "velocity")
+    medium: str = "water"
+
+    def __post_init__(self) -> None:
+        name = self.body.name
+        if isinstance(self.dt, bool) or not (math.isfinite(self.dt) and self.dt > 0.0):
+            raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
+        if self.substeps < 1:
+            raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
+        self.grid: Grid = grid(self.body.length_m, self.nodes, self.points)
+        n, k, u = len(self.grid.x), len(self.field.start), len(self.actuators)
+        if self.field.mix.shape != (k, u):
+            raise ModelError(f"{name}: field.mix must have shape ({k}, {u}), got {self.field.mix.shape}")
+        self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
+        self.given = self.neutral.copy()
+        self.memory, self._last = np.zeros(at.Y_SIZE + 3 * k), np.zeros(at.Y_SIZE + 3 * k)
+        self.state = self.memory[: at.Y_SIZE]
+        self.numbers = np.zeros(COUNT)
+        self._work = (
+            np.zeros((n, at.P_WIDTH)), np.zeros((1, S_WIDTH)), np.zeros((6, 6)), np.zeros((3, 6)), np.zeros(at.TOLD)
+        )  # fmt: skip
+        self._room = (
+            np.zeros((STAGES, at.RATE_SIZE)), np.zeros(at.Y_SIZE), np.zeros(at.RATE_SIZE), np.zeros((3, k))
+        )  # fmt: skip
+        self._steps = 0
+        self._take_up()
+        self.stations = np.arange(0, n, self.points - 1)
+        m = len(self.stations)
+        self.outputs = (
+            Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+            Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
+            Channel("centreline", "m", (m, 3), "body"), Channel("curvature", "rad/m", (m, 3)),
+            Channel("internal_wrench", "N, N m", (m, 6)),
+            Channel("power", "W"), Channel("work", "J"), Channel("energy", "J"), Channel("lost", "J"),
+        )  # fmt: skip
+        with compile_progress(f"the kernels of '{name}'"):
+            self.reset()
+            self.step(self.neutral)
+            self.observe()
+        self.reset()
+
+    def _take_up(self) -> None:
+        """The arrays that the kernels get, of the present body, field and surroundings."""
+        name, k = self.body.name, len(self.field.start)
+        current = np.array(self.current, dtype=float)
+        if current.shape != (3,) or not np.all(np.isfinite(current)):
+            raise ModelError(f"{name}: current must be 3 finite numbers, got {current.tolist()}")
+        section = table(self.body, self.grid)
+        check(self.field, np.ascontiguousarray(section[:, at.K_X]), np.array([0.1307, 0.5713, 5.313]), name)
+        address = self.field.address()
+        gravity = np.array([0.0, 0.0, -float(self.gravity)])
+        follow, mix = np.array(self.field.follow, dtype=np.int64), np.ascontiguousarray(self.field.mix, dtype=float)
+        self.section = section
+        self._body = (address, section, self.grid.inner, self.grid.length)
+        self._around = (gravity, current, bool(self.wake))
+        self._drive = (follow, float(self.bandwidth), mix)
+        self.numbers[:] = (self.grid.length, self.wake, self.bandwidth, self.time, self.dt, self.substeps)
+        self.told = [
+            section, self.grid.inner, gravity, current, *self._work, follow, mix, self.memory, *self._room, self.given,
+            self.numbers,
+        ]  # fmt: skip
+        self.sizes = [len(section), self.grid.points, k, len(self.given)]
+        self.address = address
+        self.door = Door(address if COMPILED else 0, self.told, self.sizes)
+        self._entry: Entry | None = None
+        digest = hashlib.sha256(f"{name} {self.substeps} {self.bandwidth} {self.wake}".encode())
+        for array in (section, self.grid.inner, gravity, current, follow, mix, self.field.start):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(getattr(self.field.function, "__qualname__", "").encode())
+        self._key = digest.digest()
+
+    @property
+    def time(self) -> float:
+        """s, simulated."""
+        return self._steps * self.dt
+
+    @property
+    def mass(self) -> float:
+        """kg, without the fluid."""
+        return float(self.section[:, at.K_MASS] @ self.section[:, at.K_WEIGHT])
+
+    @property
+    def now(self) -> int:
+        """Steps since the reset."""
+        return self._steps
+
+    def set(self, **given: Any) -> None:
+        """Change parameters of `settable` from the next step on; they stay over a reset. Raises UnknownNameError,
+        ModelError; nothing is changed then."""
+        if self.remake is None:
+            raise ModelError(f"set: {self.body.name} has no parameters that can change while it runs")
+        refuse_fixed(self.body.name, given, self.settable, (f.name for f in fields(self.parameters)))
+        new = self.remake(self, given)
+        before = (self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth)
+        self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth = new
+        try:
+            self._take_up()
+        except ModelError:
+            self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth = before
+            self._take_up()
+            raise
+        k = len(self.field.start)
+        fixed = ~np.any(self.field.mix != 0.0, axis=1)
+        for part in (0, 1):  # constants of the field among its parameters
+            self.memory[at.Y_SIZE + part * k : at.Y_SIZE + (part + 1) * k][fixed] = self.field.start[fixed]
+
+    def reset(self, seed: int = 0) -> None:
+        """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        k, field = len(self.field.start), self.field
+        self.memory[:] = 0.0
+        self.state[at.Y_QUATERNION + (3 if self.ahead else 0)] = 1.0  # head's e1 to world -x: it looks to +x
+        target, value, rate = np.split(self.memory[at.Y_SIZE :], [k, 2 * k])
+        coast = field.follow == COAST
+        target[:] = field.start
+        value[:], rate[:] = np.where(coast, 0.0, field.start), np.where(coast, field.start, 0.0)
+        self._steps = 0
+
+    def start(self, memory: Array, steps: int) -> None:
+        """To the memory of a plant of the same field, on whatever grid, at the time of that many steps."""
+        self.memory[:] = memory
+        self._steps = steps
+
+    def place(self, position: Any, quaternion: Any, twist: Any) -> None:
+        """Put the head there: m, (w, x, y, z) and (6,) m/s, rad/s, all as the outputs tell them."""
+        turn = HALF_TURN if self.ahead else np.ones(3)
+        self.state[:3] = position
+        self.state[3:7] = _turned(np.asarray(quaternion, dtype=float)) if self.ahead else quaternion
+        twist = np.asarray(twist, dtype=float)
+        self.state[7:10], self.state[10:13] = turn * twist[:3], turn * twist[3:]
+
+    def step(self, command: Array) -> None:
+        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
+        DivergedError if it fails: the state is then still the last sound one."""
+        if type(command) is not np.ndarray or command.dtype != np.float64 or command.shape != self.given.shape:
+            command = np.asarray(command, dtype=float)
+            if command.shape != self.given.shape:
+                raise ValueError(f"{self.body.name}: command must have shape {self.given.shape}, got {command.shape}")
+        self.given[:] = command
+        self._ready()
+        if COMPILED:
+            status = enter_step(self.door.address)
+        else:
+            status = take_step(
+                self._body, self._around, self._work, self._drive, self.memory, self._room, self.given, self.time,
+                self.dt, self.substeps,
+            )  # fmt: skip
+        self.entered(status)
+
+    def _ready(self) -> None:
+        self._last[:] = self.memory
+        self.numbers[TIME], self.numbers[DT] = self._steps * self.dt, self.dt
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.Entered."""
+        if not COMPILED:
+            return None
+        self._ready()
+        if self._entry is None:
+            address = self.door.address
+            self._entry = Entry(native(enter_step, address), (address,), self.given.ctypes.data)
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
+        if status:
+            self._fail(status)
+        self._steps += 1
+
+    def _fail(self, status: int) -> None:
+        """Back to the last sound state, and say what ran away from it."""
+        name = self.body.name
+        if status == BAD_COMMAND:
+            named = ", ".join(c.name for c, v in zip(self.actuators, self.given, strict=True) if not np.isfinite(v))
+            raise ValueError(f"{name}: command: {named} must be finite")
+        where = self.section[max(int(self._work[4][at.BAD_POINT]), 0), at.K_X]
+        self.memory[:] = self._last
+        seen = self.observe()
+        if status == BAD_STRAIN:
+            reason = f"the strain field is not finite at X = {where:.6g} m"
+            raise DivergedError(self.time + self.dt, "strain", seen, reason)
+        reason = f"ran away within one step of {self.dt / self.substeps:.3g} s; take a smaller dt, or slower strains"
+        raise DivergedError(self.time + self.dt, "velocity", seen, reason)
+
+    def look(self) -> None:
+        """Evaluate at the present state: `scratch` and `told` are then of it."""
+        self.numbers[TIME] = self._steps * self.dt
+        if COMPILED:
+            enter_look(self.door.address)
+        else:
+            look_at(self._body, self._around, self._work, self._drive, self.memory, self._room, self.time)
+
+    @property
+    def scratch(self) -> Array:
+        """(n, P_WIDTH) of the last evaluation, see rtmms.continuum.layout."""
+        return self._work[0]
+
+    @property
+    def energies(self) -> Array:
+        """(TOLD,) of the last evaluation."""
+        return self._work[4]
+
+    @property
+    def acceleration(self) -> Array:
+        """(6,) of the head, its own frame (e1 to the tail), component derivative; of the last evaluation."""
+        return np.array(self._room[2][6:12])
+
+    def observe(self) -> dict[str, Array]:
+        """The outputs at the present state, by name."""
+        self.look()
+        s, y, told = self._work[0][self.stations], self.state, self._work[4]
+        turn = HALF_TURN if self.ahead else np.ones(3)
+        return {
+            "position": y[:3].copy(), "quaternion": _turned(y[3:7]) if self.ahead else y[3:7].copy(),
+            "velocity": turn * y[7:10], "angular_velocity": turn * y[10:13],
+            "centreline": turn * s[:, at.P_POS : at.P_POS + 3],
+            "curvature": s[:, at.P_STRAIN + 3 : at.P_STRAIN + 6].copy(),
+            "internal_wrench": s[:, at.P_WRENCH : at.P_WRENCH + 6].copy(),
+            "power": told[at.POWER].copy(), "work": y[at.Y_WORK].copy(), "energy": told[at.ENERGY].copy(),
+            "lost": y[at.Y_LOST].copy(),
+        }  # fmt: skip
+
+    def snapshot(self) -> bytes:
+        """The whole state; bit-exact."""
+        return _HEADER.pack(_MAGIC, self._key, self.dt, self._steps) + self.memory.tobytes()
+
+    def restore(self, blob: bytes) -> None:
+        """Back to a snapshot of the same model; ModelError if it is another's."""
+        size = _HEADER.size + self.memory.nbytes
+        if len(blob) != size:
+            raise ModelError(f"{self.body.name}: snapshot must have {size} bytes, got {len(blob)}")
+        magic, key, dt, steps = _HEADER.unpack_from(blob)
+        if magic != _MAGIC or key != self._key or dt != self.dt:
+            raise ModelError(f"{self.body.name}: the snapshot is of another model, step or version")
+        self.memory[:], self._steps = np.frombuffer(blob[_HEADER.size :]), steps
+
+    def chart(self) -> CosseratChart:
+        """Coordinates around the present state, for `rtmms.linearise`."""
+        return CosseratChart(self.memory, self.field, self.body.length_m)
+
+    def twin(self) -> CosseratTwin:
+        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        return CosseratTwin(self)
+
+    def momentum(self) -> Array:
+        """(6,) N s, N m s, of body and added mass in still water, world axes about the world's origin."""
+        self.look()
+        s, k, y = self._work[0], self.section, self.state
+        a, b = s[-1, at.P_SUM : at.P_SUM + 21], np.zeros(6)
+        for row, c in zip(s, k, strict=True):
+            r, p = row[at.P_ROT : at.P_ROT + 9].reshape(3, 3), row[at.P_POS : at.P_POS + 3]
+            v, w = row[at.P_TWIST : at.P_TWIST + 3], row[at.P_TWIST + 3 : at.P_TWIST + 6]
+            own = r @ ((c[at.K_MASS] + c[at.K_ADDED : at.K_ADDED + 3]) * (r.T @ (v + np.cross(w, p))))
+            j = c[at.K_INERTIA : at.K_INERTIA + 3] + np.array([c[at.K_ROLL], 0.0, 0.0])
+            b[:3] += c[at.K_WEIGHT] * own
+            b[3:] += c[at.K_WEIGHT] * (r @ (j * (r.T @ w)) + np.cross(p, own))
+        b += unpack_inertia(a) @ y[7:13]
+        rot = quaternion_matrix(y[3:7])
+        force = rot @ b[:3]
+        return np.concatenate([force, rot @ b[3:] + np.cross(y[:3], force)])
+
+    def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
+        """Numbers for the report."""
+        return {} if self.summary is None else self.summary(self, time, trace)
+
+
+def _turned(q: Array) -> Array:
+    """(4,) the attitude of a frame turned by pi about z; its own inverse but for the sign, w >= 0."""
+    turned = np.array([-q[3], q[2], -q[1], q[0]])
+    return -turned if turned[0] < 0.0 else turned

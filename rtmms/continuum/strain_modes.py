@@ -1,0 +1,281 @@
+"""The equations of a geometrically exact rod whose strain is a sum of shapes (Boyer and Renda's reduction).
+
+xi(X, t) = xi_rest(X) + Phi(X) q(t). In the frame of its root the twist of a section is J (eta0; qd), with columns
+int Ad_g Phi_k: what the kinematics of an imposed strain integrate along X already. The equations are
+
+    [int J^T M J] (eta0_t; qdd) + int J^T b(q, qd) + (0; K q + D qd) = J_tip^T F,    K = int Phi^T H Phi,  D = damping K
+
+with b as of a body with imposed strain, at xi_tt = 0. K q is linear however large the bending: the geometry is all in
+J. State and rate are those of a tree of n joints (rtmms.mechanism.group).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtmms.continuum.dynamics import bear, weigh
+from rtmms.continuum.kinematics import carry_along, to_head
+from rtmms.continuum.layout import (
+    ENERGY,
+    K_PULL,
+    K_WEIGHT,
+    LOSS,
+    P_LOAD,
+    P_POS,
+    P_SLOPE,
+    P_STRAIN,
+    POWER,
+)
+from rtmms.jit import kernel
+from rtmms.mechanism.group import displace, lead, normalise
+from rtmms.mechanism.take_step import finite
+from rtmms.spatial import PACKED, cross, quaternion_columns
+
+SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2
+
+
+@kernel
+def strain(rest: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
+    """P_STRAIN of all points. rest (points, 6), shapes (n, points, 6)."""
+    for i in range(s.shape[0]):
+        for k in range(6):
+            s[i, P_STRAIN + k] = rest[i, k]
+            s[i, P_STRAIN + 6 + k] = 0.0
+            s[i, P_STRAIN + 12 + k] = 0.0
+        for a in range(shapes.shape[0]):
+            for k in range(6):
+                s[i, P_STRAIN + k] += shapes[a, i, k] * q[a]
+                s[i, P_STRAIN + 6 + k] += shapes[a, i, k] * qd[a]
+
+
+@kernel
+def columns(shapes: Any, inner: Any, h: float, s: Any, jacobian: Any, mine: Any) -> None:
+    """jacobian (n, points, 6): int_0^X Ad_g Phi_k, in the root's frame. mine (points, 6) scratch."""
+    q, points = inner.shape[0], s.shape[0]
+    for a in range(shapes.shape[0]):
+        for i in range(points):
+            for k in range(6):
+                s[i, P_SLOPE + k] = shapes[a, i, k]
+            c = to_head(s, i, P_SLOPE)
+            mine[i, 0], mine[i, 1], mine[i, 2], mine[i, 3], mine[i, 4], mine[i, 5] = c
+        for k in range(6):
+            jacobian[a, 0, k] = 0.0
+        for first in range(0, points - 1, q - 1):
+            for i in range(1, q):
+                for k in range(6):
+                    total = 0.0
+                    for j in range(q):
+                        total += inner[i, j] * mine[first + j, k]
+                    jacobian[a, first + i, k] = jacobian[a, first, k] + h * total
+
+
+@kernel
+def times_packed(m: Any, v: Any, out: Any) -> None:
+    """out (6,) = packed inertia m (21,) times v (6,)."""
+    out[0] = m[0] * v[0] + m[1] * v[1] + m[2] * v[2] + m[6] * v[3] + m[7] * v[4] + m[8] * v[5]
+    out[1] = m[1] * v[0] + m[3] * v[1] + m[4] * v[2] + m[9] * v[3] + m[10] * v[4] + m[11] * v[5]
+    out[2] = m[2] * v[0] + m[4] * v[1] + m[5] * v[2] + m[12] * v[3] + m[13] * v[4] + m[14] * v[5]
+    out[3] = m[6] * v[0] + m[9] * v[1] + m[12] * v[2] + m[15] * v[3] + m[16] * v[4] + m[17] * v[5]
+    out[4] = m[7] * v[0] + m[10] * v[1] + m[13] * v[2] + m[16] * v[3] + m[18] * v[4] + m[19] * v[5]
+    out[5] = m[8] * v[0] + m[11] * v[1] + m[14] * v[2] + m[17] * v[3] + m[19] * v[4] + m[20] * v[5]
+
+
+@kernel
+def assemble(section: Any, s: Any, jacobian: Any, mass: Any, left: Any, room: Any) -> None:
+    """mass (6 + n, 6 + n) = int J^T M J, left (6 + n,) = int J^T b. room (6,)"""
+    n, points = jacobian.shape[0], s.shape[0]
+    for a in range(6 + n):
+        left[a] = 0.0
+        for b in range(6 + n):
+            mass[a, b] = 0.0
+    unit = left[:6]
+    for i in range(points):
+        w = section[i, K_WEIGHT]
+        m = s[i, P_LOAD : P_LOAD + 21]
+        for k in range(6):
+            for j in range(6):
+                unit[j] = 1.0 if j == k else 0.0
+            times_packed(m, unit, room)
+            for j in range(6):
+                mass[j, k] += w * room[j]
+        for a in range(n):
+            times_packed(m, jacobian[a, i], room)
+            for j in range(6):
+                mass[j, 6 + a] += w * room[j]
+            for b in range(a + 1):
+                total = 0.0
+                for j in range(6):
+                    total += room[j] * jacobian[b, i, j]
+                mass[6 + b, 6 + a] += w * total
+    for j in range(6):
+        left[j] = 0.0
+    for i in range(points):
+        w, at = section[i, K_WEIGHT], P_LOAD + 21
+        for j in range(6):
+            left[j] += w * s[i, at + j]
+        for a in range(n):
+            total = 0.0
+            for j in range(6):
+                total += jacobian[a, i, j] * s[i, at + j]
+            left[6 + a] += w * total
+    for a in range(6 + n):
+        for b in range(a):
+            mass[a, b] = mass[b, a]
+
+
+@kernel
+def solve_upper(mass: Any, right: Any, first: int) -> None:
+    """right = mass^-1 right from row `first` on, by Cholesky's method in place; NaN where it is not positive."""
+    size = mass.shape[0]
+    for a in range(first, size):
+        total = mass[a, a]
+        for k in range(first, a):
+            total -= mass[a, k] * mass[a, k]
+        pivot = np.sqrt(total)
+        mass[a, a] = pivot
+        for b in range(a + 1, size):
+            total = mass[b, a]
+            for k in range(first, a):
+                total -= mass[b, k] * mass[a, k]
+            mass[b, a] = total / pivot
+    for a in range(first, size):
+        total = right[a]
+        for k in range(first, a):
+            total -= mass[a, k] * right[k]
+        right[a] = total / mass[a, a]
+    for a in range(size - 1, first - 1, -1):
+        total = right[a]
+        for k in range(a + 1, size):
+            total -= mass[k, a] * right[k]
+        right[a] = total / mass[a, a]
+
+
+@kernel
+def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, room: Any) -> float:
+    """The rigid body at the root: M into mass, -ad_eta^T M eta less its weight into left. Returns J, kinetic and of
+    weight, seen from the root. carrier (25,): packed inertia about the root in its frame, kg and kg m (3,) that gravity
+    pulls; room (6,) scratch."""
+    vx, vy, vz, wx, wy, wz = twist[0], twist[1], twist[2], twist[3], twist[4], twist[5]
+    times_packed(carrier, twist, room)
+    kept = 0.5 * (vx * room[0] + vy * room[1] + vz * room[2] + wx * room[3] + wy * room[4] + wz * room[5])
+    ax, ay, az = cross(wx, wy, wz, room[0], room[1], room[2])
+    bx, by, bz = cross(wx, wy, wz, room[3], room[4], room[5])
+    cx, cy, cz = cross(vx, vy, vz, room[0], room[1], room[2])
+    gx, gy, gz = gravity[0], gravity[1], gravity[2]
+    m, px, py, pz = carrier[21], carrier[22], carrier[23], carrier[24]
+    dx, dy, dz = cross(px, py, pz, gx, gy, gz)
+    left[0] += ax - m * gx
+    left[1] += ay - m * gy
+    left[2] += az - m * gz
+    left[3] += bx + cx - dx
+    left[4] += by + cy - dy
+    left[5] += bz + cz - dz
+    for k in range(6):
+        for j in range(6):
+            mass[k, j] += carrier[PACKED[k, j]]
+    return kept - (px * gx + py * gy + pz * gz)
+
+
+@kernel
+def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: float, rate: Any) -> None:
+    """Rate (12 + 2 n,) of a state (13 + 2 n,).
+
+    rod     section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, is it free,
+            carrier (25,)
+    around  gravity (3,), current (3,), world
+    work    s, jacobian (n, points, 6), mine (points, 6), mass, left (6 + n,), told, head (3, 6), room (6,)
+    push    (6,) N, N m on the tip, world axes;  implicit s, see rtmms.dynamics.recursion.inward
+    """
+    section, inner, h, rest, shapes, stiff, damping, free, carrier = rod
+    s, jacobian, mine, mass, left, told, head, room = work
+    n, last = shapes.shape[0], section.shape[0] - 1
+    q, qd, twist = state[7 : 7 + n], state[13 + n :], state[7 + n : 13 + n]
+    strain(rest, shapes, q, qd, s)
+    carry_along(inner, h, twist, s)
+    r = quaternion_columns(state[3], state[4], state[5], state[6])
+    for k in range(3):
+        head[0, k] = r[k] * around[1][0] + r[k + 3] * around[1][1] + r[k + 6] * around[1][2]
+        head[1, k] = r[k] * around[0][0] + r[k + 3] * around[0][1] + r[k + 6] * around[0][2]
+        head[2, k] = r[k] * push[0] + r[k + 3] * push[1] + r[k + 6] * push[2]
+        head[2, k + 3] = r[k] * push[3] + r[k + 3] * push[4] + r[k + 6] * push[5]
+    told[ENERGY] = told[POWER] = told[LOSS] = 0.0
+    for i in range(last + 1):
+        weigh(section, s, i)
+        bear(section, s, i, twist, head[0], head[1], told)
+        for k in range(3):
+            told[ENERGY] -= section[i, K_WEIGHT] * section[i, K_PULL] * around[0][k] * state[k]
+    columns(shapes, inner, h, s, jacobian, mine)
+    assemble(section, s, jacobian, mass, left, room)
+    if free:
+        told[ENERGY] += add_carrier(carrier, twist, head[1], mass, left, room)
+        for k in range(3):
+            told[ENERGY] -= carrier[21] * around[0][k] * state[k]
+    cx, cy, cz = cross(s[last, P_POS], s[last, P_POS + 1], s[last, P_POS + 2], head[2, 0], head[2, 1], head[2, 2])
+    head[2, 3], head[2, 4], head[2, 5] = head[2, 3] + cx, head[2, 4] + cy, head[2, 5] + cz
+    for k in range(6):
+        left[k] = head[2, k] - left[k]
+    for a in range(n):
+        total, pull, loss = 0.0, 0.0, 0.0
+        for k in range(6):
+            total += jacobian[a, last, k] * head[2, k]
+        for b in range(n):
+            ahead = q[b] + (implicit + damping) * qd[b]
+            pull += stiff[a, b] * ahead
+            loss += stiff[a, b] * qd[b]
+            told[ENERGY] += 0.5 * q[a] * stiff[a, b] * q[b]
+            mass[6 + a, 6 + b] += implicit * (damping + implicit) * stiff[a, b]
+        told[LOSS] += damping * qd[a] * loss
+        left[6 + a] = total - left[6 + a] - pull
+    if not free:
+        for k in range(6):
+            left[k] = 0.0
+    solve_upper(mass, left, 0 if free else 6)
+    for k in range(3):
+        rate[k] = r[3 * k] * twist[0] + r[3 * k + 1] * twist[1] + r[3 * k + 2] * twist[2]
+        rate[3 + k] = twist[3 + k]
+    for k in range(6):
+        rate[6 + n + k] = left[k]
+    for a in range(n):
+        rate[6 + a], rate[12 + n + a] = qd[a], left[6 + a]
+
+
+@kernel
+def take_step(
+    rod: Any, around: Any, work: Any, state: Any, push: Any, room: Any, dt: float
+) -> int:  # fmt: skip
+    """Linearly implicit Euler in one part and in two, extrapolated: order 2, stable at any step (`implicit2` of trees).
+    room: rate (12 + 2 n,), one and two (13 + 2 n,). The state stays as it is where it fails."""
+    rate, one, two = room
+    if not finite(push):
+        return BAD_COMMAND
+    evaluate(rod, around, work, state, push, dt, rate)
+    lead(state, rate, dt)
+    displace(state, rate, dt, one)
+    h = 0.5 * dt
+    evaluate(rod, around, work, state, push, h, rate)
+    lead(state, rate, h)
+    displace(state, rate, h, two)
+    evaluate(rod, around, work, two, push, h, rate)
+    lead(two, rate, h)
+    displace(two, rate, h, two)
+    for k in range(state.shape[0]):
+        two[k] = 2.0 * two[k] - one[k]
+    normalise(two)
+    if not finite(two):
+        return NOT_FINITE
+    for k in range(state.shape[0]):
+        state[k] = two[k]
+    return SOUND
+
+
+@kernel
+def end_of(s: Any, state: Any, out: Any) -> None:
+    """out (3,): where the tip stands in the world. After `evaluate`."""
+    r = quaternion_columns(state[3], state[4], state[5], state[6])
+    last = s.shape[0] - 1
+    for k in range(3):
+        out[k] = state[k] + (
+            r[3 * k] * s[last, P_POS] + r[3 * k + 1] * s[last, P_POS + 1] + r[3 * k + 2] * s[last, P_POS + 2]
+        )  # fmt: skip

@@ -1,0 +1,266 @@
+"""A geometrically exact rod by strain modes, with the data of a `Rod` of links: at rest, and as a plant."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.continuum import layout as at
+from rtmms.continuum.chart import StrainChart
+from rtmms.continuum.collocation import grid
+from rtmms.continuum.shapes import COMPONENTS, Shapes, legendre
+from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, assemble, end_of, evaluate, take_step
+from rtmms.errors import DivergedError, ModelError
+from rtmms.jit import compile_progress
+from rtmms.model import Body, Mechanism, Placement, Strip, compile
+from rtmms.model.layout import C_INERTIA, C_WEIGHT, C_WEIGHT_MOMENT
+from rtmms.model.rods import Rod, RodSection
+from rtmms.plant import Channel
+from rtmms.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
+
+_HEADER = struct.Struct("<8sdqq")
+_MAGIC = b"rtmmssr1"
+PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
+
+
+@dataclass(eq=False)
+class StrainRod:
+    """See rtmms.plant.Plant. Its root is held at the rod's placement, or free there, alone or on a body.
+
+    rod      its data, as of links; `elements` does not count. Its skin is asked for a metre at each point: drag and
+             added mass of a Strip of Kirchhoff's law
+    shapes   of its strains; default Legendre polynomials to degree 3 for each of the rod's freedoms
+    carrier  a rigid body that moves with a free root, at the rod's placement in it; None: nothing
+    base     'fixed' or 'free';  nodes, points  along it, see rtmms.continuum.collocation
+    gravity  m/s2, along -z;  current (3,) m/s of the water, uniform, world;  dt s
+    Commands: force (N) and couple (N m) on its tip, world axes. ModelError names the point of the rod, the shape, or
+    the strain whose stiffness is missing.
+    """
+
+    rod: Rod
+    shapes: Shapes | None = None
+    base: str = "fixed"
+    carrier: Body | None = None
+    dt: float = 1e-3
+    nodes: int = 25
+    points: int = 5
+    gravity: float = 0.0
+    current: Any = (0.0, 0.0, 0.0)
+    parameters: Any = None
+
+    def __post_init__(self) -> None:
+        rod, name = self.rod, f"rod '{self.rod.name}'"
+        rod.check()
+        if self.base not in ("fixed", "free"):
+            raise ModelError(f"{name}: base must be one of fixed, free, got '{self.base}'")
+        if not (math.isfinite(self.dt) and self.dt > 0.0):
+            raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
+        shapes = legendre(4, rod.freedoms) if self.shapes is None else self.shapes
+        along = grid(rod.length_m, self.nodes, self.points)
+        table = shapes.table(along.x, rod.length_m, name)
+        sections = [rod.at(float(x)) for x in along.x]
+        self.n, points = len(table), len(along.x)
+        stiff = np.zeros((self.n, self.n))
+        for i, (section, w) in enumerate(zip(sections, along.weight, strict=True)):
+            h = np.array([self._stiffness(section, c, name, along.x[i]) for c in shapes.components])
+            own = table[np.arange(self.n), i, shapes.components]
+            same = np.equal.outer(shapes.components, shapes.components)
+            stiff += w * np.where(same, np.outer(h * own, own), 0.0)
+        smallest = np.linalg.eigvalsh(stiff / np.sqrt(np.outer(np.diag(stiff), np.diag(stiff))))[0]
+        if not smallest > 1e-12:
+            raise ModelError(f"{name}: shapes must not be sums of each other: their stiffness has the eigenvalue 0")
+        rest = np.zeros((points, 6))
+        rest[:, 0] = 1.0
+        for row, x in zip(rest, along.x, strict=True):
+            bend = rod.curvature(float(x)) if callable(rod.curvature) else rod.curvature
+            row[3:] = np.asarray(bend, dtype=float)
+            if not np.all(np.isfinite(row)):
+                raise ModelError(f"{name}: curvature at X = {x:.6g} m must be 3 finite numbers, got {bend}")
+        rows = np.zeros((points, at.K_WIDTH))
+        for row, section in zip(rows, sections, strict=True):
+            row[at.K_MASS] = row[at.K_PULL] = section.mass_kg_m
+            row[at.K_INERTIA : at.K_INERTIA + 3] = section.inertia_kg_m
+        for row, x in zip(rows, along.x, strict=True):
+            self._wet(row, float(x), name)
+        rows[:, at.K_X], rows[:, at.K_WEIGHT] = along.x, along.weight
+        if callable(rod.damping_s):
+            raise ModelError(f"{name}: damping_s must be one number for a rod by strain modes")
+        n = self.n
+        self.stiffness = stiff
+        self._rod = (
+            rows, along.inner, along.length, rest, np.ascontiguousarray(table), stiff, rod.damping(0.0),
+            self.base == "free", self._carried(name),
+        )  # fmt: skip
+        self._around = (np.array([0.0, 0.0, -float(self.gravity)]), np.array(self.current, dtype=float))
+        self._work = (
+            np.zeros((points, at.P_WIDTH)), np.zeros((n, points, 6)), np.zeros((points, 6)), np.zeros((6 + n, 6 + n)),
+            np.zeros(6 + n), np.zeros(at.TOLD), np.zeros((3, 6)), np.zeros(6),
+        )  # fmt: skip
+        self._room = (np.zeros(12 + 2 * n), np.zeros(13 + 2 * n), np.zeros(13 + 2 * n))
+        self.state, self.push, self._steps = np.zeros(13 + 2 * n), np.zeros(6), 0
+        self.neutral = np.zeros(6)
+        self.actuators = tuple(Channel(one, "N" if "f" in one else "N m", frame="world") for one in PUSHES)
+        self.outputs = (
+            Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+            Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
+            Channel("joint_position", "", (n,)), Channel("joint_velocity", "1/s", (n,)),
+            Channel("tip", "m", (3,), "world"), Channel("centreline", "m", (points, 3), "body"),
+            Channel("energy", "J"),
+        )  # fmt: skip
+        with compile_progress(f"the kernels of '{rod.name}'"):
+            self.reset()
+            self.step(self.neutral)
+        self.reset()
+
+    def _wet(self, row: Array, x: float, name: str) -> None:
+        """What the rod's skin says of the water a metre, into a row of the table."""
+        if self.rod.skin is None:
+            return
+        skin = self.rod.skin(x, 1.0, Placement())
+        if not isinstance(skin, Strip) or skin.law != "kirchhoff" or np.any(skin.placement.rotation != np.eye(3)):
+            raise ModelError(f"{name}: skin at X = {x:.6g} m: expected a Strip along the rod, law 'kirchhoff'")
+        row[at.K_ROLL], row[at.K_ADDED + 1], row[at.K_ADDED + 2] = skin.added
+        row[at.K_DRAG : at.K_DRAG + 3], row[at.K_ROLL_DRAG] = skin.drag, skin.roll_drag
+
+    def _carried(self, name: str) -> Array:
+        """(25,) of the body at the root, in the root's frame, see strain_modes.add_carrier."""
+        out = np.zeros(25)
+        if self.carrier is None:
+            return out
+        if self.base != "free":
+            raise ModelError(f"{name}: a carrier moves: expected base='free', got base='{self.base}'")
+        if self.carrier.elements or self.carrier.viscous is not None:
+            raise ModelError(f"{name}: carrier '{self.carrier.name}': expected no elements and no viscous drag")
+        row = compile(Mechanism("carrier", [self.carrier], base="fixed")).constant[0]
+        place = self.rod.placement
+        back = np.linalg.inv(adjoint(place.rotation, place.position))
+        own = unpack_inertia(row[C_INERTIA : C_INERTIA + PACKED_SIZE])
+        out[:21] = pack_inertia(back.T @ own @ back)
+        out[21] = row[C_WEIGHT]
+        moment = row[C_WEIGHT_MOMENT : C_WEIGHT_MOMENT + 3] - row[C_WEIGHT] * place.position
+        out[22:] = place.rotation.T @ moment
+        return out
+
+    def _stiffness(self, section: RodSection, component: int, name: str, x: float) -> float:
+        strain = COMPONENTS[component]
+        key = f"{strain}_n" if component < 3 else f"{strain}_n_m2"
+        value = getattr(section, key)
+        if value is None or not (math.isfinite(value) and value > 0.0):
+            raise ModelError(f"{name}: section at X = {x:.6g} m: {key} must be > 0 for shapes of {strain}, got {value}")
+        return float(value)
+
+    @property
+    def time(self) -> float:
+        """s, simulated."""
+        return self._steps * self.dt
+
+    @property
+    def q(self) -> Array:
+        """(n,) the coordinates of its strain."""
+        return self.state[7 : 7 + self.n]
+
+    def reset(self, seed: int = 0) -> None:
+        """Back to t = 0, without strain."""
+        self.state[:] = 0.0
+        self.state[:3] = self.rod.placement.position
+        self.state[3:7] = matrix_quaternion(self.rod.placement.rotation)
+        self.push[:], self._steps = 0.0, 0
+
+    def step(self, command: Array) -> None:
+        """Advance by dt with `command` (6,) held. ValueError, DivergedError as of any plant."""
+        given = np.asarray(command, dtype=float)
+        if given.shape != (6,):
+            raise ValueError(f"{self.rod.name}: command must have shape (6,), got {given.shape}")
+        self.push[:] = given
+        status = take_step(self._rod, self._around, self._work, self.state, self.push, self._room, self.dt)
+        if status == BAD_COMMAND:
+            named = ", ".join(name for name, v in zip(PUSHES, given, strict=True) if not np.isfinite(v))
+            raise ValueError(f"{self.rod.name}: command: {named} must be finite")
+        if status != SOUND:
+            self.push[:] = 0.0
+            raise DivergedError(self.time + self.dt, "joint_velocity", self.observe(), "ran away; take a smaller dt")
+        self._steps += 1
+
+    def look(self) -> None:
+        """Evaluate at the present state."""
+        evaluate(self._rod, self._around, self._work, self.state, self.push, 0.0, self._room[0])
+
+    def mass_matrix(self) -> Array:
+        """(6 + n, 6 + n) of root's twist and coordinates, or (n, n) with a fixed root; at the present state."""
+        self.look()
+        _, jacobian, _, mass, left, _, _, room = self._work
+        assemble(self._rod[0], self._work[0], jacobian, mass, left, room)
+        mass[:6, :6] += unpack_inertia(self._rod[-1][:21])
+        return mass.copy() if self.base == "free" else mass[6:, 6:].copy()
+
+    def tip(self) -> Array:
+        """(3,) m, world."""
+        out = np.zeros(3)
+        self.look()
+        end_of(self._work[0], self.state, out)
+        return out
+
+    def observe(self) -> dict[str, Array]:
+        """The outputs at the present state, by name."""
+        n, y, tip = self.n, self.state.copy(), self.tip()
+        return {
+            "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + n : 10 + n],
+            "angular_velocity": y[10 + n : 13 + n], "joint_position": y[7 : 7 + n], "joint_velocity": y[13 + n :],
+            "tip": tip, "centreline": self._work[0][:, at.P_POS : at.P_POS + 3].copy(),
+            "energy": self._work[5][at.ENERGY].copy(),
+        }  # fmt: skip
+
+    def chart(self) -> StrainChart:
+        """Coordinates around the present state, for `rtmms.analysis.linearise`."""
+        return StrainChart(self.state, self.base == "free", self.rod.length_m)
+
+    def snapshot(self) -> bytes:
+        """The whole state; bit-exact."""
+        return _HEADER.pack(_MAGIC, self.dt, self._steps, self.n) + self.state.tobytes() + self.push.tobytes()
+
+    def restore(self, blob: bytes) -> None:
+        """Back to a snapshot of a rod with as many shapes; ModelError if it is another's."""
+        if len(blob) != _HEADER.size + self.state.nbytes + self.push.nbytes:
+            raise ModelError(f"{self.rod.name}: the snapshot is of another rod")
+        magic, dt, steps, n = _HEADER.unpack_from(blob)
+        if magic != _MAGIC or dt != self.dt or n != self.n:
+            raise ModelError(f"{self.rod.name}: the snapshot is of another rod, step or version")
+        both = np.frombuffer(blob[_HEADER.size :])
+        self.state[:], self.push[:], self._steps = both[: len(self.state)], both[len(self.state) :], steps
+
+    def rest(self, push: Any, steps: int = 4) -> Array:
+        """(n,) coordinates in balance under force and couple (6,) on its tip, world axes, a fixed root; the rod is left
+        there. Newton's method by differences, the load put on in equal parts. ModelError where it does not converge."""
+        self.state[7 + self.n :] = 0.0
+        for part in range(1, steps + 1):
+            self.push[:] = np.asarray(push, dtype=float) * part / steps
+            self._newton()
+        return self.q.copy()
+
+    def _residual(self, q: Array) -> Array:
+        """(n,) K q + int J^T b - J_tip^T F: the mass times the acceleration, with a minus sign."""
+        self.q[:] = q
+        self.look()
+        mass = self.mass_matrix()
+        self.look()
+        return -mass @ self._room[0][12 + self.n :]
+
+    def _newton(self) -> None:
+        q, n = self.q.copy(), self.n
+        size = 1.0 / self.rod.length_m
+        for _ in range(40):
+            r, slope = self._residual(q), np.empty((n, n))
+            for k in range(n):
+                d = np.zeros(n)
+                d[k] = 1e-6 * size
+                slope[:, k] = (self._residual(q + d) - self._residual(q - d)) / (2e-6 * size)
+            way = np.linalg.solve(slope, r)
+            q = q - way
+            if np.abs(way).max() < 1e-10 * size * max(1.0, float(np.abs(q).max())):
+                self.q[:] = q
+                return
+        raise ModelError(f"rod '{self.rod.name}': rest: not found; put the load on in more steps")

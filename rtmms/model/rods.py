@@ -1,0 +1,172 @@
+"""Soft rods in a tree: rigid links with elastic joints between them, the links at both ends of half length.
+
+A rod of n elements of length h = l / n has joints at (j - 1/2) h, each a turn about two lateral axes and the rod's own
+with springs EI / h, GJ / h and dampers beside them (Kelvin and Voigt). Half links at both ends make it of second order
+(equal links: first). The axes of a joint come in an order that turns around from joint to joint, without which serial
+turns would drift in roll at first order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.model.elements import Element
+from rtmms.model.solids import Placement, at
+from rtmms.spatial import Array, inertia_matrix, rotation_about
+
+GAUSS = np.polynomial.legendre.leggauss(4)
+BEND_Y, BEND_Z, TWIST = "bend_y", "bend_z", "twist"
+AXES = {TWIST: (1.0, 0.0, 0.0), BEND_Y: (0.0, 1.0, 0.0), BEND_Z: (0.0, 0.0, 1.0)}
+Skin = Callable[[float, float, Placement], Element]
+"""Of a link: its middle X m, its length m, where its middle stands in its body's frame -> what a fluid sees of it."""
+
+
+@dataclass(frozen=True)
+class RodSection:
+    """A section of a rod: x along the rod, y and z its principal axes.
+
+    mass_kg_m      kg/m
+    inertia_kg_m   (3,) kg m about x, y, z, of the section
+    bend_y_n_m2, bend_z_n_m2, twist_n_m2    EI about y and z, GJ
+    stretch_n, shear_y_n, shear_z_n    EA, GA along y and z: of rods by strain modes alone; None: it does not give way
+    """
+
+    mass_kg_m: float
+    inertia_kg_m: tuple[float, float, float]
+    bend_y_n_m2: float
+    bend_z_n_m2: float
+    twist_n_m2: float
+    stretch_n: float | None = None
+    shear_y_n: float | None = None
+    shear_z_n: float | None = None
+
+
+def elliptic_section(a: float, b: float, density: float, young: float, poisson: float = 0.3) -> RodSection:
+    """Half-axes a along y, b along z (m), kg/m3, Pa."""
+    area = math.pi * a * b
+    about_y, about_z = area * b * b / 4.0, area * a * a / 4.0
+    twist = 0.5 * young / (1.0 + poisson) * math.pi * a**3 * b**3 / (a * a + b * b) if a > 0.0 and b > 0.0 else 0.0
+    inertia = (density * (about_y + about_z), density * about_y, density * about_z)
+    return RodSection(density * area, inertia, young * about_y, young * about_z, twist)
+
+
+@dataclass(frozen=True, eq=False)
+class Rod:
+    """A soft rod clamped to a body of the tree; its links are bodies NAME.1 ... NAME.n beyond the
+    first half link, which is the parent's.
+
+    body        that carries its root
+    length_m    m
+    section     a RodSection, or a function X (m from the root) -> RodSection
+    elements    n, springs along it
+    placement   of the root in the body's frame: x along the rod
+    curvature   rad/m about x, y, z that it has at rest: (3,) or a function X -> (3,)
+    damping_s   s, of Kelvin and Voigt: dampers are springs times this; a number or a function of X
+    freedoms    which of 'bend_y', 'bend_z' and 'twist' it has (turns about y, z, x)
+    skin        what a fluid sees of its links, see Skin; None for nothing
+    """
+
+    name: str
+    body: str
+    length_m: float
+    section: RodSection | Callable[[float], RodSection]
+    elements: int = 10
+    placement: Placement = field(default_factory=Placement)
+    curvature: Any = (0.0, 0.0, 0.0)
+    damping_s: float | Callable[[float], float] = 0.0
+    freedoms: Sequence[str] = (BEND_Y, BEND_Z, TWIST)
+    skin: Skin | None = None
+
+    def at(self, x: float) -> RodSection:
+        """Its section; ModelError, naming the place, where it has no mass or no stiffness."""
+        section = self.section if isinstance(self.section, RodSection) else self.section(x)
+        place = f"rod '{self.name}': section at X = {x:.6g} m"
+        if not isinstance(section, RodSection):
+            raise ModelError(f"{place}: expected a RodSection, got {section!r}")
+        if not (math.isfinite(section.mass_kg_m) and section.mass_kg_m > 0.0):
+            raise ModelError(f"{place}: mass_kg_m must be > 0: a section needs an area, got {section.mass_kg_m}")
+        for name in self.freedoms:
+            value = getattr(section, f"{name}_n_m2")
+            if not (math.isfinite(value) and value > 0.0):
+                raise ModelError(f"{place}: {name}_n_m2 must be > 0, got {value}")
+        if len(section.inertia_kg_m) != 3 or not all(math.isfinite(v) and v >= 0.0 for v in section.inertia_kg_m):
+            raise ModelError(f"{place}: inertia_kg_m must be 3 numbers >= 0, got {section.inertia_kg_m}")
+        return section
+
+    def damping(self, x: float) -> float:
+        """s, at x; ModelError where it is not >= 0."""
+        value = self.damping_s(x) if callable(self.damping_s) else self.damping_s
+        if not (math.isfinite(value) and value >= 0.0):
+            raise ModelError(f"rod '{self.name}': damping_s must be >= 0 s, got {value!r} at X = {x:.6g} m")
+        return float(value)
+
+    @property
+    def element_m(self) -> float:
+        return self.length_m / self.elements
+
+    def check(self) -> None:
+        """ModelError for what no rod has."""
+        place = f"rod '{self.name}'"
+        for name, value in (("length_m", self.length_m), ("elements", self.elements)):
+            if isinstance(value, bool) or not (math.isfinite(value) and value > 0):
+                raise ModelError(f"{place}: {name} must be > 0, got {value!r}")
+        if self.elements != int(self.elements):
+            raise ModelError(f"{place}: elements must be a whole number, got {self.elements!r}")
+        self.damping(0.0)
+        if not self.freedoms or len(set(self.freedoms)) < len(self.freedoms) or not set(self.freedoms) <= set(AXES):
+            raise ModelError(
+                f"{place}: freedoms must be some of {', '.join(AXES)}, each once, got {tuple(self.freedoms)}"
+            )
+
+    def springs(self, j: int) -> dict[str, float]:
+        """N m/rad of joint j (1 to n), by freedom: 1 / k = int dX / EI over the element around it."""
+        h = self.element_m
+        x = (j - 0.5) * h + 0.5 * h * GAUSS[0]
+        sections = [self.at(float(v)) for v in x]
+        return {
+            name: 1.0 / float(sum(
+                0.5 * h * w / getattr(s, f"{name}_n_m2") for w, s in zip(GAUSS[1], sections, strict=True)
+            ))
+            for name in self.freedoms
+        }  # fmt: skip
+
+    def inertia(self, start: float, end: float, origin: float) -> tuple[float, Array, Array]:
+        """kg, first moment (3,) and inertia (3, 3) of the piece from start to end (m), about a point of the rod."""
+        total, half = np.zeros((6, 6)), 0.5 * (end - start)
+        for g, w in zip(*GAUSS, strict=True):
+            x = 0.5 * (start + end) + half * float(g)
+            s, arm = self.at(x), x - origin
+            turn = np.array(s.inertia_kg_m) + s.mass_kg_m * arm * arm * np.array([0.0, 1.0, 1.0])
+            moment = np.array([s.mass_kg_m * arm, 0.0, 0.0])
+            total += half * float(w) * inertia_matrix(s.mass_kg_m, moment, np.diag(turn))
+        return float(total[0, 0]), np.array([total[5, 1], 0.0, 0.0]), total[3:, 3:]
+
+    def pieces(self) -> list[tuple[float, float, float]]:
+        """start, end, and where the body's frame stands, m along the rod, of the n + 1 links."""
+        h, n = self.element_m, self.elements
+        cuts = [0.0, *((j - 0.5) * h for j in range(1, n + 1)), self.length_m]
+        return [(cuts[j], cuts[j + 1], cuts[j]) for j in range(n + 1)]
+
+    def rest(self, j: int) -> Array:
+        """(3, 3) turn of joint j (1 to n) where it is without stress."""
+        x = (j - 0.5) * self.element_m
+        bend = np.asarray(self.curvature(x) if callable(self.curvature) else self.curvature, dtype=float)
+        if bend.shape != (3,) or not np.all(np.isfinite(bend)):
+            raise ModelError(f"rod '{self.name}': curvature at X = {x:.6g} m must be 3 finite numbers, got {bend}")
+        size = float(np.linalg.norm(bend))
+        return rotation_about(bend / size, size * self.element_m) if size > 0.0 else np.eye(3)
+
+    def tip(self) -> tuple[str, Placement]:
+        """The body that ends it, and where the rod's end stands in that body's frame."""
+        return f"{self.name}.{self.elements}", at(0.5 * self.element_m)
+
+    def order(self, j: int) -> list[str]:
+        """The freedoms of joint j from parent to child."""
+        names = [name for name in (BEND_Y, BEND_Z, TWIST) if name in self.freedoms]
+        return names if j % 2 else names[::-1]
