@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.errors import ModelError
-from rtmms.fluids.ambient import SAMPLE, Flow
+from rtmms.fluids.ambient import SAMPLE_ROOM, Flow
 from rtmms.fluids.immersed import act, immerse
 from rtmms.jit import kernel
 from rtmms.model.compiled import Model, State
@@ -44,7 +44,7 @@ class Inverse:
         self.model = model
         immersed, n = immerse(model, flow, **nodes), model.n
         e = len(immersed.rows)
-        self._fluid = (*immersed.arrays, np.zeros((e, 3)), np.zeros((e, SAMPLE)))
+        self._fluid = (*immersed.arrays, np.zeros((e, 3)), np.zeros((e, SAMPLE_ROOM)))
         self._tree = (model.topology, model.constant, model.base_mode, model.gravity, np.ones(n, dtype=bool))
         self._work = (model.scratch(), np.zeros((6, 6)), np.zeros(n), np.zeros(n))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from rtmms.fluids.ambient import SAMPLE
+from rtmms.fluids.ambient import SAMPLE_ROOM
 from rtmms.fluids.blade_element import BLADE_WIDTH
 from rtmms.fluids.immersed import COMMON_WIDTH
 from rtmms.fluids.morison import STRIP_WIDTH
@@ -63,7 +63,7 @@ def system_at(w: Any, x: Any) -> Any:
         carray(numbers_at(w[BLADES]), (w[N_BLADES], BLADE_WIDTH)),
         carray(numbers_at(w[STRIP_GAUSS]), (2, w[N_STRIP_GAUSS])),
         carray(numbers_at(w[BLADE_GAUSS]), (2, w[N_BLADE_GAUSS])), carray(numbers_at(w[FLOW]), (w[N_FLOW], 8)),
-        x[MOVING] > 0.0, carray(numbers_at(w[HELD]), (e, 3)), carray(numbers_at(w[AMBIENT]), (e, SAMPLE)), pushes,
+        x[MOVING] > 0.0, carray(numbers_at(w[HELD]), (e, 3)), carray(numbers_at(w[AMBIENT]), (e, SAMPLE_ROOM)), pushes,
     )  # fmt: skip
     work = (
         carray(numbers_at(w[SCRATCH]), (n + 1, S_WIDTH)), carray(numbers_at(w[BASE]), (6, 6)),

@@ -15,12 +15,12 @@ import numpy as np
 from rtmms.dynamics.on_ground import ACTIVE, REACTION, ground_arrays
 from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
-from rtmms.fluids.ambient import SAMPLE, Flow
+from rtmms.fluids.ambient import SAMPLE_ROOM, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
 from rtmms.jit import compile_progress, native
 from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
 from rtmms.mechanism.actuators import attached, imposing
-from rtmms.mechanism.asked_flow import ask_flow
+from rtmms.mechanism.asked_flow import ask_flow, element_places, moved_on
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.door import COUNT, START, Door
@@ -118,7 +118,7 @@ class TreePlant:
         self.recent_outputs = tuple(name for name in self.recent_outputs if name in told)[:2]
         self.immersed = immerse(model, self.flow, **self.nodes)
         e = len(self.immersed.rows)
-        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
+        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE_ROOM))
         self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
@@ -214,9 +214,9 @@ class TreePlant:
         )  # fmt: skip
         self._address = self._door.address
         self._entry: Entry | None = None
-        decisive = [*self.immersed.arrays[1:7], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
+        decisive = [*self.immersed.arrays[1:6], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
-        words = f"{model.digest} {self.method} {self.substeps}".encode()
+        words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     @property
@@ -270,6 +270,20 @@ class TreePlant:
         self._counts[:] = 0
         follow(self._tree, self._law, self._hold, y, self.time)
         self._keep_to_ground()
+        beyond = self._beyond(y, self.time)
+        if beyond:
+            raise ModelError(f"{self.model.name}: {beyond}")
+
+    def _beyond(self, vector: Array, time: float) -> str:
+        """Why the flow has no value at one of the elements in a state; '' where it has."""
+        if self.flow.grid is None:
+            return ""
+        return self.flow.outside(element_places(self, vector, self.model.scratch()), time)
+
+    @property
+    def ends(self) -> float | None:
+        """See rtmms.plant.Ending: a flow from a file may end."""
+        return None if self.flow.grid is None else self.flow.grid.ends
 
     def start(self, vector: Array, steps: int) -> None:
         """From a reset, to a state vector (13 + 2 n,) at the time of that many steps, neutral commands held."""
@@ -356,6 +370,13 @@ class TreePlant:
             raise ValueError(f"{self.model.name}: command: {named} must be finite")
         failed = self.vector.copy()
         self._memory[:] = self._last
+        beyond = self._beyond(self.vector, self.time) or self._beyond(self._ahead(), self.time + self.dt)
+        if beyond:
+            good = {
+                name: np.full_like(value, np.nan) if name == "energy" else value
+                for name, value in self.observe().items()
+            }
+            raise DivergedError(self.time + self.dt, "flow", good, beyond)
         if status == CONTRADICTED:
             quantity, reason = contradiction(self.model, failed, self._steps + 1)
             raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
@@ -380,6 +401,10 @@ class TreePlant:
             if found.weak or found.rank < 6:
                 reason += f"; {found.told()}"
         raise DivergedError(self.time + self.dt, name, good, reason)
+
+    def _ahead(self) -> Array:
+        """The state a step on, at its present velocity."""
+        return moved_on(self.vector, self.model.n, self.dt)
 
     @property
     def finer(self) -> tuple[str, float]:
@@ -512,7 +537,13 @@ def fluid_wrench(model: Model, state: State, flow: Flow | None = None, time: flo
     configure(model.topology, model.constant, state.orientation, model.gravity, state.q, s)
     place(model.topology, state.position, state.orientation, s)
     outward(model.topology, state.twist, state.qd, s)
-    act(*immersed.arrays, held_flow(model, flow, s, immersed, time), time, np.zeros((len(immersed.rows), SAMPLE)), s)
+    act(
+        *immersed.arrays,
+        held_flow(model, flow, s, immersed, time),
+        time,
+        np.zeros((len(immersed.rows), SAMPLE_ROOM)),
+        s,
+    )
     out: Array = np.zeros((len(model.body_names), 6))
     done: set[int] = set()
     for k, row in enumerate(model.carrier):

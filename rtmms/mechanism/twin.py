@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rtmms.dynamics.on_ground import ground_arrays
-from rtmms.fluids.ambient import SAMPLE
+from rtmms.fluids.ambient import SAMPLE_ROOM
 from rtmms.mechanism.account import O_TORQUE
 from rtmms.mechanism.asked_flow import ask_flow
 from rtmms.mechanism.door import DT, START, Door
@@ -118,7 +118,7 @@ class TreeTwin:
         plant, parts, more = self.plant, self._parts, self.plant.attached
         self._of = plant._door
         e = len(plant.immersed.rows)
-        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
+        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE_ROOM))
         fluid = (
             *plant.immersed.arrays, self._held, self._ambient, (more.pushes, more.curve, parts.command, parts.motor)
         )  # fmt: skip
