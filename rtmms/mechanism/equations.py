@@ -32,10 +32,10 @@ def evaluate(
     implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """
     topology, constant, base_mode, gravity, imposed, bounds = tree[:6]
-    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient, pushes = fluid
+    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, ambient, pushes = fluid
     s, base, qdd, torque, q, qd, drive = work
     kp, kd = law[3], law[4]
-    n = topology.shape[0] - 1
+    n = q.shape[0]
     for j in range(n):
         if imposed[j]:
             a, b, c = reference(law, hold, j, t)
@@ -51,10 +51,12 @@ def evaluate(
     orientation, twist = state[3:7], state[7 + n : 13 + n]
     configure(topology, constant, orientation, gravity, q, s)
     outward(topology, twist, qd, s)
-    if rows.shape[0] > 0:
+    if rows.shape[0] > 0 or tether.shape[0] > 0:
         if moving:
             place(topology, state[0:3], orientation, s)
-        act(rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, t, ambient, s)
+        act(
+            rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, t, ambient, s
+        )  # fmt: skip
     push(pushes, t - hold[4], s)
     if len(tree) == 7:  # known when compiled
         if tree[6][0].shape[0] > 0:

@@ -21,6 +21,7 @@ from rtmms.jit import compile_progress, native
 from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.asked_flow import ask_flow, element_places, moved_on
+from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, SPENT, WORKS
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.door import COUNT, START, Door
@@ -100,6 +101,8 @@ class TreePlant:
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     locomotion: Any = None
     """How its shape's motion moves it (rtmms.locomotion.abilities.Locomotion), for `rtmms gaits`; None: not told."""
+    audited: bool = False
+    """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
     """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
 
@@ -111,7 +114,7 @@ class TreePlant:
         self.drives = self.attached.drives
         self.actuators = tuple(drive.channel for drive in self.drives)
         pushes = len(self.attached.pushes)
-        self._observed = observed(model, self.outputs, pushes)
+        self._observed = observed(model, self.outputs, pushes, self.audited)
         self.outputs = (*self._observed.channels, *(channel for channel, _ in self.extra))
         told = {channel.name for channel in self.outputs}
         self.trace_outputs = tuple(name for name in self.trace_outputs if name in told)
@@ -126,9 +129,10 @@ class TreePlant:
         self._shape = self.neutral.shape
         self._given = self.neutral.copy()
         self._losing = 2 if len(model.ground.rows) or np.any(self.attached.bandwidth < 0.0) else 0
-        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes, self._losing))
+        self._spending = 3 * SPENT if self.audited else 1
+        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes, self._losing, self._spending))
         self._last = self._memory.copy()
-        parts = Parts.of(self._memory, n, len(self.drives), self._losing)
+        parts = Parts.of(self._memory, n, len(self.drives), self._losing, self._spending)
         self.vector, self._torque, self._target, self._servo = parts.state, parts.torque, parts.target, parts.servo
         self._spent, self.commanded, self._motor, self._lost = parts.spent, parts.command, parts.motor, parts.lost
         self._counts = np.zeros(1, dtype=np.int64)
@@ -136,7 +140,7 @@ class TreePlant:
         stages = len(METHODS[self.method].tableau.c)
         self._scratch = (np.zeros((stages + 1, 12 + 2 * n)), np.zeros((3, 13 + 2 * n)))
         self._rate = np.zeros(12 + 2 * n)
-        self._out = np.zeros(O_TORQUE + n + POINT_OUT * len(self._observed.points))
+        self._out = np.zeros(O_TORQUE + n + POINT_OUT * len(self._observed.points) + (AUDIT if self.audited else 0))
         self._method = METHODS[self.method].arrays()
         self._numbers, self._steps = np.zeros(COUNT), 0
         self._take_up()
@@ -163,6 +167,8 @@ class TreePlant:
             raise ModelError(
                 f"{name}: Body.viscous is of what has no inertia: expected rtmms.locomotion.plant.ConnectionPlant"
             )
+        if self.audited and not self.model.elements:
+            raise ModelError(f"{name}: audited: expected a tree that a fluid acts on, got one without elements")
         if self.substeps < 1:
             raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
         if not isinstance(self.flow, Flow):
@@ -214,7 +220,7 @@ class TreePlant:
         )  # fmt: skip
         self._address = self._door.address
         self._entry: Entry | None = None
-        decisive = [*self.immersed.arrays[1:6], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
+        decisive = [*self.immersed.arrays[1:8], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
@@ -485,6 +491,8 @@ class TreePlant:
         values["energy"] = out[O_ENERGY].copy()
         if self.model.base_mode != BASE_FREE:  # from outside on the base
             values["base_wrench"] = out[O_WRENCH : O_WRENCH + 6]
+        if self.audited:
+            values |= self._told_audit(out[-AUDIT:])
         if len(self._motor):
             values["motor"] = self._motor.copy()
         if len(self.model.ground.rows):
@@ -496,6 +504,13 @@ class TreePlant:
             values |= {name: out[part] for name, part in self._observed.slices.items()}
         for channel, function in self.extra:
             values[channel.name] = np.asarray(function(self), dtype=float)
+        return values
+
+    def _told_audit(self, terms: Array) -> dict[str, Array]:
+        stored = {"kinetic": A_KINETIC, "elastic": A_ELASTIC, "fluid": A_FLUID}
+        values = {f"{name}_energy": terms[k] for name, k in stored.items()}
+        for k, name in enumerate(WORKS):
+            values[f"{name}_power"], values[f"{name}_work"] = terms[A_FLOW + k], self._spent[1 + k].copy()
         return values
 
     def snapshot(self) -> bytes:

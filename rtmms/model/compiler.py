@@ -14,7 +14,7 @@ from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
-from rtmms.model.elements import Blade, Element, Strip
+from rtmms.model.elements import Blade, Element, Strip, Tether, Wake
 from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.solids import Placement, Solid, inertia_of
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
@@ -53,7 +53,7 @@ def _check_kinds(mechanism: Mechanism) -> None:
     for k, body in enumerate(mechanism.bodies):
         expect(body, (Body,), f"{where}: bodies[{k}]")
         for i, element in enumerate(body.elements):
-            expect(element, (Strip, Blade), f"body '{body.name}': elements[{i}]")
+            expect(element, (Strip, Blade, Wake, Tether), f"body '{body.name}': elements[{i}]")
             expect(element.placement, (Placement,), f"body '{body.name}': elements[{i}]: placement")
         for i, solid in enumerate(body.solids):
             if not isinstance(solid, Solid) or not hasattr(solid, "__dict__"):
@@ -304,14 +304,21 @@ def _displaced(body: Body, place: str) -> tuple[float, Array]:
 def _check_element(element: Element, place: str) -> None:
     kind = type(element).__name__.lower()
     for name, value in vars(element).items():
-        if name not in ("placement", "law") and not all(
+        if name in ("point", "anchor"):
+            _numbers(value, (3,), f"{place}: {kind}.{name}")
+        elif name not in ("placement", "law") and not all(
             math.isfinite(v) and v >= 0.0 for v in np.atleast_1d(np.asarray(value, dtype=float))
         ):
             raise ModelError(f"{place}: {kind}.{name} must be finite and >= 0, got {value}")
-    if element.length <= 0.0:
+    if isinstance(element, (Strip, Blade)) and element.length <= 0.0:
         raise ModelError(f"{place}: {kind}.length must be > 0 m, got {element.length}")
     if isinstance(element, Strip) and element.law not in ("kirchhoff", "khalil2007"):
         raise ModelError(f"{place}: strip.law must be kirchhoff or khalil2007, got '{element.law}'")
+    if isinstance(element, Tether):
+        for name in ("stiffness", "damping"):
+            _numbers(getattr(element, name), (3,), f"{place}: tether.{name}")
+    if isinstance(element, Wake):
+        _numbers(element.added, (3,), f"{place}: wake.added")
 
 
 def _check_inertias(model: Model, where: str) -> None:
