@@ -12,13 +12,15 @@ from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.shapes.eel import EelShape
 from rtmms_bridges.shapes.fish import FishShape
 from rtmms_bridges.shapes.manta import MantaShape
+from rtmms_bridges.shapes.modal_moth import ModalMothShape
 from rtmms_bridges.shapes.moth import MothShape
 from rtmms_bridges.shapes.shape import Shape
 from rtmms_bridges.shapes.shape_robots import PARTS, ShapeRobotShape
 from rtmms_bridges.shapes.wheeled import PLATES, WheeledShape
 
 SHAPES: dict[str, Callable[[PlantInfo], Shape]] = {
-    "manta": MantaShape, "eel": EelShape, "fish": FishShape, "moth": MothShape, **dict.fromkeys(PLATES, WheeledShape),
+    "manta": MantaShape, "eel": EelShape, "fish": FishShape, "moth": MothShape, "modal_moth": ModalMothShape,
+    **dict.fromkeys(PLATES, WheeledShape),
     **dict.fromkeys(PARTS, ShapeRobotShape),
 }  # fmt: skip
 

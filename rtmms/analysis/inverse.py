@@ -43,6 +43,8 @@ class Inverse:
             raise ModelError(f"{model.name}: the inverse model needs a flow given by numbers, not by a function")
         if len(model.ground.rows):
             raise ModelError(f"{model.name}: the inverse model knows no contacts; see rtmms.locomotion.reduced")
+        if len(model.modes):
+            raise ModelError(f"{model.name}: the inverse model knows no modal bodies; see rtmms.dynamics")
         self.model = model
         immersed, n = immerse(model, flow, **nodes), model.n
         e = len(immersed.rows)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtmms.dynamics.recursion import configure, place
+from rtmms.dynamics.any_tree import stand
 from rtmms.fluids.immersed import CENTRE, held_flow
 from rtmms.mechanism.group import displace
 from rtmms.model.layout import S_WORLD_POS, S_WORLD_ROT
@@ -36,16 +36,10 @@ def moved_on(vector: Array, n: int, ahead: float) -> Array:
     return y
 
 
-def stand(model: Model, y: Array, s: Array) -> None:
-    """World poses of all rows in a state (13 + 2 n,), into the scratch s."""
-    configure(model.topology, model.constant, y[3:7], model.gravity, y[7 : 7 + model.n], s)
-    place(model.topology, y[:3], y[3:7], s)
-
-
 def element_places(plant: InWater, vector: Array, s: Array) -> Array:
     """(e, 3) m, world: where the elements' centres stand in a state (13 + 2 n,)."""
     immersed = plant.immersed
-    stand(plant.model, vector, s)
+    stand(plant.model, vector[:3], vector[3:7], vector[7 : 7 + plant.model.n], s)
     rows = s[immersed.rows]
     rotation = rows[:, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(-1, 3, 3)
     centre = immersed.common[:, CENTRE : CENTRE + 3]
@@ -60,5 +54,5 @@ def ask_flow(plant: InWater, vector: Array, time: float, ahead: float, s: Array,
     vector (13 + 2 n,) state; s the model's scratch; held (e, 3) m/s, written
     """
     y = moved_on(vector, plant.model.n, ahead)
-    stand(plant.model, y, s)
+    stand(plant.model, y[:3], y[3:7], y[7 : 7 + plant.model.n], s)
     held[:] = held_flow(plant.model, plant.flow, s, plant.immersed, time + ahead)

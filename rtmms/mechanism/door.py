@@ -142,18 +142,20 @@ class Door:
             points, out, rate,
         ]  # fmt: skip
         sizes = [
-            len(topology) - 1, len(elements[0]), len(elements[2]), len(elements[3]), elements[4].shape[1],
+            len(imposed), len(elements[0]), len(elements[2]), len(elements[3]), elements[4].shape[1],
             elements[5].shape[1], len(elements[6]), len(elements[7]), len(elements[8]), len(pushes),
             len(curve), len(commanded), len(c), len(parts), len(memory[0]), len(points), len(changing[3]),
             len(out),
         ]  # fmt: skip
-        ground = tree[6] if len(tree) == 7 else ()
+        ground = tree[6] if len(tree) > 6 else ()
         more = [np.array([part]) if isinstance(part, float) else part for part in ground]
         for array in (*self.arrays, *more):
             if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64, np.bool_):
                 raise TypeError(f"not an array that kernels can read by its address: {array.dtype}, {array.strides}")
         if ground:  # see rtmms.mechanism.ground_door
             sizes += [*(array.ctypes.data for array in more), len(ground[0])]
+        if len(tree) == 8:  # see rtmms.mechanism.modal_door
+            sizes += [len(array) for array in ground[1:]]
         self.list = np.array([*(array.ctypes.data for array in self.arrays), *sizes], dtype=np.int64)
         self.arrays += more
         self.address = self.list.ctypes.data

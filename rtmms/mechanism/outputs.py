@@ -81,7 +81,7 @@ def observed(model: Model, names: Sequence[str] | None, motors: int, audited: bo
 
 def _of_the_tree(model: Model, motors: int) -> tuple[Channel, ...]:
     n = model.n
-    kinds = {int(kind) for kind in model.topology[1:, T_KIND]}
+    kinds = {int(kind) for kind in model.topology[1 : n + 1, T_KIND]}
     angle, torque = ("m", "N") if kinds == {PRISMATIC} else ("rad, m", "N m, N") if len(kinds) > 1 else ("rad", "N m")
     rate = ", ".join(f"{unit}/s" for unit in angle.split(", "))
     joints: tuple[Any, ...] = () if n == 0 else (

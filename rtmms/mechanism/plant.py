@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.dynamics.any_tree import modal_arrays, move, stand
 from rtmms.dynamics.on_ground import ACTIVE, REACTION, ground_arrays
-from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import SAMPLE_ROOM, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
@@ -128,6 +128,8 @@ class TreePlant:
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._shape = self.neutral.shape
         self._given = self.neutral.copy()
+        if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
+            raise ModelError(f"{model.name}: commanded rates and modal bodies in one tree are not supported")
         self._losing = 2 if len(model.ground.rows) or np.any(self.attached.bandwidth < 0.0) else 0
         self._spending = 3 * SPENT if self.audited else 1
         self._memory = np.zeros(Parts.size(n, len(self.drives), pushes, self._losing, self._spending))
@@ -203,6 +205,8 @@ class TreePlant:
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
         if self._losing:
             self._tree = (*self._tree, ground_arrays(model, self._lost))
+        elif len(model.modes):
+            self._tree = (*self._tree, modal_arrays(model), True)
         self._doors = doors(self._tree)
         self._pushes = (more.pushes, more.curve, self.commanded, self._motor)
         self._fluid = (*self.immersed.arrays, self._held, self._ambient, self._pushes)
@@ -378,11 +382,7 @@ class TreePlant:
         self._memory[:] = self._last
         beyond = self._beyond(self.vector, self.time) or self._beyond(self._ahead(), self.time + self.dt)
         if beyond:
-            good = {
-                name: np.full_like(value, np.nan) if name == "energy" else value
-                for name, value in self.observe().items()
-            }
-            raise DivergedError(self.time + self.dt, "flow", good, beyond)
+            raise DivergedError(self.time + self.dt, "flow", self.observe(), beyond)
         if status == CONTRADICTED:
             quantity, reason = contradiction(self.model, failed, self._steps + 1)
             raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
@@ -453,6 +453,8 @@ class TreePlant:
         if len(tree) == 7:
             ground = (*tree[6][:4], *(array.astype(complex) for array in tree[6][4:]))
             tree, hold = (*tree[:6], ground), (*hold, True)
+        elif len(tree) == 8:
+            tree = (*tree[:6], modal_arrays(self.model, complex), True)
         command, motor = (self.commanded, self._motor) if pushed is None else pushed
         pushes = (self.attached.pushes, self.attached.curve, command.astype(complex), motor.astype(complex))
         fluid = (*self.immersed.arrays, water, self._ambient.astype(complex), pushes)
@@ -549,9 +551,8 @@ def fluid_wrench(model: Model, state: State, flow: Flow | None = None, time: flo
     state.check(model)
     flow = Flow() if flow is None else flow
     immersed, s = immerse(model, flow, **nodes), model.scratch()
-    configure(model.topology, model.constant, state.orientation, model.gravity, state.q, s)
-    place(model.topology, state.position, state.orientation, s)
-    outward(model.topology, state.twist, state.qd, s)
+    stand(model, state.position, state.orientation, state.q, s)
+    move(model, state.twist, state.q, state.qd, s)
     act(
         *immersed.arrays,
         held_flow(model, flow, s, immersed, time),

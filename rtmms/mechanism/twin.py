@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rtmms.dynamics.any_tree import modal_arrays
 from rtmms.dynamics.on_ground import ground_arrays
 from rtmms.fluids.ambient import SAMPLE_ROOM
 from rtmms.mechanism.account import O_TORQUE
@@ -127,6 +128,8 @@ class TreeTwin:
         hold: Any = (parts.torque, parts.target, parts.servo, plant.bandwidth, 0.0)
         if len(tree) == 7:
             tree, hold = (*tree[:6], ground_arrays(plant.model, parts.lost)), (*hold, True)
+        elif len(tree) == 8:
+            tree = (*tree[:6], modal_arrays(plant.model), True)
         self._system = (tree, plant._law, hold, fluid, self._work)
         self._told = (self._given, plant._kinds, plant._joints)
         self._numbers = plant._numbers.copy()

@@ -114,7 +114,7 @@ def test_what_is_not_known_has_no_shape() -> None:
     assert shape_of(replace(manta, parameters={**manta.parameters, "chains": 29})) is None
     assert shape_of(replace(manta, outputs=manta.outputs[:3])) is None
     wheeled = {"snake", "unicycle", "snakeboard", "roller_racer", "trikke"}
-    assert set(SHAPES) == {"manta", "eel", "fish", "moth", *wheeled, *SHAPE_ROBOTS}
+    assert set(SHAPES) == {"manta", "eel", "fish", "moth", "modal_moth", *wheeled, *SHAPE_ROBOTS}
 
 
 def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:
