@@ -71,7 +71,7 @@ class Fish:
     flexural_stiffness_n_m2: float = 2e-3
     kelvin_voigt_s: float = 2e-3
     friction: float = 0.006
-    cross_drag: float = 0.0
+    cross_drag: float = 1.0
     wake: int = 1
     lateral_n_m: float = 2.0
     along_n_m: float = 20.0

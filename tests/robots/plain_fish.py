@@ -111,12 +111,13 @@ class PlainFish:
                 out[k] += force @ (self.point(q + 1j * H * dof[k], link, x).imag / H)
 
         for link, x, e in self.strips:
-            e1, _, place, v, _ = self.moving(q, qd, link, x)
+            e1, e2, place, v, _ = self.moving(q, qd, link, x)
             u = self.flow(*place, t)
             slope = np.column_stack([self.flow(*(place + 1j * H * d), t).imag / H for d in np.eye(2)])
             rate = self.flow(*place, t + 1j * H).imag / H
-            v1 = e1 @ (v - u)
-            push(link, x, e.displaced * e.length * (rate + slope @ u) - e.drag[0] * e.length * abs(v1) * v1 * e1)
+            v1, v2 = e1 @ (v - u), e2 @ (v - u)
+            drag = e.length * (e.drag[0] * abs(v1) * v1 * e1 + e.drag[1] * abs(v2) * v2 * e2)
+            push(link, x, e.displaced * e.length * (rate + slope @ u) - drag)
         link, x, e = self.wake
         e1, e2, place, v, _ = self.moving(q, qd, link, x)
         r = v - self.flow(*place, t)
