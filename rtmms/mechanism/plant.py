@@ -382,7 +382,7 @@ class TreePlant:
         self._memory[:] = self._last
         beyond = self._beyond(self.vector, self.time) or self._beyond(self._ahead(), self.time + self.dt)
         if beyond:
-            raise DivergedError(self.time + self.dt, "flow", self.observe(), beyond)
+            raise DivergedError(self.time + self.dt, "flow", self.observe(), beyond.removeprefix("the flow "))
         if status == CONTRADICTED:
             quantity, reason = contradiction(self.model, failed, self._steps + 1)
             raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)

@@ -16,7 +16,7 @@ FISH = (
     Claim("stiffer", "the same, EI = 3e-3 N m2", "-", "m/s", Target(most=0.0), ".4f", unjudged=OURS, must=True),
     Claim("soft", "the same, EI = 5e-4 N m2", "is carried off", "m/s", above(0.0), ".4f", where="-", must=True),
     Claim("softer", "the same, EI = 2e-4 N m2", "-", "m/s", above(0.0), ".4f", unjudged=OURS, must=True),
-    Claim("holds", "EI at which it holds its station", "-", "N m2", Target(5e-4, 1.5e-3), ".2e", unjudged=OURS,
+    Claim("holds", "EI at which it holds its station", "-", "N m2", Target(9e-4, 1.5e-3), ".2e", unjudged=OURS,
           note="an independent computation has it between 1e-3 and 1.5e-3; without drag across it is 8e-4 here"),
     Claim("work", "work of actuators in these runs", "passive", "J", at_most(0.0), ".0e", where="abstract", must=True),
     Claim("audit", "energy less work of flow, wake, drag and damping, 10 s, of the flow's work", "-", "",
@@ -29,7 +29,7 @@ FISH = (
     Claim("printed", "energy that (47) as printed, gradient not transposed, makes up, of the flow's work", "-", "",
           None, ".2f", where="(47)", unjudged=OURS, note="power p . (G - G^T) V_r along the same run; the transposed "
           "gradient leaves the row before"),
-    Claim("fish_speed", "seconds simulated in a second, 1 kHz, free", "fast", "", at_least(20.0), ".0f",
+    Claim("fish_speed", "seconds simulated in a second, 1 kHz, free", "fast", "", None, ".0f",
           where="abstract", unjudged=OTHER_MACHINE),
 )  # fmt: skip
 

@@ -64,7 +64,8 @@ def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: An
         kept.append(plant.observe())
     told = {name: np.array([float(row[name]) for row in kept]) for name in names}
     nose = np.array([row["position"][:2] for row in kept])
-    return Run(dt * every * np.arange(len(kept)), nose, told, wall, plant)
+    clock: Array = dt * every * np.arange(float(len(kept)))
+    return Run(clock, nose, told, wall, plant)
 
 
 def sweep() -> dict[float, Run]:

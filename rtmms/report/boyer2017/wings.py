@@ -126,7 +126,7 @@ def _time(plant: Any) -> float:
         for _ in range(100):
             plant.step(plant.neutral)
         best = min(best, time.perf_counter() - start)
-    return best / 100.0 / evaluations * 1e6
+    return float(best / 100.0 / evaluations * 1e6)
 
 
 def draw(found: tuple[Array, dict[str, Array], TreePlant], out: Path, paper: str) -> list[Path]:
