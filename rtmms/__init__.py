@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rtmms import dynamics, model
     from rtmms.bridging.bridge import Bridge
     from rtmms.fluids.ambient import Flow, Wave
+    from rtmms.fluids.flow_grid import Grid
+    from rtmms.fluids.vortex_row import Street, VortexRow
     from rtmms.mechanism.actuators import (
         BodyWrench,
         JointMotion,
@@ -35,10 +37,11 @@ if TYPE_CHECKING:
     from rtmms.wire.protocol.state import PlantInfo, State
 
 __all__ = [
-    "BodyWrench", "Bridge", "Channel", "Controller", "DivergedError", "Flow", "JointMotion", "JointServo", "JointSpeed",
-    "JointStop", "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant", "PlantInfo",
-    "RefusedError", "RequestError", "Rotor", "RtmmsError", "State", "Thruster", "TreePlant", "UnknownNameError", "Wave",
-    "__version__", "compile", "compiled", "connect", "dynamics", "embed", "load", "model",
+    "BodyWrench", "Bridge", "Channel", "Controller", "DivergedError", "Flow", "Grid", "JointMotion", "JointServo",
+    "JointSpeed", "JointStop", "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
+    "PlantInfo", "RefusedError", "RequestError", "Rotor", "RtmmsError", "State", "Street", "Thruster", "TreePlant",
+    "UnknownNameError", "VortexRow", "Wave", "__version__", "compile", "compiled", "connect", "dynamics", "embed",
+    "load", "model",
 ]  # fmt: skip
 
 _LATE = dict.fromkeys(("connect", "Link"), "rtmms.wire.peer.client")
@@ -48,6 +51,7 @@ _LATE |= dict.fromkeys(
     "rtmms.mechanism.actuators",
 )
 _LATE |= dict.fromkeys(("Flow", "Wave"), "rtmms.fluids.ambient") | {"TreePlant": "rtmms.mechanism.plant"}
+_LATE |= {"Grid": "rtmms.fluids.flow_grid"} | dict.fromkeys(("Street", "VortexRow"), "rtmms.fluids.vortex_row")
 _LATE["Bridge"] = "rtmms.bridging.bridge"
 _LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
 _LATE["embed"] = "rtmms.wire.plant.embed"

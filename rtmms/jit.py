@@ -51,7 +51,7 @@ def _fingerprint(layers: tuple[str, ...]) -> str:
     root = Path(__file__).parent
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {root}".encode())
     digest.update(f"{binding.get_host_cpu_name()} {[str(getattr(config, flag, None)) for flag in FLAGS]}".encode())
-    sources = [root / "jit.py", root / "spatial.py"]
+    sources = [root / "jit.py", root / "spatial.py", root / "addresses.py"]
     for layer in layers:
         sources += sorted((root / layer).rglob("*.py"))
     for path in sources:

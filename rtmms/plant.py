@@ -165,6 +165,15 @@ class Tunable(Protocol):
 
 
 @runtime_checkable
+class Ending(Protocol):
+    """A plant whose surroundings are known for a time only (a flow from a file)."""
+
+    @property
+    def ends(self) -> float | None:
+        """s, simulated; None where they do not end."""
+
+
+@runtime_checkable
 class Drawn(Protocol):
     """A plant whose figure needs some outputs of the last seconds of a run."""
 

@@ -11,7 +11,7 @@ from rtmms.analysis.abilities import Differentiable
 from rtmms.analysis.chart import Chart
 from rtmms.analysis.linear import Linear
 from rtmms.analysis.linearise_step import linearise_step, mean_of
-from rtmms.dynamics.recursion import configure, place
+from rtmms.dynamics.any_tree import stand
 from rtmms.errors import ModelError
 from rtmms.fluids.immersed import held_flow
 from rtmms.mechanism.actuators import PUSH
@@ -112,8 +112,7 @@ class _Complex:
         plant, s = self.plant, self.plant.model.scratch()
         model, n = plant.model, plant.model.n
         if plant.flow.field is not None:
-            configure(model.topology, model.constant, vector[3:7], model.gravity, vector[7 : 7 + n], s)
-            place(model.topology, vector[:3], vector[3:7], s)
+            stand(model, vector[:3], vector[3:7], vector[7 : 7 + n], s)
         return held_flow(model, plant.flow, s, plant.immersed, plant.time)
 
     def _held(self, vector: ComplexArray) -> ComplexArray:

@@ -11,6 +11,7 @@ from rtmms.cli.words import Near, folder
 
 PAPERS = {
     "boyer2015": "rtmms.report.boyer2015.reproduce",
+    "boyer2017": "rtmms.report.boyer2017.reproduce",
     "khalil2007": "rtmms.report.khalil2007.reproduce",
     "porez2014": "rtmms.report.porez2014.reproduce",
     "qu2024": "rtmms.report.qu2024.reproduce",

@@ -50,7 +50,7 @@ def energies(constant: Any, gravity: Any, q: Any, qd: Any, s: Any, out: Any) -> 
         for k in range(3):
             moment = s[j, r + 3 * k] * x + s[j, r + 3 * k + 1] * y + s[j, r + 3 * k + 2] * z
             out[1] -= gravity[k] * (constant[j, C_WEIGHT] * s[j, S_WORLD_POS + k] + moment)
-        if j > 0:
+        if 0 < j <= qd.shape[0]:
             out[0] += 0.5 * constant[j, C_ROTOR] * qd[j - 1] * qd[j - 1]
             stretch = q[j - 1] - constant[j, C_REST]
             out[2] += 0.5 * constant[j, C_STIFFNESS] * stretch * stretch

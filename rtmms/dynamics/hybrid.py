@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.prepare import prepared, vector
-from rtmms.dynamics.recursion import solve
+from rtmms.dynamics.any_tree import solve_any
+from rtmms.dynamics.prepare import set_up, vector
 from rtmms.errors import ModelError
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import BASE_FREE, BASE_PRESCRIBED, S_ACCELERATION, S_BIAS
+from rtmms.model.modal_rows import M_COUNT, M_FIRST
 from rtmms.spatial import Array
 
 
@@ -49,9 +50,15 @@ def hybrid_dynamics(
     flags = model.imposed if imposed is None else np.ascontiguousarray(imposed, dtype=bool)
     if flags.shape != (n,):
         raise ModelError(f"{model.name}: imposed must have shape ({n},), got {flags.shape}")
-    s = prepared(model, state, wrench)
+    for row in np.flatnonzero(model.modes.book[:, M_COUNT]):
+        first, count = model.modes.book[row, [M_FIRST, M_COUNT]]
+        own = flags[model.modes.members[first : first + count] - 1]
+        if np.any(own) and not np.all(own):
+            raise ModelError(f"{model.name}: imposed: all modes of a body or none, got {own.tolist()}")
+    s, modal = set_up(model, state, wrench)
     if np.iscomplexobj(drive) and not np.iscomplexobj(s):
         s = s.astype(complex)
+        modal = None if modal is None else (*modal[:3], modal[3].astype(complex))
     mode = model.base_mode
     if base_acceleration is not None:
         mode = BASE_PRESCRIBED if mode == BASE_FREE else mode
@@ -59,10 +66,8 @@ def hybrid_dynamics(
         s[0, S_ACCELERATION : S_ACCELERATION + 6] = given
     dtype = s.dtype
     qdd, torque = np.zeros(n, dtype), np.zeros(n, dtype)
-    solve(
-        model.topology, model.constant, mode, flags, drive.astype(dtype), state.q.astype(dtype),
-        state.qd.astype(dtype), 0.0, s, np.zeros((6, 6), dtype), qdd, torque,
-    )  # fmt: skip
+    q, qd = state.q.astype(dtype), state.qd.astype(dtype)
+    solve_any(model, modal, mode, flags, drive.astype(dtype), q, qd, s, qdd, torque)
     base = s[0, S_ACCELERATION : S_ACCELERATION + 6].copy()
     held = np.zeros(6, dtype) if mode == BASE_FREE else s[0, S_BIAS : S_BIAS + 6].copy()
     return Solution(base, held, qdd, torque)

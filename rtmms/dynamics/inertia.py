@@ -17,6 +17,7 @@ from rtmms.model.layout import (
     REVOLUTE,
     S_INERTIA,
     S_POS,
+    S_TWIST,
     T_KIND,
     T_PARENT,
 )  # fmt: skip
@@ -60,6 +61,8 @@ def fill_mass_matrix(topology: Any, constant: Any, s: Any, out: Any) -> None:
 
 def composite_inertia(model: Model, state: State) -> Array:
     """(6, 6) inertia of the whole mechanism, joints locked, about the base's origin, base frame; added mass too."""
+    if len(model.modes):
+        return _by_velocities(model, state)[:6, :6]
     s = prepared(model, state)
     compose(model.topology, model.constant, s)
     return unpack_inertia(s[0, S_INERTIA : S_INERTIA + PACKED_SIZE])
@@ -67,9 +70,26 @@ def composite_inertia(model: Model, state: State) -> Array:
 
 def mass_matrix(model: Model, state: State) -> Array:
     """M (v, v), v = model.velocities, of (base twist, qd) for a free base, else of qd; rotors, added mass too."""
+    if len(model.modes):
+        whole = _by_velocities(model, state)
+        return whole if model.base_mode == BASE_FREE else np.ascontiguousarray(whole[6:, 6:])
     s = prepared(model, state)
     compose(model.topology, model.constant, s)
     out = np.zeros((6 + model.n, 6 + model.n), dtype=s.dtype)
     out[:6, :6] = unpack_inertia(s[0, S_INERTIA : S_INERTIA + PACKED_SIZE])
     fill_mass_matrix(model.topology, model.constant, s, out)
     return out if model.base_mode == BASE_FREE else np.ascontiguousarray(out[6:, 6:])
+
+
+def _by_velocities(model: Model, state: State) -> Array:
+    """M (6 + n, 6 + n) of a tree with modal bodies: sum over its rows of J^T M_row J, J column by column."""
+    size = 6 + model.n
+    columns = []
+    for unit in np.eye(size):
+        moving = State(state.position, state.orientation, state.q, unit[:6], unit[6:])
+        columns.append(prepared(model, moving)[:, S_TWIST : S_TWIST + 6])
+    j = np.stack(columns, axis=-1)
+    own = np.array([unpack_inertia(c[C_INERTIA : C_INERTIA + PACKED_SIZE]) for c in model.constant])
+    out: Array = np.einsum("rai,rab,rbj->ij", j, own, j)
+    out[6:, 6:] += np.diag(model.constant[1 : model.n + 1, C_ROTOR])
+    return out

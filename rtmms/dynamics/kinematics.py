@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.prepare import described, prepared, vector
+from rtmms.dynamics.any_tree import solve_any
+from rtmms.dynamics.prepare import described, prepared, set_up, vector
 from rtmms.dynamics.recursion import respond
 from rtmms.model import layout as L
 from rtmms.model.compiled import Model, State
@@ -32,6 +33,8 @@ def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: 
     qdd = vector(qdd, (model.n,), f"{model.name}: qdd")
     s = prepared(model, state)
     s[0, L.S_ACCELERATION : L.S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
+    if len(model.modes):
+        return _modal_accelerations(model, state, qdd, base_acceleration)
     imposed, unused = np.ones(model.n, dtype=bool), np.zeros((2, model.n), s.dtype)
     respond(
         model.topology, model.constant, imposed, qdd.astype(s.dtype), state.q, state.qd, s, unused[0], unused[1]
@@ -41,6 +44,8 @@ def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: 
 
 def jacobian(model: Model, state: State, body: str) -> Array:
     """(6, model.velocities) of a described body: its twist in its own frame is J (base twist, qd), or J qd."""
+    if len(model.modes):
+        return _modal_jacobian(model, state, model.body(body))
     index, s = model.body(body), prepared(model, state)
     out = np.zeros((6, 6 + model.n), dtype=s.dtype)
     row = int(model.carrier[index])
@@ -73,3 +78,23 @@ def centre_of_mass(model: Model, state: State) -> Array:
     world = mass[:, None] * s[:, L.S_WORLD_POS : L.S_WORLD_POS + 3] + np.einsum("kab,kb->ka", rotation, moment)
     centre: Array = world.sum(axis=0) / mass.sum()
     return centre
+
+
+def _modal_jacobian(model: Model, state: State, index: int) -> Array:
+    """`jacobian` by unit velocities, for trees with modal bodies."""
+    columns = []
+    for unit in np.eye(6 + model.n):
+        moving = State(state.position, state.orientation, state.q, unit[:6], unit[6:])
+        columns.append(body_twists(model, moving)[index])
+    out = np.array(columns).T
+    return out if model.base_mode == L.BASE_FREE else np.ascontiguousarray(out[:, 6:])
+
+
+def _modal_accelerations(model: Model, state: State, qdd: Array, base_acceleration: Any) -> Array:
+    """`body_accelerations` by the whole recursion with every coordinate imposed, for trees with modal bodies."""
+    s, modal = set_up(model, state)
+    s[0, L.S_ACCELERATION : L.S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
+    out = np.zeros((2, model.n), s.dtype)
+    imposed, q, qd = np.ones(model.n, dtype=bool), state.q.astype(s.dtype), state.qd.astype(s.dtype)
+    solve_any(model, modal, L.BASE_PRESCRIBED, imposed, qdd.astype(s.dtype), q, qd, s, out[0], out[1])
+    return described(model, s[:, L.S_ACCELERATION : L.S_ACCELERATION + 6])

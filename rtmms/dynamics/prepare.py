@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.recursion import configure, outward, place
+from rtmms.dynamics.any_tree import move, stand
 from rtmms.errors import ModelError
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import S_WRENCH
@@ -14,7 +14,12 @@ from rtmms.spatial import Array, skew
 
 
 def prepared(model: Model, state: State, wrench: Any = None) -> Array:
-    """Scratch with transforms, twists, world poses and outside wrenches of `state`.
+    """The scratch of `set_up`."""
+    return set_up(model, state, wrench)[0]
+
+
+def set_up(model: Model, state: State, wrench: Any = None) -> tuple[Array, Any]:
+    """Scratch with transforms, twists, world poses and outside wrenches of `state`, and what `solve_any` needs.
 
     wrench  (bodies, 6) N, N m, from outside on each described body, at its origin in its own frame; or None
     Complex states give complex scratch (for derivatives by a complex step). ModelError where a shape is wrong.
@@ -24,12 +29,11 @@ def prepared(model: Model, state: State, wrench: Any = None) -> Array:
     dtype = complex if any(np.iscomplexobj(value) for value in fields) else float
     s = model.scratch(dtype)
     orientation, q = state.orientation.astype(dtype), state.q.astype(dtype)
-    configure(model.topology, model.constant, orientation, model.gravity, q, s)
-    place(model.topology, state.position.astype(dtype), orientation, s)
-    outward(model.topology, state.twist.astype(dtype), state.qd.astype(dtype), s)
+    stand(model, state.position.astype(dtype), orientation, q, s)
+    modal = move(model, state.twist.astype(dtype), q, state.qd.astype(dtype), s)
     if wrench is not None:
         add_described(model, vector(wrench, (len(model.body_names), 6), f"{model.name}: wrench"), s)
-    return s
+    return s, modal
 
 
 def add_described(model: Model, wrench: Array, s: Array) -> None:

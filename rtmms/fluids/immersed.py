@@ -17,9 +17,11 @@ from rtmms.errors import ModelError
 from rtmms.fluids.ambient import GRADIENT, RATE, Flow, U, sample
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
+from rtmms.fluids.tether import TETHER_WIDTH, tether_row, tethers
+from rtmms.fluids.wake import WAKE_WIDTH, wake_row, wakes
 from rtmms.jit import kernel
 from rtmms.model.compiled import Model
-from rtmms.model.elements import Blade, Strip
+from rtmms.model.elements import Blade, Strip, Tether, Wake
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 from rtmms.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
 
@@ -30,11 +32,12 @@ COMMON_WIDTH = PACKED_SIZE + 5
 
 @dataclass(frozen=True, eq=False)
 class Immersed:
-    """What kernels need to know of a model's elements; strips first, then blades.
+    """What kernels need to know of a model's elements; strips first, then blades, then wakes. Tethers come apart.
 
     rows (e,) rows of the model; common (e, COMMON_WIDTH); strips (n_s, STRIP_WIDTH); blades (n_b, BLADE_WIDTH)
+    wakes (n_w, WAKE_WIDTH); tethers (n_t, TETHER_WIDTH)
     strip_gauss, blade_gauss   (2, k) nodes on (-1, 1) and weights that sum to 2
-    flow   (4 + waves, 8) see Flow.pack; moving is False for still fluid
+    flow   see Flow.pack; moving is False for still fluid where there is no tether
     """
 
     rows: npt.NDArray[np.int64]
@@ -43,6 +46,8 @@ class Immersed:
     blades: Array
     strip_gauss: Array
     blade_gauss: Array
+    wakes: Array
+    tethers: Array
     flow: Array
     moving: bool
 
@@ -50,7 +55,8 @@ class Immersed:
     def arrays(self) -> tuple[Any, ...]:
         """In the order that `act` takes them."""
         return (
-            self.rows, self.common, self.strips, self.blades, self.strip_gauss, self.blade_gauss, self.flow, self.moving
+            self.rows, self.common, self.strips, self.blades, self.strip_gauss, self.blade_gauss, self.wakes,
+            self.tethers, self.flow, self.moving,
         )  # fmt: skip
 
 
@@ -59,7 +65,7 @@ def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, bl
     if strip_nodes < 1 or blade_nodes < 1:
         raise ModelError(f"{model.name}: Gauss nodes must be >= 1, got {strip_nodes} and {blade_nodes}")
     flow = Flow() if flow is None else flow
-    chosen = [pair for kind in (Strip, Blade) for pair in model.elements if isinstance(pair[1], kind)]
+    chosen = [pair for kind in (Strip, Blade, Wake) for pair in model.elements if isinstance(pair[1], kind)]
     common = np.zeros((len(chosen), COMMON_WIDTH))
     for out, (_, element) in zip(common, chosen, strict=True):
         mass = element.displaced * element.length if isinstance(element, Strip) else 0.0
@@ -72,17 +78,20 @@ def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, bl
         out[KIRCHHOFF] = float(not (isinstance(element, Strip) and element.law == "khalil2007"))
     strip_rows = [strip_row(e) for _, e in chosen if isinstance(e, Strip)]
     blade_rows = [blade_row(e) for _, e in chosen if isinstance(e, Blade)]
+    wake_rows = [wake_row(e) for _, e in chosen if isinstance(e, Wake)]
+    held = [tether_row(row, e) for row, e in model.elements if isinstance(e, Tether)]
     return Immersed(
         np.array([row for row, _ in chosen], dtype=np.int64), common, np.array(strip_rows).reshape(-1, STRIP_WIDTH),
         np.array(blade_rows).reshape(-1, BLADE_WIDTH), np.array(np.polynomial.legendre.leggauss(strip_nodes)),
-        np.array(np.polynomial.legendre.leggauss(blade_nodes)), flow.pack(), not flow.still,
+        np.array(np.polynomial.legendre.leggauss(blade_nodes)), np.array(wake_rows).reshape(-1, WAKE_WIDTH),
+        np.array(held).reshape(-1, TETHER_WIDTH), flow.pack(), not flow.still or bool(held),
     )  # fmt: skip
 
 
 @kernel
 def act(
-    rows: Any, common: Any, strip: Any, blade: Any, strip_gauss: Any, blade_gauss: Any, flow: Any, moving: bool,
-    held: Any, time: Any, ambient: Any, s: Any,
+    rows: Any, common: Any, strip: Any, blade: Any, strip_gauss: Any, blade_gauss: Any, wake: Any, tether: Any,
+    flow: Any, moving: bool, held: Any, time: Any, ambient: Any, s: Any,
 ) -> None:  # fmt: skip
     """Add the fluid's wrench on every element to S_WRENCH.
 
@@ -102,6 +111,10 @@ def act(
             _carry(common, ambient, e, j, s)
     strips(rows, strip, strip_gauss, moving, ambient, s)
     blades(rows, strip.shape[0], blade, blade_gauss, moving, ambient, s)
+    if wake.shape[0] > 0:
+        wakes(rows, strip.shape[0] + blade.shape[0], wake, moving, ambient, s)
+    if tether.shape[0] > 0:
+        tethers(tether, s)
 
 
 @scalar

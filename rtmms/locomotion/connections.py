@@ -53,6 +53,8 @@ class Connection:
         where = f"{model.name}: {kind} connection"
         if model.base_mode == BASE_FIXED:
             raise ModelError(f"{where}: expected a base that moves, got base='fixed'")
+        if len(model.modes):
+            raise ModelError(f"{where}: expected rigid bodies, got modal ones")
         if p == 0:
             raise ModelError(f"{where}: expected at least one joint, got none: it has no shape")
         weights = _weights(model, kind)

@@ -2,7 +2,7 @@
 
 out  energy (J), wrench on a held base (6,), torques (n,), then POINT_OUT numbers a body: position (3,), quaternion (4,)
      to world, velocity and angular velocity (3,) each in its own frame, specific force (3,) m/s2 in its own frame (what
-     an ideal accelerometer at its origin reads)
+     an ideal accelerometer at its origin reads); then, if there is room, AUDIT numbers of rtmms.mechanism.audit
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from rtmms.dynamics.balance import energies
 from rtmms.dynamics.recursion import place
 from rtmms.jit import kernel
+from rtmms.mechanism.audit import A_ELASTIC, A_FLUID, A_KINETIC, AUDIT, audit
 from rtmms.mechanism.engage import engage_all
 from rtmms.mechanism.equations import evaluate
 from rtmms.model.layout import S_ACCELERATION, S_BIAS, S_GRAVITY, S_TWIST, S_WORLD_POS, S_WORLD_ROT
@@ -31,11 +32,12 @@ def account(system: Any, state: Any, rate: Any, points: Any, out: Any) -> None:
     tree, law, hold, fluid, work = system
     topology, constant, gravity = tree[0], tree[1], tree[3]
     s, torque, q, qd = work[0], work[3], work[4], work[5]
-    n = topology.shape[0] - 1
+    n = q.shape[0]
     engage_all(tree, system, state, hold[4], rate)
     evaluate(tree, law, hold, fluid, work, state, hold[4], 0.0, rate)
     place(topology, state[0:3], state[3:7], s)
     energies(constant, gravity, q, qd, s, out[0:3])
+    elastic, weight = out[2], out[1]
     out[O_ENERGY] = (out[0] + out[1]) + out[2]
     for k in range(6):  # from outside on a base that is held
         out[O_WRENCH + k] = s[0, S_BIAS + k]
@@ -44,6 +46,10 @@ def account(system: Any, state: Any, rate: Any, points: Any, out: Any) -> None:
     for i in range(points.shape[0]):
         first = O_TORQUE + n + POINT_OUT * i
         body(s, points[i], out[first : first + POINT_OUT])
+    first = O_TORQUE + n + POINT_OUT * points.shape[0]
+    if out.shape[0] > first:
+        audit(system, elastic, out[first : first + AUDIT])
+        out[O_ENERGY] = out[first + A_KINETIC] + out[first + A_ELASTIC] + out[first + A_FLUID] + weight
 
 
 @scalar

@@ -1,25 +1,7 @@
-"""Addresses as pointers. Handing an array to compiled code makes numba build a descriptor for it each time; an address
-is a number. Who owns the memory keeps it in place for as long as the address is used."""
+"""Addresses as pointers, for the doors of this folder (rtmms.addresses)."""
 
 from __future__ import annotations
 
-from typing import Any
+from rtmms.addresses import flags_at, integers_at, numbers_at, pointer_to
 
-from numba import types
-from numba.extending import intrinsic
-
-
-def pointer_to(dtype: Any) -> Any:
-    """An intrinsic that takes an address (int64) for a pointer to dtype."""
-
-    @intrinsic
-    def cast(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(dtype)))
-
-        return types.CPointer(dtype)(address), generate
-
-    return cast
-
-
-numbers_at, integers_at, flags_at = pointer_to(types.float64), pointer_to(types.int64), pointer_to(types.uint8)
+__all__ = ["flags_at", "integers_at", "numbers_at", "pointer_to"]

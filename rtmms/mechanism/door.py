@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from rtmms.fluids.ambient import SAMPLE
+from rtmms.fluids.ambient import SAMPLE_ROOM
 from rtmms.fluids.blade_element import BLADE_WIDTH
 from rtmms.fluids.immersed import COMMON_WIDTH
 from rtmms.fluids.morison import STRIP_WIDTH
+from rtmms.fluids.tether import TETHER_WIDTH
+from rtmms.fluids.wake import WAKE_WIDTH
 from rtmms.jit import kernel
 from rtmms.mechanism.account import POINT_WIDTH, account
 from rtmms.mechanism.addresses import flags_at, integers_at, numbers_at
@@ -24,11 +26,12 @@ from rtmms.model.layout import C_WIDTH, S_WIDTH, T_WIDTH
 
 (
     TOPOLOGY, CONSTANT, GRAVITY, IMPOSED, BOUNDS, MOTION, KP, KD, TORQUE, TARGET, SERVO, BANDWIDTH, ROWS, COMMON,
-    STRIPS, BLADES, STRIP_GAUSS, BLADE_GAUSS, FLOW, HELD, AMBIENT, PUSHES, CURVE, COMMANDED, MOTOR, SCRATCH, BASE, QDD,
-    TAU, Q, QD, DRIVE, NODES, MATRIX, WEIGHTS, PARTS, MIX, STATE, HISTORY, COUNTS, SPENT, RATES, STATES, MEMORY, LAST,
-    GIVEN, KINDS, JOINTS, NUMBERS, POINTS, OUT, RATE, N, E, N_STRIPS, N_BLADES, N_STRIP_GAUSS, N_BLADE_GAUSS, N_FLOW,
-    N_PUSHES, N_CURVE, N_COMMANDS, N_STAGES, N_PARTS, N_MEMORY, N_POINTS, N_OUT,
-) = range(67)  # fmt: skip
+    STRIPS, BLADES, STRIP_GAUSS, BLADE_GAUSS, WAKES, TETHERS, FLOW, HELD, AMBIENT, PUSHES, CURVE, COMMANDED, MOTOR,
+    SCRATCH, BASE, QDD, TAU, Q, QD, DRIVE, NODES, MATRIX, WEIGHTS, PARTS, MIX, STATE, HISTORY, COUNTS, SPENT, RATES,
+    STATES, MEMORY, LAST, GIVEN, KINDS, JOINTS, NUMBERS, POINTS, OUT, RATE, N, E, N_STRIPS, N_BLADES, N_STRIP_GAUSS,
+    N_BLADE_GAUSS, N_WAKES, N_TETHERS, N_FLOW, N_PUSHES, N_CURVE, N_COMMANDS, N_STAGES, N_PARTS, N_MEMORY, N_POINTS,
+    N_SPENT, N_OUT,
+) = range(72)  # fmt: skip
 """The list: addresses of arrays, then sizes."""
 
 (BASE_MODE, OMEGA, RAMP, START, OVER, GAMMA, MULTISTEP, DT, SUBSTEPS, MOVING) = range(10)
@@ -62,8 +65,10 @@ def system_at(w: Any, x: Any) -> Any:
         carray(numbers_at(w[STRIPS]), (w[N_STRIPS], STRIP_WIDTH)),
         carray(numbers_at(w[BLADES]), (w[N_BLADES], BLADE_WIDTH)),
         carray(numbers_at(w[STRIP_GAUSS]), (2, w[N_STRIP_GAUSS])),
-        carray(numbers_at(w[BLADE_GAUSS]), (2, w[N_BLADE_GAUSS])), carray(numbers_at(w[FLOW]), (w[N_FLOW], 8)),
-        x[MOVING] > 0.0, carray(numbers_at(w[HELD]), (e, 3)), carray(numbers_at(w[AMBIENT]), (e, SAMPLE)), pushes,
+        carray(numbers_at(w[BLADE_GAUSS]), (2, w[N_BLADE_GAUSS])),
+        carray(numbers_at(w[WAKES]), (w[N_WAKES], WAKE_WIDTH)),
+        carray(numbers_at(w[TETHERS]), (w[N_TETHERS], TETHER_WIDTH)), carray(numbers_at(w[FLOW]), (w[N_FLOW], 8)),
+        x[MOVING] > 0.0, carray(numbers_at(w[HELD]), (e, 3)), carray(numbers_at(w[AMBIENT]), (e, SAMPLE_ROOM)), pushes,
     )  # fmt: skip
     work = (
         carray(numbers_at(w[SCRATCH]), (n + 1, S_WIDTH)), carray(numbers_at(w[BASE]), (6, 6)),
@@ -84,7 +89,7 @@ def changing_at(w: Any, x: Any) -> Any:
     )  # fmt: skip
     changing = (
         carray(numbers_at(w[STATE]), (13 + 2 * n,)), carray(numbers_at(w[HISTORY]), (5, 13 + 2 * n)),
-        carray(integers_at(w[COUNTS]), (1,)), carray(numbers_at(w[SPENT]), (1,)),
+        carray(integers_at(w[COUNTS]), (1,)), carray(numbers_at(w[SPENT]), (w[N_SPENT],)),
     )  # fmt: skip
     scratch = (
         carray(numbers_at(w[RATES]), (stages + 1, 12 + 2 * n)), carray(numbers_at(w[STATES]), (3, 13 + 2 * n)),
@@ -137,17 +142,20 @@ class Door:
             points, out, rate,
         ]  # fmt: skip
         sizes = [
-            len(topology) - 1, len(elements[0]), len(elements[2]), len(elements[3]), elements[4].shape[1],
-            elements[5].shape[1], len(elements[6]), len(pushes), len(curve), len(commanded), len(c), len(parts),
-            len(memory[0]), len(points), len(out),
+            len(imposed), len(elements[0]), len(elements[2]), len(elements[3]), elements[4].shape[1],
+            elements[5].shape[1], len(elements[6]), len(elements[7]), len(elements[8]), len(pushes),
+            len(curve), len(commanded), len(c), len(parts), len(memory[0]), len(points), len(changing[3]),
+            len(out),
         ]  # fmt: skip
-        ground = tree[6] if len(tree) == 7 else ()
+        ground = tree[6] if len(tree) > 6 else ()
         more = [np.array([part]) if isinstance(part, float) else part for part in ground]
         for array in (*self.arrays, *more):
             if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64, np.bool_):
                 raise TypeError(f"not an array that kernels can read by its address: {array.dtype}, {array.strides}")
         if ground:  # see rtmms.mechanism.ground_door
             sizes += [*(array.ctypes.data for array in more), len(ground[0])]
+        if len(tree) == 8:  # see rtmms.mechanism.modal_door
+            sizes += [len(array) for array in ground[1:]]
         self.list = np.array([*(array.ctypes.data for array in self.arrays), *sizes], dtype=np.int64)
         self.arrays += more
         self.address = self.list.ctypes.data

@@ -10,7 +10,7 @@ import numpy as np
 from rtmms.mechanism.actuators import Rotor
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
-from rtmms.model.elements import Strip
+from rtmms.model.elements import Blade, Strip
 from rtmms.model.layout import C_MASS, C_MOMENT, C_POS, C_RIGID, C_ROT, PRISMATIC, T_KIND, T_PARENT
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, Solid
 from rtmms.spatial import Array, matrix_quaternion, unpack_inertia
@@ -26,6 +26,8 @@ def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()
 
     A body is drawn by its solids, or else by its blades, the ellipsoid of its inertia, or its strips.
     """
+    if np.any(model.topology[1:, T_KIND] > PRISMATIC):
+        return {}  # bodies that bend: their robots have drawings of their own
     joints = [
         {
             "parent": int(model.topology[j, T_PARENT]),
@@ -61,7 +63,9 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
     modelled = frozenset(seen)
     for row, element in model.elements:
         place = element.placement
-        if row in modelled or (isinstance(element, Strip) and model.constant[row, C_MASS] > 0.0):
+        if row in modelled or not isinstance(element, Strip | Blade):
+            continue
+        if isinstance(element, Strip) and model.constant[row, C_MASS] > 0.0:
             continue
         seen.add(row)
         if isinstance(element, Strip):

@@ -2,7 +2,8 @@
 
 Arguments travel in tuples of arrays, unpacked where they are used; law and hold: see rtmms.mechanism.joint_laws.
 tree   topology, constant, base_mode, gravity, imposed, bounds (see rtmms.mechanism.joint_bounds); with contacts a
-       seventh, rows, first, joint, length (see rtmms.model.contact_rows), and the scratch of rtmms.dynamics.ground
+       seventh, rows, first, joint, length (see rtmms.model.contact_rows), and the scratch of rtmms.dynamics.ground;
+       with modal bodies book, members, shape, room (rtmms.model.modal_rows) as the seventh, and an eighth, True
 fluid  Immersed.arrays, held (e, 3), ambient (e, SAMPLE), pushes (see rtmms.mechanism.body_actuators)
 work   s, base (6, 6), qdd, torque, q, qd, drive (n,) each
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.dynamics.ground import solve_on_ground
+from rtmms.dynamics.modal_motion import configure_modal, outward_modal
+from rtmms.dynamics.modal_passes import solve_modal
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.jit import kernel
@@ -32,10 +35,10 @@ def evaluate(
     implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """
     topology, constant, base_mode, gravity, imposed, bounds = tree[:6]
-    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient, pushes = fluid
+    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, ambient, pushes = fluid
     s, base, qdd, torque, q, qd, drive = work
     kp, kd = law[3], law[4]
-    n = topology.shape[0] - 1
+    n = q.shape[0]
     for j in range(n):
         if imposed[j]:
             a, b, c = reference(law, hold, j, t)
@@ -49,14 +52,22 @@ def evaluate(
             if bounds[j, BOUNDED] > 0.0:
                 bind(bounds, j, q[j], qd[j], implicit, drive, s)
     orientation, twist = state[3:7], state[7 + n : 13 + n]
-    configure(topology, constant, orientation, gravity, q, s)
-    outward(topology, twist, qd, s)
-    if rows.shape[0] > 0:
+    if len(tree) == 8:  # known when compiled
+        configure_modal(topology, constant, tree[6], orientation, gravity, q, s)
+        outward_modal(topology, tree[6], twist, q, qd, s)
+    else:
+        configure(topology, constant, orientation, gravity, q, s)
+        outward(topology, twist, qd, s)
+    if rows.shape[0] > 0 or tether.shape[0] > 0:
         if moving:
             place(topology, state[0:3], orientation, s)
-        act(rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, t, ambient, s)
+        act(
+            rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, t, ambient, s
+        )  # fmt: skip
     push(pushes, t - hold[4], s)
-    if len(tree) == 7:  # known when compiled
+    if len(tree) == 8:
+        solve_modal(topology, constant, tree[6], base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
+    elif len(tree) == 7:  # known when compiled
         if tree[6][0].shape[0] > 0:
             solve_on_ground(topology, constant, tree[6], imposed, drive, q, qd, implicit, s, qdd, torque)
         else:

@@ -31,6 +31,7 @@ from rtmms.mechanism.door import (
     system_at,
 )  # fmt: skip
 from rtmms.mechanism.keep_to_ground import keep_to_ground
+from rtmms.mechanism.modal_door import enter_modal_account, enter_modal_step
 from rtmms.mechanism.take_step import take_step
 from rtmms.model.contact_rows import G_WIDTH
 
@@ -89,4 +90,6 @@ def doors(tree: Any) -> tuple[Any, Any] | None:
     """The two kernels that a tree enters by, its step's and its outputs'; None where kernels run as plain Python."""
     if not COMPILED:
         return None
+    if len(tree) == 8:
+        return enter_modal_step, enter_modal_account
     return (enter_step_on_ground, enter_account_on_ground) if len(tree) == 7 else (enter_step, enter_account)

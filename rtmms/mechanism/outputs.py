@@ -19,6 +19,7 @@ from rtmms.mechanism.account import (
     POINT_OUT,
     POINT_WIDTH,
 )
+from rtmms.mechanism.audit import WORKS
 from rtmms.model.compiled import Model
 from rtmms.model.layout import BASE_FREE, PRISMATIC, T_KIND
 from rtmms.plant import Channel
@@ -42,12 +43,12 @@ class Observed:
     chosen: frozenset[str] | None
 
 
-def observed(model: Model, names: Sequence[str] | None, motors: int) -> Observed:
+def observed(model: Model, names: Sequence[str] | None, motors: int, audited: bool = False) -> Observed:
     """Resolve the names of outputs; None for all of base and joints. motors: actuators on bodies.
 
     ModelError, UnknownNameError for what there is not.
     """
-    known = {channel.name: channel for channel in _of_the_tree(model, motors)}
+    known = {channel.name: channel for channel in (*_of_the_tree(model, motors), *_of_the_audit(audited))}
     if names is None:
         return Observed(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -80,7 +81,7 @@ def observed(model: Model, names: Sequence[str] | None, motors: int) -> Observed
 
 def _of_the_tree(model: Model, motors: int) -> tuple[Channel, ...]:
     n = model.n
-    kinds = {int(kind) for kind in model.topology[1:, T_KIND]}
+    kinds = {int(kind) for kind in model.topology[1 : n + 1, T_KIND]}
     angle, torque = ("m", "N") if kinds == {PRISMATIC} else ("rad, m", "N m, N") if len(kinds) > 1 else ("rad", "N m")
     rate = ", ".join(f"{unit}/s" for unit in angle.split(", "))
     joints: tuple[Any, ...] = () if n == 0 else (
@@ -99,3 +100,9 @@ def _of_the_tree(model: Model, motors: int) -> tuple[Channel, ...]:
 
 def _of_the_ground(rows: int) -> tuple[Channel, ...]:
     return (Channel("reaction", "N, N m", (rows,)), Channel("lost", "J")) if rows else ()
+
+
+def _of_the_audit(audited: bool) -> tuple[Channel, ...]:
+    stored = tuple(Channel(f"{name}_energy", "J") for name in ("kinetic", "elastic", "fluid"))
+    works = ((Channel(f"{name}_power", "W"), Channel(f"{name}_work", "J")) for name in WORKS)
+    return (*stored, *(channel for pair in works for channel in pair)) if audited else ()

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.dynamics.any_tree import modal_arrays, move, stand
 from rtmms.dynamics.on_ground import ACTIVE, REACTION, ground_arrays
-from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.errors import DivergedError, ModelError
-from rtmms.fluids.ambient import SAMPLE, Flow
+from rtmms.fluids.ambient import SAMPLE_ROOM, Flow
 from rtmms.fluids.immersed import act, held_flow, immerse
 from rtmms.jit import compile_progress, native
 from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, POINT_OUT, account
 from rtmms.mechanism.actuators import attached, imposing
-from rtmms.mechanism.asked_flow import ask_flow
+from rtmms.mechanism.asked_flow import ask_flow, element_places, moved_on
+from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, SPENT, WORKS
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.door import COUNT, START, Door
@@ -101,6 +102,8 @@ class TreePlant:
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     locomotion: Any = None
     """How its shape's motion moves it (rtmms.locomotion.abilities.Locomotion), for `rtmms gaits`; None: not told."""
+    audited: bool = False
+    """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
     """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
 
@@ -113,24 +116,27 @@ class TreePlant:
         self.drives = self.attached.drives
         self.actuators = tuple(drive.channel for drive in self.drives)
         pushes = len(self.attached.pushes)
-        self._observed = observed(model, self.outputs, pushes)
+        self._observed = observed(model, self.outputs, pushes, self.audited)
         self.outputs = (*self._observed.channels, *(channel for channel, _ in self.extra))
         told = {channel.name for channel in self.outputs}
         self.trace_outputs = tuple(name for name in self.trace_outputs if name in told)
         self.recent_outputs = tuple(name for name in self.recent_outputs if name in told)[:2]
         self.immersed = immerse(model, self.flow, **self.nodes)
         e = len(self.immersed.rows)
-        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
+        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE_ROOM))
         self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._shape = self.neutral.shape
         self._given = self.neutral.copy()
+        if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
+            raise ModelError(f"{model.name}: commanded rates and modal bodies in one tree are not supported")
         self._losing = 2 if len(model.ground.rows) or np.any(self.attached.bandwidth < 0.0) else 0
-        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes, self._losing))
+        self._spending = 3 * SPENT if self.audited else 1
+        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes, self._losing, self._spending))
         self._last = self._memory.copy()
-        parts = Parts.of(self._memory, n, len(self.drives), self._losing)
+        parts = Parts.of(self._memory, n, len(self.drives), self._losing, self._spending)
         self.vector, self._torque, self._target, self._servo = parts.state, parts.torque, parts.target, parts.servo
         self._spent, self.commanded, self._motor, self._lost = parts.spent, parts.command, parts.motor, parts.lost
         self._counts = np.zeros(1, dtype=np.int64)
@@ -138,7 +144,7 @@ class TreePlant:
         stages = len(METHODS[self.method].tableau.c)
         self._scratch = (np.zeros((stages + 1, 12 + 2 * n)), np.zeros((3, 13 + 2 * n)))
         self._rate = np.zeros(12 + 2 * n)
-        self._out = np.zeros(O_TORQUE + n + POINT_OUT * len(self._observed.points))
+        self._out = np.zeros(O_TORQUE + n + POINT_OUT * len(self._observed.points) + (AUDIT if self.audited else 0))
         self._method = METHODS[self.method].arrays()
         self._numbers, self._steps = np.zeros(COUNT), 0
         self._take_up()
@@ -170,6 +176,8 @@ class TreePlant:
             raise ModelError(
                 f"{name}: Body.viscous is of what has no inertia: expected rtmms.locomotion.plant.ConnectionPlant"
             )
+        if self.audited and not self.model.elements:
+            raise ModelError(f"{name}: audited: expected a tree that a fluid acts on, got one without elements")
         if self.substeps < 1:
             raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
         if not isinstance(self.flow, Flow):
@@ -204,6 +212,8 @@ class TreePlant:
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
         if self._losing:
             self._tree = (*self._tree, ground_arrays(model, self._lost))
+        elif len(model.modes):
+            self._tree = (*self._tree, modal_arrays(model), True)
         self._doors = doors(self._tree)
         self._pushes = (more.pushes, more.curve, self.commanded, self._motor)
         self._fluid = (*self.immersed.arrays, self._held, self._ambient, self._pushes)
@@ -221,9 +231,9 @@ class TreePlant:
         )  # fmt: skip
         self._address = self._door.address
         self._entry: Entry | None = None
-        decisive = [*self.immersed.arrays[1:7], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
+        decisive = [*self.immersed.arrays[1:8], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
-        words = f"{model.digest} {self.method} {self.substeps}".encode()
+        words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     @property
@@ -277,6 +287,20 @@ class TreePlant:
         self._counts[:] = 0
         follow(self._tree, self._law, self._hold, y, self.time)
         self._keep_to_ground()
+        beyond = self._beyond(y, self.time)
+        if beyond:
+            raise ModelError(f"{self.model.name}: {beyond}")
+
+    def _beyond(self, vector: Array, time: float) -> str:
+        """Why the flow has no value at one of the elements in a state; '' where it has."""
+        if self.flow.grid is None:
+            return ""
+        return self.flow.outside(element_places(self, vector, self.model.scratch()), time)
+
+    @property
+    def ends(self) -> float | None:
+        """See rtmms.plant.Ending: a flow from a file may end."""
+        return None if self.flow.grid is None else self.flow.grid.ends
 
     def start(self, vector: Array, steps: int) -> None:
         """From a reset, to a state vector (13 + 2 n,) at the time of that many steps, neutral commands held."""
@@ -363,6 +387,9 @@ class TreePlant:
             raise ValueError(f"{self.model.name}: command: {named} must be finite")
         failed = self.vector.copy()
         self._memory[:] = self._last
+        beyond = self._beyond(self.vector, self.time) or self._beyond(self._ahead(), self.time + self.dt)
+        if beyond:
+            raise DivergedError(self.time + self.dt, "flow", self.observe(), beyond.removeprefix("the flow "))
         if status == CONTRADICTED:
             quantity, reason = contradiction(self.model, failed, self._steps + 1)
             raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
@@ -387,6 +414,10 @@ class TreePlant:
             if found.weak or found.rank < 6:
                 reason += f"; {found.told()}"
         raise DivergedError(self.time + self.dt, name, good, reason)
+
+    def _ahead(self) -> Array:
+        """The state a step on, at its present velocity."""
+        return moved_on(self.vector, self.model.n, self.dt)
 
     @property
     def finer(self) -> tuple[str, float]:
@@ -429,6 +460,8 @@ class TreePlant:
         if len(tree) == 7:
             ground = (*tree[6][:4], *(array.astype(complex) for array in tree[6][4:]))
             tree, hold = (*tree[:6], ground), (*hold, True)
+        elif len(tree) == 8:
+            tree = (*tree[:6], modal_arrays(self.model, complex), True)
         command, motor = (self.commanded, self._motor) if pushed is None else pushed
         pushes = (self.attached.pushes, self.attached.curve, command.astype(complex), motor.astype(complex))
         fluid = (*self.immersed.arrays, water, self._ambient.astype(complex), pushes)
@@ -467,6 +500,8 @@ class TreePlant:
         values["energy"] = out[O_ENERGY].copy()
         if self.model.base_mode != BASE_FREE:  # from outside on the base
             values["base_wrench"] = out[O_WRENCH : O_WRENCH + 6]
+        if self.audited:
+            values |= self._told_audit(out[-AUDIT:])
         if len(self._motor):
             values["motor"] = self._motor.copy()
         if len(self.model.ground.rows):
@@ -478,6 +513,13 @@ class TreePlant:
             values |= {name: out[part] for name, part in self._observed.slices.items()}
         for channel, function in self.extra:
             values[channel.name] = np.asarray(function(self), dtype=float)
+        return values
+
+    def _told_audit(self, terms: Array) -> dict[str, Array]:
+        stored = {"kinetic": A_KINETIC, "elastic": A_ELASTIC, "fluid": A_FLUID}
+        values = {f"{name}_energy": terms[k] for name, k in stored.items()}
+        for k, name in enumerate(WORKS):
+            values[f"{name}_power"], values[f"{name}_work"] = terms[A_FLOW + k], self._spent[1 + k].copy()
         return values
 
     def snapshot(self) -> bytes:
@@ -516,10 +558,15 @@ def fluid_wrench(model: Model, state: State, flow: Flow | None = None, time: flo
     state.check(model)
     flow = Flow() if flow is None else flow
     immersed, s = immerse(model, flow, **nodes), model.scratch()
-    configure(model.topology, model.constant, state.orientation, model.gravity, state.q, s)
-    place(model.topology, state.position, state.orientation, s)
-    outward(model.topology, state.twist, state.qd, s)
-    act(*immersed.arrays, held_flow(model, flow, s, immersed, time), time, np.zeros((len(immersed.rows), SAMPLE)), s)
+    stand(model, state.position, state.orientation, state.q, s)
+    move(model, state.twist, state.q, state.qd, s)
+    act(
+        *immersed.arrays,
+        held_flow(model, flow, s, immersed, time),
+        time,
+        np.zeros((len(immersed.rows), SAMPLE_ROOM)),
+        s,
+    )
     out: Array = np.zeros((len(model.body_names), 6))
     done: set[int] = set()
     for k, row in enumerate(model.carrier):

@@ -3,7 +3,8 @@
 system   tree, law, hold, fluid, work: see rtmms.mechanism.equations and joint_laws
 method   `Method.arrays`
 memory   state (13 + 2 n,); history (5, 13 + 2 n) rates at the last four steps, newest first, then the predicted one;
-         counts (1,) steps since it was empty; spent (1,) J, work of the joints
+         counts (1,) steps since it was empty; spent (1,) J, work of the joints, (3 SPENT,) of a tree that
+         is audited (rtmms.mechanism.audit)
 scratch  k (stages + 1, 12 + 2 n) the stages' rates and, last, where a stage stands; y (3, 13 + 2 n) states
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import kernel
+from rtmms.mechanism.audit import SPENT, spend_terms
 from rtmms.mechanism.engage import engage_all
 from rtmms.mechanism.equations import evaluate, spend
 from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
@@ -42,6 +44,8 @@ def one_step(system: Any, method: Any, state: Any, t: float, h: float, spent: An
             at = y
         evaluate(tree, law, hold, fluid, work, at, t + c[i] * h, gamma * h, k[i])
         spend(work, h * b[i] / over, gamma * h, spent)
+        if spent.shape[0] > 1:
+            spend_terms(system, h * b[i] / over, spent)
         if gamma > 0.0:
             lead(at, k[i], gamma * h)
         if i > 0:
@@ -75,10 +79,17 @@ def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent
         one_step(system, method, state, t, h, spent, k, y[0])
         return
     part, total, before, work = y[1], y[2], spent[0], 0.0
+    audited = spent.shape[0] > 1
+    if audited:
+        for w in range(1, SPENT):
+            spent[SPENT + w], spent[2 * SPENT + w] = spent[w], 0.0
     for m in range(state.shape[0]):
         total[m] = 0.0
     for p in range(parts.shape[0]):
         spent[0], length = 0.0, h / parts[p]
+        if audited:
+            for w in range(1, SPENT):
+                spent[w] = 0.0
         for m in range(state.shape[0]):
             part[m] = state[m]
         for q in range(int(parts[p])):
@@ -87,9 +98,15 @@ def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent
         for m in range(state.shape[0]):
             total[m] += mix[p] * part[m]
         work += mix[p] * spent[0]
+        if audited:
+            for w in range(1, SPENT):
+                spent[2 * SPENT + w] += mix[p] * spent[w]
     for m in range(state.shape[0]):
         state[m] = total[m]
     spent[0] = before + work
+    if audited:
+        for w in range(1, SPENT):
+            spent[w] = spent[SPENT + w] + spent[2 * SPENT + w]
 
 
 @kernel
@@ -108,12 +125,16 @@ def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any,
         one_step(system, method, state, t, h, spent, k, y[0])
         return
     spend(work, 0.5 * h, 0.0, spent)
+    if spent.shape[0] > 1:
+        spend_terms(system, 0.5 * h, spent)
     p, q, guess = PREDICTOR, CORRECTOR, y[0]
     for m in range(state.shape[0]):
         guess[m] = state[m] + h / AHEAD * (p[0] * f[0, m] + p[1] * f[1, m] + p[2] * f[2, m] + p[3] * f[3, m])
     follow(tree, law, hold, guess, t + h)
     evaluate(tree, law, hold, fluid, work, guess, t + h, 0.0, k[0])
     spend(work, 0.5 * h, 0.0, spent)
+    if spent.shape[0] > 1:
+        spend_terms(system, 0.5 * h, spent)
     plain_rate(guess, k[0], f[4])
     for m in range(state.shape[0]):
         state[m] += h / BACK * (

@@ -34,7 +34,7 @@ def take_step(
     if not finite(given):
         return BAD_COMMAND
     hold = system[2]
-    pushes = system[3][10]
+    pushes = system[3][12]
     hold_commands(kinds, joints, given, hold[0], hold[1])
     for k in range(memory.shape[0]):
         last[k] = memory[k]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rtmms.dynamics.any_tree import modal_arrays
 from rtmms.dynamics.on_ground import ground_arrays
-from rtmms.fluids.ambient import SAMPLE
+from rtmms.fluids.ambient import SAMPLE_ROOM
 from rtmms.mechanism.account import O_TORQUE
 from rtmms.mechanism.asked_flow import ask_flow
 from rtmms.mechanism.door import DT, START, Door
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         _door: Any
         _doors: Any
         _losing: int
+        _spending: int
 
         @property
         def finer(self) -> tuple[str, float]: ...
@@ -62,8 +64,8 @@ class Parts(NamedTuple):
     """Everything of a tree that changes, as views of one vector, so that a snapshot is its bytes.
 
     state (13 + 2 n,); torque (n,), target (n, 2), servo (n, 4): see joint_laws; history (5, 13 + 2 n): see step;
-    spent (1,) J; lost (2,) of a tree with contacts, else (0,): see rtmms.dynamics.ground; command (actuators,);
-    motor (pushes,): see body_actuators
+    spent (1,) J, more of a tree that is audited (rtmms.mechanism.audit); lost (2,) of a tree with contacts, else (0,):
+    see rtmms.dynamics.ground; command (actuators,); motor (pushes,): see body_actuators
     """
 
     state: Array
@@ -77,18 +79,18 @@ class Parts(NamedTuple):
     motor: Array
 
     @staticmethod
-    def size(n: int, actuators: int, pushes: int, losing: int = 0) -> int:
+    def size(n: int, actuators: int, pushes: int, losing: int = 0, spent: int = 1) -> int:
         """Numbers in the vector of n joints."""
-        return 6 * (13 + 2 * n) + 7 * n + 1 + losing + actuators + pushes
+        return 6 * (13 + 2 * n) + 7 * n + spent + losing + actuators + pushes
 
     @classmethod
-    def of(cls, memory: Array, n: int, actuators: int, losing: int = 0) -> Parts:
+    def of(cls, memory: Array, n: int, actuators: int, losing: int = 0, spent: int = 1) -> Parts:
         """The views of a vector of that size."""
         m = 13 + 2 * n
-        ends = np.cumsum([m, n, 2 * n, 4 * n, 5 * m, 1, losing, actuators])
-        state, torque, target, servo, history, spent, lost, command, motor = np.split(memory, ends)
+        ends = np.cumsum([m, n, 2 * n, 4 * n, 5 * m, spent, losing, actuators])
+        state, torque, target, servo, history, work, lost, command, motor = np.split(memory, ends)
         return cls(
-            state, torque, target.reshape(n, 2), servo.reshape(n, 4), history.reshape(5, m), spent, lost, command, motor
+            state, torque, target.reshape(n, 2), servo.reshape(n, 4), history.reshape(5, m), work, lost, command, motor
         )
 
 
@@ -103,7 +105,7 @@ class TreeTwin:
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
         self._n, self._size = n, plant._memory.size
         self.state = self.room()
-        self._parts = Parts.of(self.state.all[: self._size], n, len(plant._kinds), plant._losing)
+        self._parts = Parts.of(self.state.all[: self._size], n, len(plant._kinds), plant._losing, plant._spending)
         self._memory = (self.state.all[: self._size], np.zeros(self._size))
         self._counts = np.zeros(1, dtype=np.int64)
         self._changing = (self._parts.state, self._parts.history, self._counts, self._parts.spent)
@@ -118,7 +120,7 @@ class TreeTwin:
         plant, parts, more = self.plant, self._parts, self.plant.attached
         self._of = plant._door
         e = len(plant.immersed.rows)
-        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE))
+        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE_ROOM))
         fluid = (
             *plant.immersed.arrays, self._held, self._ambient, (more.pushes, more.curve, parts.command, parts.motor)
         )  # fmt: skip
@@ -126,6 +128,8 @@ class TreeTwin:
         hold: Any = (parts.torque, parts.target, parts.servo, plant.bandwidth, 0.0)
         if len(tree) == 7:
             tree, hold = (*tree[:6], ground_arrays(plant.model, parts.lost)), (*hold, True)
+        elif len(tree) == 8:
+            tree = (*tree[:6], modal_arrays(plant.model), True)
         self._system = (tree, plant._law, hold, fluid, self._work)
         self._told = (self._given, plant._kinds, plant._joints)
         self._numbers = plant._numbers.copy()
@@ -146,9 +150,9 @@ class TreeTwin:
     def room(self) -> Kept:
         """Memory for one state, and the number of its step behind it."""
         memory, n = np.zeros(self._size + 1), self._n
-        parts = Parts.of(memory[: self._size], n, len(self.plant._kinds), self.plant._losing)
+        parts = Parts.of(memory[: self._size], n, len(self.plant._kinds), self.plant._losing, self.plant._spending)
         y = parts.state
-        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], parts.spent)
+        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], parts.spent[:1])
 
     def keep(self, at: Kept) -> None:
         """The plant's present state."""

@@ -13,6 +13,7 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.model.contact_rows import Ground
 from rtmms.model.elements import Element
 from rtmms.model.layout import BASE_FREE, C_INERTIA, C_MASS, S_WIDTH, T_IMPOSED, T_PARENT
+from rtmms.model.modal_rows import Modes
 from rtmms.spatial import PACKED_SIZE, Array, quaternion_matrix, unpack_inertia
 
 IntArray = npt.NDArray[np.int64]
@@ -33,6 +34,7 @@ class Model:
     elements             (row, element) pairs, placements in the row's compiled frame
     viscous              (n + 1, 21) packed resistance of each compiled body in a creeping fluid; read-only
     ground               rows of contact with the ground; none for most
+    modes                modal bodies; none for most
     """
 
     name: str
@@ -48,11 +50,12 @@ class Model:
     elements: tuple[tuple[int, Element], ...]
     viscous: Array
     ground: Ground
+    modes: Modes
 
     @property
     def n(self) -> int:
         """Number of joint coordinates."""
-        return int(self.topology.shape[0] - 1)
+        return len(self.joint_names)
 
     @property
     def velocities(self) -> int:
@@ -67,7 +70,7 @@ class Model:
     @property
     def imposed(self) -> npt.NDArray[np.bool_]:
         """(n,) True where the description gives the motion and asks for the torque."""
-        return self.topology[1:, T_IMPOSED].astype(bool)
+        return self.topology[1 : self.n + 1, T_IMPOSED].astype(bool)
 
     @cached_property
     def digest(self) -> str:
@@ -79,6 +82,8 @@ class Model:
             h.update(self.viscous.tobytes())
         if len(self.ground.rows):
             h.update(self.ground.rows.tobytes())
+        if len(self.modes):
+            h.update(self.modes.book.tobytes() + self.modes.shape.tobytes())
         h.update("\0".join((*self.joint_names, *self.body_names)).encode())
         return h.hexdigest()
 
@@ -103,7 +108,7 @@ class Model:
 
     def scratch(self, dtype: type = float) -> Array:
         """A fresh scratch array for one evaluation at a time."""
-        return np.zeros((self.n + 1, S_WIDTH), dtype=dtype)
+        return np.zeros((self.topology.shape[0], S_WIDTH), dtype=dtype)
 
     def state(self) -> State:
         """At the world's origin, upright, all joints at 0, at rest."""

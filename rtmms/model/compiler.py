@@ -14,9 +14,11 @@ from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
-from rtmms.model.elements import Blade, Element, Strip
+from rtmms.model.elements import Blade, Element, Strip, Tether, Wake
 from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.links import linked
+from rtmms.model.modal_checks import all_bodies, check_modal, check_modes, modal_numbers, parts_of
+from rtmms.model.modal_rows import ModesInTheMaking
 from rtmms.model.solids import Placement, Solid, inertia_of
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 
@@ -30,13 +32,15 @@ def compile(mechanism: Mechanism) -> Model:
     if mechanism.base not in BASES:
         raise ModelError(f"{where}: base must be one of {', '.join(BASES)}, got '{mechanism.base}'")
     order = _tree_order(mechanism)
-    builder = _Builder({body.name: body for body in mechanism.bodies})
+    builder = _Builder({body.name: body for body in all_bodies(mechanism.bodies)})
     builder.base(order[0])
     for joint in order[1]:
         builder.attach(joint)
     if mechanism.contacts and mechanism.base != "free":
         raise ModelError(f"{where}: contacts need base='free', got base='{mechanism.base}'")
     ground = compile_ground(mechanism.contacts, builder.offsets, builder.rows, where)
+    if mechanism.contacts and builder.making.of_row:
+        raise ModelError(f"{where}: contacts with the ground and modal bodies in one tree are not supported")
     model = builder.finish(mechanism, gravity, ground)
     (check_on_ground if len(ground.rows) else _check_inertias)(model, where)
     return model
@@ -54,8 +58,10 @@ def _check_kinds(mechanism: Mechanism) -> None:
     where = f"mechanism '{mechanism.name}'"
     for k, body in enumerate(mechanism.bodies):
         expect(body, (Body,), f"{where}: bodies[{k}]")
+    check_modal(mechanism.bodies)
+    for body in all_bodies(mechanism.bodies):
         for i, element in enumerate(body.elements):
-            expect(element, (Strip, Blade), f"body '{body.name}': elements[{i}]")
+            expect(element, (Strip, Blade, Wake, Tether), f"body '{body.name}': elements[{i}]")
             expect(element.placement, (Placement,), f"body '{body.name}': elements[{i}]: placement")
         for i, solid in enumerate(body.solids):
             if not isinstance(solid, Solid) or not hasattr(solid, "__dict__"):
@@ -83,11 +89,11 @@ def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
     where = f"mechanism '{mechanism.name}'"
     if not mechanism.bodies:
         raise ModelError(f"{where}: expected at least one body, got none")
-    for kind, things in (("bodies", mechanism.bodies), ("joints", mechanism.joints)):
+    for kind, things in (("bodies", all_bodies(mechanism.bodies)), ("joints", mechanism.joints)):
         for name, count in Counter(thing.name for thing in things).items():
             if count > 1:
                 raise ModelError(f"{where}: {count} {kind} are named '{name}'; names must be unique")
-    names = {body.name for body in mechanism.bodies}
+    names = {body.name for body in all_bodies(mechanism.bodies)}
     carried: dict[str, str] = {}
     for joint in mechanism.joints:
         for end, name in (("parent", joint.parent), ("child", joint.child)):
@@ -106,7 +112,8 @@ def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
         raise ModelError(f"{where}: bodies {', '.join(map(repr, roots))} have no joint above them; only the base may")
     if not roots:
         raise ModelError(f"{where}: every body is some joint's child: the joints form a loop; one must be the base")
-    placed, left, order = {roots[0]}, list(mechanism.joints), []
+    parts = parts_of(mechanism.bodies)
+    placed, left, order = parts[roots[0]], list(mechanism.joints), []
     while left:
         ready = next((joint for joint in left if joint.parent in placed), None)
         if ready is None:
@@ -116,7 +123,7 @@ def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
             )
         left.remove(ready)
         order.append(ready)
-        placed.add(ready.child)
+        placed |= parts[ready.child]
     return roots[0], order
 
 
@@ -131,6 +138,9 @@ class _Builder:
         self.offsets: dict[str, tuple[int, Placement]] = {}
         self.elements: list[tuple[int, Element]] = []
         self.viscous: list[Array] = []
+        self.making = ModesInTheMaking()
+        self.sections: list[tuple[int, Placement, list[int], Array, Array]] = []
+        """Of each: its carrier's row, its place, the mode rows, their shape, its numbers; its row is -1, -2, ..."""
         self.rows: dict[str, tuple[Joint, list[int]]] = {}
         """Of each joint, the rows of its coordinates."""
 
@@ -146,12 +156,19 @@ class _Builder:
         if joint.type == "fixed":
             self._load(joint.child, row, offset @ joint.placement)
             return
+        flexible: Any = None
+        if row < 0:  # it hangs from a section: its parent is the section's carrier, and it moves with its shape
+            row, there, modes, shape, _ = self.sections[-1 - row]
+            offset, flexible = there @ offset, (modes, shape)
         # The child's frame at 0, seen from the carrier; each axis in turn becomes the z of a new row's frame.
         frame, back = offset @ joint.placement, Placement()
         for k, axis in enumerate(axes):
             turn = Placement(rotation_to(axis))
             kind = at.PRISMATIC if joint.type == "prismatic" else at.REVOLUTE
-            row = self._row(row, kind, joint.drive == "motion", frame @ turn)
+            parent, row = row, self._row(row, kind, joint.drive == "motion", frame @ turn)
+            if flexible is not None:
+                self.making.flexible[row] = (parent, there.position, *flexible)
+                flexible = None
             for column, field in (
                 (at.C_STIFFNESS, "stiffness"), (at.C_REST, "rest"), (at.C_DAMPING, "damping"),
                 (at.C_COULOMB, "coulomb"), (at.C_ROTOR, "rotor"),
@@ -181,15 +198,19 @@ class _Builder:
         if body.viscous is not None:
             resistance = _symmetric(_numbers(body.viscous, (6, 6), f"{place}: viscous"), f"{place}: viscous")
             back = adjoint(offset.rotation, offset.position)
+            if row < 0:
+                raise ModelError(f"{place}: viscous: a section of a modal body knows no creeping fluid")
             self.viscous[row] += pack_inertia(back.T @ resistance @ back)
         displaced, displaced_moment = _displaced(body, place)
+        if body.modal is not None:
+            self._bend(body, row, offset)
         for element in body.elements:
             _check_element(element, place)
             added += element.added_inertia()
             self.elements.append((row, replace(element, placement=offset @ element.placement)))
         x = adjoint(offset.rotation, offset.position)
         rigid, added = x.T @ rigid @ x, x.T @ added @ x
-        c = self.constant[row]
+        c = self.constant[row] if row >= 0 else self.sections[-1 - row][4]
         mass, moment = rigid[0, 0], np.array([rigid[5, 1], rigid[3, 2], rigid[4, 0]])
         c[at.C_INERTIA : at.C_INERTIA + PACKED_SIZE] += pack_inertia(rigid + added)
         c[at.C_RIGID : at.C_RIGID + PACKED_SIZE] += pack_inertia(rigid)
@@ -200,7 +221,43 @@ class _Builder:
             moment - offset.rotation @ displaced_moment - displaced * offset.position
         )
 
+    def _bend(self, body: Body, row: int, offset: Placement) -> None:
+        """Rows for the modes of a body that stands at an offset on a row, and its sections."""
+        modal, place = body.modal, f"body '{body.name}': modal"
+        assert modal is not None
+        if row < 0:
+            raise ModelError(f"{place}: a modal body fixed to a section of another is not supported; give it a joint")
+        modes = []
+        stiffness, damping = modal_numbers(modal, place)
+        for name, k, c in zip(modal.names, stiffness, damping, strict=True):
+            mode = self._row(row, at.MODE, False, Placement())
+            self.constant[mode][at.C_STIFFNESS], self.constant[mode][at.C_DAMPING] = k, c
+            self.joint_names.append(f"{body.name}.{name}")
+            modes.append(mode)
+        self.making.of_row.setdefault(row, []).extend(modes)
+        for section in modal.sections:
+            shape = _numbers(section.shape, (len(modes), 6), f"{place}: section '{section.body.name}': shape")
+            turned = np.hstack([shape[:, :3] @ offset.rotation.T, shape[:, 3:] @ offset.rotation.T])
+            self.sections.append((row, offset @ section.placement, modes, turned, np.zeros(at.C_WIDTH)))
+            self._load(section.body.name, -len(self.sections), Placement())
+
+    def _lay_out_sections(self) -> None:
+        """Their rows, behind all that have a coordinate."""
+        first = len(self.constant)
+
+        def place_of(row: int) -> int:
+            return row if row >= 0 else first - 1 - row
+
+        for k, (carrier, place, modes, shape, numbers) in enumerate(self.sections):
+            row = self._row(carrier, at.SECTION, False, place)
+            numbers[: at.C_INERTIA] = self.constant[row][: at.C_INERTIA]
+            self.constant[row] = numbers
+            self.making.flexible[first + k] = (carrier, place.position, modes, shape)
+        self.offsets = {name: (place_of(row), offset) for name, (row, offset) in self.offsets.items()}
+        self.elements = [(place_of(row), element) for row, element in self.elements]
+
     def finish(self, mechanism: Mechanism, gravity: Array, ground: Ground) -> Model:
+        self._lay_out_sections()
         names = tuple(self.offsets)
         arrays = {
             "topology": np.array(self.topology, dtype=np.int64),
@@ -221,6 +278,7 @@ class _Builder:
             body_names=names,
             elements=tuple(self.elements),
             ground=ground,
+            modes=self.making.finish(len(self.constant)),
             **arrays,
         )
 
@@ -306,22 +364,34 @@ def _displaced(body: Body, place: str) -> tuple[float, Array]:
 def _check_element(element: Element, place: str) -> None:
     kind = type(element).__name__.lower()
     for name, value in vars(element).items():
-        if name not in ("placement", "law") and not all(
+        if name in ("point", "anchor"):
+            _numbers(value, (3,), f"{place}: {kind}.{name}")
+        elif name not in ("placement", "law") and not all(
             math.isfinite(v) and v >= 0.0 for v in np.atleast_1d(np.asarray(value, dtype=float))
         ):
             raise ModelError(f"{place}: {kind}.{name} must be finite and >= 0, got {value}")
-    if element.length <= 0.0:
+    if isinstance(element, (Strip, Blade)) and element.length <= 0.0:
         raise ModelError(f"{place}: {kind}.length must be > 0 m, got {element.length}")
     if isinstance(element, Strip) and element.law not in ("kirchhoff", "khalil2007"):
         raise ModelError(f"{place}: strip.law must be kirchhoff or khalil2007, got '{element.law}'")
+    if isinstance(element, Tether):
+        for name in ("stiffness", "damping"):
+            _numbers(getattr(element, name), (3,), f"{place}: tether.{name}")
+    if isinstance(element, Wake):
+        _numbers(element.added, (3,), f"{place}: wake.added")
 
 
 def _check_inertias(model: Model, where: str) -> None:
     """Refuse a joint, or a free base, whose motion meets no inertia: the backward pass at q = 0, in plain numpy."""
     total = [unpack_inertia(c[at.C_INERTIA : at.C_INERTIA + PACKED_SIZE]) for c in model.constant]
-    for row in range(model.n, 0, -1):
+    check_modes(model.topology, model.constant, model.modes, model.joint_names, where)
+    for row in range(len(total) - 1, 0, -1):
         parent, kind, imposed = (int(v) for v in model.topology[row])
         c, m = model.constant[row], total[row]
+        if kind == at.MODE:
+            continue
+        if kind == at.SECTION:
+            imposed = 1
         k = 5 if kind == at.REVOLUTE else 2
         if not imposed:
             own = m[k, k] + c[at.C_ROTOR]

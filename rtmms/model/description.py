@@ -36,6 +36,8 @@ class Body:
     elements      what a fluid acts on: strips and blades; their added mass joins `added`
     viscous       (6, 6) resistance D of a creeping fluid, about the body's origin: its wrench is -D eta. It counts for
                   the Stokes connection (rtmms.locomotion), not in a plant's dynamics. See `rod_resistance`
+    modal         how it bends and twists about this frame, its floating frame; None for a rigid body. What is above
+                  is then its rigid part
     """
 
     name: str
@@ -49,12 +51,44 @@ class Body:
     displaced_moment: Any = (0.0, 0.0, 0.0)
     elements: Sequence[Element] = ()
     viscous: Any = None
+    modal: Modal | None = None
 
     @classmethod
     def about_centre(cls, name: str, mass: float, centre: Any, inertia: Any, **more: Any) -> Body:
         """From the centre of mass (3,) m and the inertia (3, 3) kg m2 about it, in the body's axes."""
         c = np.asarray(centre, dtype=float)
         return cls(name, mass, mass * c, np.asarray(inertia, dtype=float) - mass * skew(c) @ skew(c), **more)
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A piece of a modal body that stays rigid: it moves with the body's shape. Joints may hang from it by its name.
+
+    body       what it weighs and what acts on it, in the section's own frame; massless for a place alone
+    placement  the section's frame in the floating frame, undeformed
+    shape      (modes, 6) its translation (m) and the vector of its rotation (rad), floating frame's axes, for a unit of
+               each modal coordinate
+    """
+
+    body: Body
+    placement: Placement
+    shape: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Modal:
+    """Small deformation about a floating frame, by modal coordinates (Boyer 2017). See rtmms.model.modal for makers.
+
+    names      of the modes; coordinates are called BODY.NAME
+    stiffness, damping   (modes,) of each modal coordinate: J and J s a unit squared (N m/rad of a twist, say)
+    sections   pieces that carry its mass; rotations are exact, translations linear in the coordinates
+    A mode must move mass, and no mode may move it as the whole body moves.
+    """
+
+    names: Sequence[str]
+    stiffness: Any
+    sections: Sequence[Section]
+    damping: Any = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a fluid sees of a body: strips (slender bodies) and blades (wings), attached to bodies as data."""
+"""What acts on a body, as data: strips (slender bodies), blades (wings), wakes, tethers."""
 
 from __future__ import annotations
 
@@ -105,6 +105,43 @@ class Blade:
         return x.T @ own @ x
 
 
+@dataclass(frozen=True, eq=False)
+class Wake:
+    """The end of an elongated body, where it sheds its wake (Boyer 2017, eq 44, its first sign corrected).
+
+    The wrench is p (e1 . V_r) - 1/2 (p . eta_r) e1 with p = M_f eta_r, eta_r = (V_r, W) against the fluid, while the
+    fluid passes from head to tail, V_r1 < 0; none otherwise, since it would feed energy in.
+    added      (3,)  (kg m about e1, kg/m along e2, kg/m along e3) of the last section
+    placement  frame e1 (towards the tail), e2, e3 with its origin at the last section's centre, in the body's frame
+    """
+
+    added: tuple[float, float, float]
+    placement: Placement = field(default_factory=Placement)
+
+    def added_inertia(self) -> Array:
+        """(6, 6) zeros: its sections are others' elements."""
+        return np.zeros((6, 6))
+
+
+@dataclass(frozen=True, eq=False)
+class Tether:
+    """A spring and a damper between a point of the body and a point of the world.
+
+    stiffness  (3,) N/m, damping (3,) N s/m along the world's axes
+    point      (3,) m, in the body's frame;  anchor  (3,) m, in the world
+    """
+
+    stiffness: tuple[float, float, float]
+    damping: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    anchor: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    placement: Placement = field(default_factory=Placement)
+
+    def added_inertia(self) -> Array:
+        """(6, 6) zeros: it has no mass."""
+        return np.zeros((6, 6))
+
+
 def rod_resistance(length: float, along: float, across: float, placement: Placement | None = None) -> Array:
     """(6, 6) resistance D of a straight slender rod in a creeping fluid, about the body's origin: `Body.viscous`.
 
@@ -118,4 +155,4 @@ def rod_resistance(length: float, along: float, across: float, placement: Placem
     return x.T @ own @ x
 
 
-Element = Strip | Blade
+Element = Strip | Blade | Wake | Tether

@@ -4,6 +4,9 @@ A model has n joints of one degree of freedom each; row 0 is the base, row j the
 compiled frame has its origin on the joint and its z axis along the joint's axis, so that S = (0, 0, 0, 0, 0, 1) for a
 revolute joint and (0, 0, 1, 0, 0, 0) for a prismatic one.
 
+With modal bodies (rtmms.model.modal_rows) a coordinate's row may be a mode, and rows without a coordinate, sections,
+follow behind row n.
+
 topology  (n + 1, 3)   int64     T_*
 constant  (n + 1, C)   float64   C_*   read-only
 scratch   (n + 1, S)   float64 or complex128   S_*   one evaluation's intermediate results
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 T_PARENT, T_KIND, T_IMPOSED = 0, 1, 2
 T_WIDTH = 3
-REVOLUTE, PRISMATIC = 0, 1
+REVOLUTE, PRISMATIC, MODE, SECTION = 0, 1, 2, 3
 BASE_FREE, BASE_PRESCRIBED, BASE_FIXED = 0, 1, 2
 
 C_ROT = 0  # 9   body's frame at q = 0 -> parent's frame, by rows

@@ -12,7 +12,9 @@ from rtmms.errors import UnknownNameError
 from rtmms.shapes.bodies import BodiesShape
 from rtmms.shapes.continuous import ContinuousEelShape
 from rtmms.shapes.eel import EelShape
+from rtmms.shapes.fish import FishShape
 from rtmms.shapes.manta import MantaShape
+from rtmms.shapes.modal_moth import ModalMothShape
 from rtmms.shapes.moth import MothShape
 from rtmms.shapes.shape import Shape
 from rtmms.shapes.shape_robots import PARTS, ShapeRobotShape
@@ -21,6 +23,7 @@ from rtmms.wire.protocol.state import PlantInfo
 
 SHAPES: dict[str, Callable[[PlantInfo], Shape]] = {
     "manta": MantaShape, "eel": EelShape, "moth": MothShape, "continuous_eel": ContinuousEelShape,
+    "fish": FishShape, "modal_moth": ModalMothShape,
     **dict.fromkeys(PLATES, WheeledShape), **dict.fromkeys(PARTS, ShapeRobotShape),
 }  # fmt: skip
 

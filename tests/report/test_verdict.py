@@ -10,6 +10,7 @@ import pytest
 from rtmms.report import beside
 from rtmms.report.boyer2015 import claims as boyer2015
 from rtmms.report.boyer2015 import claims_of_wheels
+from rtmms.report.boyer2017 import claims as boyer2017
 from rtmms.report.khalil2007 import claims as khalil2007
 from rtmms.report.porez2014 import claims as porez2014
 from rtmms.report.qu2024 import table as qu2024
@@ -18,6 +19,7 @@ from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, 
 
 CLAIMS = [
     *(("boyer2015", claim) for claim in (*boyer2015.CLAIMS, *claims_of_wheels.CLAIMS)),
+    *(("boyer2017", claim) for claim in (*boyer2017.FISH, *boyer2017.WINGS)),
     *(("khalil2007", claim) for claim in khalil2007.CLAIMS),
     *(("porez2014", claim) for claim in (*porez2014.CLAIMS, porez2014.CLOCK)),
     *(("qu2024", claim) for claim in qu2024.CLAIMS),

@@ -11,6 +11,7 @@ import pytest
 
 from rtmms.monitor.monitor import UNSTABLE
 from rtmms.report.boyer2015 import reproduce as boyer2015
+from rtmms.report.boyer2017 import reproduce as boyer2017
 from rtmms.report.khalil2007 import reproduce as khalil2007
 from rtmms.report.porez2014 import reproduce as porez2014
 from rtmms.report.porez2014 import runs as moth
@@ -46,6 +47,15 @@ def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+def test_boyer2017(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert boyer2017.main(tmp_path, True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {row["verdict"] for row in told["rows"] if row["tolerance"]} == {"agrees"}
+    assert len(told["figures"]) == 5
+    assert not disagreements("fish.md", "claims", (tmp_path / "boyer2017.md").read_text())
+
+
+@pytest.mark.slow
 def test_boyer2015(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert boyer2015.main(tmp_path, True) == 0
     told = json.loads(capsys.readouterr().out)
@@ -53,7 +63,7 @@ def test_boyer2015(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["verdict"] for row in told["rows"] if row["tolerance"]} == {"agrees"}
     assert rows["best stroke about the straight shape: efficiency"]["ours"] == pytest.approx(1.2364, abs=1e-3)
     assert rows["best stroke found over the best about the straight shape"]["ours"] == pytest.approx(1.2715, abs=1e-3)
-    assert len(told["figures"]) == 13
+    assert len(told["figures"]) == 18
     assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
     assert not disagreements("locomotion.md", "claims", (tmp_path / "boyer2015.md").read_text())
 

@@ -134,7 +134,9 @@ def test_what_is_not_known_has_no_shape() -> None:
     assert shape_of(replace(manta, parameters={**manta.parameters, "chains": 29})) is None
     assert shape_of(replace(manta, outputs=manta.outputs[:3])) is None
     wheeled = {"snake", "unicycle", "snakeboard", "roller_racer", "trikke"}
-    assert set(SHAPES) == {"manta", "eel", "moth", "continuous_eel", *wheeled, *SHAPE_ROBOTS}
+    assert set(SHAPES) == {
+        "manta", "eel", "fish", "moth", "continuous_eel", "modal_moth", *wheeled, *SHAPE_ROBOTS,
+    }  # fmt: skip
 
 
 def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:

@@ -29,7 +29,7 @@ from rtmms.cli.running.teller import Teller
 from rtmms.cli.running.watching import await_witness, begin_blame
 from rtmms.errors import ModelError, RtmmsError, limit_reached
 from rtmms.loop.names import TIMED
-from rtmms.plant import Summarised, Surrounded
+from rtmms.plant import Ending, Summarised, Surrounded
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
 from rtmms.user_file import is_file, path_of, told
@@ -193,6 +193,11 @@ class Session:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
+        if isinstance(plant, Ending) and plant.ends is not None and (plan.duration or 0.0) > plant.ends:
+            raise ModelError(
+                f"--duration {plan.duration:g}: the flow of robot '{plan.robot}' is known until t = {plant.ends:g} s "
+                "only"
+            )
         plant = self._with_sensors(self._with_faults(plant))
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")

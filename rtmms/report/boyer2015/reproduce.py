@@ -8,8 +8,10 @@ from pathlib import Path
 from rtmms.report.beside import tell
 from rtmms.report.verdict import Row
 
-PARTS = ("rtmms.report.boyer2015.connections", "rtmms.report.boyer2015.wheels")
-"""Files with part(out) -> rows, figures: sections 4 to 6 by connections, and on wheels."""
+PARTS = (
+    "rtmms.report.boyer2015.connections", "rtmms.report.boyer2015.wheels", "rtmms.report.boyer2015.soft",
+)  # fmt: skip
+"""Files with part(out) -> rows, figures: sections 4 to 6 by connections, and on wheels; section 9."""
 
 
 def main(out: Path | None = None, as_json: bool = False) -> int:

@@ -1,0 +1,174 @@
+"""A flow given on a grid, from a file of a flow solver: linear between its nodes in space and time.
+
+Files: .npz (numpy) or .nc (NetCDF 3, read by scipy) with t (nt,) s, x (nx,), y (ny,), z (nz,) m, rising, world frame,
+and the velocity, m/s: u (nt, nx, ny, nz, 3) in .npz, u, v, w (nt, nx, ny, nz) each in .nc. An axis of one node, or one
+that is not there, means that nothing depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import carray
+
+from rtmms.addresses import numbers_at
+from rtmms.errors import ModelError
+from rtmms.jit import COMPILED, kernel
+from rtmms.spatial import Array
+
+AXES = ("t", "x", "y", "z")
+_BLOCKS: dict[int, Array] = {}
+"""Blocks by address, where kernels run as plain Python and cannot read one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """t (nt,) s, x (nx,), y (ny,), z (nz,) m: rising; u (nt, nx, ny, nz, 3) m/s, world frame."""
+
+    t: Any
+    x: Any
+    y: Any
+    z: Any
+    u: Any
+    name: str = "grid"
+    _axes: list[Array] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        axes = [np.atleast_1d(np.array(axis, dtype=float)) for axis in (self.t, self.x, self.y, self.z)]
+        for axis, letter in zip(axes, AXES, strict=True):
+            if axis.ndim != 1 or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0.0) or not len(axis):
+                raise ModelError(f"flow: {self.name}: {letter} must be finite numbers that rise, got {axis.tolist()}")
+        u = np.array(self.u, dtype=float)
+        shape = (*(len(axis) for axis in axes), 3)
+        if u.shape != shape:
+            raise ModelError(f"flow: {self.name}: u must have shape {shape} (t, x, y, z, 3), got {u.shape}")
+        if not np.all(np.isfinite(u)):
+            at = np.argwhere(~np.isfinite(u))[0]
+            place = ", ".join(f"{n} = {axis[k]:g}" for n, axis, k in zip(AXES, axes, at[:4], strict=True))
+            raise ModelError(f"flow: {self.name}: u must be finite, got {u[tuple(at)]} at {place}")
+        object.__setattr__(self, "u", u)
+        object.__setattr__(self, "_axes", axes)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Grid:
+        """From a file. ModelError where it is none, or lacks what it must have."""
+        path = Path(path)
+        read = {".npz": _numpy, ".nc": _netcdf}.get(path.suffix)
+        if read is None:
+            raise ModelError(f"flow: {path}: expected a .npz or .nc file (NetCDF 3)")
+        try:
+            found = read(path)
+        except (OSError, ValueError, TypeError, KeyError) as fault:
+            raise ModelError(f"flow: {path}: cannot be read as a flow grid: {fault}") from None
+        return cls(**found, name=str(path))
+
+    @cached_property
+    def block(self) -> Array:
+        """All of it in one array: sizes (4), axes, velocities."""
+        sizes = np.array([len(axis) for axis in self._axes], dtype=float)
+        block = np.concatenate([sizes, *self._axes, self.u.ravel()])
+        block.flags.writeable = False
+        if not COMPILED:
+            _BLOCKS[block.ctypes.data] = block
+        return block
+
+    @property
+    def ends(self) -> float | None:
+        """s, when it ends; None for a steady one."""
+        return float(self._axes[0][-1]) if len(self._axes[0]) > 1 else None
+
+    def outside(self, x: Array, time: float) -> str:
+        """Why it has no value at a place (3,) m and time s; '' where it has one."""
+        for letter, axis, value in zip(AXES, self._axes, (time, *x), strict=True):
+            if len(axis) > 1 and not axis[0] <= value <= axis[-1]:
+                unit = "s" if letter == "t" else "m"
+                return (
+                    f"the flow grid {self.name} ends: {letter} = {value:.6g} {unit} is beyond {axis[0]:.6g} to "
+                    f"{axis[-1]:.6g} {unit}, at ({x[0]:.4g}, {x[1]:.4g}, {x[2]:.4g}) m, t = {time:.6g} s"
+                )
+        return ""
+
+
+def _numpy(path: Path) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as file:
+        found = {letter: file[letter] if letter in file else np.zeros(1) for letter in AXES}
+        return {**found, "u": file["u"]}
+
+
+def _netcdf(path: Path) -> dict[str, Any]:
+    import scipy.io
+
+    opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
+    with opened(path, "r", mmap=False) as file:
+        told = file.variables
+        found: dict[str, Any] = {k: np.array(told[k][:], dtype=float) if k in told else np.zeros(1) for k in AXES}
+        shape = tuple(len(found[k]) for k in AXES)
+        parts = [np.array(told[k][:], dtype=float).reshape(shape) if k in told else np.zeros(shape) for k in "uvw"]
+    return {**found, "u": np.stack(parts, axis=-1)}
+
+
+@kernel(inline=True)
+def _block_at(address: int) -> Any:
+    """The block that begins at an address."""
+    n = carray(numbers_at(address), (4,))
+    length = 4 + int(n[0] + n[1] + n[2] + n[3] + 3 * n[0] * n[1] * n[2] * n[3])
+    return carray(numbers_at(address), (length,))
+
+
+if not COMPILED:
+    _block_at = _BLOCKS.__getitem__
+
+
+@kernel
+def _cell(block: Any, first: int, n: int, value: Any) -> Any:
+    """Lower node of the cell that holds a value, how far it is in, 0 to 1, and 1 / its length; -1 beyond the ends."""
+    if n == 1:
+        return 0, 0.0 * value, 0.0
+    x = value.real
+    if not (x >= block[first] and x <= block[first + n - 1]):
+        return -1, 0.0 * value, 0.0
+    low, high = 0, n - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if block[first + middle] <= x:
+            low = middle
+        else:
+            high = middle
+    over = 1.0 / (block[first + low + 1] - block[first + low])
+    return low, (value - block[first + low]) * over, over
+
+
+@kernel
+def add_grid(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None:
+    """Add u, gradient and rate of the interpolated field to a sample; nan beyond the grid."""
+    block = _block_at(address)
+    nt, nx, ny, nz = int(block[0]), int(block[1]), int(block[2]), int(block[3])
+    i, a, da = _cell(block, 4, nt, time)
+    j, b, db = _cell(block, 4 + nt, nx, x)
+    k, c, dc = _cell(block, 4 + nt + nx, ny, y)
+    m, d, dd = _cell(block, 4 + nt + nx + ny, nz, z)
+    if i < 0 or j < 0 or k < 0 or m < 0:
+        for column in range(15):
+            out[column] += np.nan
+        return
+    start = 4 + nt + nx + ny + nz
+    for corner in range(16):
+        p, q, r, o = corner & 1, (corner >> 1) & 1, (corner >> 2) & 1, (corner >> 3) & 1
+        if (p == 1 and nt == 1) or (q == 1 and nx == 1) or (r == 1 and ny == 1) or (o == 1 and nz == 1):
+            continue
+        wt, wx = (a if p == 1 else 1.0 - a), (b if q == 1 else 1.0 - b)
+        wy, wz = (c if r == 1 else 1.0 - c), (d if o == 1 else 1.0 - d)
+        st, sx = (da if p == 1 else -da), (db if q == 1 else -db)
+        sy, sz = (dc if r == 1 else -dc), (dd if o == 1 else -dd)
+        at = start + 3 * ((((i + p) * nx + j + q) * ny + k + r) * nz + m + o)
+        for e in range(3):
+            u = block[at + e]
+            out[e] += wt * wx * wy * wz * u
+            out[3 + 3 * e] += wt * sx * wy * wz * u
+            out[4 + 3 * e] += wt * wx * sy * wz * u
+            out[5 + 3 * e] += wt * wx * wy * sz * u
+            out[12 + e] += st * wx * wy * wz * u

@@ -1,0 +1,74 @@
+"""Springs and dampers between points of bodies and points of the world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtmms.jit import kernel
+from rtmms.model.elements import Tether
+from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
+from rtmms.spatial import Array, cross, scalar
+
+# columns: row of the model, point (row frame), anchor (world), stiffness, damping (world axes)
+ROW, POINT, ANCHOR, STIFFNESS, DAMPING = 0, 1, 4, 7, 10
+TETHER_WIDTH = 13
+
+
+def tether_row(row: int, tether: Tether) -> Array:
+    """(TETHER_WIDTH,) numbers of a tether on a row of the model."""
+    place = tether.placement
+    point = place.position + place.rotation @ np.asarray(tether.point, dtype=float)
+    return np.array([row, *point, *tether.anchor, *tether.stiffness, *tether.damping])
+
+
+@scalar
+def _moves(tether: Any, i: int, s: Any) -> Any:
+    """Row, the point in the row's frame, its velocity there."""
+    j = int(tether[i, ROW])
+    px, py, pz = tether[i, POINT], tether[i, POINT + 1], tether[i, POINT + 2]
+    cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], px, py, pz)
+    return j, px, py, pz, s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
+
+
+@scalar
+def _along(tether: Any, i: int, a: int, s: Any, moves: Any) -> Any:
+    """Stretch (m) and its rate along the world's axis a."""
+    j, px, py, pz, vx, vy, vz = moves
+    r = S_WORLD_ROT + 3 * a
+    x = s[j, S_WORLD_POS + a] + s[j, r] * px + s[j, r + 1] * py + s[j, r + 2] * pz - tether[i, ANCHOR + a]
+    return x, s[j, r] * vx + s[j, r + 1] * vy + s[j, r + 2] * vz
+
+
+@kernel
+def tethers(tether: Any, s: Any) -> None:
+    """Add each one's force, -k (x - anchor) - c x', to S_WRENCH. After `place`."""
+    for i in range(tether.shape[0]):
+        moves = _moves(tether, i, s)
+        j, px, py, pz, vx, _, _ = moves
+        fx, fy, fz = 0.0 * vx, 0.0 * vx, 0.0 * vx
+        for a in range(3):
+            x, v = _along(tether, i, a, s, moves)
+            force = -tether[i, STIFFNESS + a] * x - tether[i, DAMPING + a] * v
+            r = S_WORLD_ROT + 3 * a
+            fx, fy, fz = fx + s[j, r] * force, fy + s[j, r + 1] * force, fz + s[j, r + 2] * force
+        cx, cy, cz = cross(px, py, pz, fx, fy, fz)
+        s[j, S_WRENCH] += fx
+        s[j, S_WRENCH + 1] += fy
+        s[j, S_WRENCH + 2] += fz
+        s[j, S_WRENCH + 3] += cx
+        s[j, S_WRENCH + 4] += cy
+        s[j, S_WRENCH + 5] += cz
+
+
+@kernel
+def tether_energy(tether: Any, s: Any, out: Any) -> None:
+    """out (2,): J in the springs, W that the dampers give (< 0)."""
+    out[0] = out[1] = 0.0 * s[0, S_TWIST]
+    for i in range(tether.shape[0]):
+        moves = _moves(tether, i, s)
+        for a in range(3):
+            x, v = _along(tether, i, a, s, moves)
+            out[0] += 0.5 * tether[i, STIFFNESS + a] * x * x
+            out[1] -= tether[i, DAMPING + a] * v * v

@@ -1,0 +1,68 @@
+"""Modal bodies of a compiled model, as flat arrays: which rows are modes, how far each flexible row moves by them.
+
+Rows of kind MODE stand for a modal coordinate each; rows of kind SECTION, behind all rows that have a coordinate, for
+the pieces of a modal body. They, and joints on a section, are flexible rows: their place in the parent's frame hangs on
+the parent's modes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.spatial import Array
+
+# columns of the book, a row each row of the model: its modes' first place in `members` and their number; of a flexible
+# row its place in `shape`, else -1, and in the room; of a row with modes its place in the room
+M_FIRST, M_COUNT, M_SHAPE, M_PSI, M_MASS = range(5)
+M_WIDTH = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """book (rows, M_WIDTH); members rows of modes, those of one body together; shape: of each flexible row the place
+    (3) m where it is fixed to the parent, and for each of the parent's modes its translation (3) m and rotation (3) rad
+    a unit; room: size of the scratch that the passes need."""
+
+    book: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int64]
+    shape: Array
+    room: int
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+
+class ModesInTheMaking:
+    """Modes by the row that carries them, and flexible rows with the part of their shape that is not 0."""
+
+    def __init__(self) -> None:
+        self.of_row: dict[int, list[int]] = {}
+        self.flexible: dict[int, tuple[int, Array, list[int], Array]] = {}
+        """Of a row: its parent, the place, the mode rows and their shape (modes, 6)."""
+
+    def finish(self, rows: int) -> Modes:
+        """Laid out for `rows` rows."""
+        book = np.zeros((rows, M_WIDTH), dtype=np.int64)
+        book[:, M_SHAPE] = -1
+        members: list[int] = []
+        shape: list[float] = []
+        room = 0
+        for row, modes in self.of_row.items():
+            count = len(modes)
+            book[row, [M_FIRST, M_COUNT, M_MASS]] = len(members), count, room
+            members += modes
+            room += 7 * count + count * count
+        for row, (parent, place, modes, own) in self.flexible.items():
+            whole = self.of_row[parent]
+            book[row, M_SHAPE], book[row, M_PSI] = len(shape), room
+            table = np.zeros((len(whole), 6))
+            table[[whole.index(mode) for mode in modes]] = own
+            shape += [*place, *table.ravel()]
+            room += 6 * len(whole)
+        out = Modes(book, np.array(members, dtype=np.int64), np.array(shape, dtype=float), room)
+        for array in (out.book, out.members, out.shape):
+            array.flags.writeable = False
+        return out
