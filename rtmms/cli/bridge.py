@@ -19,6 +19,7 @@ import click
 from rtmms.bridging.plugins import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
+from rtmms.cli.words import Installed
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.wire.peer.client import GONE
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
@@ -32,7 +33,7 @@ _STAY_S = 10.0
 
 
 @click.command("bridge")
-@click.argument("spec", metavar="NAME[:key=value,...]")
+@click.argument("spec", type=Installed("rtmms.bridges"), metavar="NAME[:key=value,...]")
 @click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of the plant.")
 @click.option(
     "--name", "peer", default=None, help="Name under which the plant lists it; the bridge's own if not given."

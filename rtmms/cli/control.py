@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from rtmms.cli.words import Number
+from rtmms.cli.words import Installed, Number
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.user_file import called
 from rtmms.wire.peer.client import GONE
@@ -30,7 +30,7 @@ _CHILD_WAIT_S = 3600.0
 
 
 @click.command("control")
-@click.argument("spec", metavar="NAME|FILE.py[:CLASS][:key=value,...]")
+@click.argument("spec", type=Installed("rtmms.controllers"), metavar="NAME|FILE.py[:CLASS][:key=value,...]")
 @click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of the plant.")
 @click.option(
     "--name", "peer", default=None, help="Name under which the plant lists it; the controller's own if not given."

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rtmms.cli.running.plan import COUPLINGS
-from rtmms.cli.words import Near, Number, settings
+from rtmms.cli.words import Installed, Near, Number, settings
 from rtmms.errors import ModelError
 from rtmms.plant import builder
 
@@ -16,7 +16,7 @@ NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms
 
 
 @click.command("export-fmu")
-@click.argument("robot")
+@click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.fmu")
 @click.option("--dt", type=Number("s"), help="Step; default the robot's own.")
 @click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import rtmms
-from rtmms.cli.words import Near, folder, settings
+from rtmms.cli.words import Installed, Near, folder, settings
 from rtmms.errors import ModelError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ WITHOUT = ("manta", "eel", "moth", "quadrotor", "torpedo", "snake", "continuous_
 
 
 @click.command()
-@click.argument("robot")
+@click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("--gait", "word", metavar="GAIT", help="circle:a=1,c1=0,c2=0, square:a=1, rectangle:a=1,b=1, one of the "
               "robot's own, or a FILE.csv of shapes; without it the best one is sought.")  # fmt: skip
 @click.option("--cycles", type=click.IntRange(1, 100_000), default=1, show_default=True, help="How often.")

@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from rtmms.cli.running.plan import plan, simulation
-from rtmms.cli.words import Number
+from rtmms.cli.words import Installed, Number
 from rtmms.errors import ModelError
 
 
 @click.command()
-@click.argument("robot")
-@click.option("--controller", "controllers", multiple=True, metavar="NAME[:KEY=VALUE,...]",
+@click.argument("robot", type=Installed("rtmms.plants"))
+@click.option("--controller", "controllers", multiple=True, type=Installed("rtmms.controllers"),
+              metavar="NAME[:KEY=VALUE,...]",
               help="A controller, each in a process of its own; may be repeated; 'none' for none.")  # fmt: skip
 @click.option("--duration", type=Number("s"), default=20.0, help="Simulated time (default 20).")
 @simulation

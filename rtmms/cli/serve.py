@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from rtmms.cli.running.plan import plan, simulation
-from rtmms.cli.words import Number
+from rtmms.cli.words import Installed, Number
 
 
 @click.command()
-@click.argument("robot")
+@click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("--duration", type=Number("s"), help="Simulated time (default unlimited).")
 @simulation
 def serve(robot: str, **words: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import rtmms
-from rtmms.cli.words import Near, Number, settings
+from rtmms.cli.words import Installed, Near, Number, settings
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import robots
 
@@ -20,7 +20,7 @@ GAIT = {"amplitude_deg": 40.0, "phase_deg": 40.0, "frequency_hz": 0.6}
 
 
 @click.command()
-@click.argument("robot")
+@click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found with the state; default the robot's.")
 @click.option("--dt", type=Number("s"), help="Step; default the nearest below the robot's own that divides the period.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.user_file import split_word
@@ -30,6 +31,26 @@ class Near(click.ParamType):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return "|".join(self.known)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.known if name.startswith(incomplete)]
+
+
+class Installed(click.ParamType):
+    """A plug-in of a group, or whatever else the command takes: only the shell's completion looks at the names."""
+
+    name = "text"
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = sorted({entry.name for entry in entry_points(group=self.group)})
+        found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
 
 
 class Number(click.ParamType):

@@ -30,11 +30,10 @@ def test_list_names_the_plug_ins(tmp_path: Path) -> None:
     assert "robots" not in said.out
 
 
-def test_list_alone_is_a_screen_and_a_name_tells_all_of_it(tmp_path: Path) -> None:
+def test_list_alone_is_a_line_each_and_a_name_tells_all_of_it(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "list")
     every = [one for kind in rtmms(tmp_path, "list", "--json").report.values() for one in kind]
     assert said.out.count("\n") == len(every) + 4  # a line for each, for each kind, and how to go on
-    assert sum(one["distribution"] == "rtmms" for one in every) + 4 <= 40
     assert "amplitude" not in said.out
     assert "amplitude (float, default 1.0)" in rtmms(tmp_path, "list", "swing").out
     robot = rtmms(tmp_path, "list", "pendulum", "--json").report
@@ -89,6 +88,29 @@ def test_the_help_of_each_ends_with_an_example_that_is_one_of_it() -> None:
         assert (command.epilog or "").endswith(example)
         if not isinstance(command, click.Group):
             command.make_context(name, shlex.split(example)[2:])
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("rtmms ser", {"serve"}),
+        ("rtmms run pendu", {"pendulum"}),
+        ("rtmms run manta --mode l", {"lockstep"}),
+        ("rtmms run manta --controller sw", {"swing"}),
+        ("rtmms bridge tap", {"tap"}),
+    ],
+)
+def test_the_shell_completes_names(typed: str, offered: set[str], tmp_path: Path) -> None:
+    """As bash asks (click's protocol): the words so far, and which of them is being typed."""
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_RTMMS_COMPLETE": "bash_complete"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "rtmms.cli.main"],
+        env=environment(tmp_path) | asked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert {line.partition(",")[2] for line in ran.stdout.splitlines()} == offered, ran.stderr
 
 
 def test_every_paper_s_report_is_there() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rtmms.cli.words import Near, Number, options, plugin, settings
+from rtmms.cli.words import Installed, Near, Number, options, plugin, settings
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
@@ -153,7 +153,7 @@ lateness = options(
 )  # fmt: skip
 
 simulation = options(
-    click.option("--bridge", "bridges", multiple=True, metavar="NAME[:KEY=VALUE,...]",
+    click.option("--bridge", "bridges", multiple=True, type=Installed("rtmms.bridges"), metavar="NAME[:KEY=VALUE,...]",
                  help="A bridge to other software, each in a process of its own; may be repeated."),
     click.option("--view", is_flag=True, help="Show it in the browser; the same as --bridge view."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
