@@ -113,14 +113,20 @@ class Painter:
         axes.add_collection3d(self._ground)
         self._text = self._page.text(0.02, 0.95, "", color=MUTED, fontsize=9)
         self._span = 0.85 * size
+        self._middle: Array | None = None
         self._depth = float(self._path[:, 2].min()) - 0.5 * size
 
     def paint(self, k: int) -> npt.NDArray[np.uint8]:
         """(height, width, 3), of the k-th state."""
         drawn = self._picture.draw(self._recording.outputs(k))
         time = float(self._recording.time[k])
-        centre = np.array(drawn.pose[0])
         faces, colours, lines = _world(self._picture, drawn)
+        drawn_points = np.concatenate(faces) if faces else np.concatenate(lines)
+        # in the middle of the robot as it stood at first, so that its bending does not move the picture
+        if self._middle is None:
+            low, high = drawn_points.min(axis=0), drawn_points.max(axis=0)
+            self._middle = 0.5 * (low + high) - np.array(drawn.pose[0])
+        centre = np.array(drawn.pose[0]) + self._middle
         self._faces.set_verts(faces)
         self._faces.set_facecolor(colours)
         self._faces.set_edgecolor(colours)
@@ -133,7 +139,7 @@ class Painter:
         for limits, middle, share in ((axes.set_xlim, centre[0], 1.0), (axes.set_ylim, centre[1], 1.0),
                                       (axes.set_zlim, centre[2], 0.62)):  # fmt: skip
             limits(middle - share * self._span, middle + share * self._span)
-        x, y, z = centre
+        x, y, z = drawn.pose[0]
         self._text.set_text(f"{self._recording.info.robot}  {time:6.2f} s  at {x:.2f}, {y:.2f}, {z:.2f} m")
         canvas: Any = self._page.canvas
         canvas.draw()
@@ -167,20 +173,20 @@ def _world(picture: Picture, drawn: Drawn) -> tuple[list[Array], list[Any], list
     for skin, points in zip(picture.shape.skins, drawn.skins, strict=True):
         world = points @ turn.T + shift
         faces += [world[list(skin.triangles[k : k + 3])] for k in range(0, len(skin.triangles), 3)]
-        colours += [BLUE] * (len(faces) - len(colours))
+        colours += [_shaded(face, BLUE) for face in faces[len(colours) :]]
         lines += [world[list(strip)] for strip in skin.lines[:: max(1, len(skin.lines) // FEW_LINES)]]
     for solid in picture.shape.solids:
         frame = drawn.frames.get(solid.frame, HOME)
         faces += [face @ turn.T + shift for face in _faces(solid, frame)]
-        colours += [_shaded(face) for face in faces[len(colours) :]]
+        colours += [_shaded(face, SOLID) for face in faces[len(colours) :]]
     return faces, colours, lines
 
 
-def _shaded(face: Array) -> Any:
-    """The colour of a solid's face in light from above."""
-    normal = np.cross(face[2] - face[0], face[3] - face[1])
+def _shaded(face: Array, colour: str) -> Any:
+    """The colour of a face in light from above."""
+    normal = np.cross(face[1] - face[0], face[2] - face[0]) + np.cross(face[2] - face[0], face[-1] - face[0])
     lit = abs(float(normal @ LIGHT)) / max(float(np.linalg.norm(normal)), 1e-12)
-    return tuple((0.55 + 0.45 * lit) * np.array(to_rgb(SOLID)))
+    return tuple((0.55 + 0.45 * lit) * np.array(to_rgb(colour)))
 
 
 def _faces(solid: Solid, frame: Pose) -> list[Array]:
