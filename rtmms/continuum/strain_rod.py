@@ -11,14 +11,14 @@ import numpy as np
 
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
-from rtmms.continuum.collocation import grid
-from rtmms.continuum.shapes import COMPONENTS, Shapes, legendre
+from rtmms.continuum.rod_table import rod_table
+from rtmms.continuum.shapes import Shapes
 from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, assemble, end_of, evaluate, take_step
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import compile_progress
-from rtmms.model import Body, Mechanism, Placement, Strip, compile
+from rtmms.model import Body, Mechanism, compile
 from rtmms.model.layout import C_INERTIA, C_WEIGHT, C_WEIGHT_MOMENT
-from rtmms.model.rods import Rod, RodSection
+from rtmms.model.rods import Rod
 from rtmms.plant import Channel
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 
@@ -54,45 +54,17 @@ class StrainRod:
 
     def __post_init__(self) -> None:
         rod, name = self.rod, f"rod '{self.rod.name}'"
-        rod.check()
         if self.base not in ("fixed", "free"):
             raise ModelError(f"{name}: base must be one of fixed, free, got '{self.base}'")
         if not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
-        shapes = legendre(4, rod.freedoms) if self.shapes is None else self.shapes
-        along = grid(rod.length_m, self.nodes, self.points)
-        table = shapes.table(along.x, rod.length_m, name)
-        sections = [rod.at(float(x)) for x in along.x]
-        self.n, points = len(table), len(along.x)
-        stiff = np.zeros((self.n, self.n))
-        for i, (section, w) in enumerate(zip(sections, along.weight, strict=True)):
-            h = np.array([self._stiffness(section, c, name, along.x[i]) for c in shapes.components])
-            own = table[np.arange(self.n), i, shapes.components]
-            same = np.equal.outer(shapes.components, shapes.components)
-            stiff += w * np.where(same, np.outer(h * own, own), 0.0)
-        smallest = np.linalg.eigvalsh(stiff / np.sqrt(np.outer(np.diag(stiff), np.diag(stiff))))[0]
-        if not smallest > 1e-12:
-            raise ModelError(f"{name}: shapes must not be sums of each other: their stiffness has the eigenvalue 0")
-        rest = np.zeros((points, 6))
-        rest[:, 0] = 1.0
-        for row, x in zip(rest, along.x, strict=True):
-            bend = rod.curvature(float(x)) if callable(rod.curvature) else rod.curvature
-            row[3:] = np.asarray(bend, dtype=float)
-            if not np.all(np.isfinite(row)):
-                raise ModelError(f"{name}: curvature at X = {x:.6g} m must be 3 finite numbers, got {bend}")
-        rows = np.zeros((points, at.K_WIDTH))
-        for row, section in zip(rows, sections, strict=True):
-            row[at.K_MASS] = row[at.K_PULL] = section.mass_kg_m
-            row[at.K_INERTIA : at.K_INERTIA + 3] = section.inertia_kg_m
-        for row, x in zip(rows, along.x, strict=True):
-            self._wet(row, float(x), name)
-        rows[:, at.K_X], rows[:, at.K_WEIGHT] = along.x, along.weight
-        if callable(rod.damping_s):
-            raise ModelError(f"{name}: damping_s must be one number for a rod by strain modes")
-        n = self.n
+        table = rod_table(rod, self.shapes, self.nodes, self.points)
+        rows, rest, shapes, stiff, slow, along = table
+        n, points = len(shapes), len(along.x)
+        self.n = n
         self.stiffness = stiff
         self._rod = (
-            rows, along.inner, along.length, rest, np.ascontiguousarray(table), stiff, rod.damping(0.0),
+            rows, along.inner, along.length, rest, shapes, stiff, slow,
             self.base == "free", self._carried(name),
         )  # fmt: skip
         self._around = (np.array([0.0, 0.0, -float(self.gravity)]), np.array(self.current, dtype=float))
@@ -116,16 +88,6 @@ class StrainRod:
             self.step(self.neutral)
         self.reset()
 
-    def _wet(self, row: Array, x: float, name: str) -> None:
-        """What the rod's skin says of the water a metre, into a row of the table."""
-        if self.rod.skin is None:
-            return
-        skin = self.rod.skin(x, 1.0, Placement())
-        if not isinstance(skin, Strip) or skin.law != "kirchhoff" or np.any(skin.placement.rotation != np.eye(3)):
-            raise ModelError(f"{name}: skin at X = {x:.6g} m: expected a Strip along the rod, law 'kirchhoff'")
-        row[at.K_ROLL], row[at.K_ADDED + 1], row[at.K_ADDED + 2] = skin.added
-        row[at.K_DRAG : at.K_DRAG + 3], row[at.K_ROLL_DRAG] = skin.drag, skin.roll_drag
-
     def _carried(self, name: str) -> Array:
         """(25,) of the body at the root, in the root's frame, see strain_modes.add_carrier."""
         out = np.zeros(25)
@@ -144,14 +106,6 @@ class StrainRod:
         moment = row[C_WEIGHT_MOMENT : C_WEIGHT_MOMENT + 3] - row[C_WEIGHT] * place.position
         out[22:] = place.rotation.T @ moment
         return out
-
-    def _stiffness(self, section: RodSection, component: int, name: str, x: float) -> float:
-        strain = COMPONENTS[component]
-        key = f"{strain}_n" if component < 3 else f"{strain}_n_m2"
-        value = getattr(section, key)
-        if value is None or not (math.isfinite(value) and value > 0.0):
-            raise ModelError(f"{name}: section at X = {x:.6g} m: {key} must be > 0 for shapes of {strain}, got {value}")
-        return float(value)
 
     @property
     def time(self) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -23,11 +24,14 @@ def test_the_pages_program() -> None:
     assert float(seen["work"]) > 0.0
 
 
+@pytest.mark.slow
 def test_the_programs_of_rods() -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", (DOCS / "rods.md").read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(code, "rods.md", "exec"), names)
     assert names["plant"].model.n == 30
     assert "tail.3.bend_z" in names["plant"].model.joint_names
+    names["robot"].step(np.array([0.3]))
+    assert names["robot"].m == 9
     assert names["bar"].tip()[1] > 0.05
     assert names["own"].components == [5, 5, 3]

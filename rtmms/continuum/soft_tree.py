@@ -1,0 +1,247 @@
+"""A tree whose bodies carry geometrically exact rods by strain modes, as a plant."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rtmms.continuum import layout as at
+from rtmms.continuum.chart import StrainChart
+from rtmms.continuum.rod_table import RodTable, rod_table
+from rtmms.continuum.shapes import Shapes
+from rtmms.continuum.soft_step import SOUND, evaluate, follow, take_step
+from rtmms.errors import DivergedError, ModelError
+from rtmms.fluids.ambient import SAMPLE, Flow
+from rtmms.fluids.immersed import immerse
+from rtmms.jit import compile_progress
+from rtmms.mechanism.actuators import attached, imposing
+from rtmms.mechanism.joint_bounds import BOUNDED
+from rtmms.mechanism.joint_laws import Law, finish_servo, hold_commands
+from rtmms.model.compiled import IntArray, Model
+from rtmms.model.compiler import compile
+from rtmms.model.description import Mechanism
+from rtmms.model.layout import BASE_FREE, S_WORLD_POS, S_WORLD_ROT
+from rtmms.model.rods import Rod
+from rtmms.plant import Channel
+from rtmms.spatial import Array
+
+_HEADER = struct.Struct("<8s32sdq")
+_MAGIC = b"rtmmsst1"
+POSED = 12
+
+
+@dataclass(eq=False)
+class SoftTree:
+    """See rtmms.plant.Plant. The joints of a tree, and the strains of rods that its bodies carry, in one recursion.
+
+    mechanism  without contacts; its own `rods` stay links
+    rods       soft rods by strain modes, with the data of `Rod`; their skins tell of the water a metre
+    shapes     one for all of them, or one each (of as many coordinates); None: Legendre polynomials to degree 3
+    law        what joints do by themselves;  actuators: JointMotion and JointTorque
+    flow       the fluid's own motion; of the rods its uniform part
+    dt         s: one extrapolated linearly implicit step (`implicit2` of trees)
+    nodes, points   along each rod, see rtmms.continuum.collocation
+    ModelError names the rod and the place, or the actuator.
+    """
+
+    mechanism: Mechanism
+    rods: Sequence[Rod]
+    shapes: Shapes | Sequence[Shapes] | None = None
+    dt: float = 1e-3
+    law: Law | None = None
+    actuators: Any = ()
+    flow: Flow = field(default_factory=Flow)
+    nodes: int = 17
+    points: int = 5
+    strip_nodes: int = 10
+    parameters: Any = None
+
+    def __post_init__(self) -> None:
+        self.model = model = self._compiled()
+        name, n = model.name, model.n
+        if not (math.isfinite(self.dt) and self.dt > 0.0):
+            raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
+        tables = self._tables(name)
+        r, m, p = len(tables), len(tables[0].shapes), len(tables[0].rest)
+        self.n, self.m, self._r = n, m, r
+        total = n + r * m
+        more = attached(model, self.actuators)
+        if len(more.pushes) or np.any(more.kp) or np.any(more.kd) or np.any(more.bounds[:, BOUNDED]):
+            raise ModelError(f"{name}: a tree with rods by strain modes takes JointMotion and JointTorque alone")
+        self.actuators = tuple(drive.channel for drive in more.drives)
+        self._kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
+        self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
+        self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
+        self._given = self.neutral.copy()
+        law = Law(np.zeros((n, 3))) if self.law is None else self.law
+        motion = np.array(law.motion, dtype=float, order="C")
+        if motion.shape != (n, 3):
+            raise ModelError(f"{name}: law.motion must have shape ({n}, 3), got {motion.shape}")
+        if np.any(law.kp) or np.any(law.kd):
+            raise ModelError(f"{name}: law: expected kp = kd = 0; servos are of trees without rods by strain modes")
+        self._law = (motion, float(law.omega), float(law.ramp), np.zeros(n), np.zeros(n))
+        self._bandwidth = np.where(np.isnan(more.bandwidth), law.bandwidth, more.bandwidth)
+        self.memory = np.zeros(13 + 2 * total + 7 * n)
+        self.state = self.memory[: 13 + 2 * total]
+        torque, target, servo = np.split(self.memory[13 + 2 * total :], [n, 3 * n])
+        self._held = (torque, target.reshape(n, 2), servo.reshape(n, 4))
+        immersed = immerse(model, self.flow, strip_nodes=self.strip_nodes)
+        e = len(immersed.rows)
+        if self.flow.field is not None:
+            raise ModelError(f"{name}: flow: expected no field with rods by strain modes")
+        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed, more.bounds)
+        self._fluid = (*immersed.arrays, np.zeros((e, 3)), np.zeros((e, SAMPLE)))
+        self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
+        self._soft = (*self._carried(), *_stacked(tables), self.flow.pack()[0, :3].copy())
+        self._room = (
+            np.zeros_like(model.constant), np.zeros((r, p, at.P_WIDTH)), np.zeros((r, m, p, 6)), np.zeros((p, 6)),
+            np.zeros((6 + m, 6 + m)), np.zeros(6 + m), np.zeros((r, at.TOLD)), np.zeros((3, 6)), np.zeros(6),
+            np.zeros((r, m, 7)), np.zeros((3, 6, 6)),
+        )  # fmt: skip
+        self._scratch = (np.zeros(12 + 2 * total), np.zeros(13 + 2 * total), np.zeros(13 + 2 * total))
+        self.outputs = (
+            Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+            Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
+            Channel("joint_position", "rad, m", (n,)), Channel("joint_velocity", "rad/s, m/s", (n,)),
+            Channel("joint_torque", "N m, N", (n,)), Channel("strain", "", (r, m)),
+            Channel("tip", "m", (r, 3), "world"),
+        )  # fmt: skip
+        told = [a.tobytes() for a in (*self._soft, motion, self._bandwidth, self._joints, self._kinds)]
+        self._key = hashlib.sha256(model.digest.encode() + b"".join(told)).digest()
+        self._steps = 0
+        with compile_progress(f"the kernels of '{name}'"):
+            self.reset()
+            self.step(self.neutral)
+        self.reset()
+
+    def _compiled(self) -> Model:
+        if not isinstance(self.mechanism, Mechanism):
+            raise ModelError(f"SoftTree: expected a Mechanism, got {self.mechanism!r}")
+        model = compile(imposing(self.mechanism, self.actuators))
+        if len(model.ground.rows):
+            raise ModelError(f"{model.name}: a tree with rods by strain modes takes no contacts")
+        return model
+
+    def _tables(self, name: str) -> list[RodTable]:
+        if not self.rods:
+            raise ModelError(f"{name}: rods: expected at least one")
+        chosen = self.shapes if isinstance(self.shapes, Sequence) else [self.shapes] * len(self.rods)
+        if len(chosen) != len(self.rods):
+            raise ModelError(f"{name}: shapes: expected one for each of {len(self.rods)} rods, got {len(chosen)}")
+        tables = []
+        for rod, shapes in zip(self.rods, chosen, strict=True):
+            if not isinstance(rod, Rod):
+                raise ModelError(f"{name}: rods: expected a Rod, got {rod!r}")
+            tables.append(rod_table(rod, shapes, self.nodes, self.points))
+        for rod, table in zip(self.rods, tables, strict=True):
+            if len(table.shapes) != len(tables[0].shapes):
+                raise ModelError(
+                    f"{name}: rod '{rod.name}': expected {len(tables[0].shapes)} shapes as the first rod, got "
+                    f"{len(table.shapes)}"
+                )
+        return tables
+
+    def _carried(self) -> tuple[IntArray, Array]:
+        """Rows of the model and where the roots stand in them, (r, POSED)."""
+        rows, places = np.zeros(len(self.rods), dtype=np.int64), np.zeros((len(self.rods), POSED))
+        for i, rod in enumerate(self.rods):
+            k = self.model.body(rod.body)
+            rows[i] = self.model.carrier[k]
+            turn, offset = self.model.offset_rotation[k], self.model.offset_position[k]
+            places[i, :9] = (turn @ rod.placement.rotation).ravel()
+            places[i, 9:] = offset + turn @ rod.placement.position
+        return rows, places
+
+    @property
+    def _hold(self) -> tuple[Any, ...]:
+        return (*self._held, self._bandwidth, self.time)
+
+    @property
+    def time(self) -> float:
+        """s, simulated."""
+        return self._steps * self.dt
+
+    def reset(self, seed: int = 0) -> None:
+        """Back to t = 0, without strain, at rest but for imposed joints."""
+        self.memory[:], self._steps = 0.0, 0
+        self.state[3] = 1.0
+        hold_commands(self._kinds, self._joints, self.neutral, self._held[0], self._held[1])
+        follow(self._tree, self._law, self._hold, self.state, 0.0)
+
+    def step(self, command: Array) -> None:
+        """Advance by dt with `command` held. ValueError, DivergedError as of any plant."""
+        given = np.asarray(command, dtype=float)
+        if given.shape != self._given.shape:
+            raise ValueError(f"{self.model.name}: command must have shape {self._given.shape}, got {given.shape}")
+        if not np.all(np.isfinite(given)):
+            named = ", ".join(c.name for c, v in zip(self.actuators, given, strict=True) if not np.isfinite(v))
+            raise ValueError(f"{self.model.name}: command: {named} must be finite")
+        hold_commands(self._kinds, self._joints, given, self._held[0], self._held[1])
+        status = take_step(
+            self._tree, self._law, self._hold, self._fluid, self._work, self._soft, self._room, self.state,
+            self._scratch, self.time, self.dt,
+        )  # fmt: skip
+        if status != SOUND:
+            raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
+        finish_servo(self._hold, self.dt)
+        self._steps += 1
+
+    def look(self) -> Array:
+        """The rate (12 + 2 N,) at the present state."""
+        evaluate(
+            self._tree, self._law, self._hold, self._fluid, self._work, self._soft, self._room, self.state, self.time,
+            0.0, self._scratch[0],
+        )  # fmt: skip
+        return self._scratch[0].copy()
+
+    def observe(self) -> dict[str, Array]:
+        """The outputs at the present state, by name."""
+        self.look()
+        n, r, m, y = self.n, self._r, self.m, self.state.copy()
+        total, s = n + r * m, self._work[0]
+        tips = np.zeros((r, 3))
+        for i, (row, place) in enumerate(zip(self._soft[0], self._soft[1], strict=True)):
+            turn, origin = (
+                s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3),
+                s[row, S_WORLD_POS : S_WORLD_POS + 3],
+            )
+            inside = place[9:] + place[:9].reshape(3, 3) @ self._room[1][i, -1, at.P_POS : at.P_POS + 3]
+            tips[i] = origin + turn @ inside
+        return {
+            "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + total : 10 + total],
+            "angular_velocity": y[10 + total : 13 + total], "joint_position": y[7 : 7 + n],
+            "joint_velocity": y[13 + total : 13 + total + n], "joint_torque": self._work[3].copy(),
+            "strain": y[7 + n : 7 + total].reshape(r, m), "tip": tips,
+        }  # fmt: skip
+
+    def chart(self) -> StrainChart:
+        """Coordinates around the present state, for `rtmms.analysis.linearise`: of free base, joints and strains."""
+        return StrainChart(self.state, self.model.base_mode == BASE_FREE, max(rod.length_m for rod in self.rods))
+
+    def snapshot(self) -> bytes:
+        """The whole state; bit-exact."""
+        return _HEADER.pack(_MAGIC, self._key, self.dt, self._steps) + self.memory.tobytes()
+
+    def restore(self, blob: bytes) -> None:
+        """Back to a snapshot of the same model; ModelError if it is another's."""
+        if len(blob) != _HEADER.size + self.memory.nbytes:
+            raise ModelError(f"{self.model.name}: the snapshot is of another model")
+        magic, key, dt, steps = _HEADER.unpack_from(blob)
+        if magic != _MAGIC or key != self._key or dt != self.dt:
+            raise ModelError(f"{self.model.name}: the snapshot is of another model, step or version")
+        self.memory[:], self._steps = np.frombuffer(blob[_HEADER.size :]), steps
+
+
+def _stacked(tables: Sequence[RodTable]) -> tuple[Any, ...]:
+    """sections, inner, lengths, rests, shapes, stiffs, dampings."""
+    return (
+        np.array([t.rows for t in tables]), tables[0].grid.inner, np.array([t.grid.length for t in tables]),
+        np.array([t.rest for t in tables]), np.array([t.shapes for t in tables]), np.array([t.stiff for t in tables]),
+        np.array([t.damping for t in tables]),
+    )  # fmt: skip
