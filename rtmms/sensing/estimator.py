@@ -230,6 +230,19 @@ class Estimator:
             self._in_row[name] = 0
 
 
+def compile_ahead() -> None:
+    """Compile all that an estimator may need, or fetch it, on made-up readings."""
+    one = Estimator({name: kind() for name, kind in KINDS.items() if name in ("imu", "mag", "depth", "dvl", "gps")})
+    three = (1e-3, 1e-3, 1e-3)
+    for k in range(8):
+        times = {f"{name}.time": 5e-3 * k for name in ("imu", "mag", "depth", "dvl", "gps")}
+        one.hear(times | {
+            "imu.gyro": three, "imu.accel": (0.0, 0.0, 9.8), "mag.field": three, "depth.value": 0.0,
+            "dvl.velocity": three, "gps.position": three,
+        })  # fmt: skip
+    one.estimate()
+
+
 class _Model:
     """What a sensor is expected to tell; rows (m, 15), expected and variance (m,)."""
 

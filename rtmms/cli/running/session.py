@@ -256,7 +256,10 @@ class Session:
         if self.plan.sensors == "ideal" and not over:
             return plant
         from rtmms.sensing import read_profile, seen_through
+        from rtmms.sensing.estimator import compile_ahead
 
+        self.teller.tell("fetching the estimator's kernels, which controllers may need")
+        compile_ahead()
         return seen_through(plant, read_profile(self.plan.sensors, plant, over))
 
     def _agenda(self, plant: Plant) -> Agenda | None:

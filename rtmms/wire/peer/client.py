@@ -395,7 +395,9 @@ class Link:
         return True
 
     def _newest(self) -> dict[str, Any] | None:
-        """Read all that is there and keep the newest state: one that slept must not answer a backlog."""
+        """Read all that is there and keep the newest state: one that slept must not answer a backlog.
+
+        Where the plant waits for every answer, but goes on until it needs it, each is answered in its turn."""
         data, newest = self._at.data, None
         if data is None or self.lost:
             return None
@@ -414,6 +416,9 @@ class Link:
                         if in_time:
                             data.stands()
                             return newest  # it can still be answered in time: so the plant has not sent another one
+                        if self._lockstep and self._delay and kind == "state":
+                            data.stands()
+                            return newest  # the plant goes on for `delay` steps, and then waits for each answer
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
                         # a plant that asks whether we are there says -1, too, but nothing of itself

@@ -35,6 +35,10 @@ class Controller:
     settable: ClassVar[Sequence[str]] = ()
     robots: ClassVar[Sequence[str]] = ()
 
+    def prepare(self) -> None:
+        """Once, before it connects: what takes seconds, such as compiling. Once it is connected the plant waits for
+        it, and in lockstep takes one that is silent for 5 s for dead."""
+
     def start(self, plant: PlantInfo) -> None:
         """Once, before the first state: the plant's channels, dt, mode and budget."""
 

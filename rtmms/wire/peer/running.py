@@ -33,6 +33,9 @@ def run_controller(
     tell   gets what the plant refused, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
+    prepare = getattr(controller, "prepare", None)  # a class of one's own need not derive
+    if prepare is not None:
+        prepare()
     settable = Settable({name: getattr(controller, name) for name in controller.settable}, controller.change)
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
