@@ -32,7 +32,7 @@ _SIZES = (0.01, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.05, 0.05, 0.05)
 INPUTS = ("thrust", "yaw", "pitch", "roll", "bias")
 _STEPS = (0.05, 0.05, 0.1, 0.05, 0.3)
 FREQUENCY_HZ, SAMPLE_S = 0.8, 5e-3
-CROSSOVER = {"depth": 0.5, "turn": 0.8, "roll": 0.8, "speed": 0.3}
+CROSSOVER = {"depth": 0.5, "turn": 1.5, "roll": 0.8, "speed": 0.3}
 """rad/s, well below the beat's 5 rad/s, of which the averaged model knows nothing."""
 
 
@@ -126,7 +126,7 @@ def gains(model: Model, thrust: float, speed: float) -> Gains:
     # only an integral: its peak at the pendulum's resonance at a fifth
     pitch_i = 0.2 * 2.0 * damping * natural / held
     return Gains(
-        depth_p=depth_p, depth_i=depth_p * w["depth"] / 6.0, heading_p=w["turn"] / 3.0, turn_p=turn_p,
+        depth_p=depth_p, depth_i=depth_p * w["depth"] / 6.0, heading_p=w["turn"] / 1.5, turn_p=turn_p,
         turn_i=turn_p * turn[0], roll_p=roll_p, roll_i=roll_p * model.roll[0], pitch_i=pitch_i, speed_p=speed_p,
         speed_i=speed_p * model.speed[0], steady_s2_m2=thrust / speed**2,
     )  # fmt: skip

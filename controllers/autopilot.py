@@ -6,21 +6,17 @@ rtmms set autopilot.depth_m=2 autopilot.depth_p=4
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import radians
 from typing import Any
 
 import rtmms
-from rtmms_controllers.mixing import TURNS, Most
-from rtmms_controllers.pilot import MOST, Aim, Gains, Pilot
+from rtmms_controllers.helm import Helm, checked_gains, checked_most
+from rtmms_controllers.pilot import Aim, Gains
 from rtmms_controllers.rods import checked
-from rtmms_controllers.senses import Senses
-from rtmms_controllers.strokes import Fins, check_rods
-from rtmms_controllers.watch import Watch
 
-SET_POINTS = {"depth_m": 1e4, "heading_deg": 360.0, "speed_m_s": 1.0, "roll_deg": 10.0, "pitch_deg": 0.5}
+SET_POINTS = {"depth_m": 1e4, "heading_deg": 360.0, "speed_m_s": 1.0, "roll_deg": 10.0, "pitch_deg": 0.25}
 _GAINS = Gains()
 
 
@@ -29,7 +25,7 @@ class Autopilot(rtmms.Controller):
     """Cascades over the coupled oscillators (pilot.py); every set-point and gain may change while it runs.
 
     depth_m        positive down;  heading_deg  counted to the left from world x;  speed_m_s  over the ground
-    roll_deg       > 0: right side down.  pitch_deg  > 0: nose down, 0.5 at most: the fins' bias can do no more
+    roll_deg       > 0: right side down.  pitch_deg  > 0: nose down, 0.25 at most: the fins' bias can do no more
     turn           how the inner fin loses thrust: phase, amplitude or both
     frequency_hz, amplitude_deg   of the stroke, and its amplitude at full thrust
     depth_p ... steady_s2_m2      gains, see pilot.py; `rtmms bench gains` computes them
@@ -64,60 +60,38 @@ class Autopilot(rtmms.Controller):
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
     between = "linear"
+    tracks = tuple(SET_POINTS)
     settable = (*SET_POINTS, "turn", "frequency_hz", *(one.name for one in fields(Gains)))
 
     def __post_init__(self) -> None:
         for name, most in SET_POINTS.items():
             checked("autopilot", name, getattr(self, name), -most, most)
         checked("autopilot", "frequency_hz", self.frequency_hz, 0.1, 3.0)
-        checked("autopilot", "amplitude_deg", self.amplitude_deg, 1.0, 45.0)
-        if self.turn not in TURNS:
-            raise rtmms.ModelError(f"controller 'autopilot': turn: {rtmms.UnknownNameError('way', self.turn, TURNS)}")
-        self._gains().check("autopilot")
-        self._senses, self._fins, self._watch = Senses("autopilot"), Fins(), Watch("autopilot", tell)
-        self._pilot = Pilot(self._gains(), self._most())
-        self._aim = self._aimed()
+        strokes = checked_most("autopilot", self.amplitude_deg, self.turn)
+        self._helm = Helm("autopilot", checked_gains("autopilot", self), strokes, self.frequency_hz)
+        self._take_up()
 
     def prepare(self) -> None:
         """See rtmms.Controller."""
-        self._senses.prepare()
+        self._helm.senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Look how the plant can be sensed, and that its rods can do the stroke."""
-        self._fins.start(plant)
-        self._senses.start(plant)
-        most = self._most()
-        strongest = most.stroke()
-        check_rods("autopilot", plant, self._fins.ratio, {"left": strongest, "right": strongest})
-        self._pilot = Pilot(self._gains(), most)
+        self._helm.start(plant)
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Other set-points or gains from now on."""
         super().change(values)
-        self._pilot.tune(self._gains())
-        self._pilot.most = self._most()
-        self._aim = self._aimed()
+        self._take_up()
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
-        now = self._senses.hear(state)
-        self._watch(now)
-        left, right = self._pilot(self._aim, now)
-        self._fins.aim(left, right, self.frequency_hz)
-        return self._fins.at(state.time)
+        return self._helm.steer(self._aim, self._helm.hear(state))
 
-    def _gains(self) -> Gains:
-        return Gains(**{one.name: getattr(self, one.name) for one in fields(Gains)})
-
-    def _most(self) -> Most:
-        return Most(radians(self.amplitude_deg), MOST.lead, MOST.incidence, MOST.bias, self.turn)
-
-    def _aimed(self) -> Aim:
-        return Aim(
+    def _take_up(self) -> None:
+        helm = self._helm
+        helm.pilot.tune(checked_gains("autopilot", self))
+        helm.pilot.most, helm.frequency_hz = checked_most("autopilot", self.amplitude_deg, self.turn), self.frequency_hz
+        self._aim = Aim(
             self.depth_m, radians(self.pitch_deg), radians(self.roll_deg), radians(self.heading_deg), self.speed_m_s
         )
-
-
-def tell(text: str) -> None:
-    """To whoever runs it."""
-    print(text, file=sys.stderr, flush=True)

@@ -45,9 +45,9 @@ class Gains:
     depth_p: float = 5.5
     depth_i: float = 0.46
     climb_d: float = 0.0
-    heading_p: float = 0.27
-    turn_p: float = 2.5
-    turn_i: float = 0.43
+    heading_p: float = 1.0
+    turn_p: float = 4.7
+    turn_i: float = 0.8
     roll_p: float = 4.0
     roll_i: float = 3.0
     roll_d: float = 0.0
@@ -78,14 +78,20 @@ class Aim:
     turn: float = 0.0
 
 
+_TURN = 0.35
+"""rad/s, the fastest turn that is asked for: what phase and amplitude can give at 0.4 m/s."""
+_GIVES, _TAKES = 0.1, 0.1
+"""1/s: how fast thrust gives way to a turn, and comes back."""
+
+
 class Pilot:
     """Motion in, strokes out."""
 
     def __init__(self, gains: Gains, most: Most) -> None:
         self.depth, self.turn = Loop(0.0, 0.0, 0.0, 1.0), Loop(0.0, 0.0, 0.0, 0.6)
-        self.roll, self.pitch = Loop(0.0, 0.0, 0.0, 0.6), Loop(0.0, 0.0, 0.0, 1.0)
+        self.roll, self.pitch = Loop(0.0, 0.0, 0.0, 0.8), Loop(0.0, 0.0, 0.0, 0.5)
         self.speed = Loop(0.0, 0.0, 0.0, 1.0)
-        self.most, self._time = most, inf
+        self.most, self._time, self.room = most, inf, 1.0
         self.tune(gains)
         self.fallen: set[str] = set()
 
@@ -104,7 +110,7 @@ class Pilot:
         if now.time < self._time:
             for loop in (self.depth, self.turn, self.roll, self.pitch, self.speed):
                 loop.reset()
-            self._time = now.time
+            self._time, self.room = now.time, 1.0
         dt, self._time = now.time - self._time, now.time
         self.fallen = {loop for doubt in now.doubts for loop in FALLBACK.get(doubt, ())}
         blind, gains = self.fallen, self.gains
@@ -114,8 +120,16 @@ class Pilot:
         if "heading" in blind:
             yaw = self.turn.hold()
         else:
-            wanted = aim.turn + gains.heading_p * max(-1.0, min(1.0, wrapped(aim.heading - now.yaw)))
+            wanted = aim.turn + gains.heading_p * wrapped(aim.heading - now.yaw)
+            wanted = max(-_TURN, min(_TURN, wanted))
             yaw = self.turn(wanted - now.rate[2], 0.0, dt)
+            # a turn that is as hard as it can be, and not enough: the speed gives way
+            full = abs(yaw) >= self.turn.most and yaw * (wanted - now.rate[2]) > 0.0
+            self.room = max(0.2, min(1.0, self.room + dt * (-_GIVES if full else _TAKES)))
+            most = min(self.room, 1.0 - abs(yaw))
+            if thrust > most:
+                self.speed.integral = min(self.speed.integral, max(0.0, most - steady))
+                thrust = most
         climb = now.world_velocity[2]
         lift = self.depth.hold() if "depth" in blind else self.depth(
             -now.position[2] - aim.depth, climb - aim.climb, dt, aim.climb / CLIMB)  # fmt: skip

@@ -16,7 +16,7 @@ from rtmms_controllers.oscillators import Oscillators
 from rtmms_controllers.rods import front_amplitude, rod_ratio
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
-RATE_1_S, BIAS_RATE_1_S, COUPLING_1_S = 10.0, 10.0, 5.0
+RATE_1_S, BIAS_RATE_1_S, COUPLING_1_S = 15.0, 15.0, 8.0
 """What the fins' oscillators usually have, see Oscillators."""
 _PAIRS = ((0, 1), (2, 3), (3, 1))
 """Each front rod with its back rod, and the back rods with each other."""
