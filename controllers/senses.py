@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SILENT_S = {"imu": 0.05, "depth": 0.2, "dvl": 1.0, "mag": 0.5}
 """A sensor whose newest sample is older than this is silent."""
+ANEW_S = 3.0
+"""For so long an estimate is lost before it starts anew from what the sensors say."""
 _LOOKED_AT = ("imu", "depth", "dvl", "mag")
 _VARIANCE = {"depth": 1.0, "mag": 4.0, "dvl": 4.0}
 """More than the sensors' sheets say: mountings, soft iron."""
@@ -27,7 +29,7 @@ _VARIANCE = {"depth": 1.0, "mag": 4.0, "dvl": 4.0}
 class Motion:
     """At `time`: position (m, world), velocity (m/s, body and world), roll, pitch, yaw (rad), rate (rad/s, body).
 
-    doubts  what is not to be believed: names of silent sensors, and 'estimate'
+    doubts  what is not to be believed: sensors that are silent or contradict the others, and 'estimate'
     """
 
     time: float = 0.0
@@ -54,7 +56,7 @@ class Senses:
         self._sensed, self._time = False, -inf
         self._from = 0.0
         self._motion = Motion()
-        self.lost_times = 0
+        self._lost_since = inf
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Look what the plant tells; ModelError where it is neither its motion nor an imu."""
@@ -105,6 +107,19 @@ class Senses:
         more = {name: factor for name, factor in _VARIANCE.items() if name in sensors}
         self.estimator = Estimator(sensors, deviations=(0.02, 0.05, 0.02), gravity=float(gravity), more=more)
 
+    def _lost(self, now: Estimate, time: float) -> set[str]:
+        """A sensor that contradicts the others, or the estimate, where several do; it starts anew after a while."""
+        if not now.doubted:
+            self._lost_since = inf
+            return set()
+        if len(now.doubted) == 1:
+            return set(now.doubted)
+        self._lost_since = min(self._lost_since, time)
+        if time - self._lost_since > ANEW_S and self.estimator is not None:
+            self.estimator.start_anew()
+            self._lost_since = inf
+        return {"estimate"}
+
     def _true(self, outputs: Mapping[str, Any], time: float) -> Motion:
         velocity = _three(outputs["velocity"])
         q = outputs["quaternion"]
@@ -126,8 +141,7 @@ class Senses:
             self._motion.time = time
             return self._motion
         now: Estimate = self.estimator.estimate()
-        if now.lost:
-            doubts.add("estimate")
+        doubts |= self._lost(now, time)
         gyro, bias = outputs["imu.gyro"], now.gyro_bias
         q = now.quaternion.tolist()
         world = _three(now.velocity.tolist())

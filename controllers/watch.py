@@ -18,7 +18,11 @@ class Watch:
     def __call__(self, now: Motion) -> None:
         for doubt in sorted(now.doubts - self._since.keys()):
             held = ", ".join(FALLBACK.get(doubt, ())) or "nothing"
-            what = "the estimate contradicts its measurements" if doubt == "estimate" else f"{doubt} is silent"
+            what = (
+                "the estimate contradicts its measurements"
+                if doubt == "estimate"
+                else f"{doubt} is silent, or contradicts the others"
+            )
             self._tell(f"{self._name}: t = {now.time:.2f} s: {what}; without feedback: {held}")
             self._since[doubt] = now.time
         for doubt in sorted(self._since.keys() - now.doubts):

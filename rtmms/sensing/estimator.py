@@ -68,10 +68,8 @@ class Estimate:
     m/s2; covariance (15, 15) of the errors dp, dv, dtheta, dbg, dba, some `behind` seconds before that time.
 
     nis      of the newest measurement of each sensor: normalised innovation squared, and its degrees of freedom
-    refused  measurements that were not believed, by sensor
-    lost     so many in a row that the estimate was not to be believed, and went on with everything believed, some
-    seconds ago
-    restarts how often that was
+    refused  measurements that were not believed, by sensor;  lost  so many in a row that the estimate is not to be
+    believed;  doubted  the sensors of which that holds: one of several lies, or of all the estimate is wrong
     """
 
     time: float
@@ -85,7 +83,7 @@ class Estimate:
     nis: dict[str, tuple[float, int]] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     lost: bool = False
-    restarts: int = 0
+    doubted: tuple[str, ...] = ()
 
 
 @dataclass(order=True)
@@ -155,7 +153,6 @@ class Estimator:
         self._error, self._nis = np.zeros(E_SIZE), dict[str, tuple[float, int]]()
         self._refused: dict[str, int] = {}
         self._in_row = dict.fromkeys(self._models, 0)
-        self._lost_until, self._restarts = -math.inf, 0
 
     def hear(self, outputs: Mapping[str, Any]) -> bool:
         """What a state told, by name; True where the imu had something new. Sensors that are not among them are
@@ -193,9 +190,10 @@ class Estimator:
         if self._held:
             forward(x, self._ring, self._first, self._held, time, self._noise[N_GRAVITY], self._r)
             time = float(self._ring[(self._first + self._held - 1) % len(self._ring), 0])
+        doubted = tuple(name for name, n in self._in_row.items() if n >= _DIVERGED)
         return Estimate(
             time, x[X_P:X_V], x[X_V:X_Q], x[X_Q:X_BG], x[X_BG:X_BA], x[X_BA:], self._p.copy(), time - self._time,
-            dict(self._nis), dict(self._refused), self._time < self._lost_until, self._restarts,
+            dict(self._nis), dict(self._refused), bool(doubted), doubted,
         )  # fmt: skip
 
     def behind(self) -> Estimate:
@@ -230,10 +228,9 @@ class Estimator:
             heapq.heappop(self._waiting)
             self._take(measured, self._x[X_BG:X_BA].copy())
 
-    def _start_anew(self) -> None:
+    def start_anew(self) -> None:
         """Its measurements contradict it: all of them are believed again for a while, and it little."""
-        self._restarts += 1
-        self._trusts_from = self._lost_until = self._time + SETTLES_S
+        self._trusts_from = self._time + SETTLES_S
         self._in_row = dict.fromkeys(self._models, 0)
         for k, deviation in zip((E_P, E_V, E_Q), _ANEW, strict=True):
             self._p[k : k + 3, :] = self._p[:, k : k + 3] = 0.0
@@ -276,8 +273,6 @@ class Estimator:
         if squared > gate > 0.0:
             self._refused[name] = self._refused.get(name, 0) + 1
             self._in_row[name] += 1
-            if self._in_row[name] >= _DIVERGED:
-                self._start_anew()
         else:
             self._in_row[name] = 0
 
