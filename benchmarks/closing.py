@@ -64,10 +64,9 @@ TURN_DEG, TURN_SPEED_M_S = 90.0 * 0.95, 0.4
 
 def run(words: list[str]) -> dict[str, Any]:
     """The report of `rtmms run WORDS`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "rtmms", "run", *words, "--json", "--quiet"], capture_output=True, text=True, check=False,
-        env={**os.environ, "RTMMS_QUIET": "1"},
-    )  # fmt: skip
+    command = [sys.executable, "-m", "rtmms", "run", *words, "--json", "--quiet"]
+    quiet = {**os.environ, "RTMMS_QUIET": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
     try:
         found: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -139,8 +138,8 @@ def main(*, as_json: bool = False, seeds: int = 10, realtime: bool = True) -> in
             click.echo(f"{row['what'].split(',')[0]}: {rate:.1f} deg/s in the mean, radius {radius:.1f} m "
                        "(the animal: 43 deg/s, 2 m)")  # fmt: skip
     for one in loops:
-        click.echo(f"1 kHz, 20 s, --sensors {one['sensors']}: {one['misses']} misses, {one['overruns']} overruns, plant "
-                   f"p99 {one['plant_p99_us']:.0f} us")  # fmt: skip
+        click.echo(f"1 kHz, 20 s, --sensors {one['sensors']}: {one['misses']} misses, {one['overruns']} overruns, "
+                   f"plant p99 {one['plant_p99_us']:.0f} us")  # fmt: skip
     return 0
 
 
