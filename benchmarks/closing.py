@@ -116,7 +116,7 @@ def judged(line: Line, runs: list[Mapping[str, Any]]) -> dict[str, Any]:
             "worst": max(kept, default=None), "runs": len(values), "lost": lost, "reached": reached}  # fmt: skip
 
 
-def main(*, as_json: bool = False, seeds: int = 10, realtime: bool = True) -> int:
+def main(as_json: bool = False, *, seeds: int = 10, realtime: bool = True) -> int:
     """Run the table."""
     setting.refuse_less("closing: --seeds", seeds, 1)
     found = gathered(seeds)

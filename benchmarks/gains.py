@@ -176,7 +176,7 @@ THRUSTS = (0.15, 0.31, 0.55)
 DESIGN = 0.31
 
 
-def main(*, as_json: bool = False) -> int:
+def main(as_json: bool = False) -> int:
     """Print model, gains and margins."""
     found = {}
     for thrust in THRUSTS:

@@ -30,6 +30,7 @@ COMMANDS = {
     "replay": "rtmms.cli.replay:replay",
     "log": "rtmms.cli.log:log",
     "plot": "rtmms.cli.plot:plot",
+    "compare": "rtmms.cli.compare:compare",
     "reproduce": "rtmms.cli.reproduce:reproduce",
     "trim": "rtmms.cli.trim:trim",
     "gaits": "rtmms.cli.gaits:gaits",
