@@ -77,10 +77,15 @@ def _run(file: Path, name: str) -> Run:
     dt, steps = float(log.origin["dt"]), log.count_steps()[0]
     every = max(1, steps // _SAMPLES)
     kept = {signal.name.removeprefix(TRUTH) for signal in log.outputs}
-    times, commands, place, turned, speed = [], [], [], [], []
+    times: list[float] = []
+    commands: list[Any] = []
+    place: list[float] = []
+    turned: list[float] = []
+    speed: list[float] = []
     for row in log.rows():
         if not isinstance(row, Step):
-            times, commands, place, turned, speed = [], [], [], [], []  # a reset: what came after it
+            for one in (times, commands, place, turned, speed):  # a reset: what came after it
+                one.clear()
             continue
         if row.step % every:
             continue

@@ -71,14 +71,13 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     with styled():
         page = figure(10.0, 8.5)
         panels = page.subplots(3, 2)
-        for axes, (title, unit, pick) in zip(panels.flat[:3], (
-            ("Depth", "m", lambda run: run.depth), ("Heading", "deg", lambda run: run.heading),
-            ("Speed", "m/s", lambda run: run.speed),
+        for axes, (title, unit, name) in zip(panels.flat[:3], (
+            ("Depth", "m", "depth"), ("Heading", "deg", "heading"), ("Speed", "m/s", "speed"),
         ), strict=True):  # fmt: skip
             axes.set_title(title)
-            told = [(k, run) for k, run in enumerate(runs) if len(pick(run))]
+            told = [(k, run) for k, run in enumerate(runs) if len(getattr(run, name))]
             for k, run in told:
-                axes.plot(run.time, pick(run), color=SERIES[k % len(SERIES)], label=run.name)
+                axes.plot(run.time, getattr(run, name), color=SERIES[k % len(SERIES)], label=run.name)
             if not told:
                 say(axes, "not told by these robots")
             axes.set(xlabel="time, s", ylabel=unit)
