@@ -36,7 +36,7 @@ class Cpg(rtmms.Controller):
     frequency_hz   of all
     phase_deg      manta: by which the front rods lead, > 0 drives forward. Eel: by which each joint trails the one
                    before it
-    bias_deg       manta: on all rods. Eel: on every yaw joint, > 0 turns left
+    bias_deg       manta: on all rods. Eel: on every yaw joint, > 0 turns right
     incidence_deg  manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives
     left_..., right_...   of one side of the manta, in place of the same without it
     rate_1_s       how fast parameters follow: by three poles at -rate;  coupling_1_s  how fast phases do
@@ -108,6 +108,11 @@ class Cpg(rtmms.Controller):
         """Angles in rad at state.time."""
         assert self._player is not None
         return self._player.at(state.time)
+
+    def take_up(self) -> None:
+        """Parameters that were set as attributes count from now on; who sets them sees to their limits."""
+        if self._player is not None:
+            self._player.aim(self)
 
     def side(self, side: str) -> Stroke:
         """The stroke of 'left' or 'right'."""
