@@ -13,10 +13,10 @@ from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.eel_course import EelCourse
 from tests.cli.shell import finish, start
 
-EEL = PlantInfo(
-    "eel", 1e-3, "lockstep", None, None, tuple(Channel(f"{k}{i}.angle", "rad") for i in (1, 2, 3) for k in ("yaw", "pitch")),
-    tuple(Channel(n, "", (k,)) for n, k in (("position", 3), ("quaternion", 4), ("velocity", 3), ("angular_velocity", 3))),
-)  # fmt: skip
+JOINTS = tuple(Channel(f"{kind}{i}.angle", "rad") for i in (1, 2, 3) for kind in ("yaw", "pitch"))
+TOLD = (("position", 3), ("quaternion", 4), ("velocity", 3), ("angular_velocity", 3))
+OUTPUTS = tuple(Channel(name, "", (size,)) for name, size in TOLD)
+EEL = PlantInfo("eel", 1e-3, "lockstep", None, None, JOINTS, OUTPUTS)
 
 
 def offsets(roll: float, **words: float) -> tuple[float, float]:
