@@ -51,6 +51,7 @@ class Heading(rtmms.Controller):
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("quaternion", "angular_velocity")
+    tracks = ("heading_deg",)
     settable = ("heading_deg", "amplitude_deg", "phase_deg")
 
     def __post_init__(self) -> None:

@@ -41,6 +41,7 @@ class Hover(rtmms.Controller):
     claim = ("front.speed", "left.speed", "back.speed", "right.speed")
     outputs = ("position", "quaternion", "velocity", "angular_velocity")
     robots = ("quadrotor",)
+    tracks = ("x_m", "y_m", "z_m", "yaw_deg")
     settable = ("x_m", "y_m", "z_m", "yaw_deg")
 
     def __post_init__(self) -> None:

@@ -37,6 +37,7 @@ class MothHover(rtmms.Controller):
     robots = ("moth",)
     claim = ("right.offset", "right.gain", "left.offset", "left.gain")
     outputs = ("position", "velocity", "angular_velocity")
+    tracks = ("altitude_m", "speed_m_s")
     settable = ("altitude_m", "speed_m_s", "gain", "bias_rad")
 
     def __post_init__(self) -> None:

@@ -23,6 +23,8 @@ from rtmms.errors import ModelError
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the run.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz",
               help="Keep every step's command, for rtmms replay.")  # fmt: skip
+@click.option("--tracking-from", type=Number("s", zero=True), default=0.0,
+              help="Simulated time before which nothing counts as off a set-point (default 0).")  # fmt: skip
 @click.pass_context
 def run(context: click.Context, /, robot: str, controllers: tuple[str, ...], **words: Any) -> int:
     """Run ROBOT with its controllers, each in a process of its own.

@@ -17,7 +17,10 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.sensing.errors import drift_of
 from rtmms.sensing.estimation import (
+    E_P,
+    E_Q,
     E_SIZE,
+    E_V,
     N_ACCEL,
     N_BA,
     N_BG,
@@ -39,6 +42,7 @@ from rtmms.sensing.estimation import (
     expect_velocity,
     forward,
     propagate,
+    rotation_of,
 )
 from rtmms.sensing.parts import KINDS, TYPICAL, Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.suite import built, earth_field, rotation
@@ -48,6 +52,12 @@ GATES = {1: 10.83, 3: 16.27}
 """The chi-squared distribution's 99.9 % by degrees of freedom: a measurement that is less likely is not believed."""
 SETTLES_S = 2.0
 """From the start on everything is believed for so long: a first guess may be further off than it says."""
+BLIND_M_S2, BLIND_RAD_S = 1.0, 0.3
+"""Of a robot whose imu is silent: what it may accelerate and turn by, standard deviations."""
+_GAP = 2.5
+"""Samples of the imu that may be missing before it counts as silent."""
+_ANEW = (1.0, 0.5, 0.1)
+"""Standard deviations of position, velocity and attitude that a lost estimate goes on with."""
 _KINDS = (Depth, Dvl, Gps, Magnetometer)
 _DIVERGED = 10
 
@@ -59,7 +69,7 @@ class Estimate:
 
     nis      of the newest measurement of each sensor: normalised innovation squared, and its degrees of freedom
     refused  measurements that were not believed, by sensor;  lost  so many in a row that the estimate is not to be
-    believed
+    believed;  doubted  the sensors of which that holds: one of several lies, or of all the estimate is wrong
     """
 
     time: float
@@ -73,6 +83,7 @@ class Estimate:
     nis: dict[str, tuple[float, int]] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     lost: bool = False
+    doubted: tuple[str, ...] = ()
 
 
 @dataclass(order=True)
@@ -160,6 +171,8 @@ class Estimator:
             return False
         if not self._held:
             self._time, self._trusts_from = time, time + SETTLES_S  # where the estimate begins
+        elif time - self._ring[(self._first + self._held - 1) % room, 0] > _GAP / self._imu.rate_hz:
+            self._over_a_gap(time)
         if self._held == room:
             self._advance()
         row = self._ring[(self._first + self._held) % room]
@@ -177,9 +190,10 @@ class Estimator:
         if self._held:
             forward(x, self._ring, self._first, self._held, time, self._noise[N_GRAVITY], self._r)
             time = float(self._ring[(self._first + self._held - 1) % len(self._ring), 0])
+        doubted = tuple(name for name, n in self._in_row.items() if n >= _DIVERGED)
         return Estimate(
             time, x[X_P:X_V], x[X_V:X_Q], x[X_Q:X_BG], x[X_BG:X_BA], x[X_BA:], self._p.copy(), time - self._time,
-            dict(self._nis), dict(self._refused), any(n >= _DIVERGED for n in self._in_row.values()),
+            dict(self._nis), dict(self._refused), bool(doubted), doubted,
         )  # fmt: skip
 
     def behind(self) -> Estimate:
@@ -189,6 +203,39 @@ class Estimator:
             self._time, x[X_P:X_V], x[X_V:X_Q], x[X_Q:X_BG], x[X_BG:X_BA], x[X_BA:], self._p.copy(), 0.0,
             dict(self._nis), dict(self._refused),
         )  # fmt: skip
+
+    def _over_a_gap(self, time: float) -> None:
+        """The imu was silent until now: straight on as it went, ever less sure, to where it speaks again."""
+        while self._held > 1:
+            self._advance()
+        start, self._held = self._time, 0
+        gap, zero = time - start, np.zeros(3)
+        while True:
+            measured = self._waiting[0] if self._waiting and self._waiting[0].time <= time else None
+            at = time if measured is None else max(measured.time, self._time)
+            dt = at - self._time
+            if dt > 0.0:
+                rotation_of(self._x, self._r)
+                force = self._r[2] * self._noise[N_GRAVITY] + self._x[X_BA:]
+                gyro = self._x[X_BG:X_BA] + zero
+                propagate(self._x, self._p, gyro, force.copy(), dt, self._noise, self._r, self._f, self._w)
+                for k in range(3):
+                    self._p[E_V + k, E_V + k] += BLIND_M_S2**2 * gap * dt
+                    self._p[E_Q + k, E_Q + k] += BLIND_RAD_S**2 * gap * dt
+                self._time = at
+            if measured is None:
+                return
+            heapq.heappop(self._waiting)
+            self._take(measured, self._x[X_BG:X_BA].copy())
+
+    def start_anew(self) -> None:
+        """Its measurements contradict it: all of them are believed again for a while, and it little."""
+        self._trusts_from = self._time + SETTLES_S
+        self._in_row = dict.fromkeys(self._models, 0)
+        for k, deviation in zip((E_P, E_V, E_Q), _ANEW, strict=True):
+            self._p[k : k + 3, :] = self._p[:, k : k + 3] = 0.0
+            for i in range(k, k + 3):
+                self._p[i, i] = deviation**2
 
     def _advance(self) -> None:
         """The filter to the imu's next instant, and each measurement up to it where it belongs."""
@@ -228,6 +275,19 @@ class Estimator:
             self._in_row[name] += 1
         else:
             self._in_row[name] = 0
+
+
+def compile_ahead() -> None:
+    """Compile all that an estimator may need, or fetch it, on made-up readings."""
+    one = Estimator({name: kind() for name, kind in KINDS.items() if name in ("imu", "mag", "depth", "dvl", "gps")})
+    three = (1e-3, 1e-3, 1e-3)
+    for k in range(8):
+        times = {f"{name}.time": 5e-3 * k for name in ("imu", "mag", "depth", "dvl", "gps")}
+        one.hear(times | {
+            "imu.gyro": three, "imu.accel": (0.0, 0.0, 9.8), "mag.field": three, "depth.value": 0.0,
+            "dvl.velocity": three, "gps.position": three,
+        })  # fmt: skip
+    one.estimate()
 
 
 class _Model:

@@ -3,7 +3,10 @@
 The value is a word, or a word with a number, 'bias=0.5'; '' ends the fault. Sensors (TARGET is the sensor's name):
 silent,
 stuck (at what was told last), bias=, spikes= (in both directions, of one sample in twenty). Actuators (TARGET is the
-actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s).
+actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s), backlash= (the
+play between motor and rod, unit), dead_band= (it moves only for a command further off than that, unit), delay= (s),
+free (no motor: it goes where its load takes it, resisting with 2 N m s/rad) or free= (with another resistance; > 0; of
+plants that tell the rods' torques).
 """
 
 from __future__ import annotations
@@ -27,9 +30,16 @@ SENSOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
 }  # fmt: skip
 """Code; whether it takes a number, and must."""
 
-A_STUCK, A_SLOW = 1, 2
-ACTUATOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {"stuck": (A_STUCK, True, False), "slow": (A_SLOW, True, True)}
-_MAGIC = b"rtmms-faulty-1\0"
+A_STUCK, A_SLOW, A_BACKLASH, A_DEAD_BAND, A_DELAY, A_FREE = range(1, 7)
+ACTUATOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
+    "stuck": (A_STUCK, True, False), "slow": (A_SLOW, True, True), "backlash": (A_BACKLASH, True, True),
+    "dead_band": (A_DEAD_BAND, True, True), "delay": (A_DELAY, True, True), "free": (A_FREE, True, False),
+}  # fmt: skip
+MOST_DELAY = 512
+"""Steps."""
+FREE_N_M_S = 2.0
+_TORQUES = "rod_torque"
+_MAGIC = b"rtmms-faulty-2\0"
 _HEAD = struct.Struct("<15sQ")
 
 
@@ -54,8 +64,11 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
     if not takes or not math.isfinite(number):
         expected = f"{word}=NUMBER" if takes else word
         raise ModelError(f"{FAULT}{target}: expected {expected}, got '{value}'")
-    if word == "slow" and number < 0.0:
-        raise ModelError(f"{FAULT}{target}: slow: expected a rate >= 0, got {number:g}")
+    if word in ("slow", "backlash", "dead_band", "delay") and number < 0.0:
+        what = {"slow": "a rate", "delay": "a time"}.get(word, "a width")
+        raise ModelError(f"{FAULT}{target}: {word}: expected {what} >= 0, got {number:g}")
+    if word == "free" and equals and not number > 0.0:
+        raise ModelError(f"{FAULT}{target}: free: expected a resistance > 0, got {number:g}")
     return float(code), number
 
 
@@ -69,9 +82,13 @@ class Faulty:
         self.sound, self.dt, self.actuators, self.outputs = plant, plant.dt, plant.actuators, plant.outputs
         n = len(plant.actuators)
         self._names = [channel.name for channel in plant.actuators]
+        self._lower = np.array([-math.inf if c.lower is None else c.lower for c in plant.actuators])
+        self._upper = np.array([math.inf if c.upper is None else c.upper for c in plant.actuators])
         self._neutral = np.array([channel.neutral for channel in plant.actuators], dtype=float)
-        self._memory = np.zeros((3, n))  # what the plant got last, code and number of each one's fault
-        self._memory[0] = self._neutral
+        # what the plant got last, code and number of each one's fault, and the last commands, round
+        self._memory = np.zeros((3 + MOST_DELAY, n))
+        self._steps = np.zeros(1, dtype=np.int64)
+        self._memory[0] = self._memory[3:] = self._neutral
         self.set: Callable[..., None] = self._set
         self.settable = (
             *(FAULT + name for name in self._names),
@@ -95,10 +112,16 @@ class Faulty:
         self.sound.reset(seed)
         self._memory[:] = 0.0
         self._memory[0] = self._neutral
+        self._memory[3:] = self._neutral
+        self._steps[0] = 0
 
     def step(self, command: Array) -> None:
         """See Plant."""
-        before, codes, numbers = self._memory
+        before, codes, numbers = self._memory[:3]
+        ring, at = self._memory[3:], int(self._steps[0])
+        ring[at % MOST_DELAY] = command
+        self._steps[0] = at + 1
+        torque = self.sound.observe()[_TORQUES] if A_FREE in codes else None
         for i in range(len(codes)):
             wanted = command[i]
             if codes[i] == A_STUCK:
@@ -106,6 +129,16 @@ class Faulty:
             elif codes[i] == A_SLOW:
                 most = numbers[i] * self.dt
                 wanted = min(max(wanted, before[i] - most), before[i] + most)
+            elif codes[i] == A_BACKLASH:
+                half = 0.5 * numbers[i]
+                wanted = min(max(before[i], wanted - half), wanted + half)
+            elif codes[i] == A_DEAD_BAND and abs(wanted - before[i]) <= numbers[i]:
+                wanted = before[i]
+            elif codes[i] == A_DELAY:
+                wanted = ring[(at - round(numbers[i] / self.dt)) % MOST_DELAY, i]
+            elif codes[i] == A_FREE and torque is not None:
+                wanted = before[i] - self.dt * torque[i] / numbers[i]
+                wanted = min(max(wanted, self._lower[i]), self._upper[i])
             before[i] = wanted
         self.sound.step(before)
 
@@ -116,17 +149,19 @@ class Faulty:
     def snapshot(self) -> bytes:
         """See Plant."""
         inner = self.sound.snapshot()
-        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self._memory.tobytes()))
+        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self._memory.tobytes(), self._steps.tobytes()))
 
     def restore(self, blob: bytes) -> None:
         """See Plant."""
         if len(blob) < _HEAD.size or not blob.startswith(_MAGIC):
             raise ModelError("restore: this is no snapshot of a plant whose actuators may fail")
         _, size = _HEAD.unpack_from(blob)
-        if len(blob) != _HEAD.size + size + self._memory.nbytes:
+        if len(blob) != _HEAD.size + size + self._memory.nbytes + 8:
             raise ModelError("restore: a snapshot of a plant with other actuators")
         self.sound.restore(blob[_HEAD.size : _HEAD.size + size])
-        self._memory[:] = np.frombuffer(blob, np.float64, offset=_HEAD.size + size).reshape(self._memory.shape)
+        numbers = np.frombuffer(blob, np.float64, self._memory.size, _HEAD.size + size)
+        self._memory[:] = numbers.reshape(self._memory.shape)
+        self._steps[0] = np.frombuffer(blob, np.int64, 1, _HEAD.size + size + self._memory.nbytes)[0]
 
     def _set(self, **parameters: Any) -> None:
         own: dict[int, tuple[float, float]] = {}
@@ -135,7 +170,7 @@ class Faulty:
                 target = name.removeprefix(FAULT)
                 if target not in self._names:
                     raise UnknownNameError("actuator or sensor", target, self._names)
-                own[self._names.index(target)] = read_fault(target, value, ACTUATOR_FAULTS)
+                own[self._names.index(target)] = self._checked(target, *read_fault(target, value, ACTUATOR_FAULTS))
         rest = {name: value for name, value in parameters.items() if not name.startswith(FAULT)}
         if rest or not own:
             if not isinstance(self.sound, Settable):
@@ -146,4 +181,15 @@ class Faulty:
                 self.parameters = self.sound.parameters
         for i, (code, number) in own.items():
             self._memory[1, i] = code
-            self._memory[2, i] = self._memory[0, i] if math.isnan(number) else number
+            unsaid = FREE_N_M_S if code == A_FREE else self._memory[0, i]
+            self._memory[2, i] = unsaid if math.isnan(number) else number
+
+    def _checked(self, target: str, code: float, number: float) -> tuple[float, float]:
+        """ModelError for a fault that this plant, at this step, cannot have."""
+        if code == A_DELAY and number >= MOST_DELAY * self.dt:
+            raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * self.dt:g} s, got {number:g}")
+        if code == A_FREE:
+            shape = {channel.name: channel.shape for channel in self.outputs}.get(_TORQUES)
+            if shape != (len(self._names),):
+                raise ModelError(f"{FAULT}{target}: free: this plant does not tell its rods' torques ({_TORQUES})")
+        return code, number

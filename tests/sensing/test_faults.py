@@ -75,6 +75,38 @@ def test_faults_of_an_actuator() -> None:
     assert slow[300] == 1.0
 
 
+def test_play_dead_band_and_delay_of_an_actuator() -> None:
+    there_and_back = np.concatenate([np.linspace(0.0, 0.4, 200), np.linspace(0.4, 0.0, 201)])
+    play = commands("backlash=0.05", there_and_back)[100:300]
+    wanted = there_and_back[100:300]
+    np.testing.assert_allclose(play[30:99], wanted[30:99] - 0.025, atol=1e-12)
+    np.testing.assert_allclose(play[150:], wanted[150:] + 0.025, atol=1e-12)
+    assert np.abs(play - wanted).max() <= 0.025 + 1e-12
+    band = commands("dead_band=0.03", there_and_back)[100:300]
+    assert np.abs(band - wanted).max() <= 0.03 + 1e-12
+    assert len(set(band)) < 20, "it stays, and then jumps"
+    late = commands("delay=0.02", there_and_back)[100:300]
+    np.testing.assert_array_equal(late, there_and_back[80:280])
+
+
+def test_a_free_rod_goes_where_its_load_takes_it() -> None:
+    class Loaded(Mover):
+        """Of one rod, that must hold 0.5 N m."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.outputs = (*self.outputs, rtmms.Channel("rod_torque", "N m", (1,)))
+
+        def observe(self) -> dict[str, Any]:
+            return super().observe() | {"rod_torque": np.array([0.5])}
+
+    plant = Faulty(Loaded())
+    plant.set(**{"fault.rod": "free=4"})
+    for _ in range(100):
+        plant.step(np.array([0.3]))
+    assert plant.sound.command == pytest.approx(-0.1 * 0.5 / 4.0)  # type: ignore[attr-defined]
+
+
 def test_snapshots_hold_faults_and_resets_end_them() -> None:
     plant = Sensed(Faulty(Mover(sinking)), {"depth": Depth(rate_hz=1000.0), "encoder": Encoders(rate_hz=1000.0)})
     assert isinstance(plant, rtmms.Plant)
@@ -109,6 +141,10 @@ def test_snapshots_hold_faults_and_resets_end_them() -> None:
         ({"fault.depth": 3.0}, "fault.depth: expected a word"),
         ({"fault.dpth": "silent"}, "unknown actuator or sensor 'dpth'"),
         ({"fault.rod": "slow=-1"}, "fault.rod: slow: expected a rate >= 0, got -1"),
+        ({"fault.rod": "backlash=-0.1"}, "fault.rod: backlash: expected a width >= 0, got -0.1"),
+        ({"fault.rod": "delay=9"}, "fault.rod: delay: expected < 0.512 s, got 9"),
+        ({"fault.rod": "free=0"}, "fault.rod: free: expected a resistance > 0, got 0"),
+        ({"fault.rod": "free"}, "fault.rod: free: this plant does not tell its rods' torques"),
         ({"gain": 3.0}, "this plant has no parameter 'gain' that can change while it runs"),
     ],
 )

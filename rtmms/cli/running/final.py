@@ -35,7 +35,7 @@ def blank(plan: Plan) -> dict[str, Any]:
         "witness": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
-        "final": {}, "summary": {}, "accuracy": None, "warnings": [],
+        "final": {}, "summary": {}, "accuracy": None, "tracking": {}, "warnings": [],
     }  # fmt: skip
 
 
@@ -123,6 +123,9 @@ def as_table(report: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     lines = [line for block in blocks for line in (*_rows(block), "")]
     lines += _timings(report["timing_us"])
+    if report["tracking"]:
+        lines += ["", "off the set-points, once settled"]
+        lines += _rows([("  " + name, _tracked(one)) for name, one in report["tracking"].items()])
     if report["summary"]:
         lines += ["", *_rows([(name, _number(value)) for name, value in report["summary"].items()])]
     small = [(n, _array(v)) for n, v in report["final"].items() if not isinstance(v, list) or len(v) <= 4]
@@ -136,6 +139,11 @@ def _expected(one: Mapping[str, Any]) -> str:
     got = one["got"]
     told = "not in the report" if got is None else _number(got) if isinstance(got, float) else str(got)
     return f"{one['name']} {one['expected']}: {told}, {'holds' if one['holds'] else 'DOES NOT HOLD'}"
+
+
+def _tracked(one: Mapping[str, Any]) -> str:
+    after = "never settled" if one["settled_s"] is None else f"settled after {_number(one['settled_s'])} s"
+    return f"rms {_number(one['rms'])}, mean {_number(one['mean'])}, most {_number(one['max'])}; {after}"
 
 
 def _peers(peers: list[Mapping[str, Any]]) -> str:

@@ -71,6 +71,7 @@ class Plan:
     log: Path | None = None
     as_json: bool = False
     quiet: bool = False
+    tracking_from: float = 0.0
     scenario: Scenario | None = None
     wait_for_claim: bool = False
     may_move: bool = True

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rtmms.loop.agenda import Agenda
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.machine.realtime import Readiness
+    from rtmms.loop.tracking import Tracking
     from rtmms.plant import Plant
     from rtmms.record.recorder import Recorder
     from rtmms.wire.plant.server import Server
@@ -66,6 +67,7 @@ class Session:
         self.plant_at_end: Plant | None = None
         self.loop: Loop | None = None
         self.accuracy: Accuracy | None = None
+        self.tracking: Tracking | None = None
         self._to_the_end = ExitStack()
 
     def execute(self) -> int:
@@ -211,6 +213,7 @@ class Session:
         from rtmms.loop.loop import Beside, Loop
         from rtmms.loop.machine.realtime import raised
         from rtmms.loop.machine.waiting import shortest_wait_s
+        from rtmms.loop.tracking import Tracking
         from rtmms.loop.trial import cold_trial, trial
         from rtmms.wire.plant.server import Server
 
@@ -234,7 +237,8 @@ class Session:
             self.ticking = Ticking(server.ticker).news
         self.teller.note(sockets.notes)
         ready.failed.extend(server.notes)
-        observers = [*keep.observers, *([self.recorder] if self.recorder is not None else [])]
+        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_from)
+        observers = [*keep.observers, self.tracking, *([self.recorder] if self.recorder is not None else [])]
         self.accuracy = Accuracy(plant)
         self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
@@ -261,7 +265,10 @@ class Session:
         if self.plan.sensors == "ideal" and not over:
             return plant
         from rtmms.sensing import read_profile, seen_through
+        from rtmms.sensing.estimator import compile_ahead
 
+        self.teller.tell("fetching the estimator's kernels, which controllers may need")
+        compile_ahead()
         return seen_through(plant, read_profile(self.plan.sensors, plant, over))
 
     def _agenda(self, plant: Plant) -> Agenda | None:
@@ -301,6 +308,8 @@ class Session:
             draw = drawing(self.plan.robot, plant)
             assert draw is not None  # refused before the run
             draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
+        if self.tracking is not None and outcome.steps:
+            self.report["tracking"] = self.tracking.report()
         plan = self.plan
         if keep.commands is not None and plan.trace is not None:
             from rtmms.record.commands import save

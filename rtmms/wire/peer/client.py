@@ -42,6 +42,7 @@ def connect(
     meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
     reconnect: bool = False, delay: int | None = None, between: str = "hold",
     settable: Mapping[str, Any] | Settable | None = None, errors: str = "print",
+    tracks: Mapping[str, Any] | None = None,
 ) -> Link:  # fmt: skip
     """Say hello to a plant and return the link.
 
@@ -61,6 +62,8 @@ def connect(
     reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
     settable   parameters of this peer that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
                at first: `link.settable` has the present ones
+    tracks     set-points of this peer by the name of what they are of, as Controller.tracks: the plant's report tells
+               how far the truth was off them. One that is settable has its present value
     errors     what is done about a refusal of the plant: 'print' the first of each kind to standard error, 'raise' a
                RefusedError at the next state, or 'collect' them in `link.errors` alone, as the others do, too
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
@@ -71,7 +74,7 @@ def connect(
     terms = Terms(
         checked(exchange, "exchange", inproc=True), name, _patterns("claim", claim), _patterns("outputs", outputs),
         token, every, ticks, None if keys is None else read_client(Path(keys)), meanwhile, delay=delay, between=between,
-        settable=settable if isinstance(settable, Settable) else Settable(settable or {}),
+        settable=settable if isinstance(settable, Settable) else Settable(settable or {}), tracks=tracks,
     )  # fmt: skip
     return Link(terms, timeout_s, reconnect, Refusals(errors))
 
@@ -395,7 +398,9 @@ class Link:
         return True
 
     def _newest(self) -> dict[str, Any] | None:
-        """Read all that is there and keep the newest state: one that slept must not answer a backlog."""
+        """Read all that is there and keep the newest state: one that slept must not answer a backlog.
+
+        Where the plant waits for every answer, but goes on until it needs it, each is answered in its turn."""
         data, newest = self._at.data, None
         if data is None or self.lost:
             return None
@@ -414,6 +419,9 @@ class Link:
                         if in_time:
                             data.stands()
                             return newest  # it can still be answered in time: so the plant has not sent another one
+                        if self._lockstep and self._delay and kind == "state":
+                            data.stands()
+                            return newest  # the plant goes on for `delay` steps, and then waits for each answer
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
                         # a plant that asks whether we are there says -1, too, but nothing of itself

@@ -22,6 +22,8 @@ class Controller:
              later, by that step's deadline; delay None: `every` steps where that is more than one, else 0
     between  what stands between two commands: 'hold', the last one's values, or 'linear', a straight line to the new
              ones, reached after `every` steps
+    tracks   names of its set-points, attributes of its own that are called as what they are of (depth_m, heading_deg,
+             speed_m_s, ..., see docs/scenarios.md): the plant's report tells how far the truth was off them
     robots   names of the robots that it is written for, for `rtmms list` and for a word in time where it is run on
              another one; none: any
     settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`
@@ -34,6 +36,11 @@ class Controller:
     between: ClassVar[str] = "hold"
     settable: ClassVar[Sequence[str]] = ()
     robots: ClassVar[Sequence[str]] = ()
+    tracks: ClassVar[Sequence[str]] = ()
+
+    def prepare(self) -> None:
+        """Once, before it connects: what takes seconds, such as compiling. Once it is connected the plant waits for
+        it, and in lockstep takes one that is silent for 5 s for dead."""
 
     def start(self, plant: PlantInfo) -> None:
         """Once, before the first state: the plant's channels, dt, mode and budget."""

@@ -52,6 +52,7 @@ class Terms:
     delay: int = 0
     between: str = "hold"
     settable: Settable | None = None
+    tracks: Mapping[str, Any] | None = None
 
 
 class Attachment:
@@ -203,6 +204,8 @@ class Attachment:
             more["delay"] = terms.delay
         if terms.settable:
             more["settable"] = terms.settable.values
+        if terms.tracks:
+            more["tracks"] = dict(terms.tracks)
         if terms.between != HOLD:
             more["between"] = terms.between
         if self._identity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from rtmms.wire.peer.client import Link, connect
@@ -33,12 +33,16 @@ def run_controller(
     tell   gets what the plant refused, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
+    tracks: Sequence[str] = getattr(controller, "tracks", ())
+    prepare = getattr(controller, "prepare", None)  # a class of one's own need not derive
+    if prepare is not None:
+        prepare()
     settable = Settable({name: getattr(controller, name) for name in controller.settable}, controller.change)
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
         outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,
         every=controller.every, delay=controller.delay, between=controller.between,
-        settable=settable, errors="collect",
+        settable=settable, errors="collect", tracks={name: getattr(controller, name) for name in tracks},
     ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)

@@ -212,6 +212,13 @@ class Server:
         """Names of the peers that are here and warm, observers (with the token) too."""
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
 
+    def set_points(self) -> dict[str, Any]:
+        """What the peers that hold actuators track, by name, with the present values."""
+        return {
+            name: peer.settable.get(name, value)
+            for peer in self._peers.claimants for name, value in peer.asked.tracks.items()
+        }  # fmt: skip
+
     def holders(self) -> set[str]:
         """Names of the peers that hold an actuator, also of dead ones."""
         return {peer.name for peer in self._peers.claimants}

@@ -41,6 +41,7 @@ MOST_EVERY = 10_000
 """A claimant may ask for each n-th state only; n is at most this."""
 
 MOST_SETTABLE = 64
+MOST_TRACKS, TRACK_LENGTH = 16, 4096
 
 HOLD, LINEAR = "hold", "linear"
 BETWEEN = (HOLD, LINEAR)
@@ -108,6 +109,7 @@ class Hello:
     delay: int = 0
     between: str = "hold"
     settable: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    tracks: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
         raise Refused(Reason.WRONG_TYPE, f"hello: between must be one of {', '.join(BETWEEN)}; got {shown(between)}")
     return Hello(
         name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks, identity, delay, between,
-        read_settable(message),
+        read_settable(message), read_tracks(message),
     )  # fmt: skip
 
 
@@ -186,6 +188,20 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
         plain = value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= 128)
         if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not plain:
             raise Refused(Reason.WRONG_TYPE, f"settable: a name and a number, flag or short text, got {shown(name)}")
+    return given
+
+
+def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A peer's set-points by the name of what they are of: a number, or a text that says more; Refused."""
+    given = message.get("tracks")
+    if given is None:
+        return {}
+    if type(given) is not dict or len(given) > MOST_TRACKS:
+        raise Refused(Reason.WRONG_TYPE, f"hello: tracks must be a map of at most {MOST_TRACKS} names")
+    for name, value in given.items():
+        plain = type(value) in (int, float) or (type(value) is str and len(value) <= TRACK_LENGTH)
+        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not plain:
+            raise Refused(Reason.WRONG_TYPE, f"hello: tracks: a name and a number or text, got {shown(name)}")
     return given
 
 

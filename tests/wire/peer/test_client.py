@@ -397,3 +397,22 @@ def test_telemetry_at_a_chosen_rate(make_host: Callable[..., Host]) -> None:
             steps = [next(link).step for _ in range(10)]
         apart[hertz] = steps[-1] - steps[0]
     assert apart[20.0] > 2 * apart[1e6]
+
+
+def test_in_lockstep_each_state_is_answered_in_its_turn_where_the_answer_is_for_a_later_step(
+    make_host: Callable[..., Host],
+) -> None:
+    """The plant goes on for `delay` steps: two states lie there for one that is slow, and it waits for both answers."""
+    with (
+        Looping(make_host(token=None, mode="lockstep"), pause_s=0.0) as running,
+        rtmms.connect(running.host.exchange, claim="*", every=2, delay=4) as link,
+    ):
+        steps: list[int] = []
+        for state in link:
+            if len(steps) < 2:
+                time.sleep(0.05)
+            steps.append(state.step)
+            link.command({"left.front": 0.25})
+            if len(steps) == 20:
+                break
+    assert steps == list(range(steps[0], steps[0] + 40, 2))

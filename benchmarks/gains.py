@@ -1,0 +1,219 @@
+"""Gains of the manta's pilot from its period-averaged linear model, with the margins that they leave.
+
+    rtmms bench gains
+
+The map of a beat (rtmms.analysis.period_map) around steady swimming gives each loop a plant of first order (of second
+order in pitch): pole -ln(a) / T of the map's entry a, gain so that a period's step is the map's. Gains follow by rules
+that stand beside them; margins are those of the loop with the generator's followers, the step's hold and one sample of
+delay.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+
+import rtmms
+from rtmms.analysis.linear import Linear
+from rtmms.analysis.period_map import period_map
+from rtmms_controllers.mixing import Most, mixed
+from rtmms_controllers.pilot import MOST, Gains
+from rtmms_controllers.strokes import BIAS_RATE_1_S, RATE_1_S
+
+Array = Any
+COORDINATES = ("z_error", "roll_error", "pitch_error", "yaw_error", "vx", "vy", "vz", "wx", "wy", "wz")
+_SIZES = (0.01, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.05, 0.05, 0.05)
+INPUTS = ("thrust", "yaw", "pitch", "roll", "bias")
+_STEPS = (0.05, 0.05, 0.1, 0.05, 0.3)
+FREQUENCY_HZ, SAMPLE_S = 0.8, 5e-3
+CROSSOVER = {"depth": 0.5, "turn": 1.5, "roll": 0.8, "speed": 0.3}
+"""rad/s, well below the beat's 5 rad/s, of which the averaged model knows nothing."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """gain: factor at which it is on the edge (inf: none); phase deg and crossover rad/s (nan: it never crosses)."""
+
+    gain: float
+    phase_deg: float
+    crossover_rad_s: float
+
+
+def beat(thrust: float, ratio: float, most: Most, words: Array, steps: int) -> Array:
+    """(steps, 4) rod angles of one beat; words (5,) added to (thrust, 0, 0, 0, 0)."""
+    w = np.asarray(words, dtype=float)
+    t, columns = 2.0 * math.pi * np.arange(1, steps + 1) / steps, []
+    for side in mixed(most, thrust + w[0], w[1], w[2], w[3], w[4]):
+        front = math.asin(ratio * math.sin(side.amplitude))
+        columns.append(front * np.sin(t + side.lead) + side.bias + side.incidence)
+        columns.append(side.amplitude * np.sin(t) + side.bias - side.incidence)
+    return np.array(columns).T
+
+
+def averaged(thrust: float, beats: int = 20) -> tuple[Linear, float]:
+    """The map of a beat of steady swimming, and the mean speed of it, m/s."""
+    plant = rtmms.load("manta")
+    ratio = plant.parameters.back_rod_m / plant.parameters.front_rod_m  # type: ignore[attr-defined]
+    steps = round(1.0 / FREQUENCY_HZ / plant.dt)
+
+    def commands(words: Array) -> Array:
+        return beat(thrust, ratio, MOST, words, steps)
+
+    steady = commands(np.zeros(len(INPUTS)))
+    x = 0.0
+    for _ in range(beats):
+        x = float(plant.observe()["position"][0])
+        for row in steady:
+            plant.step(row)
+    speed = (float(plant.observe()["position"][0]) - x) * FREQUENCY_HZ
+    return period_map(plant, commands, INPUTS, COORDINATES, sizes=_SIZES, steps=_STEPS), speed
+
+
+@dataclass(frozen=True)
+class Model:
+    """Of a loop: poles -a (1/s) and b, v' = -a v + b u;  pitch: natural frequency, damping, angle of a word held."""
+
+    lift: tuple[float, float]
+    turn: tuple[float, float]
+    roll: tuple[float, float]
+    speed: tuple[float, float]
+    pitch: tuple[float, float, float]
+
+
+def models(found: Linear) -> Model:
+    """Of each loop, from the map's entries."""
+
+    def entry(x: str, y: str) -> float:
+        return float(found.a[found.states.index(x), found.states.index(y)])
+
+    def gain(x: str, u: str) -> float:
+        return float(found.b[found.states.index(x), found.inputs.index(u)])
+
+    period = float(found.dt or 1.0)
+
+    def first(x: str, u: str, own: float | None = None) -> tuple[float, float]:
+        kept = entry(x, x) if own is None else own
+        a = -math.log(max(kept, 1e-3)) / period
+        return a, gain(x, u) / (1.0 - kept) * a
+
+    two = [found.states.index(name) for name in ("pitch_error", "wy")]
+    block = found.a[np.ix_(two, two)]
+    pole = np.log(complex(np.linalg.eigvals(block)[0])) / period
+    natural = abs(pole)
+    turned = np.linalg.solve(np.eye(2) - block, found.b[two, found.inputs.index("bias")])
+    return Model(
+        first("vz", "pitch"), first("wz", "yaw"), first("roll_error", "roll"), first("vx", "thrust"),
+        (natural, -pole.real / natural, float(turned[0])),
+    )  # fmt: skip
+
+
+def gains(model: Model, thrust: float, speed: float) -> Gains:
+    """By the rules beside each."""
+    lift, turn = model.lift[1] / model.lift[0], model.turn
+    w = CROSSOVER
+    # the lift is fast beside the loop: climb = lift u, |p lift / (j w)| = 1; the integral a sixth of the crossover
+    depth_p = w["depth"] / lift
+    # a pole cancelled by the zero of its loop: p (s + a) / s b / (s + a)
+    turn_p, roll_p, speed_p = (w[name] / b for name, (_, b) in (("turn", turn), ("roll", model.roll),
+                                                                ("speed", model.speed)))  # fmt: skip
+    natural, damping, held = model.pitch
+    # only an integral: its peak at the pendulum's resonance at a fifth
+    pitch_i = 0.2 * 2.0 * damping * natural / held
+    return Gains(
+        depth_p=depth_p, depth_i=depth_p * w["depth"] / 6.0, heading_p=w["turn"] / 1.5, turn_p=turn_p,
+        turn_i=turn_p * turn[0], roll_p=roll_p, roll_i=roll_p * model.roll[0], pitch_i=pitch_i, speed_p=speed_p,
+        speed_i=speed_p * model.speed[0], steady_s2_m2=thrust / speed**2,
+    )  # fmt: skip
+
+
+def margins(model: Model, gains: Gains) -> dict[str, Margin]:
+    """Of each loop broken at its actuator, by its name."""
+
+    def lag(s: Any, rate_1_s: float) -> Any:
+        return (rate_1_s / (s + rate_1_s)) ** 3 * np.exp(-1.5 * SAMPLE_S * s)
+
+    def first(s: Any, ab: tuple[float, float]) -> Any:
+        return ab[1] / (s + ab[0])
+
+    natural, damping, held = model.pitch
+    g = gains
+    loops: dict[str, Callable[[Any], Any]] = {
+        "depth": lambda s: (g.depth_p + g.depth_i / s + g.climb_d * s) * first(s, model.lift) / s
+        * lag(s, BIAS_RATE_1_S),
+        "turn": lambda s: (g.turn_p + g.turn_i / s) * first(s, model.turn) * lag(s, RATE_1_S),
+        "heading": lambda s: (g.turn_p + g.turn_i / s) * (1.0 + g.heading_p / s) * first(s, model.turn)
+        * lag(s, RATE_1_S),
+        "roll": lambda s: (g.roll_p + g.roll_i / s + g.roll_d * s) * first(s, model.roll) * lag(s, BIAS_RATE_1_S),
+        "speed": lambda s: (g.speed_p + g.speed_i / s) * first(s, model.speed) * lag(s, RATE_1_S),
+        "pitch": lambda s: (g.pitch_i / s + g.pitch_d * s) * held * natural**2
+        / (s**2 + 2.0 * damping * natural * s + natural**2) * lag(s, BIAS_RATE_1_S),
+    }  # fmt: skip
+    return {name: margin(loop) for name, loop in loops.items()}
+
+
+def margin(loop: Callable[[Any], Any]) -> Margin:
+    """Of a loop L(s) that is stable open, or integrates: least gain margin, phase margin at the last crossing of 1."""
+    w = np.geomspace(1e-3, 1e2, 20000)
+    value = loop(1j * w)
+    size, phase = np.abs(value), np.unwrap(np.angle(value))
+    crossed = np.flatnonzero((size[:-1] >= 1.0) & (size[1:] < 1.0))
+    turned = np.flatnonzero(np.diff(np.floor((phase + math.pi) / (2.0 * math.pi))) != 0)
+    factor = min((1.0 / size[k] for k in turned), default=math.inf)
+    if not len(crossed):
+        return Margin(float(factor), math.nan, math.nan)
+    least = min(crossed, key=lambda k: (phase[k] + math.pi) % (2.0 * math.pi))
+    degrees = math.degrees((phase[least] + math.pi) % (2.0 * math.pi))
+    return Margin(float(factor), degrees, float(w[least]))
+
+
+THRUSTS = (0.15, 0.31, 0.55)
+DESIGN = 0.31
+
+
+def main(as_json: bool = False) -> int:
+    """Print model, gains and margins."""
+    found = {}
+    for thrust in THRUSTS:
+        linear, speed = averaged(thrust)
+        found[thrust] = models(linear), speed
+    model, speed = found[DESIGN]
+    designed, used = gains(model, DESIGN, speed), Gains()
+    table = {
+        "designed": {name: getattr(designed, name) for name in Gains.__dataclass_fields__},
+        "used": {name: getattr(used, name) for name in Gains.__dataclass_fields__},
+        "at": [
+            {
+                "speed_m_s": v,
+                "model": {name: list(getattr(m, name)) for name in Model.__dataclass_fields__},
+                "margins": {name: vars_of(one) for name, one in margins(m, used).items()},
+            }
+            for m, v in found.values()
+        ],
+    }
+    if as_json:
+        click.echo(json.dumps(table))
+        return 0
+    click.echo(f"{'gain':<14}{'designed':>10}{'used':>10}")
+    for name in Gains.__dataclass_fields__:
+        click.echo(f"{name:<14}{getattr(designed, name):>10.3g}{getattr(used, name):>10.3g}")
+    for m, v in found.values():
+        click.echo(f"\nat {v:.2f} m/s: gain margin, phase margin (deg), crossover (rad/s)")
+        for name, one in margins(m, used).items():
+            click.echo(f"  {name:<9}{one.gain:>8.1f}{one.phase_deg:>8.0f}{one.crossover_rad_s:>8.2f}")
+    return 0
+
+
+def vars_of(one: Margin) -> dict[str, float | None]:
+    """JSON's own: None for what is not finite."""
+    return {name: value if math.isfinite(value) else None
+            for name, value in ((n, getattr(one, n)) for n in Margin.__dataclass_fields__)}  # fmt: skip
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

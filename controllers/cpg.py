@@ -1,0 +1,186 @@
+"""A central pattern generator: coupled oscillators whose parameters change while they run, without a jump in
+acceleration. The manta's rods, or a chain along the eel.
+
+    rtmms run manta --controller cpg:amplitude_deg=25,frequency_hz=0.8
+    rtmms set cpg.frequency_hz=0.5 cpg.right_phase_deg=0
+    rtmms run eel --set gait=none --controller cpg:bias_deg=2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import exp, inf, radians
+from typing import Any
+
+import rtmms
+from rtmms_controllers.oscillators import Oscillators
+from rtmms_controllers.rods import checked
+from rtmms_controllers.strokes import Fins, Stroke, check_rods
+
+_LIMITS = {
+    "amplitude_deg": (0.0, 90.0), "phase_deg": (-180.0, 180.0), "bias_deg": (-90.0, 90.0),
+    "incidence_deg": (-45.0, 45.0),
+}  # fmt: skip
+_MANTA = {"amplitude_deg": 25.0, "frequency_hz": 0.8, "phase_deg": 60.0}
+_EEL = {"amplitude_deg": 6.0, "frequency_hz": 0.5, "phase_deg": 28.0}
+_GROWTH = 0.17
+"""Per joint of the eel: amplitudes grow by exp of it from joint to joint, as exp(1.2 s) does over links of 0.14 m."""
+
+
+@dataclass
+class Cpg(rtmms.Controller):
+    """Coupled phase oscillators; any parameter may change at any time.
+
+    amplitude_deg  of the manta's back rods (front rods by the rule of equal height), of the eel's last yaw joint
+    frequency_hz   of all
+    phase_deg      manta: by which the front rods lead, > 0 drives forward. Eel: by which each joint trails the one
+                   before it
+    bias_deg       manta: on all rods. Eel: on every yaw joint, > 0 turns right
+    incidence_deg  manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives
+    left_..., right_...   of one side of the manta, in place of the same without it
+    rate_1_s       how fast parameters follow: by three poles at -rate;  coupling_1_s  how fast phases do
+
+    Without a value: 25 deg, 0.8 Hz, 60 deg for the manta; 6 deg, 0.5 Hz, 28 deg for the eel; else 0.
+    """
+
+    amplitude_deg: float | None = None
+    frequency_hz: float | None = None
+    phase_deg: float | None = None
+    bias_deg: float = 0.0
+    incidence_deg: float = 0.0
+    left_amplitude_deg: float | None = None
+    left_phase_deg: float | None = None
+    left_bias_deg: float | None = None
+    left_incidence_deg: float | None = None
+    right_amplitude_deg: float | None = None
+    right_phase_deg: float | None = None
+    right_bias_deg: float | None = None
+    right_incidence_deg: float | None = None
+    rate_1_s: float = 6.0
+    coupling_1_s: float = 5.0
+
+    robots = ("manta", "eel")
+    claim = ("*",)
+    outputs = ("none",)
+    settable = (
+        "frequency_hz", *(f"{side}{name}" for side in ("", "left_", "right_") for name in _LIMITS),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        checked("cpg", "rate_1_s", self.rate_1_s, 0.1, 100.0)
+        checked("cpg", "coupling_1_s", self.coupling_1_s, 0.0, 100.0)
+        if self.frequency_hz is not None:
+            checked("cpg", "frequency_hz", self.frequency_hz, 0.0, 5.0)
+        for side in ("", "left_", "right_"):
+            for name, (lower, upper) in _LIMITS.items():
+                if getattr(self, side + name) is not None:
+                    checked("cpg", side + name, getattr(self, side + name), lower, upper)
+        self._player: _Rods | _Chain | None = None
+        self._plant: Any = None
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Rods or a chain, by the plant's actuators; ModelError for neither, or where a rod would leave its limits."""
+        names = [channel.name for channel in plant.actuators]
+        self._plant = plant
+        if "left.front" in names:
+            self._player = _Rods(self, plant)
+        elif "yaw1.angle" in names:
+            self._player = _Chain(self, plant)
+        else:
+            raise rtmms.ModelError(
+                "controller 'cpg': expected actuators 'left.front' ... or 'yaw1.angle' ..., got "
+                f"{', '.join(names[:4]) or 'none'}"
+            )
+        self._player.check(self)
+        self._player.aim(self)
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Other parameters from now on."""
+        trial = replace(self, **values)
+        if self._player is not None:
+            self._player.check(trial)
+        super().change(values)
+        if self._player is not None:
+            self._player.aim(self)
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        """Angles in rad at state.time."""
+        assert self._player is not None
+        return self._player.at(state.time)
+
+    def take_up(self) -> None:
+        """Parameters that were set as attributes count from now on; who sets them sees to their limits."""
+        if self._player is not None:
+            self._player.aim(self)
+
+    def side(self, side: str) -> Stroke:
+        """The stroke of 'left' or 'right'."""
+        values = []
+        for name in _LIMITS:
+            own = getattr(self, f"{side}_{name}")
+            value = getattr(self, name) if own is None else own
+            values.append(radians(_MANTA[name] if value is None else value))
+        return Stroke(*values)
+
+
+class _Rods:
+    def __init__(self, own: Cpg, plant: rtmms.PlantInfo) -> None:
+        self._plant = plant
+        self.fins = Fins(own.rate_1_s, own.rate_1_s, own.coupling_1_s)
+        self.fins.start(plant)
+
+    def check(self, own: Cpg) -> None:
+        check_rods("cpg", self._plant, self.fins.ratio, {side: own.side(side) for side in ("left", "right")})
+
+    def aim(self, own: Cpg) -> None:
+        hz = _MANTA["frequency_hz"] if own.frequency_hz is None else own.frequency_hz
+        self.fins.aim(own.side("left"), own.side("right"), hz)
+
+    def at(self, time: float) -> dict[str, float]:
+        return self.fins.at(time)
+
+
+class _Chain:
+    def __init__(self, own: Cpg, plant: rtmms.PlantInfo) -> None:
+        if plant.parameters.get("gait", "none") != "none":
+            raise rtmms.ModelError("controller 'cpg': the eel's own gait is on; run it with --set gait=none")
+        self.yaw = [c for c in plant.actuators if c.name.startswith("yaw")]
+        self.pitch = [c for c in plant.actuators if c.name.startswith("pitch")]
+        n = len(self.yaw)
+        pairs = [(i, i - 1) for i in range(1, n)]
+        self.chain = Oscillators(n, pairs, [0.0] * len(pairs), own.rate_1_s, own.rate_1_s, own.coupling_1_s)
+        self.dive = Oscillators(1, (), (), own.rate_1_s, own.rate_1_s, 0.0)
+        self._time = -inf
+
+    def check(self, own: Cpg) -> None:
+        most = radians((_EEL["amplitude_deg"] if own.amplitude_deg is None else own.amplitude_deg) + abs(own.bias_deg))
+        for channel in self.yaw:
+            limits = [abs(limit) for limit in (channel.lower, channel.upper) if limit is not None]
+            if limits and most > min(limits) + 1e-9:
+                raise rtmms.ModelError(
+                    f"controller 'cpg': {channel.name} would move to {most:.3g} rad, beyond its limit of "
+                    f"{min(limits):.3g} rad"
+                )
+
+    def aim(self, own: Cpg) -> None:
+        values = {name: _EEL[name] if getattr(own, name) is None else getattr(own, name) for name in _EEL}
+        n = len(self.yaw)
+        for i, (amplitude, bias) in enumerate(zip(self.chain.amplitude, self.chain.bias, strict=True)):
+            amplitude.target = radians(values["amplitude_deg"]) * exp(_GROWTH * (i + 1 - n))
+            bias.target = radians(own.bias_deg)
+        for lag in self.chain.lag:
+            lag.target = -radians(values["phase_deg"])
+        self.chain.frequency_hz.target = values["frequency_hz"]
+        self.dive.bias[0].target = radians(own.incidence_deg)
+
+    def at(self, time: float) -> dict[str, float]:
+        if time < self._time or self._time == -inf:
+            self.chain.begin([lag.target for lag in self.chain.lag], self.chain.frequency_hz.target)
+            self.dive.begin((), 0.0)
+            self._time = time
+        self.chain.advance(time - self._time)
+        self.dive.advance(time - self._time)
+        self._time = time
+        told = dict(zip((channel.name for channel in self.yaw), self.chain.angles(), strict=True))
+        return told | dict.fromkeys((channel.name for channel in self.pitch), self.dive.bias[0].v)

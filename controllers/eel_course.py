@@ -1,0 +1,108 @@
+"""Holds the eel's direction and depth by offsets of its travelling wave: yaw joints bent to a side, pitch joints up.
+
+    rtmms run eel --set gait=none --controller eel_course:heading_deg=30,depth_m=0.3
+
+The wave is the chain of oscillators of `cpg`; offsets follow from means over a beat, for the head swings with it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import cos, inf, radians, sin
+
+import rtmms
+from rtmms_controllers.cpg import Cpg
+from rtmms_controllers.pilot import wrapped
+from rtmms_controllers.rods import checked
+from rtmms_controllers.senses import Motion, Senses
+
+_STEEPEST = radians(20.0)
+
+
+@dataclass
+class EelCourse(rtmms.Controller):
+    """A turn by the mean bend, a dive by the mean pitch, both limited.
+
+    heading_deg    counted to the left from world x;  depth_m  positive down
+    amplitude_deg, frequency_hz, phase_deg   of the wave, as cpg's
+    turn_deg       most yaw of a joint;  dive_deg  most pitch of a joint
+    heading_p, heading_d   deg of a joint per rad of error, and per rad/s
+    depth_p    rad of pitch per m of error;  depth_d  deg of a joint per rad of pitch
+    """
+
+    heading_deg: float = 0.0
+    depth_m: float = 0.0
+    amplitude_deg: float = 8.0
+    frequency_hz: float = 0.8
+    phase_deg: float = 28.0
+    turn_deg: float = 5.0
+    dive_deg: float = 3.0
+    heading_p: float = 6.0
+    heading_d: float = 10.0
+    depth_p: float = 0.6
+    depth_d: float = 8.0
+
+    robots = ("eel",)
+    claim = ("yaw*.angle", "pitch*.angle")
+    every = 5
+    between = "linear"
+    tracks = ("heading_deg", "depth_m")
+    settable = ("heading_deg", "depth_m", "heading_p", "heading_d", "depth_p", "depth_d")
+
+    def __post_init__(self) -> None:
+        for name, most in (("heading_deg", 360.0), ("depth_m", 1e4)):
+            checked("eel_course", name, getattr(self, name), -most, most)
+        for name in ("heading_p", "heading_d", "depth_p", "depth_d"):
+            checked("eel_course", name, getattr(self, name), 0.0, 100.0)
+        for name in ("turn_deg", "dive_deg"):
+            checked("eel_course", name, getattr(self, name), 0.0, 20.0)
+        checked("eel_course", "frequency_hz", self.frequency_hz, 0.05, 5.0)
+        self._cpg = Cpg(amplitude_deg=self.amplitude_deg, frequency_hz=self.frequency_hz, phase_deg=self.phase_deg)
+        self._senses = Senses("eel_course")
+        self._window: deque[tuple[float, float, float, float]] = deque()
+        self._time, self._turned, self._before = inf, 0.0, 0.0
+
+    def prepare(self) -> None:
+        """See rtmms.Controller."""
+        self._senses.prepare()
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Look how the plant can be sensed, and that it takes angles."""
+        self._cpg.start(plant)
+        self._senses.start(plant)
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        """Angles in rad."""
+        now = self._senses.hear(state)
+        heading, depth, pitch, rate, _ = self._means(now)
+        turn = self.heading_p * wrapped(radians(self.heading_deg) - heading) - self.heading_d * rate
+        turn = max(-self.turn_deg, min(self.turn_deg, turn))
+        down = max(-_STEEPEST, min(_STEEPEST, self.depth_p * (self.depth_m - depth)))
+        dive = max(-self.dive_deg, min(self.dive_deg, self.depth_d * (down - pitch)))
+        # nothing rights an eel: what is to the side and what is down, in the axes of its own roll
+        c, s = cos(now.roll), sin(now.roll)
+        if not now.doubts & {"imu", "depth", "estimate"}:
+            self._cpg.bias_deg = -(turn * c - dive * s)
+            self._cpg.incidence_deg = turn * s + dive * c
+            self._cpg.take_up()
+        return self._cpg.update(state)
+
+    def _means(self, now: Motion) -> tuple[float, float, float, float, float]:
+        """Heading rad, depth m, pitch rad, and the rates of the first two, over the last beat."""
+        window, beat = self._window, 1.0 / self.frequency_hz
+        if now.time < self._time:
+            window.clear()
+            self._turned = self._before = now.yaw
+        self._time = now.time
+        self._turned += wrapped(now.yaw - self._before)
+        self._before = now.yaw
+        window.append((now.time, self._turned, -now.position[2], now.pitch))
+        while window[0][0] < now.time - beat:
+            window.popleft()
+        n, lapse = len(window), max(now.time - window[0][0], 1e-6)
+        heading, depth, pitch = (sum(row[k] for row in window) / n for k in (1, 2, 3))
+        if lapse < 0.5 * beat:
+            return heading, depth, pitch, 0.0, 0.0
+        rates = [(window[-1][k] - window[0][k]) / lapse for k in (1, 2)]
+        return heading, depth, pitch, rates[0], rates[1]

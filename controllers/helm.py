@@ -1,0 +1,65 @@
+"""What the manta's controllers that close a loop share: senses, pilot, fins, and the words for a person."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from math import radians
+from typing import Any
+
+import rtmms
+from rtmms_controllers.mixing import TURNS, Most
+from rtmms_controllers.pilot import MOST, Aim, Gains, Pilot
+from rtmms_controllers.rods import checked
+from rtmms_controllers.senses import Motion, Senses
+from rtmms_controllers.strokes import Fins, check_rods
+from rtmms_controllers.watch import Watch
+
+
+class Helm:
+    """Of one controller.  name  its name, for what it refuses and tells"""
+
+    def __init__(self, name: str, gains: Gains, most: Most, frequency_hz: float) -> None:
+        self.name, self.frequency_hz = name, frequency_hz
+        self.senses, self.fins, self.pilot = Senses(name), Fins(), Pilot(gains, most)
+        self._watch = Watch(name, tell)
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Look how the plant can be sensed, and that its rods can do the stroke; begin anew."""
+        self.fins.start(plant)
+        self.senses.start(plant)
+        strongest = self.pilot.most.stroke()
+        check_rods(self.name, plant, self.fins.ratio, {"left": strongest, "right": strongest})
+        self.pilot = Pilot(self.pilot.gains, self.pilot.most)
+
+    def hear(self, state: rtmms.State) -> Motion:
+        """Where the robot is; what is wrong with that is told."""
+        now = self.senses.hear(state)
+        self._watch(now)
+        return now
+
+    def steer(self, aim: Aim, now: Motion) -> dict[str, float]:
+        """Rod angles in rad."""
+        left, right = self.pilot(aim, now)
+        self.fins.aim(left, right, self.frequency_hz)
+        return self.fins.at(now.time)
+
+
+def checked_most(controller: str, amplitude_deg: float, turn: str) -> Most:
+    """The strokes of a controller's parameters; ModelError naming the one that makes no sense."""
+    checked(controller, "amplitude_deg", amplitude_deg, 1.0, 45.0)
+    if turn not in TURNS:
+        raise rtmms.ModelError(f"controller '{controller}': turn: {rtmms.UnknownNameError('way', turn, TURNS)}")
+    return Most(radians(amplitude_deg), MOST.lead, MOST.incidence, MOST.bias, turn)
+
+
+def checked_gains(controller: str, own: Any) -> Gains:
+    """Those among a controller's parameters; ModelError naming the one that makes no sense."""
+    gains = Gains(**{one.name: getattr(own, one.name) for one in fields(Gains) if hasattr(own, one.name)})
+    gains.check(controller)
+    return gains
+
+
+def tell(text: str) -> None:
+    """To whoever runs it."""
+    print(text, file=sys.stderr, flush=True)

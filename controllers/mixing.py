@@ -1,0 +1,55 @@
+"""Thrust, yaw, pitch and roll in [-1, 1] as strokes of the manta's two fins.
+
+side's share     t = thrust +- yaw (right +, left -: yaw > 0 turns left), m = min(1, |thrust| + |yaw|), rho = t / m
+amplitude        A = A_most sqrt(m): the mean thrust goes with A^2 lead
+by phase         lead = lead_most rho
+by amplitude     A sqrt|rho|, lead_most sign rho
+by both          A |rho|^(1/4), lead_most sign rho |rho|^(1/2)
+incidence        pitch (both) -+ roll (right -, left +: roll > 0 puts the right side down)
+bias             of both rods of both fins: > 0 puts the nose down
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import copysign, sqrt
+
+from rtmms_controllers.strokes import Stroke
+
+TURNS = ("phase", "amplitude", "both")
+"""How the inner fin loses thrust in a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """What 1 means, rad; turn: one of TURNS."""
+
+    amplitude: float
+    lead: float
+    incidence: float
+    bias: float
+    turn: str = "phase"
+
+    def stroke(self) -> Stroke:
+        """The largest of a fin."""
+        return Stroke(self.amplitude, self.lead, 0.0, self.incidence)
+
+
+def mixed(
+    most: Most, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
+) -> tuple[Stroke, Stroke]:  # fmt: skip
+    """(left, right) of words in [-1, 1]; what is beyond counts as -1 or 1."""
+    thrust, yaw, pitch, roll, bias = (max(-1.0, min(1.0, one)) for one in (thrust, yaw, pitch, roll, bias))
+    m = min(1.0, abs(thrust) + abs(yaw))
+    sides = []
+    for sign in (-1.0, 1.0):  # left, right
+        share = max(-1.0, min(1.0, (thrust + sign * yaw) / m)) if m > 1e-6 else 0.0
+        amplitude, lead = most.amplitude * sqrt(m), most.lead * share
+        if most.turn == "amplitude":
+            amplitude, lead = amplitude * sqrt(abs(share)), copysign(most.lead, share) if share else 0.0
+        elif most.turn == "both":
+            root = sqrt(abs(share))
+            amplitude, lead = amplitude * sqrt(root), copysign(most.lead * root, share)
+        incidence = max(-1.0, min(1.0, pitch - sign * roll)) * most.incidence
+        sides.append(Stroke(amplitude, lead, bias * most.bias, incidence))
+    return sides[0], sides[1]

@@ -1,0 +1,147 @@
+"""Depth, pitch, roll, heading and speed of the manta, held by cascades that end in the words of the mixer.
+
+    heading    yaw = p_r (r_wanted - r) + i_r int,  r_wanted = p_psi (psi_wanted - psi) + what the path turns by
+    depth      pitch word = p e + i int e + what the path climbs by
+    roll       roll word = p e + i int e - d rate;  pitch: bias word likewise
+    speed      thrust = steady(v) + p e + i int e
+
+Where something is not to be believed (`Motion.doubts`) it falls back, see FALLBACK.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import inf, pi, radians
+
+from rtmms_controllers.loops import Loop
+from rtmms_controllers.mixing import Most, mixed
+from rtmms_controllers.rods import checked
+from rtmms_controllers.senses import Motion
+from rtmms_controllers.strokes import Stroke
+
+FALLBACK = {
+    "depth": ("depth",),
+    "imu": ("depth", "heading", "roll", "pitch", "speed"),
+    "estimate": ("depth", "heading", "roll", "pitch", "speed"),
+    "dvl": ("speed",),
+    "mag": (),
+}
+"""Which loops keep to what they have learnt and look at nothing, while a sensor is silent or the estimate is lost."""
+
+
+MOST = Most(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
+"""The strokes that the gains are for."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Of the cascades, as `rtmms bench gains` computes them from the period-averaged model; SI, words of the mixer.
+
+    depth_p 1/m, depth_i 1/(m s), climb_d s/m; heading_p 1/s; turn_p s/rad, turn_i 1/rad; roll_p 1/rad, roll_i
+    1/(rad s), roll_d s/rad; pitch_i 1/(rad s), pitch_d s/rad; speed_p s/m, speed_i 1/m; steady_s2_m2: thrust word over
+    the square of the speed that it keeps
+    """
+
+    depth_p: float = 5.5
+    depth_i: float = 0.46
+    climb_d: float = 0.0
+    heading_p: float = 1.0
+    turn_p: float = 4.7
+    turn_i: float = 0.8
+    roll_p: float = 4.0
+    roll_i: float = 3.0
+    roll_d: float = 0.0
+    pitch_i: float = 13.5
+    pitch_d: float = 0.0
+    speed_p: float = 2.5
+    speed_i: float = 0.375
+    steady_s2_m2: float = 1.9
+
+    def check(self, controller: str) -> None:
+        """ModelError naming the gain that is no number within what can be stable."""
+        usual = Gains()
+        for one in fields(self):
+            checked(controller, one.name, getattr(self, one.name), 0.0, 20.0 * max(getattr(usual, one.name), 1.0))
+
+
+@dataclass(slots=True)
+class Aim:
+    """What is to be held: depth (m, positive down), pitch, roll, heading (rad), speed (m/s, over the ground);
+    climb (m/s, upward) and turn (rad/s) that the way itself has."""
+
+    depth: float = 0.0
+    pitch: float = 0.0
+    roll: float = 0.0
+    heading: float = 0.0
+    speed: float = 0.4
+    climb: float = 0.0
+    turn: float = 0.0
+
+
+_TURN = 0.35
+"""rad/s, the fastest turn that is asked for: what phase and amplitude can give at 0.4 m/s."""
+_GIVES, _TAKES = 0.1, 0.1
+"""1/s: how fast thrust gives way to a turn, and comes back."""
+
+
+class Pilot:
+    """Motion in, strokes out."""
+
+    def __init__(self, gains: Gains, most: Most) -> None:
+        self.depth, self.turn = Loop(0.0, 0.0, 0.0, 1.0), Loop(0.0, 0.0, 0.0, 0.6)
+        self.roll, self.pitch = Loop(0.0, 0.0, 0.0, 0.8), Loop(0.0, 0.0, 0.0, 0.5)
+        self.speed = Loop(0.0, 0.0, 0.0, 1.0)
+        self.most, self._time, self.room = most, inf, 1.0
+        self.tune(gains)
+        self.fallen: set[str] = set()
+
+    def tune(self, gains: Gains) -> None:
+        """Other gains from now on; what the loops have learnt stays."""
+        self.gains = g = gains
+        for loop, p, i, d in (
+            (self.depth, g.depth_p, g.depth_i, g.climb_d), (self.turn, g.turn_p, g.turn_i, 0.0),
+            (self.roll, g.roll_p, g.roll_i, g.roll_d), (self.pitch, 0.0, g.pitch_i, g.pitch_d),
+            (self.speed, g.speed_p, g.speed_i, 0.0),
+        ):  # fmt: skip
+            loop.p, loop.i, loop.d = p, i, d
+
+    def __call__(self, aim: Aim, now: Motion) -> tuple[Stroke, Stroke]:
+        """(left, right)."""
+        if now.time < self._time:
+            for loop in (self.depth, self.turn, self.roll, self.pitch, self.speed):
+                loop.reset()
+            self._time, self.room = now.time, 1.0
+        dt, self._time = now.time - self._time, now.time
+        self.fallen = {loop for doubt in now.doubts for loop in FALLBACK.get(doubt, ())}
+        blind, gains = self.fallen, self.gains
+        steady = gains.steady_s2_m2 * aim.speed * abs(aim.speed)
+        thrust = self.speed.hold(steady) if "speed" in blind else self.speed(
+            aim.speed - now.velocity[0], 0.0, dt, steady)  # fmt: skip
+        if "heading" in blind:
+            yaw = self.turn.hold()
+        else:
+            wanted = aim.turn + gains.heading_p * wrapped(aim.heading - now.yaw)
+            wanted = max(-_TURN, min(_TURN, wanted))
+            yaw = self.turn(wanted - now.rate[2], 0.0, dt)
+            # a turn that is as hard as it can be, and not enough: the speed gives way
+            full = abs(yaw) >= self.turn.most and yaw * (wanted - now.rate[2]) > 0.0
+            self.room = max(0.2, min(1.0, self.room + dt * (-_GIVES if full else _TAKES)))
+            most = min(self.room, 1.0 - abs(yaw))
+            if thrust > most:
+                self.speed.integral = min(self.speed.integral, max(0.0, most - steady))
+                thrust = most
+        climb = now.world_velocity[2]
+        lift = self.depth.hold() if "depth" in blind else self.depth(
+            -now.position[2] - aim.depth, climb - aim.climb, dt, aim.climb / CLIMB)  # fmt: skip
+        roll = self.roll.hold() if "roll" in blind else self.roll(aim.roll - now.roll, now.rate[0], dt)
+        bias = self.pitch.hold() if "pitch" in blind else self.pitch(aim.pitch - now.pitch, now.rate[1], dt)
+        return mixed(self.most, thrust, yaw, lift, roll, bias)
+
+
+CLIMB = 0.1
+"""m/s that a pitch word of 1 climbs by at 0.4 m/s."""
+
+
+def wrapped(angle: float) -> float:
+    """The same angle within (-pi, pi]."""
+    return -((-angle + pi) % (2.0 * pi) - pi)

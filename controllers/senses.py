@@ -1,0 +1,181 @@
+"""Where the robot is, for a controller: from its sensors by the estimator, or the truth where there are no sensors.
+
+`Senses` also says what is not to be believed: a sensor that has been silent for longer than it should, and an estimate
+that its own measurements contradict. The sheets of the sensors are those of the profile `typical`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import asin, atan2, inf
+from typing import TYPE_CHECKING, Any
+
+import rtmms
+
+if TYPE_CHECKING:
+    from rtmms.sensing.estimator import Estimate, Estimator
+
+SILENT_S = {"imu": 0.05, "depth": 0.2, "dvl": 1.0, "mag": 0.5}
+"""A sensor whose newest sample is older than this is silent."""
+ANEW_S = 3.0
+"""For so long an estimate is lost before it starts anew from what the sensors say."""
+_LOOKED_AT = ("imu", "depth", "dvl", "mag")
+_VARIANCE = {"depth": 1.0, "mag": 4.0, "dvl": 4.0}
+"""More than the sensors' sheets say: mountings, soft iron."""
+
+
+@dataclass(slots=True)
+class Motion:
+    """At `time`: position (m, world), velocity (m/s, body and world), roll, pitch, yaw (rad), rate (rad/s, body).
+
+    doubts  what is not to be believed: sensors that are silent or contradict the others, and 'estimate'
+    """
+
+    time: float = 0.0
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    world_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    roll: float = 0.0
+    pitch: float = 0.0
+    yaw: float = 0.0
+    rate: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    doubts: set[str] = field(default_factory=set)
+
+
+class Senses:
+    """Makes a Motion of each state.
+
+    name   of the controller, for refusals
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.estimator: Estimator | None = None
+        self._given: Mapping[str, Any] = {}
+        self._sensed, self._time = False, -inf
+        self._from = 0.0
+        self._motion = Motion()
+        self._lost_since = inf
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Look what the plant tells; ModelError where it is neither its motion nor an imu."""
+        names = {channel.name for channel in plant.outputs}
+        if {"position", "quaternion", "velocity", "angular_velocity"} <= names:
+            self._sensed = False
+        elif "imu.gyro" in names:
+            self._sensed = True
+            self._sensors = names
+            self._parameters = plant.parameters
+            self._renew(self._parameters)
+        else:
+            raise rtmms.ModelError(
+                f"controller '{self.name}': expected outputs position, quaternion, velocity and angular_velocity, or "
+                "an imu (--sensors typical); the plant has neither"
+            )
+        self._time = -inf
+
+    @staticmethod
+    def prepare() -> None:
+        """Compile what the estimator needs, or fetch it; before the plant waits for anything."""
+        from rtmms.sensing.estimator import compile_ahead
+
+        compile_ahead()
+
+    @property
+    def sensed(self) -> bool:
+        """From sensors; else the truth."""
+        return self._sensed
+
+    def hear(self, state: rtmms.State) -> Motion:
+        """The motion that a state tells of."""
+        outputs, time = state.outputs, state.time
+        if time < self._time and self._sensed:  # the first after a reset
+            self._renew(self._parameters)
+        if time < self._time or self._time == -inf:
+            self._from = time
+        self._time = time
+        if not self._sensed:
+            return self._true(outputs, time)
+        return self._estimated(outputs, time)
+
+    def _renew(self, parameters: Mapping[str, Any]) -> None:
+        from rtmms.sensing.estimator import Estimator, sensors_of
+
+        gravity = parameters.get("gravity_m_s2", 9.80665)
+        sensors = {name: one for name, one in sensors_of(self._sensors).items() if name in _LOOKED_AT}
+        more = {name: factor for name, factor in _VARIANCE.items() if name in sensors}
+        self.estimator = Estimator(sensors, deviations=(0.02, 0.05, 0.02), gravity=float(gravity), more=more)
+
+    def _lost(self, now: Estimate, time: float) -> set[str]:
+        """A sensor that contradicts the others, or the estimate, where several do; it starts anew after a while."""
+        if not now.doubted:
+            self._lost_since = inf
+            return set()
+        if len(now.doubted) == 1:
+            return set(now.doubted)
+        self._lost_since = min(self._lost_since, time)
+        if time - self._lost_since > ANEW_S and self.estimator is not None:
+            self.estimator.start_anew()
+            self._lost_since = inf
+        return {"estimate"}
+
+    def _true(self, outputs: Mapping[str, Any], time: float) -> Motion:
+        velocity = _three(outputs["velocity"])
+        q = outputs["quaternion"]
+        return Motion(
+            time, _three(outputs["position"]), velocity, to_world(q, velocity), *angles(q),
+            _three(outputs["angular_velocity"]),
+        )  # fmt: skip
+
+    def _estimated(self, outputs: Mapping[str, Any], time: float) -> Motion:
+        assert self.estimator is not None
+        news = self.estimator.hear(outputs)
+        doubts = set()
+        for name in _LOOKED_AT:
+            told = outputs.get(f"{name}.time")
+            if told is not None and time - max(float(told), self._from) > SILENT_S[name]:
+                doubts.add(name)
+        if not news and time > self._from + SILENT_S["imu"]:
+            self._motion.doubts = doubts | (self._motion.doubts & {"estimate"})
+            self._motion.time = time
+            return self._motion
+        now: Estimate = self.estimator.estimate()
+        doubts |= self._lost(now, time)
+        gyro, bias = outputs["imu.gyro"], now.gyro_bias
+        q = now.quaternion.tolist()
+        world = _three(now.velocity.tolist())
+        self._motion = Motion(
+            time, _three(now.position.tolist()), to_body(q, world), world, *angles(q),
+            (gyro[0] - bias[0], gyro[1] - bias[1], gyro[2] - bias[2]), doubts,
+        )  # fmt: skip
+        return self._motion
+
+
+def angles(q: Sequence[float]) -> tuple[float, float, float]:
+    """Roll, pitch, yaw in rad of a quaternion (w, x, y, z), body to world: Rz(yaw) Ry(pitch) Rx(roll)."""
+    w, x, y, z = q
+    return (
+        atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
+        asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x)))),
+        atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
+    )
+
+
+def to_world(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
+    """R v."""
+    w, x, y, z = q
+    a, b, c = v
+    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
+    tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return a + w * tx + y * tz - z * ty, b + w * ty + z * tx - x * tz, c + w * tz + x * ty - y * tx
+
+
+def to_body(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
+    """R^T v."""
+    w, x, y, z = q
+    return to_world((w, -x, -y, -z), v)
+
+
+def _three(v: Sequence[float]) -> tuple[float, float, float]:
+    return v[0], v[1], v[2]

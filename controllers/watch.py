@@ -1,0 +1,30 @@
+"""Tells a person when a controller falls back, and when it has recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rtmms_controllers.pilot import FALLBACK
+from rtmms_controllers.senses import Motion
+
+
+class Watch:
+    """Looks at each motion's doubts.  name  of the controller;  tell  gets a sentence"""
+
+    def __init__(self, name: str, tell: Callable[[str], None]) -> None:
+        self._name, self._tell = name, tell
+        self._since: dict[str, float] = {}
+
+    def __call__(self, now: Motion) -> None:
+        for doubt in sorted(now.doubts - self._since.keys()):
+            held = ", ".join(FALLBACK.get(doubt, ())) or "nothing"
+            what = (
+                "the estimate contradicts its measurements"
+                if doubt == "estimate"
+                else f"{doubt} is silent, or contradicts the others"
+            )
+            self._tell(f"{self._name}: t = {now.time:.2f} s: {what}; without feedback: {held}")
+            self._since[doubt] = now.time
+        for doubt in sorted(self._since.keys() - now.doubts):
+            lasted = now.time - self._since.pop(doubt)
+            self._tell(f"{self._name}: t = {now.time:.2f} s: {doubt} is back after {lasted:.2f} s")

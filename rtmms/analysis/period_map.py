@@ -1,0 +1,62 @@
+"""The map of a period of a plant that is driven periodically: slow coordinates and parameters of the drive in, slow
+coordinates a period later out. What is fast (joints, filters) starts where the steady motion has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rtmms.analysis.chart import chart_of
+from rtmms.analysis.linear import Linear
+from rtmms.errors import ModelError
+from rtmms.plant import Plant
+from rtmms.spatial import Array
+
+
+def period_map(
+    plant: Plant, commands: Callable[[Array], Array], inputs: Sequence[str], coordinates: Sequence[str], *,
+    sizes: Sequence[float] | None = None, steps: Sequence[float] | None = None,
+) -> Linear:  # fmt: skip
+    """x[k + 1] = A x[k] + B u[k] of periods, around the steady motion on which the plant stands now.
+
+    commands     parameters u (len(inputs),), 0 the steady ones, to the commands of one period (steps, n_actuators)
+    coordinates  names of the plant's chart that are kept; the others are taken to have decayed within a period
+    sizes, steps of the displacements of coordinates and parameters; default 1e-3 of the chart's sizes, and 1e-3
+    Central differences; the plant is left as it was. ModelError for a coordinate that the plant has not. `error` is not
+    estimated (nan): kinks of drag make differences of different sizes differ.
+    """
+    blob, chart = plant.snapshot(), chart_of(plant)
+    unknown = [name for name in coordinates if name not in chart.names]
+    if unknown:
+        raise ModelError(f"period map: the plant has no coordinate '{unknown[0]}'")
+    where = [chart.names.index(name) for name in coordinates]
+    dx = np.asarray(sizes if sizes is not None else 1e-3 * np.asarray(chart.size)[where], dtype=float)
+    du = np.asarray(steps if steps is not None else np.full(len(inputs), 1e-3), dtype=float)
+    k, zero = len(chart.names), np.zeros(len(inputs))
+    steady = commands(zero)
+
+    def after(x: Array, held: Array) -> Array:
+        plant.restore(blob)
+        if np.any(x):
+            chart.write(x)
+        for command in held:
+            plant.step(command)
+        return chart.read()[where]
+
+    try:
+        columns = []
+        for at, h in zip(where, dx, strict=True):
+            x = np.zeros(k)
+            x[at] = h
+            columns.append((after(x, steady) - after(-x, steady)) / (2.0 * h))
+        a = np.array(columns).T
+        columns = []
+        for i, h in enumerate(du):
+            u = zero.copy()
+            u[i] = h
+            columns.append((after(np.zeros(k), commands(u)) - after(np.zeros(k), commands(-u))) / (2.0 * h))
+        b = np.array(columns).T
+    finally:
+        plant.restore(blob)
+    return Linear(a, b, tuple(coordinates), tuple(inputs), len(steady) * plant.dt, float("nan"))

@@ -1,0 +1,105 @@
+"""Off a set-point: rms, mean and most of what counts, once settled, of made-up motions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmms.analysis.courses import course, read_course, spelled
+from rtmms.errors import ModelError
+from rtmms.loop.tracking import APART_S, Tracking
+
+DT = 1e-3
+
+
+def told(points: dict[str, Any], motion: Any, seconds: float, prefix: str = "", **options: Any) -> dict[str, Any]:
+    """motion(t) -> position, quaternion"""
+    tracking = Tracking(DT, lambda: points, **options)
+    tracking.start({})
+    for step in range(round(seconds / DT)):
+        if step == tracking.due:
+            t = (step + 1) * DT
+            position, quaternion = motion(t, points)
+            seen = {
+                "position": np.array(position),
+                "quaternion": np.array(quaternion),
+                "velocity": np.array([0.4, 0, 0]),
+            }
+            outputs = {prefix + name: value for name, value in seen.items()}
+            tracking.after_step(step, t, outputs, np.zeros(0), None)  # type: ignore[arg-type]
+    return tracking.report()
+
+
+@pytest.mark.parametrize("prefix", ["", "truth."])
+def test_of_a_depth_that_is_reached_and_then_off_by_a_little(prefix: str) -> None:
+    def motion(t: float, points: Any) -> Any:
+        return (0.0, 0.0, -min(1.0, 0.1 * t) - (0.02 if t > 12.0 else 0.0)), (1.0, 0.0, 0.0, 0.0)
+
+    found = told({"depth_m": 1.0, "speed_m_s": 0.4, "unknown": 3.0}, motion, 20.0, prefix)
+    assert found["depth_m"]["settled_s"] == pytest.approx(9.5, abs=2 * APART_S)
+    assert found["depth_m"]["max"] == pytest.approx(0.05, abs=0.003)
+    assert found["depth_m"]["mean"] == pytest.approx((0.02 * 8.0 - 0.025 * 0.5) / 10.5, abs=1e-3)
+    assert found["speed_m_s"] == {"rms": 0.0, "max": 0.0, "mean": 0.0, "settled_s": 0.0}
+    assert "unknown" not in found
+
+
+def test_a_change_begins_anew_and_angles_go_round() -> None:
+    def motion(t: float, points: Any) -> Any:
+        if t >= 5.0:
+            points["heading_deg"] = -170.0
+        yaw = np.radians(175.0 if t < 7.0 else 188.0)
+        return (0.0, 0.0, 0.0), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
+
+    found = told({"heading_deg": 175.0}, motion, 10.0)["heading_deg"]
+    assert found["settled_s"] == pytest.approx(2.0, abs=2 * APART_S)
+    assert found["max"] == pytest.approx(2.0, abs=1e-9)
+
+
+def test_one_that_is_never_reached_says_so_and_what_comes_before_does_not_count() -> None:
+    def motion(t: float, points: Any) -> Any:
+        return (0.0, 0.0, -0.5 if t < 8.0 else -0.7), (1.0, 0.0, 0.0, 0.0)
+
+    found = told({"depth_m": 1.0}, motion, 10.0, from_s=8.5)["depth_m"]
+    assert found["settled_s"] is None
+    assert found["rms"] == pytest.approx(0.3)
+
+
+def test_off_a_course() -> None:
+    words = spelled("helix", "", radius_m=2.0, turns=1.0, rise_m=-1.0, depth_m=0.0)
+    helix = read_course(words)
+
+    def motion(t: float, points: Any) -> Any:
+        point, ahead, _ = helix.at(0.4 * t)
+        return point + 0.1 * np.array([-ahead[1], ahead[0], 0.0]) / np.hypot(*ahead[:2]), (1.0, 0.0, 0.0, 0.0)
+
+    assert told({"cross_track_m": words}, motion, 20.0)["cross_track_m"]["rms"] == pytest.approx(0.1, rel=1e-3)
+
+
+def test_courses_are_what_they_say() -> None:
+    helix = course("helix", radius_m=3.0, rise_m=-1.0, turns=2.0, depth_m=1.0)
+    assert helix.whole_m == pytest.approx(2.0 * np.hypot(6.0 * np.pi, 1.0), rel=1e-4)
+    assert helix.points[-1] == pytest.approx([0.0, 0.0, -3.0], abs=1e-9)
+    assert helix.curvature == pytest.approx(1.0 / 3.0, rel=0.02)
+    eight = course("eight", radius_m=3.0, turns=1.0, depth_m=1.0)
+    assert eight.points[0] == pytest.approx(eight.points[-1], abs=1e-9)
+    assert eight.direction[0] == pytest.approx([1.0, 0.0, 0.0], abs=0.01)
+    assert np.abs(eight.curvature).max() == pytest.approx(1.0 / 3.0, rel=0.05)
+    line = course("waypoints", waypoints="0 0 -1; 10 0 -1; 10 10 -2")
+    assert line.nearest(np.array([4.0, 1.0, -1.0]), 3.5) == pytest.approx(4.0)
+    assert line.at(1e9)[0] == pytest.approx([10.0, 10.0, -2.0])
+
+
+@pytest.mark.parametrize(("kind", "more", "place"), [
+    ("waypoints", {"waypoints": "0 0 0; nan 0 0"}, "waypoint 2: expected three finite numbers"),
+    ("waypoints", {"waypoints": "0 0 0; 1 0"}, "waypoint 2: expected three finite numbers"),
+    ("waypoints", {"waypoints": "0 0 0"}, "two waypoints or more"),
+    ("waypoints", {"waypoints": "0 0 0; 0 0 0"}, "waypoint 2 is where waypoint 1 is"),
+    ("helix", {"radius_m": -1.0}, "radius_m: expected a number"),
+    ("helix", {"rise_m": float("inf")}, "rise_m: expected a finite number"),
+    ("helixx", {}, "did you mean helix"),
+])  # fmt: skip
+def test_courses_that_make_no_sense_are_refused_with_their_place(kind: str, more: Any, place: str) -> None:
+    with pytest.raises((ModelError, KeyError), match=place):
+        course(kind, **more)

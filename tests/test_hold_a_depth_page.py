@@ -1,0 +1,61 @@
+"""docs/hold_a_depth.md works as printed: its commands run, in lockstep so as not to wait for the clock."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import ROOT, Said, finish, start
+
+PAGE = (ROOT / "docs" / "hold_a_depth.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = [shlex.split(line)[1:] for kind, code in BLOCKS if kind == "sh" for line in code.splitlines()]
+QUICK = ("--mode", "lockstep", "--json", "--quiet", "--exchange", "tcp://127.0.0.1:*", "--step", "tcp://127.0.0.1:*",
+         "--telemetry", "tcp://127.0.0.1:*")  # fmt: skip
+
+
+def test_no_command_is_left_out() -> None:
+    assert [words[0] for words in COMMANDS] == ["run", "run", "run", "set", "run", "compare", "run"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_page_works_as_printed(tmp_path: Path) -> None:
+    (toml,) = (code for kind, code in BLOCKS if kind == "toml")
+    (tmp_path / "hold.toml").write_text(toml)
+    for words in COMMANDS:
+        if words[0] == "set":
+            continue
+        more = QUICK if words[0] == "run" else ("--json",)
+        said: Said = finish(start(tmp_path, *words, *more), 200)
+        assert said.status == 0, said.err
+        if words[0] == "run" and "weak.mcap" not in words:
+            assert said.report["tracking"]["depth_m"]["rms"] < 0.03
+    assert (tmp_path / "both.png").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path) -> None:
+    live = next(words for words in COMMANDS if words[0] == "set")
+    running = start(tmp_path, *COMMANDS[0][:-1], "60", "--json", "--exchange", "tcp://127.0.0.1:*", "--rate", "4")
+    assert running.stderr is not None
+    endpoint = next(line for line in running.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
+    for _ in range(100):
+        said = finish(start(tmp_path, *live, "--exchange", endpoint), 60)
+        if said.status == 0:
+            break
+        time.sleep(0.2)
+    assert said.status == 0, said.err
+    wrong = finish(start(tmp_path, "set", "autopilot.depth_p=-1", "--exchange", endpoint), 60)
+    assert wrong.status != 0
+    assert "depth_p: expected a number from 0 to 110" in wrong.err
+    done = finish(running, 120)
+    assert done.status == 0, done.err
+    (own,) = (one for one in done.report["exchange"]["peers"] if one["name"] == "autopilot")
+    assert own["settable"]["depth_p"] == 2.0
+    assert -done.report["final"]["position"][2] == pytest.approx(2.0, abs=0.1)
