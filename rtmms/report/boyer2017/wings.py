@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rtmms import dynamics
+from rtmms.analysis.trim import trim
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism, Modal
@@ -82,8 +83,14 @@ def numbers(found: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float
         "twist": one_mode_over_links(), "modes": float(peak / other), "peak": float(np.degrees(peak)),
         "lift": float(np.mean(lift) / weight),
         "power": float((told["work"][-1] - told["work"][0]) / PERIOD_S / plant.model.mass),
-        "wing_energy": _vacuum(), "rigid": _rigid(), "wing_time": _time(plant),
+        "hover": _hover(), "wing_energy": _vacuum(), "rigid": _rigid(), "wing_time": _time(plant),
     }  # fmt: skip
+
+
+def _hover() -> float:
+    """Factor on the amplitudes of the stroke that closes, by shooting on the period map."""
+    plant = modal_moth.load(PERIOD_S / 39)
+    return float(trim(plant, plant.trimming["close"], unknown="amplitude").amplitude)
 
 
 def _vacuum() -> float:
