@@ -12,9 +12,10 @@ from rtmms.model.elements import Strip
 from rtmms.model.layout import S_TWIST, S_WORLD_ROT, S_WRENCH
 from rtmms.spatial import Array, cross, scalar
 
-# columns of a strip: axes by rows (row frame = E strip frame) 9, middle 3, length, drag 3, roll, added 3, law
-MIDDLE, LENGTH, DRAG, ROLL, ADDED, PAPER = 9, 12, 13, 16, 17, 20
-STRIP_WIDTH = 21
+# columns of a strip: axes by rows (row frame = E strip frame) 9, middle 3, length, drag 3, roll, added 3, law,
+# couple (kg m)
+MIDDLE, LENGTH, DRAG, ROLL, ADDED, PAPER, COUPLE = 9, 12, 13, 16, 17, 20, 21
+STRIP_WIDTH = 22
 
 
 def strip_row(strip: Strip) -> Array:
@@ -22,7 +23,8 @@ def strip_row(strip: Strip) -> Array:
     place = strip.placement
     paper = float(strip.law == "khalil2007")
     return np.array(
-        [*place.rotation.ravel(), *place.position, strip.length, *strip.drag, strip.roll_drag, *strip.added, paper]
+        [*place.rotation.ravel(), *place.position, strip.length, *strip.drag, strip.roll_drag, *strip.added, paper,
+         strip.couple * strip.length]
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from rtmms.dynamics.modal_motion import configure_modal, outward_modal
 from rtmms.dynamics.modal_passes import solve_modal
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
+from rtmms.fluids.section_couple import REPEATS, coupled, section_couples
 from rtmms.jit import kernel
 from rtmms.mechanism.body_actuators import push
 from rtmms.mechanism.joint_bounds import BOUNDED, bind
@@ -74,6 +75,10 @@ def evaluate(
             solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
     else:
         solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
+        if coupled(strip, ambient):
+            for _ in range(REPEATS):
+                section_couples(rows, strip, moving, ambient, s)
+                solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         rate[k] = r[3 * k] * twist[0] + r[3 * k + 1] * twist[1] + r[3 * k + 2] * twist[2]

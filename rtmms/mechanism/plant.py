@@ -178,6 +178,9 @@ class TreePlant:
             )
         if self.audited and not self.model.elements:
             raise ModelError(f"{name}: audited: expected a tree that a fluid acts on, got one without elements")
+        couples = any(getattr(element, "couple", 0.0) for _, element in self.model.elements)
+        if couples and (len(self.model.modes) or len(self.model.ground.rows)):
+            raise ModelError(f"{name}: strip.couple on trees with contacts or modal bodies is not supported")
         if self.substeps < 1:
             raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
         if not isinstance(self.flow, Flow):

@@ -366,6 +366,8 @@ def _check_element(element: Element, place: str) -> None:
     for name, value in vars(element).items():
         if name in ("point", "anchor"):
             _numbers(value, (3,), f"{place}: {kind}.{name}")
+        elif name == "couple":
+            _numbers(value, (), f"{place}: {kind}.{name}")
         elif name not in ("placement", "law") and not all(
             math.isfinite(v) and v >= 0.0 for v in np.atleast_1d(np.asarray(value, dtype=float))
         ):

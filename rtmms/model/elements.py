@@ -23,6 +23,8 @@ class Strip:
                 (the paper's: sections' classical acceleration only; without drag it does not conserve momentum)
     displaced   kg/m         of fluid: what an accelerating fluid pushes (buoyancy in gravity: Body.fluid_density)
     placement   frame e1 (along the element), e2, e3 with its origin at the element's middle, in the body's frame
+    couple      kg, of either sign: a moment -couple dV_r2/dt a metre about e3 (Boyer 2017, eq 48). It is no gradient of
+                an energy: with it energy does not close; the motion is found by iteration
     """
 
     length: float
@@ -32,6 +34,7 @@ class Strip:
     law: str = "kirchhoff"
     displaced: float = 0.0
     placement: Placement = field(default_factory=Placement)
+    couple: float = 0.0
 
     def added_inertia(self) -> Array:
         """(6, 6) about the body's origin, body frame."""

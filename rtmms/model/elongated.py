@@ -16,6 +16,7 @@ from rtmms.errors import ModelError
 from rtmms.model.description import Body
 from rtmms.model.elements import Element, Strip, Wake
 from rtmms.model.solids import at
+from rtmms.spatial import Array
 
 HalfAxes = Callable[[float], tuple[float, float]]
 """(lateral a, vertical b) m at a distance X (m) from the nose."""
@@ -24,6 +25,7 @@ HalfAxes = Callable[[float], tuple[float, float]]
 def elongated_body(
     name: str, half_axes: HalfAxes, start: float, end: float, pieces: int, density: float, *,
     fluid: float | None = None, friction: float = 0.0, cross: tuple[float, float] = (0.0, 0.0), wake: bool = False,
+    couple: bool = False,
 ) -> Body:  # fmt: skip
     """Sections from X = start to end (m), the body's frame at X = start with x towards the tail, y lateral, z up.
 
@@ -31,6 +33,7 @@ def elongated_body(
     friction  coefficient of the axial drag 1/2 rho C P V1^2 a metre, P the perimeter
     cross     coefficients of the drag across, 1/2 rho C 2 b |Vn| V2 and 1/2 rho C 2 a |Vn| V3 a metre
     wake      whether the body ends there and sheds its wake
+    couple    whether slices feel the couple of (48), m_f (a b' + 3 b a') / 4 times dV_r2/dt a metre
     ModelError for a section without area, with its place.
     """
     water = density if fluid is None else fluid
@@ -62,7 +65,8 @@ def elongated_body(
             water * cross[1] * float(np.mean(a)),
         )
         added = (water * ring / 8.0, water * b2, water * a2)
-        elements.append(Strip(length, drag, added=added, displaced=water * area, placement=at(middle)))
+        turning = _couple(water, length * nodes, a, b) if couple else 0.0
+        elements.append(Strip(length, drag, added=added, displaced=water * area, placement=at(middle), couple=turning))
     if wake:
         a_end, b_end = _section(name, half_axes, end)
         rim = water * math.pi
@@ -84,3 +88,10 @@ def _section(name: str, half_axes: HalfAxes, x: float) -> tuple[float, float]:
     if not (math.isfinite(a) and math.isfinite(b) and a > 0.0 and b > 0.0):
         raise ModelError(f"body '{name}': section at X = {x:.6g} m: half-axes must be > 0 m, got ({a:.6g}, {b:.6g})")
     return float(a), float(b)
+
+
+def _couple(water: float, x: Array, a: Array, b: Array) -> float:
+    """kg: (rho pi a b / 4) (a b' + 3 b a') of a slice, from its half-axes at places x / 2 (48)."""
+    slope_a, slope_b = (2.0 * float(v[-1] - v[0]) / float(x[-1] - x[0]) for v in (a, b))
+    one, two = float(np.mean(a)), float(np.mean(b))
+    return water * math.pi * one * two / 4.0 * (one * slope_b + 3.0 * two * slope_a)

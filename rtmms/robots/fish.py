@@ -48,6 +48,7 @@ class Fish:
     density_kg_m3, water_density_kg_m3
     flexural_stiffness_n_m2    EI of the tail, the same all along;  kelvin_voigt_s  damping over stiffness
     friction, cross_drag       coefficients of axial and lateral drag;  wake  0 or 1: what the tail sheds
+    couple         0 or 1: the couple of (48), with which energy does not close
     lateral_n_m, along_n_m     N/m of the springs at the nose
     stream_m_s, acceleration_m_s2, shear_1_s       U, its rate (accelerating), du/dy (shear)
     cylinder_m, strouhal, advection, aspect, core, phase      of the street (rtmms.fluids.vortex_row.Street)
@@ -73,6 +74,7 @@ class Fish:
     friction: float = 0.006
     cross_drag: float = 1.0
     wake: int = 1
+    couple: int = 0
     lateral_n_m: float = 2.0
     along_n_m: float = 20.0
     stream_m_s: float = 0.5
@@ -109,13 +111,13 @@ CHOICES = {
 }
 _SIGNED = {"stream_m_s", "acceleration_m_s2", "shear_1_s", "phase"}
 _MAY_VANISH = {
-    "kelvin_voigt_s", "friction", "cross_drag", "wake", "lateral_n_m", "along_n_m", "amplitude_rad", "ramp_s", "kp_n_m",
-    "kd_n_m_s", "gravity_m_s2", "core",
+    "kelvin_voigt_s", "friction", "cross_drag", "wake", "couple", "lateral_n_m", "along_n_m", "amplitude_rad", "ramp_s",
+    "kp_n_m", "kd_n_m_s", "gravity_m_s2", "core",
 }  # fmt: skip
 _MOST: dict[str, float] = {
     "length_m": 100.0, "head": 0.9, "joints": 100, "width": 100.0, "height": 100.0, "density_kg_m3": 3e4,
     "water_density_kg_m3": 2e4, "flexural_stiffness_n_m2": 1e6, "kelvin_voigt_s": 1e3, "friction": 100.0,
-    "cross_drag": 100.0, "wake": 1, "lateral_n_m": 1e6, "along_n_m": 1e6, "stream_m_s": 100.0,
+    "cross_drag": 100.0, "wake": 1, "couple": 1, "lateral_n_m": 1e6, "along_n_m": 1e6, "stream_m_s": 100.0,
     "acceleration_m_s2": 1e3, "shear_1_s": 1e3, "cylinder_m": 100.0, "strouhal": 10.0, "advection": 0.999,
     "aspect": 10.0, "core": 10.0, "phase": 1e3, "amplitude_rad": math.pi, "wavelength_m": 1e4, "period_s": 1e4,
     "ramp_s": 1e4, "kp_n_m": 1e6, "kd_n_m_s": 1e6, "limit_n_m": 1e6, "gravity_m_s2": 1e3, "pieces": 100,
@@ -152,6 +154,7 @@ def describe(p: Fish) -> Mechanism:
         body = elongated_body(
             name, lambda x: half_axes(p, x), start, end, pieces, p.density_kg_m3, fluid=p.water_density_kg_m3,
             friction=p.friction, cross=(p.cross_drag, p.cross_drag), wake=last and p.wake > 0,
+            couple=p.couple > 0,
         )  # fmt: skip
         if k > 0:
             before = bodies[-1].name

@@ -128,11 +128,27 @@ class PlainFish:
         out[3:] -= self.p.kelvin_voigt_s * self.p.flexural_stiffness_n_m2 / h * qd[3:]
         return out
 
-    def accelerations(self, q, qd, t):
+    def lateral(self, q, qd, qdd, t, s, link, x):
+        """Velocity across against the flow, s seconds on."""
+        _, e2, place, v, _ = self.moving(q + s * qd + 0.5 * s * s * qdd, qd + s * qdd, link, x)
+        return e2 @ (v - self.flow(*place, t + s))
+
+    def couples(self, q, qd, qdd, t):
+        """Generalised forces of (48): a moment on each link against its slices' lateral acceleration."""
+        out = np.zeros(len(q))
+        for link, x, e in self.strips:
+            near, far = (
+                (self.lateral(q, qd, qdd, t, s, link, x) - self.lateral(q, qd, qdd, t, -s, link, x)) / (2 * s)
+                for s in (1e-4, 2e-4)
+            )
+            out[2 : 3 + link] -= e.couple * e.length * (4 * near - far) / 3
+        return out
+
+    def accelerations(self, q, qd, t, more=0.0):
         n = len(q)
         zero = self.momentum(q, np.zeros(n), t)
         mass = np.column_stack([self.momentum(q, row, t) - zero for row in np.eye(n)])
         d = 1e-6
         ahead = (self.momentum(q + d * qd, qd, t + d) - self.momentum(q - d * qd, qd, t - d)) / (2 * d)
         slope = np.array([self.lagrangian(q + 1j * H * row, qd + 0j, t).imag / H for row in np.eye(n)])
-        return np.linalg.solve(mass, slope + self.forces(q, qd, t) - ahead)
+        return np.linalg.solve(mass, slope + self.forces(q, qd, t) + more - ahead)

@@ -128,6 +128,20 @@ def test_no_wake_feeds_energy_in(dead):
         assert (float(dead.observe()["wake_power"]) != 0.0) == sheds
 
 
+def test_the_papers_couple_is_found_and_breaks_the_energys_balance(dead):
+    """(48): what the slices' own motion asks for, put in from outside, gives the same accelerations."""
+    plant = fish.load(couple=1)
+    q, qd = planar(plant, 9)
+    planar(dead, 9)
+    told, without = accelerations(plant), accelerations(dead)
+    plain = PlainFish(plant.parameters)
+    theirs = plain.accelerations(q, qd, plant.time)
+    for _ in range(40):  # the same by repetition, through Lagrange's equations
+        theirs = plain.accelerations(q, qd, plant.time, plain.couples(q, qd, theirs, plant.time))
+    assert np.abs(told - without).max() > 1e-3 * np.abs(without).max()
+    np.testing.assert_allclose(told, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
+
+
 @pytest.mark.slow
 def test_a_dead_fish_swims_upstream_if_it_is_stiff_enough():
     drift = {}

@@ -1,0 +1,65 @@
+"""The couple of a tapering section that accelerates across the flow (Boyer 2017, eq 48): an option, off.
+
+It is -m dV_r2/dt about e3. It stands in no symmetric inertia, so that the recursion cannot solve with it: the motion is
+found by repeating the evaluation with the couple of the accelerations before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rtmms.fluids.ambient import GRADIENT, RATE, SAMPLE, U
+from rtmms.fluids.immersed import to_body, to_world
+from rtmms.fluids.morison import COUPLE, MIDDLE, in_axes, out_of_axes
+from rtmms.jit import kernel
+from rtmms.model.layout import S_ACCELERATION, S_TWIST, S_WRENCH
+from rtmms.spatial import cross
+
+LAST = SAMPLE + 8
+"""Of an element's room: the couple (N m) that stands in S_WRENCH already."""
+REPEATS = 16
+"""Each takes the error by the factor of the couple's inertia over the slices', about 0.1 for a fish."""
+
+
+@kernel
+def coupled(strip: Any, ambient: Any) -> bool:
+    """Whether any strip has a couple; what stands in S_WRENCH of it is 0 then."""
+    found = False
+    for i in range(strip.shape[0]):
+        if strip[i, COUPLE] != 0.0:
+            found = True
+            ambient[i, LAST] = 0.0
+    return found
+
+
+@kernel
+def section_couples(rows: Any, strip: Any, moving: bool, ambient: Any, s: Any) -> None:
+    """Put the couples of the accelerations in S_ACCELERATION into S_WRENCH, in place of those before."""
+    for i in range(strip.shape[0]):
+        if strip[i, COUPLE] == 0.0:
+            continue
+        j, f = rows[i], ambient[i]
+        wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
+        mx, my, mz = strip[i, MIDDLE], strip[i, MIDDLE + 1], strip[i, MIDDLE + 2]
+        a = S_ACCELERATION
+        cx, cy, cz = cross(s[j, a + 3], s[j, a + 4], s[j, a + 5], mx, my, mz)
+        ax, ay, az = s[j, a] + cx, s[j, a + 1] + cy, s[j, a + 2] + cz
+        if moving:  # less d/dt (R^T u) = R^T (u_t + (grad u) v) - W x R^T u
+            cx, cy, cz = cross(wx, wy, wz, mx, my, mz)
+            vx, vy, vz = to_world(s, j, s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz)
+            g = GRADIENT
+            bx = f[RATE] + f[g] * vx + f[g + 1] * vy + f[g + 2] * vz
+            by = f[RATE + 1] + f[g + 3] * vx + f[g + 4] * vy + f[g + 5] * vz
+            bz = f[RATE + 2] + f[g + 6] * vx + f[g + 7] * vy + f[g + 8] * vz
+            bx, by, bz = to_body(s, j, bx, by, bz)
+            ux, uy, uz = to_body(s, j, f[U], f[U + 1], f[U + 2])
+            cx, cy, cz = cross(wx, wy, wz, ux, uy, uz)
+            ax, ay, az = ax - bx + cx, ay - by + cy, az - bz + cz
+        _, across, _ = in_axes(strip, i, ax, ay, az)
+        moment = -strip[i, COUPLE] * across
+        change = moment - f[LAST]
+        f[LAST] = moment
+        tx, ty, tz = out_of_axes(strip, i, 0.0 * change, 0.0 * change, change)
+        s[j, S_WRENCH + 3] += tx
+        s[j, S_WRENCH + 4] += ty
+        s[j, S_WRENCH + 5] += tz
