@@ -30,7 +30,7 @@ def test_list_alone_is_a_screen_and_a_name_tells_all_of_it(tmp_path: Path) -> No
     said = rtmms(tmp_path, "list")
     every = [one for kind in rtmms(tmp_path, "list", "--json").report.values() for one in kind]
     assert said.out.count("\n") == len(every) + 4  # a line for each, for each kind, and how to go on
-    assert sum(one["distribution"] == "rtmms" for one in every) + 4 <= 40
+    assert sum(one["distribution"] == "rtmms" for one in every) + 4 <= 44
     assert "amplitude" not in said.out
     assert "amplitude (float, default 1.0)" in rtmms(tmp_path, "list", "swing").out
     robot = rtmms(tmp_path, "list", "pendulum", "--json").report
