@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"```(sh|python)\n(.*?)```", re.DOTALL)
 MADE = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"], "own_robot": ["swim.mcap", "swim.gif"],
-        "own_plant": ["cart/pyproject.toml"], "replay": ["both.png", "run.csv", "run.svg", "run.gif", "run.html"]}  # fmt: skip
+        "own_plant": ["cart/pyproject.toml"],
+        "replay": ["both.png", "run.csv", "run.svg", "run.gif", "run.html"]}  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rtmms.analysis.chart import chart_of
+from rtmms.analysis.chart import Chart, chart_of
 from rtmms.analysis.linear import Linear
 from rtmms.errors import ModelError
 from rtmms.plant import Plant
@@ -16,17 +16,19 @@ from rtmms.spatial import Array
 
 def period_map(
     plant: Plant, commands: Callable[[Array], Array], inputs: Sequence[str], coordinates: Sequence[str], *,
-    sizes: Sequence[float] | None = None, steps: Sequence[float] | None = None,
+    sizes: Sequence[float] | None = None, steps: Sequence[float] | None = None, chart: Chart | None = None,
 ) -> Linear:  # fmt: skip
     """x[k + 1] = A x[k] + B u[k] of periods, around the steady motion on which the plant stands now.
 
     commands     parameters u (len(inputs),), 0 the steady ones, to the commands of one period (steps, n_actuators)
-    coordinates  names of the plant's chart that are kept; the others are taken to have decayed within a period
+    chart        of the plant's state; default its own
+    coordinates  names of the chart that are kept; the others are taken to have decayed within a period
     sizes, steps of the displacements of coordinates and parameters; default 1e-3 of the chart's sizes, and 1e-3
     Central differences; the plant is left as it was. ModelError for a coordinate that the plant has not. `error` is not
     estimated (nan): kinks of drag make differences of different sizes differ.
     """
-    blob, chart = plant.snapshot(), chart_of(plant)
+    blob = plant.snapshot()
+    chart = chart_of(plant) if chart is None else chart
     unknown = [name for name in coordinates if name not in chart.names]
     if unknown:
         raise ModelError(f"period map: the plant has no coordinate '{unknown[0]}'")

@@ -23,6 +23,7 @@ from rtmms.errors import ModelError
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the run.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz",
               help="Keep every step's command, for rtmms replay.")  # fmt: skip
+@click.option("--estimate", is_flag=True, help="The estimator beside the plant: how wrong it was, in the report.")
 @click.option("--tracking-from", type=Number("s", zero=True), default=0.0,
               help="Simulated time before which nothing counts as off a set-point (default 0).")  # fmt: skip
 @click.pass_context

@@ -19,6 +19,7 @@ from tests.cli.shell import environment, finish, rtmms, start
 KEYS = {
     "robot", "mode", "dt", "rate", "steps", "simulated_s", "wall_s", "real_time_factor", "coupling", "seed", "version",
     "ended", "exchange", "schedule", "witness", "timing_us", "realtime", "final", "summary", "accuracy", "warnings",
+    "tracking", "estimate",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import rtmms
 from rtmms.robots import moth
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms_controllers.lqr import Lqr
 from rtmms_controllers.moth_hover import MothHover
 
 
@@ -63,3 +64,25 @@ def test_refused() -> None:
         MothHover(speed_m_s=3.0)
     with pytest.raises(rtmms.ModelError, match=r"at least 4 steps in a stroke of 0\.04 s, got dt = 0\.02"):
         MothHover().start(replace(told(moth.load(start="rest")), dt=0.02))
+
+
+def test_the_regulator_holds_it_where_it_is_told_and_its_loop_is_stable() -> None:
+    plant, lqr = moth.load(), Lqr(x_m=0.03)
+    info = told(plant)
+    lqr.start(info)
+    assert lqr.poles.max() < 1.0
+    path = []
+    for k in range(3000):
+        outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+        values = lqr.update(State({"step": k, "timestamp": k * plant.dt, "outputs": outputs}, info))
+        plant.step(np.array([values[channel.name] for channel in plant.actuators]))
+        path.append(outputs["position"])
+    strokes = np.mean(np.array(path[-400:]), axis=0)
+    np.testing.assert_allclose(strokes, [0.03, 0.0, 0.0], atol=0.01)
+
+
+def test_a_cost_or_a_step_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(rtmms.ModelError, match="controller 'lqr': word: expected"):
+        Lqr(word=0.0)
+    with pytest.raises(rtmms.ModelError, match=r"expected a stroke of 0\.04 s to be whole steps"):
+        Lqr().start(replace(told(moth.load()), dt=1.7e-3))

@@ -35,7 +35,7 @@ def blank(plan: Plan) -> dict[str, Any]:
         "witness": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
-        "final": {}, "summary": {}, "accuracy": None, "tracking": {}, "warnings": [],
+        "final": {}, "summary": {}, "accuracy": None, "tracking": {}, "estimate": {}, "warnings": [],
     }  # fmt: skip
 
 
@@ -126,6 +126,12 @@ def as_table(report: Mapping[str, Any]) -> str:
     if report["tracking"]:
         lines += ["", "off the set-points, once settled"]
         lines += _rows([("  " + name, _tracked(one)) for name, one in report["tracking"].items()])
+    if report["estimate"]:
+        lines += ["", "off by the estimate (nees: 3 where it knows how wrong it is)"]
+        found = report["estimate"].items()
+        lines += _rows(
+            [("  " + name, f"rms {_number(one['rms'])}, nees {_number(one['nees'])}") for name, one in found]
+        )
     if report["summary"]:
         lines += ["", *_rows([(name, _number(value)) for name, value in report["summary"].items()])]
     small = [(n, _array(v)) for n, v in report["final"].items() if not isinstance(v, list) or len(v) <= 4]

@@ -72,6 +72,7 @@ class Plan:
     as_json: bool = False
     quiet: bool = False
     tracking_from: float = 0.0
+    estimate: bool = False
     scenario: Scenario | None = None
     wait_for_claim: bool = False
     may_move: bool = True

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rtmms.loop.tracking import Tracking
     from rtmms.plant import Plant
     from rtmms.record.recorder import Recorder
+    from rtmms.sensing.consistency import Consistency
     from rtmms.wire.plant.server import Server
     from rtmms.wire.plant.sockets import Sockets
 
@@ -68,6 +69,7 @@ class Session:
         self.loop: Loop | None = None
         self.accuracy: Accuracy | None = None
         self.tracking: Tracking | None = None
+        self.estimate: Consistency | None = None
         self._to_the_end = ExitStack()
 
     def execute(self) -> int:
@@ -238,7 +240,9 @@ class Session:
         self.teller.note(sockets.notes)
         ready.failed.extend(server.notes)
         self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_from)
-        observers = [*keep.observers, self.tracking, *([self.recorder] if self.recorder is not None else [])]
+        self.estimate = self._estimating(plant)
+        beside = [self.estimate] if self.estimate is not None else []
+        observers = [*keep.observers, self.tracking, *beside, *([self.recorder] if self.recorder is not None else [])]
         self.accuracy = Accuracy(plant)
         self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
@@ -259,6 +263,18 @@ class Session:
         from rtmms.sensing.faults import Faulty
 
         return Faulty(plant)
+
+    def _estimating(self, plant: Plant) -> Consistency | None:
+        """The estimator beside the run, where it was asked for."""
+        if not self.plan.estimate:
+            return None
+        from rtmms.sensing import Sensed
+        from rtmms.sensing.consistency import Consistency
+
+        if not isinstance(plant, Sensed):
+            raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
+        told = getattr(getattr(plant, "parameters", None), "gravity_m_s2", 9.80665)
+        return Consistency(plant.sensors, plant.dt, told if isinstance(told, float) else 9.80665)
 
     def _with_sensors(self, plant: Plant) -> Plant:
         over = self.plan.scenario.sensors if self.plan.scenario is not None else {}
@@ -310,6 +326,8 @@ class Session:
             draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
         if self.tracking is not None and outcome.steps:
             self.report["tracking"] = self.tracking.report()
+        if self.estimate is not None:
+            self.report["estimate"] = self.estimate.report()
         plan = self.plan
         if keep.commands is not None and plan.trace is not None:
             from rtmms.record.commands import save

@@ -26,8 +26,16 @@ def test_what_is_read_is_what_the_class_has() -> None:
 @pytest.mark.parametrize(
     ("name", "robot", "words"),
     [
-        ("gait", "eel", "controller 'gait' drives manta, not eel; controllers of eel: computed_torque, eel_wave"),
-        ("eel_wave", "manta", "controller 'eel_wave' drives eel, not manta; controllers of manta: gait, heading, temp"),
+        (
+            "gait",
+            "eel",
+            "controller 'gait' drives manta, not eel; controllers of eel: computed_torque, cpg, eel_course, eel_wave",
+        ),
+        (
+            "eel_wave",
+            "manta",
+            "controller 'eel_wave' drives eel, not manta; controllers of manta: autopilot, cpg, gait, heading",
+        ),
     ],
 )
 def test_another_robots_controller_is_refused(name: str, robot: str, words: str) -> None:

@@ -1,0 +1,162 @@
+"""Holds the moth where it hovers: a linear quadratic regulator on the map of its stroke.
+
+    x[k + 1] = A x[k] + B u[k] over strokes, u[k] = -K x[k]
+
+x is pose and twist of the body at the beginning of a stroke, less those of the trimmed one; u the offsets and gains of
+both wings, held for a stroke. A and B are taken at the start by central differences through a moth of our own with the
+plant's parameters (rtmms.analysis.period_map), K solves the discrete Riccati equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, pi
+from typing import Any
+
+import rtmms
+from rtmms_controllers.rods import checked
+
+_MOST = 0.35
+_NAMES = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
+_STEPS = (1e-4,) * 3 + (1e-3,) * 3 + (1e-3,) * 3 + (1e-2,) * 3
+
+
+@dataclass
+class Lqr(rtmms.Controller):
+    """Hovers at a place.
+
+    x_m, y_m, z_m   from the start, body frame of the start
+    position_m, attitude_rad, velocity_m_s, rate_rad_s, word   what counts as one of each in the quadratic cost
+    """
+
+    x_m: float = 0.0
+    y_m: float = 0.0
+    z_m: float = 0.0
+    position_m: float = 0.1
+    attitude_rad: float = 1.0
+    velocity_m_s: float = 0.5
+    rate_rad_s: float = 20.0
+    word: float = 0.015
+
+    robots = ("moth",)
+    claim = ("right.offset", "right.gain", "left.offset", "left.gain")
+    outputs = ("position", "quaternion", "velocity", "angular_velocity")
+    tracks = ("x_m", "y_m", "z_m")
+    settable = ("x_m", "y_m", "z_m")
+
+    def __post_init__(self) -> None:
+        for name in ("x_m", "y_m", "z_m"):
+            checked("lqr", name, getattr(self, name), -1e3, 1e3)
+        for name in ("position_m", "attitude_rad", "velocity_m_s", "rate_rad_s", "word"):
+            checked("lqr", name, getattr(self, name), 1e-6, inf)
+        self._held: dict[str, float] = dict.fromkeys(self.claim, 0.0)
+        self._gain: Any = None
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Linearise a moth like the plant's, and solve for the gain. ModelError where a stroke is no whole steps."""
+        period = 2.0 * pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
+        self._steps = round(period / plant.dt)
+        if abs(self._steps * plant.dt - period) > 1e-6 * period or self._steps < 4:
+            raise rtmms.ModelError(
+                f"controller 'lqr': expected a stroke of {period:.4g} s to be whole steps, got dt = {plant.dt:g}"
+            )
+        self._names = [channel.name for channel in plant.actuators]
+        self._gain, self._origin = self._solved(plant)
+        self._held = dict.fromkeys(self._names, 0.0)
+
+    def update(self, state: rtmms.State) -> Mapping[str, float]:
+        """Offsets in rad and gains; new ones at the beginning of each stroke."""
+        if state.step % self._steps == 0:
+            import numpy as np
+
+            from rtmms.analysis.pose_chart import displacement
+
+            seen = state.outputs
+            pose = np.array([*seen["position"], *seen["quaternion"]])
+            wanted = self._origin[:7].copy()
+            wanted[:3] += self.x_m, self.y_m, self.z_m
+            off = displacement(wanted, pose)
+            off[:3] = np.clip(off[:3], -5.0 * self.position_m, 5.0 * self.position_m)
+            twist = np.array([*seen["velocity"], *seen["angular_velocity"]]) - self._origin[7:]
+            u = np.clip(-self._gain @ np.concatenate([off, twist]), -_MOST, _MOST)
+            self._held = dict(zip(self._names, u.tolist(), strict=True))
+        return self._held
+
+    def _solved(self, plant: rtmms.PlantInfo) -> tuple[Any, Any]:
+        """K (4, 12), and pose and twist of the trimmed hover (13,)."""
+        from dataclasses import fields
+
+        import numpy as np
+        from scipy.linalg import LinAlgError, solve_discrete_are
+
+        from rtmms.robots import moth
+
+        usual = {field.name: getattr(moth.Moth(), field.name) for field in fields(moth.Moth)}
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in plant.parameters.items()}
+        # what is as usual is not said, for it then finds its trim in a file
+        told = {name: value for name, value in given.items() if name in usual and value != usual[name]}
+        amplitude = told.pop("amplitude_rad", None)  # what its own trim found, or one that was asked for
+        load: Any = moth.load
+        own = load(dt=plant.dt, **told)
+        if amplitude is not None and own.parameters.amplitude_rad != amplitude:
+            own = load(dt=plant.dt, amplitude_rad=amplitude, **told)
+        origin = own.vector.copy()
+        chart = _Body(own)
+        linear = stroke_map(own, chart, self._steps)
+        q = np.diag([1.0 / s**2 for s in (self.position_m, self.attitude_rad, self.velocity_m_s, self.rate_rad_s)
+                     for _ in range(3)])  # fmt: skip
+        r = np.eye(4) / self.word**2
+        solve: Any = solve_discrete_are
+        try:
+            p = solve(linear.a, linear.b, q, r)
+        except (LinAlgError, ValueError) as fault:
+            raise rtmms.ModelError(f"controller 'lqr': this moth cannot be held: {fault}") from None
+        gain = np.linalg.solve(r + linear.b.T @ p @ linear.b, linear.b.T @ p @ linear.a)
+        self.poles = np.abs(np.linalg.eigvals(linear.a - linear.b @ gain))
+        return gain, np.concatenate([origin[:7], chart.twist(origin)])
+
+
+def stroke_map(own: Any, chart: Any, steps: int) -> Any:
+    """The map of a stroke of four words, held for it."""
+    import numpy as np
+
+    from rtmms.analysis.period_map import period_map
+
+    def commands(words: Any) -> Any:
+        return np.tile(own.neutral + words, (steps, 1))
+
+    inputs = [channel.name for channel in own.actuators]
+    return period_map(own, commands, inputs, _NAMES, sizes=_STEPS, steps=(1e-3,) * 4, chart=chart)
+
+
+class _Body:
+    """Pose and twist of a plant of a mechanism, as rtmms.analysis.chart.Chart has it."""
+
+    names = _NAMES
+
+    def __init__(self, plant: Any) -> None:
+        import numpy as np
+
+        self._plant, self.size = plant, np.array(_STEPS)
+        self._origin = plant.vector.copy()
+        self._at = 7 + plant.model.n
+
+    def twist(self, vector: Any) -> Any:
+        return vector[self._at : self._at + 6]
+
+    def read(self) -> Any:
+        import numpy as np
+
+        from rtmms.analysis.pose_chart import displacement
+
+        now = self._plant.vector
+        return np.concatenate([displacement(self._origin[:7], now[:7]), self.twist(now) - self.twist(self._origin)])
+
+    def write(self, coordinates: Any) -> None:
+        from rtmms.analysis.pose_chart import displaced
+
+        vector = self._origin.copy()
+        vector[:7] = displaced(self._origin[:7], coordinates[:6])
+        vector[self._at : self._at + 6] += coordinates[6:]
+        self._plant.start(vector, 0)
