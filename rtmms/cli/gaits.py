@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtmms.locomotion.reconstruction import Motion
 
 PER = ("cost", "length")
-WITHOUT = ("manta", "eel", "moth", "quadrotor", "torpedo", "snake", "continuous_eel")
+WITHOUT = ("manta", "eel", "moth", "quadrotor", "torpedo", "snake", "continuous_eel", "fish", "modal_moth")
 """Robots of ours that have none: told before their kernels are compiled."""
 
 

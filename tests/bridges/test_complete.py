@@ -42,7 +42,9 @@ NAMES = [path.stem for path in MODULES if path.parent.name == "bridges"]
 
 def test_there_are_bridges() -> None:
     assert "template" in NAMES
-    assert set(NAMES) == set(ENTRIES), "each file with a bridge is an entry point of its name, and the other way round"
+    ours = {name for name, place in ENTRIES.items() if place.startswith("rtmms_bridges.")}
+    assert {*ENTRIES} - ours == {"view"}  # no bridge to other software: it has a room of its own
+    assert set(NAMES) == ours, "each file with a bridge is an entry point of its name, and the other way round"
 
 
 @pytest.mark.parametrize("name", NAMES)
