@@ -17,6 +17,7 @@ from rtmms.shapes.rotations import euler
 from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
 from rtmms_bridges.autopilot.parameters import Parameter, Parameters
 from rtmms_bridges.autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
+from rtmms_bridges.autopilot.words import Words
 from rtmms_bridges.lines.addresses import bound, family_of, host_port, resolved
 from rtmms_bridges.motion.frames import Home, bearing_deg, whole
 from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
@@ -40,6 +41,8 @@ class Mavlink(rtmms.Bridge):
     host, port   where it is sent from, and answers come to; port 0: a free one
     channels     set-points to actuators, channel: x, y, z, r (MANUAL_CONTROL's axes, -1 to 1) or 1 to 12
                  (MAV_CMD_DO_SET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
+    words        channels to words of a controller, as parameters that it lets be set, z=mixer.thrust; '-' before one
+                 turns its sign
     armed        set-points count from the start; else when a station has armed it
     peer_timeout_s   stations that are silent for so long are lost, with all that they drove (wall time); 0: never
     home_after_s actuators of axes go to neutral when no MANUAL_CONTROL has come for so long (wall time); 0: never
@@ -55,6 +58,7 @@ class Mavlink(rtmms.Bridge):
     host: str = "127.0.0.1"
     port: int = 0
     channels: tuple[ChannelMapping, ...] = ()
+    words: dict[str, str] = field(default_factory=dict)
     armed: bool = False
     peer_timeout_s: float = 5.0
     home_after_s: float = 1.0
@@ -95,6 +99,7 @@ class Mavlink(rtmms.Bridge):
             if entry.channel not in AXES + ACTUATORS:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, AXES + ACTUATORS)
                 raise rtmms.ModelError(f"channels: {unknown}")
+        self._words = Words(self.words, AXES + ACTUATORS)
         self._signing = Signing(_key(self.key)) if self.key else None
 
     def claims(self) -> tuple[str, ...]:
@@ -105,6 +110,7 @@ class Mavlink(rtmms.Bridge):
 
         self._of = common
         self._map.check(plant)
+        self._words.open(self.io.ask, self._not_taken)
         self._home = self.home or Home(x_bearing_deg=self.x_bearing_deg)
         self._read = PoseReader(self.pose, plant, needs=("quaternion",))
         self._values: dict[str, Field] = {
@@ -222,9 +228,13 @@ class Mavlink(rtmms.Bridge):
     def _on_manual_control(self, message: Any) -> None:
         if message.target not in (0, self.system):
             return
-        values = self._map.to_actuators(axes(message))
-        if self._armed and values:
+        told = axes(message)
+        values = self._map.to_actuators(told)
+        if not self._armed:
+            return
+        if self._words.take(told) or values:
             self._axes_at = monotonic()
+        if values:
             self.command(values)
 
     def _on_command_long(self, message: Any) -> None:
@@ -267,19 +277,22 @@ class Mavlink(rtmms.Bridge):
 
     def _set_actuators(self, message: Any) -> int:
         try:
-            values = self._map.to_actuators(actuators(message))
+            told = actuators(message)
+            values = self._map.to_actuators(told)
         except (Refusal, ValueError):
             self.counts.refuse("range")
             return _DENIED
-        if not values:
+        if not (values or self._words.knows(told)):
             return _DENIED
         if not self._armed:
             return _REJECTED
-        self.command(values)
+        self._words.take(told)
+        if values:
+            self.command(values)
         return _ACCEPTED
 
     def _arm(self, message: Any) -> int:
-        if message.param1 not in (0.0, 1.0) or not self._map:
+        if message.param1 not in (0.0, 1.0) or not self._drives:
             return _DENIED
         was, self._armed = self._armed, bool(message.param1)
         if self._armed != was:
@@ -287,8 +300,24 @@ class Mavlink(rtmms.Bridge):
         if not self._armed:
             self._axes_at = 0.0
             self._to_neutral(self._map.actuators)
+            self._words.rest()
         self._beat_at = 0.0
         return _ACCEPTED
+
+    @property
+    def _drives(self) -> bool:
+        return bool(self._map) or bool(self._words)
+
+    def _not_taken(self, told: str) -> None:
+        self.counts.refuse("parameter")
+        self.io.tell(f"words: {told}")
+
+    def on_peer_lost(self, why: str) -> None:
+        super().on_peer_lost(why)
+        if self._words and not self.plant.granted:
+            self.io.tell(f"{why}: words: {self.peer_lost}")
+        if self.peer_lost == "neutral":
+            self._words.rest()
 
     def _to_neutral(self, names: tuple[str, ...]) -> None:
         self.command({name: self.plant.actuator(name).neutral for name in names})
@@ -350,7 +379,7 @@ class Mavlink(rtmms.Bridge):
     def tick(self, now: float) -> None:
         if now - self._beat_at >= 1.0:
             self._beat_at = now
-            mode = (_ARMED if self._armed and self._map else 0) | (_MANUAL if self._map else 0)
+            mode = (_ARMED if self._armed and self._drives else 0) | (_MANUAL if self._drives else 0)
             missed = self.silent or now - self._seen_at > 1.0
             status = _BOOT if not self._seen_at else _CRITICAL if missed else _ACTIVE
             self._send(self._of.MAVLink_heartbeat_message(self.vehicle_type, 0, mode, 0, status, 3))
@@ -359,8 +388,9 @@ class Mavlink(rtmms.Bridge):
             self._tell_parameter(self._list.popleft())
         if self._axes_at and self.home_after_s and now - self._axes_at > self.home_after_s:
             self._axes_at = 0.0
-            self.io.tell("no MANUAL_CONTROL any more: its actuators go to neutral")
+            self.io.tell("no MANUAL_CONTROL any more: what it drove goes to neutral")
             self._to_neutral(tuple(entry.actuator for entry in self._map.entries if entry.channel in AXES))
+            self._words.rest(AXES)
 
     def on_silence(self) -> None:
         self._beat_at = 0.0  # the heartbeat tells of it at once
@@ -368,6 +398,7 @@ class Mavlink(rtmms.Bridge):
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
         self._list.clear()  # of the last plant's parameters
+        self._words.open(self.io.ask, self._not_taken)
         self._describe(plant)
 
 

@@ -18,7 +18,7 @@ import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms_bridges.autopilot.hil import ACCEL, BARO, GYRO, MAG, Sensors, earth_field
+from rtmms_bridges.autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from rtmms_bridges.autopilot.mavframes import Reader, Writer, fuzz_stream
 from rtmms_bridges.autopilot.pulses import map_channels
 from rtmms_bridges.lines.addresses import host_port, resolved
@@ -26,7 +26,7 @@ from rtmms_bridges.lines.pacing import Pacer, at_rest, substeps
 from rtmms_bridges.lines.tcp_peer import TcpPeer
 from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.motion.imu import gravity_of
-from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
+from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader, unveiled
 
 _ARMED, _LOCKSTEP = 128, 1
 _SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115
@@ -89,7 +89,8 @@ class Px4(rtmms.Bridge):
     mag_hz, baro_hz, gps_hz, state_hz   how often these are in it; state_hz until PX4 asks for another rate
     home         where the world's origin lies, and how its x axis is turned
     field_ned_gauss   the magnetic field, north, east, down; none: the World Magnetic Model's at home
-    noise        over the sensors' usual noise; 0 for none, which PX4 takes for broken sensors
+    noise        over the usual noise of sensors that the plant does not have itself; 0 for none, which PX4 takes for
+                 broken sensors
     unanswered_s a frame that PX4 has not answered for so long (wall time) is followed by the next; 0: never
     peer_timeout_s   not in lockstep: PX4 is lost when it has sent no actuators for so long (wall time); 0: never
     reset        reset the plant when PX4 connects again
@@ -141,7 +142,7 @@ class Px4(rtmms.Bridge):
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         self._map = map_channels(self.channels, plant, -1.0, 1.0, 16)
-        self._read = PoseReader(self.pose, plant)
+        self._read, self._own = PoseReader(unveiled(self.pose, plant), plant), Own(plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
         self._sensors = Sensors(
             self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed, gravity_of(plant)
@@ -168,6 +169,8 @@ class Px4(rtmms.Bridge):
         )  # fmt: skip
         self.closing.callback(self._peer.close)
         place = f"TCP {self.host}:{self._peer.address[1]}"
+        if self._own.names:
+            self.io.tell(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
         self.io.tell(f"waiting for PX4 on {place}; {admission.told(place)}")
 
     # -- the plant ---------------------------------------------------------------------------------------------------
@@ -197,15 +200,15 @@ class Px4(rtmms.Bridge):
             us = round(state.time * 1e6) + self._offset_us
             self._slots = dict.fromkeys(self._rates, -1)
         self._told_us = us
-        self._send_sensors(self._read(state), us)
+        self._send_sensors(self._read(state), us, self._own(state))
         if not self.waits and self._here:
             self._ask()  # it runs on by itself: the next frame is due in due time
 
-    def _send_sensors(self, motion: Motion, us: int) -> None:
+    def _send_sensors(self, motion: Motion, us: int, own: Read | None = None) -> None:
         fields = ACCEL | GYRO | (MAG if self._due("mag", us) else 0) | (BARO if self._due("baro", us) else 0)
         sensors = self._sensors
         try:
-            sensors.feel(motion)
+            sensors.feel(motion, own)
             messages = [sensors.imu(motion, us, fields)]
             if self._due("gps", us):
                 messages.append(sensors.gps(motion, us))

@@ -11,6 +11,8 @@ OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", 
 
 TRUTH = "truth."
 """Under such names stands what a plant knows and its sensors do not tell."""
+ESTIMATE = "estimate."
+"""Under such names stands what an estimator makes of the sensors."""
 
 
 @dataclass(slots=True)

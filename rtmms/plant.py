@@ -211,6 +211,13 @@ class Veiled(Protocol):
     sensors: Mapping[str, Any]
 
 
+@runtime_checkable
+class Estimating(Protocol):
+    """A plant that tells an estimate of its motion, as outputs 'estimate.NAME', made by `estimator`."""
+
+    estimator: Any
+
+
 def bare(plant: Plant) -> Plant:
     """The plant itself, within its sensors and faults."""
     found: Any = plant.truth if isinstance(plant, Veiled) else plant

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import atan2, hypot
 from random import Random
 from typing import Any
 
 from rtmms.shapes.rotations import Vector, rotate_back
+from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_bridges.motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, whole
 from rtmms_bridges.motion.imu import Imu
 from rtmms_bridges.motion.pose import Motion
@@ -36,8 +38,44 @@ def earth_field(home: Home, year: float = 2026.0) -> Vector:
     return found.x * 1e-5, found.y * 1e-5, found.z * 1e-5  # nT
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the plant's own sensors read, in their axes, FLU: m/s2, rad/s, gauss, m above the surface. None: no reading,
+    or none yet."""
+
+    accel: Vector | None = None
+    gyro: Vector | None = None
+    field: Vector | None = None
+    height: float | None = None
+
+
+class Own:
+    """Takes the readings of a plant that is seen through sensors from its states.
+
+    names  of the sensors among imu, mag and depth that it has
+    """
+
+    def __init__(self, plant: PlantInfo) -> None:
+        had = {channel.name for channel in plant.outputs if channel.name in plant.selected}
+        needs = {"imu": ("accel", "gyro"), "mag": ("field",), "depth": ("value",)}
+        self.names = tuple(
+            name for name, told in needs.items() if {f"{name}.{one}" for one in (*told, "time")} <= had
+        )  # fmt: skip
+
+    def __call__(self, state: State) -> Read:
+        get = state.outputs
+        told = {name for name in self.names if get[f"{name}.time"] >= 0.0}
+        tesla = get["mag.field"] if "mag" in told else None
+        return Read(
+            tuple(get["imu.accel"]) if "imu" in told else None, tuple(get["imu.gyro"]) if "imu" in told else None,
+            None if tesla is None else (tesla[0] * 1e4, tesla[1] * 1e4, tesla[2] * 1e4),
+            -get["depth.value"] if "depth" in told else None,
+        )  # fmt: skip
+
+
 class Sensors:
-    """Readings of ideal sensors with white noise. The same seed gives the same readings.
+    """Readings of ideal sensors with white noise, where the plant has none of its own. The same seed gives the same
+    readings.
 
     field_ned  gauss, the earth's
     noise      over NOISE; 0: none. Autopilots take a sensor that reads the same number for long for broken
@@ -55,21 +93,26 @@ class Sensors:
         """As at the start."""
         self._imu, self._force = Imu(self._gravity), (0.0, 0.0, self._gravity)
         self._random = Random(self._seed)
+        self._read = Read()
 
-    def feel(self, motion: Motion) -> None:
+    def feel(self, motion: Motion, read: Read | None = None) -> None:
         """Once for each state that is sent, before the messages are made of it."""
-        self._force = self._imu.specific_force(motion)
+        self._force, self._read = self._imu.specific_force(motion), read or Read()
 
     def imu(self, motion: Motion, time_us: int, fields: int) -> Any:
         """HIL_SENSOR with what `fields` says; the rest is 0."""
-        a, w = self._blurred(flu_frd(self._force), "accel"), self._blurred(motion.rate_frd, "gyro")
+        own = self._read
+        a = self._blurred(flu_frd(self._force), "accel") if own.accel is None else flu_frd(own.accel)
+        w = self._blurred(motion.rate_frd, "gyro") if own.gyro is None else flu_frd(own.gyro)
         b: Vector = (0.0, 0.0, 0.0)
         pressure = height = temperature = 0.0
         if fields & MAG:
             world = ned_to_world(self._field, self._home.x_bearing)
-            b = self._blurred(flu_frd(rotate_back(motion.attitude, world)), "mag")
+            there = rotate_back(motion.attitude, world)
+            b = self._blurred(flu_frd(there), "mag") if own.field is None else flu_frd(own.field)
         if fields & BARO:
-            height = self._home.alt_m + motion.position[2] + self._blur("baro")
+            above = motion.position[2] + self._blur("baro") if own.height is None else own.height
+            height = self._home.alt_m + above
             pressure, temperature = pressure_hpa(height), 15.0
         return self._of.MAVLink_hil_sensor_message(time_us, *a, *w, *b, pressure, 0.0, height, temperature, fields, 0)
 

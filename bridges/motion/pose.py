@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from rtmms.contract import TRUTH
 from rtmms.errors import ModelError
 from rtmms.shapes.rotations import Vector, cross, rotate, rotate_back, upright
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -133,6 +134,20 @@ class PoseReader:
     def _of(self, get: Any, part: str, otherwise: tuple[float, ...]) -> Any:
         name = self._found[part]
         return get[name] if name else otherwise
+
+
+def unveiled(names: PoseNames, plant: PlantInfo) -> PoseNames:
+    """The same, from the truth where a plant is seen through sensors; ModelError where it was not asked for."""
+    known = {channel.name for channel in plant.outputs}
+    asked = {part: getattr(names, part) for part in _SIZES}
+    found = {part: TRUTH + name for part, name in asked.items() if name not in known and TRUTH + name in known}
+    hidden = [name for name in found.values() if name not in plant.selected]
+    if hidden:
+        raise ModelError(
+            f"outputs: the plant '{plant.robot}' is seen through sensors, and tells {hidden[0]} only to those who ask "
+            f"for it: outputs=*+{'+'.join(found.values())}"
+        )
+    return replace(names, **found)
 
 
 def _default(part: str) -> str:

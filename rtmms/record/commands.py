@@ -15,7 +15,7 @@ import numpy as np
 from rtmms.errors import DivergedError, ModelError
 from rtmms.loop.commands import OUTCOMES, CommandTrace
 from rtmms.loop.ports import Applied
-from rtmms.plant import Veiled
+from rtmms.plant import Estimating, Veiled
 from rtmms.record.origin import plain, rebuilt
 from rtmms.version import VERSION
 
@@ -66,6 +66,7 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
         "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOMES,
         "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
         "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
+        "estimate": isinstance(plant, Estimating),
     }  # fmt: skip
     kept, name = trace.steps, path.with_name(path.name + ".part")
     with name.open("wb") as file:

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import rtmms.plant
-from rtmms.plant import Described, Shaped, Veiled, bare
+from rtmms.plant import Described, Estimating, Shaped, Veiled, bare
 from rtmms.record.layout import FORMAT
 from rtmms.version import VERSION
 
@@ -31,6 +31,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         **{key: plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
         "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
+        "estimate": isinstance(plant, Estimating),
         "faults": hasattr(plant.truth if isinstance(plant, Veiled) else plant, "sound"),
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
         "description": plain(plant.parameters if isinstance(plant, Described) else None),
@@ -50,10 +51,12 @@ def rebuilt(origin: Mapping[str, Any]) -> Plant:
         plant = Faulty(plant)
     if not sensors:
         return plant
+    from rtmms.sensing.estimated import Estimated
     from rtmms.sensing.sensed import seen_through
     from rtmms.sensing.suite import built
 
-    return seen_through(plant, {name: built(name, said, {}) for name, said in sensors.items()})
+    made = {name: built(name, said, {}) for name, said in sensors.items()}
+    return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
 
 
 def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:

@@ -60,6 +60,8 @@ _ANEW = (1.0, 0.5, 0.1)
 """Standard deviations of position, velocity and attitude that a lost estimate goes on with."""
 _KINDS = (Depth, Dvl, Gps, Magnetometer)
 _DIVERGED = 10
+_HEAD, _ROW, _LATE = 5, 5, 5
+"""Numbers in a snapshot: at its head, of a sensor, of a measurement that waits."""
 
 
 @dataclass
@@ -203,6 +205,50 @@ class Estimator:
             self._time, x[X_P:X_V], x[X_V:X_Q], x[X_Q:X_BG], x[X_BG:X_BA], x[X_BA:], self._p.copy(), 0.0,
             dict(self._nis), dict(self._refused),
         )  # fmt: skip
+
+    def snapshot(self) -> bytes:
+        """All that it knows, for an estimator of the same sensors."""
+        waiting = sorted(self._waiting)
+        heard, nis, refused = self._heard, self._nis, self._refused
+        rows = [
+            (heard.get(name, -1.0), *nis.get(name, (0.0, 0)), refused.get(name, 0), self._in_row[name])
+            for name in self._models
+        ]
+        late = np.zeros((len(waiting), _LATE))
+        for row, one in zip(late, waiting, strict=True):
+            row[:2], row[2 : 2 + len(one.value)] = (one.time, one.order), one.value
+        head = (self._time, self._trusts_from, self._first, self._held, len(waiting))
+        parts = (head, self._x, self._p, self._ring, rows, late)
+        return b"".join(np.asarray(part, dtype=float).tobytes() for part in parts)
+
+    def restore(self, blob: bytes) -> None:
+        """ModelError for what is no snapshot of an estimator of these sensors; then nothing has changed."""
+        names, room = list(self._models), len(self._ring)
+        sizes = (_HEAD, X_SIZE, E_SIZE * E_SIZE, self._ring.size, _ROW * len(names))
+        own = sum(sizes)
+        foreign = ModelError("restore: this is no snapshot of an estimator of these sensors")
+        if len(blob) % 8 or len(blob) < 8 * own:
+            raise foreign
+        numbers = np.frombuffer(blob, np.float64)
+        head, x, p, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
+        late = numbers[own:]
+        fits = 0.0 <= head[2] < room and 0.0 <= head[3] <= room and head[4] * _LATE == len(late)
+        late = late.reshape(-1, _LATE) if fits else np.zeros((0, _LATE))
+        if not fits or not np.isin(late[:, 1], np.arange(len(names))).all():
+            raise foreign
+        self._time, self._trusts_from = float(head[0]), float(head[1])
+        self._first, self._held = int(head[2]), int(head[3])
+        self._x[:], self._p[:], self._ring[:] = x, p.reshape(E_SIZE, E_SIZE), ring.reshape(room, -1)
+        told = dict(zip(names, rows.reshape(-1, _ROW).tolist(), strict=True))
+        self._heard = {name: row[0] for name, row in told.items() if row[0] >= 0.0}
+        self._nis = {name: (row[1], int(row[2])) for name, row in told.items() if row[2] > 0.0}
+        self._refused = {name: int(row[3]) for name, row in told.items() if row[3] > 0.0}
+        self._in_row = {name: int(row[4]) for name, row in told.items()}
+        self._waiting = []
+        for row in late:
+            name = names[int(row[1])]
+            value = row[2 : 2 + len(self._models[name].expected)].copy()
+            self._waiting.append(_Measurement(float(row[0]), int(row[1]), name, value))
 
     def _over_a_gap(self, time: float) -> None:
         """The imu was silent until now: straight on as it went, ever less sure, to where it speaks again."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import TRUTH
+from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.shapes.known import shape_of
 from rtmms.shapes.rotations import Quaternion, Vector, rotate
 from rtmms.shapes.shape import HOME, Pose
@@ -18,7 +18,6 @@ from rtmms.wire.protocol.state import PlantInfo
 
 Array = npt.NDArray[np.float64]
 
-ESTIMATE = "estimate."
 CURRENT = (("current_x_m_s", "current_y_m_s", "current_z_m_s"), ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s"))
 
 

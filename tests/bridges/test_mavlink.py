@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import socket
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,11 +18,15 @@ from pymavlink.dialects.v20 import common
 
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
+from rtmms.wire.peer.plugins import load_controller
 from rtmms_bridges.autopilot.mavframes import Signing, Writer
 from rtmms_bridges.autopilot.parameters import Parameters
+from rtmms_bridges.autopilot.setpoints import ACTUATORS, AXES
+from rtmms_bridges.autopilot.words import Words
 from rtmms_bridges.mavlink import Mavlink
 from rtmms_bridges.motion.frames import Home
-from tests.bridges.harness import free_port, wait
+from rtmms_controllers.mixer import WORDS
+from tests.bridges.harness import ROOT, free_port, wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.wire.bench import PATIENCE_S
 
@@ -180,6 +185,59 @@ def test_actuators_by_command(station: Station) -> None:
         assert station.command(512, 148.0) == 0
         assert station.hear("AUTOPILOT_VERSION").capabilities & 8192
         assert station.command(22) == 3
+
+
+def test_sticks_to_a_controllers_words() -> None:
+    asked: list[tuple[dict[str, float], Any]] = []
+    refused: list[str] = []
+    words = Words({"z": "mixer.thrust", "r": "-mixer.yaw", "3": "mixer.roll"}, AXES + ACTUATORS)
+    words.open(lambda op, done, **values: asked.append((values, done)), refused.append)
+    assert not words.take({"x": 0.5})
+    assert words.take({"x": 0.5, "z": 0.25, "r": 0.5})
+    assert [values for values, _ in asked] == [{"mixer.thrust": 0.25, "mixer.yaw": -0.5}]
+    words.take({"z": 0.5})
+    words.take({"z": 0.75, "r": 0.5})
+    assert len(asked) == 1, "one at a time"
+    asked[0][1](True, None)
+    assert asked[1][0] == {"mixer.thrust": 0.75}, "the newest alone, and what is new"
+    asked[1][1](True, None)
+    words.take({"z": 0.75})
+    assert len(asked) == 2
+    words.take({"z": 0.5})
+    asked[2][1](False, "no such controller")
+    assert refused == ["no such controller"]
+    words.rest()
+    assert asked[3][0] == {"mixer.thrust": 0.0, "mixer.yaw": 0.0}, "of what was not taken nobody knows where it is"
+
+
+def test_words_are_those_of_the_mixer() -> None:
+    page = (ROOT / "docs" / "bridges" / "mavlink.md").read_text()
+    told = re.findall(r"\b[xyzr]=-?mixer\.(\w+)", page)
+    assert set(told) == set(WORDS)
+    assert set(told) <= set(load_controller("mixer").settable)
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ({"w": "mixer.thrust"}, "words: unknown channel 'w'"), ({"z": "thrust"}, "words.z: expected CONTROLLER.PARAM"),
+        ({"z": "mixer.yaw", "r": "-mixer.yaw"}, "words.r: 'mixer.yaw' stands in it twice"),
+    ],
+)  # fmt: skip
+def test_tables_of_words_that_make_no_sense(station: Station, table: dict[str, str], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
+        bridge(station, words=table)
+
+
+def test_words_are_set_once_a_station_has_armed_it(station: Station) -> None:
+    with Sailing(driven(station, words={"z": "mixer.thrust"})) as sailing:
+        station.hear("HEARTBEAT")
+        station.mav.manual_control_send(1, 0, 0, 500, 0, 0)
+        assert station.command(400, 1.0) == 0
+        assert "parameter" not in sailing.bridged.counts.reasons()
+        station.mav.manual_control_send(1, 0, 0, 500, 0, 0)
+        wait(lambda: any("words: " in line and "mixer" in line for line in sailing.bridged.said))
+        assert sailing.bridged.counts.reasons()["parameter"] >= 1  # nobody of that name is here
 
 
 # -- parameters ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +16,16 @@ from pymavlink.dialects.v20 import common
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.plugins import build_bridge
+from rtmms.sensing import Sensed
+from rtmms.sensing.parts import Depth, Imu, Magnetometer, Sensor
 from rtmms_bridges.autopilot.hil import Sensors, earth_field, pressure_hpa
 from rtmms_bridges.autopilot.mavframes import Reader, Writer
 from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.px4 import Px4
-from tests.bridges.harness import ROOT, free_port, wait
-from tests.bridges.swimmer import Sailing
+from tests.bridges.by_hand import opened
+from tests.bridges.harness import ROOT, free_port, plant_info, wait
+from tests.bridges.swimmer import Sailing, Swimmer
 from tests.wire.bench import PATIENCE_S
 
 THRUST = ChannelMapping(channel="3", actuator="thrust", scale=2.0)
@@ -144,6 +148,45 @@ def test_pressure_and_field() -> None:
     assert pressure_hpa(1000.0) == pytest.approx(898.75, abs=0.1)  # ISO 2533, table
     north, east, down = earth_field(HOME)
     assert (north, east, down) == pytest.approx((0.215, 0.013, 0.433), abs=0.005)
+
+
+def test_what_the_plants_own_sensors_read(port: int) -> None:
+    """The bridge's noise gives way to them, and their faults are there."""
+    imu = Imu(rate_hz=250.0, gyro_turn_on_rad_s=0.0, position_m=(0.0, 0.0, 0.0))
+    own: dict[str, Sensor] = {
+        "imu": imu,
+        "mag": Magnetometer(rate_hz=250.0, field_t=(1e-5, 0.0, -4e-5)),
+        "depth": Depth(),
+    }
+    plant = Sensed(Swimmer(), own)
+    names = ("position", "quaternion", "velocity", "angular_velocity", "acceleration")
+    made = bridge(port, noise=50.0, home=HOME, outputs=("*", *(f"truth.{name}" for name in names)))
+    with Sailing(made, plant=plant) as sailing, Autopilot(port) as px4:
+        for _ in range(20):
+            told = px4.frame()
+        while not told.fields_updated & 0x1000:
+            told = px4.frame()
+        read = plant.observe()
+        assert (told.xacc, told.yacc, told.zacc) == pytest.approx((0.0, 0.0, -9.80665), abs=1e-5)
+        assert (told.xgyro, told.ygyro, told.zgyro) == (0.0, 0.0, 0.0)
+        assert told.pressure_alt == pytest.approx(HOME.alt_m - read["depth.value"])
+        while not told.fields_updated & 0x1C0:
+            told = px4.frame()
+        assert (told.xmag, told.ymag, told.zmag) == pytest.approx((0.1, 0.0, 0.4))
+        plant.set(**{"fault.imu": "bias=0.5"})
+        wait(lambda: px4.frame().xgyro == pytest.approx(0.5))
+        assert any(
+            "HIL_SENSOR is what the plant's sensors read (imu, mag, depth)" in one for one in sailing.bridged.said
+        )
+
+
+def test_the_truth_of_a_plant_with_sensors_is_asked_for(port: int) -> None:
+    plant = Sensed(Swimmer(), {"imu": Imu()})
+    info = replace(
+        plant_info(*plant.outputs, actuators=plant.actuators), selected=("imu.time", "imu.gyro", "imu.accel")
+    )
+    with pytest.raises(rtmms.ModelError, match=r"outputs=\*\+truth.position\+truth.quaternion"):
+        opened(bridge(port), info)
 
 
 # -- in lockstep -----------------------------------------------------------------------------------------------------

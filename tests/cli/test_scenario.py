@@ -175,17 +175,23 @@ field_t = [0.0, 2e-5, -4e-5]
 
 
 def test_a_run_seen_through_sensors_replays_and_starts_again_with_the_same_bits(tmp_path: Path) -> None:
-    """A controller whose outputs are hidden by the sensors is refused; one that asks for none drives."""
+    """A controller whose outputs are hidden by the sensors is refused; one that asks for none drives. The estimate is
+    among the outputs, and changes none of the others."""
     text = SENSED.replace("tests.sensing", "mover")
     blind = rtmms(tmp_path, "run", write(tmp_path, text.format(log=tmp_path / "a.mcap", controller="sees")))
     assert blind.status == 2
     assert "unknown output 'velocity'; did you mean" in blind.err
     finals = []
     for name in ("a", "b"):
-        said = rtmms(tmp_path, "run", write(tmp_path, text.format(log=tmp_path / f"{name}.mcap", controller="deaf")))
+        wanted = "estimate = true\n" if name == "b" else ""
+        scenario = wanted + text.format(log=tmp_path / f"{name}.mcap", controller="deaf")
+        said = rtmms(tmp_path, "run", write(tmp_path, scenario))
         assert said.status == 0, said.err
         finals.append(said.report["final"])
         assert rtmms(tmp_path, "replay", f"{tmp_path}/{name}.mcap", "--check").status == 0
+    estimate = {name: finals[1].pop(name) for name in list(finals[1]) if name.startswith("estimate.")}
+    assert set(estimate) == {"estimate.position", "estimate.quaternion", "estimate.velocity"}
+    assert estimate["estimate.position"] == pytest.approx(finals[0]["truth.position"], abs=0.1)
     assert finals[0] == finals[1]
     assert finals[0]["imu.time"] == pytest.approx(0.49)
     assert finals[0]["truth.velocity"] == [0.0, 0.0, 0.0]

@@ -265,27 +265,28 @@ class Session:
         return Faulty(plant)
 
     def _estimating(self, plant: Plant) -> Consistency | None:
-        """The estimator beside the run, where it was asked for."""
+        """How wrong the plant's estimate is, where it has one."""
         if not self.plan.estimate:
             return None
-        from rtmms.sensing import Sensed
         from rtmms.sensing.consistency import Consistency
+        from rtmms.sensing.estimated import Estimated
 
-        if not isinstance(plant, Sensed):
-            raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
-        told = getattr(getattr(plant, "parameters", None), "gravity_m_s2", 9.80665)
-        return Consistency(plant.sensors, plant.dt, told if isinstance(told, float) else 9.80665)
+        return Consistency(plant) if isinstance(plant, Estimated) else None
 
     def _with_sensors(self, plant: Plant) -> Plant:
         over = self.plan.scenario.sensors if self.plan.scenario is not None else {}
         if self.plan.sensors == "ideal" and not over:
+            if self.plan.estimate:
+                raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
             return plant
         from rtmms.sensing import read_profile, seen_through
+        from rtmms.sensing.estimated import Estimated
         from rtmms.sensing.estimator import compile_ahead
 
         self.teller.tell("fetching the estimator's kernels, which controllers may need")
         compile_ahead()
-        return seen_through(plant, read_profile(self.plan.sensors, plant, over))
+        sensors = read_profile(self.plan.sensors, plant, over)
+        return Estimated(plant, sensors) if self.plan.estimate else seen_through(plant, sensors)
 
     def _agenda(self, plant: Plant) -> Agenda | None:
         found = self.plan.scenario

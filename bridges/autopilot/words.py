@@ -1,0 +1,87 @@
+"""Sticks to a controller's words: what a ground station says in -1 to 1, set as parameters of a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from rtmms.errors import ModelError, UnknownNameError
+
+
+class Ask(Protocol):
+    """`Io.ask` of a bridge."""
+
+    def __call__(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None: ...
+
+
+class Words:
+    """Sets parameters over the wire, one request under way at a time; what comes meanwhile waits, the newest alone.
+
+    table     channel to CONTROLLER.PARAMETER, with '-' before it for the other sign
+    channels  those that there are
+    Raises ModelError and UnknownNameError for a table that makes no sense.
+    """
+
+    def __init__(self, table: Mapping[str, str], channels: tuple[str, ...]) -> None:
+        self._table: dict[str, tuple[str, float]] = {}
+        for channel, text in table.items():
+            if channel not in channels:
+                raise ModelError(f"words: {UnknownNameError('channel', channel, channels)}")
+            name = text.removeprefix("-")
+            owner, dot, parameter = name.partition(".")
+            if not (owner and dot and parameter):
+                raise ModelError(f"words.{channel}: expected CONTROLLER.PARAMETER, got '{text}'")
+            if any(name == other for other, _ in self._table.values()):
+                raise ModelError(f"words.{channel}: '{name}' stands in it twice")
+            self._table[channel] = name, -1.0 if text.startswith("-") else 1.0
+        self._ask: Ask | None = None
+        self._refused: Callable[[str], object] = str
+        self._begin()
+
+    def __bool__(self) -> bool:
+        return bool(self._table)
+
+    def open(self, ask: Ask, refused: Callable[[str], object]) -> None:
+        """ask: of the bridge; refused: gets a sentence when the plant did not take what was said."""
+        self._ask, self._refused = ask, refused
+        self._begin()
+
+    def take(self, values: Mapping[str, float]) -> bool:
+        """Values by channel, -1 to 1; False where none of them is a word."""
+        found = {self._table[c][0]: self._table[c][1] * value for c, value in values.items() if c in self._table}
+        self._driven.update(found)
+        self._say(found)
+        return bool(found)
+
+    def knows(self, values: Mapping[str, float]) -> bool:
+        """Is one of the channels a word?"""
+        return any(channel in self._table for channel in values)
+
+    def rest(self, channels: tuple[str, ...] | None = None) -> None:
+        """All words that were driven to 0, or those of some channels."""
+        names = [name for channel, (name, _) in self._table.items() if channels is None or channel in channels]
+        self._say({name: 0.0 for name in names if name in self._driven})
+
+    def _begin(self) -> None:
+        self._said: dict[str, float] = {}
+        self._wanted: dict[str, float] = {}
+        self._driven: set[str] = set()
+        self._under_way = False
+
+    def _say(self, values: Mapping[str, float]) -> None:
+        self._wanted.update(values)
+        if self._under_way or self._ask is None:
+            return
+        news = {name: value for name, value in self._wanted.items() if self._said.get(name) != value}
+        self._wanted = {}
+        if news:
+            self._under_way = True
+            self._said.update(news)
+            self._ask("set", self._done, **news)
+
+    def _done(self, ok: bool, told: Any) -> None:
+        self._under_way = False
+        if not ok:
+            self._said.clear()  # what is there now is not known
+            self._refused(str(told))
+        self._say({})

@@ -1,0 +1,151 @@
+"""The estimator as a process of its own: hears a plant's sensors and publishes where the robot is, as JSON over UDP."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import cos, inf, radians, sin
+from typing import TYPE_CHECKING, Any
+
+import rtmms
+from rtmms.contract import ESTIMATE
+from rtmms.shapes.rotations import rotate_back
+from rtmms.toml_file import read_toml
+from rtmms_bridges.lines.addresses import host_port, resolved
+from rtmms_bridges.motion.imu import gravity_of
+
+if TYPE_CHECKING:
+    from rtmms.sensing.estimator import Estimate
+    from rtmms.sensing.parts import Sensor
+
+_PORT = 9910
+_ANEW_S = 3.0
+
+
+@dataclass(kw_only=True)
+class Estimator(rtmms.Bridge):
+    """Publishes position, attitude and velocity as the plant's sensors have them: JSON, a datagram an estimate.
+
+    to           HOST:PORT each, where it goes
+    sensors      what is known of the sensors: typical, or the FILE.toml that --sensors got
+    position     where the robot is at the start, m; none: the origin
+    heading_deg  and where it looks, from world x to the left
+    publish_hz   estimates per second of simulated time; 0: one a sample of the imu
+    """
+
+    to: tuple[str, ...] = (f"127.0.0.1:{_PORT}",)
+    sensors: str = "typical"
+    position: tuple[float, ...] = ()
+    heading_deg: float = 0.0
+    publish_hz: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.claim:
+            raise rtmms.ModelError("claim: this bridge drives nothing; expected none")
+        if self.rate_hz:
+            raise rtmms.ModelError("rate_hz: the estimator hears every state; publish_hz is the rate of what it tells")
+        if not self.to:
+            raise rtmms.ModelError("to: expected at least one HOST:PORT")
+        for text in self.to:
+            host_port(text, "to", _PORT)
+        if len(self.position) not in (0, 3):
+            raise rtmms.ModelError(f"position: expected 3 numbers, got {len(self.position)}")
+        if not 0.0 <= self.publish_hz < inf:
+            raise rtmms.ModelError(f"publish_hz: expected a number >= 0, got {self.publish_hz}")
+        self._time, self._slot, self._lost_since = -inf, -1, inf
+        self._profile, self._over = "typical", dict[str, Any]()
+        if self.sensors.endswith(".toml"):
+            self._over = read_toml(self.sensors)
+            self._profile = str(self._over.pop("profile", "ideal"))
+        elif self.sensors != "typical":
+            raise rtmms.UnknownNameError("sensors", self.sensors, ("typical",), "or a FILE.toml")
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        from rtmms.sensing.estimator import compile_ahead, sensors_of
+
+        compile_ahead()
+        names = [channel.name for channel in plant.outputs]
+        self._sensors: Mapping[str, Sensor] = sensors_of(names, self._profile, self._over)
+        self._gravity = gravity_of(plant)
+        self._begin()
+        imu = self._sensors[self._estimator.imu]
+        if plant.telemetry_hz < imu.rate_hz:
+            self.io.tell(
+                f"about {plant.telemetry_hz:g} states a second of wall time come, {self._estimator.imu} has "
+                f"{imu.rate_hz:g} samples a second: run the plant with --telemetry-hz {2.0 * imu.rate_hz:g}"
+            )
+        self._places = [resolved(text, "to", _PORT) for text in self.to]
+        self._sockets: dict[int, socket.socket] = {}
+        for family, _ in self._places:
+            if family not in self._sockets:
+                self._sockets[family] = made = socket.socket(family, socket.SOCK_DGRAM)
+                made.setblocking(False)
+                self.closing.callback(made.close)
+        self.io.tell("estimates to " + ", ".join(self.to))
+
+    def on_state(self, state: rtmms.State) -> None:
+        if state.time < self._time:
+            self._begin()  # the plant was reset
+        self._time = state.time
+        if not self._estimator.hear(state.outputs):
+            return
+        slot = int(state.time * self.publish_hz + 1e-6)
+        if self.publish_hz and slot <= self._slot:
+            return
+        self._slot = slot
+        now = self._estimator.estimate()
+        self._see_to(now)
+        try:
+            message = json.dumps(told(now), allow_nan=False, separators=(",", ":")).encode()
+        except ValueError:
+            self.counts.add("not_finite")
+            return
+        for family, place in self._places:
+            try:
+                self._sockets[family].sendto(message, place)
+                self.counts.add("sent")
+            except OSError:
+                self.counts.add("dropped")
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._begin()
+
+    def _begin(self) -> None:
+        from rtmms.sensing.estimator import Estimator as Filter
+
+        half = 0.5 * radians(self.heading_deg)
+        self._estimator = Filter(
+            self._sensors, position=self.position or (0.0, 0.0, 0.0), quaternion=(cos(half), 0.0, 0.0, sin(half)),
+            gravity=self._gravity,
+        )  # fmt: skip
+        self._time, self._slot, self._lost_since = -inf, -1, inf
+
+    def _see_to(self, now: Estimate) -> None:
+        """An estimate that several sensors contradict starts anew after a while; it is told."""
+        if len(now.doubted) < 2:
+            self._lost_since = inf
+            return
+        if self._lost_since == inf:
+            self._lost_since = now.time
+            self.io.tell(f"t = {now.time:.2f} s: {', '.join(now.doubted)} contradict the estimate")
+        elif now.time - self._lost_since > _ANEW_S:
+            self._estimator.start_anew()
+            self._lost_since = inf
+            self.counts.add("begun_anew")
+
+
+def told(now: Estimate) -> dict[str, Any]:
+    """What is published, by name: plain numbers, lists and words."""
+    w, x, y, z = now.quaternion.tolist()
+    a, b, c = now.velocity.tolist()
+    found: dict[str, Any] = {
+        "position": now.position.tolist(), "quaternion": [w, x, y, z], "velocity": rotate_back((w, x, y, z), (a, b, c)),
+        "gyro_bias": now.gyro_bias.tolist(), "accel_bias": now.accel_bias.tolist(),
+        "deviation": [max(0.0, float(now.covariance[k, k])) ** 0.5 for k in range(9)],
+        "behind_s": now.behind, "lost": now.lost, "doubted": list(now.doubted),
+    }  # fmt: skip
+    return {"time": now.time} | {ESTIMATE + name: value for name, value in found.items()}

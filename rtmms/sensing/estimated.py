@@ -1,0 +1,91 @@
+"""A plant seen through its sensors, with what the estimator makes of them among its outputs."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+
+from rtmms.contract import ESTIMATE, TRUTH
+from rtmms.errors import ModelError
+from rtmms.plant import Channel, Plant
+from rtmms.sensing.estimator import Estimator
+from rtmms.sensing.layout import M_GRAVITY
+from rtmms.sensing.parts import Imu, Sensor
+from rtmms.sensing.sensed import Sensed
+from rtmms.spatial import Array, quaternion_matrix
+
+_MAGIC = b"rtmms-estimate-1\0"
+_HEAD = struct.Struct("<17sQ")
+_CHANNELS = (
+    Channel(ESTIMATE + "position", "m", (3,), "world"), Channel(ESTIMATE + "quaternion", "", (4,), "world"),
+    Channel(ESTIMATE + "velocity", "m/s", (3,), "body"),
+)  # fmt: skip
+
+
+class Estimated(Sensed):
+    """A plant with sensors that tells estimate.position, estimate.quaternion and estimate.velocity besides, of the
+    point that the truth is of, at the imu's newest sample. The estimate begins at the truth.
+
+    estimator   as a controller would have it, on the same readings
+    Raises ModelError where a sensor cannot be on this plant, and where there is no imu.
+    """
+
+    def __init__(self, plant: Plant, sensors: Mapping[str, Sensor]) -> None:
+        if not any(isinstance(one, Imu) for one in sensors.values()):
+            raise ModelError("--estimate: expected an imu among the sensors (--sensors typical)")
+        super().__init__(plant, sensors)
+        self.outputs = (*self.outputs, *_CHANNELS)
+
+    def reset(self, seed: int = 0) -> None:
+        """See Sensed; the estimate begins anew."""
+        super().reset(seed)
+        self.estimator = self._begun()
+        self._tell()
+
+    def step(self, command: Array) -> None:
+        """See Plant."""
+        super().step(command)
+        if self.estimator.hear(super().observe()):
+            self._tell()
+
+    def observe(self) -> dict[str, Array]:
+        """See Plant."""
+        return super().observe() | {name: value.copy() for name, value in self._told_of.items()}
+
+    def snapshot(self) -> bytes:
+        """See Plant: with all that the estimator knows."""
+        inner = super().snapshot()
+        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self.estimator.snapshot()))
+
+    def restore(self, blob: bytes) -> None:
+        """See Plant."""
+        if len(blob) < _HEAD.size or not blob.startswith(_MAGIC):
+            raise ModelError("restore: this is no snapshot of a plant with an estimate")
+        size = _HEAD.unpack_from(blob)[1]
+        estimator = self._begun()
+        estimator.restore(blob[_HEAD.size + size :])
+        super().restore(blob[_HEAD.size : _HEAD.size + size])
+        self.estimator = estimator
+        self._tell()
+
+    def _begun(self) -> Estimator:
+        true = self.truth.observe()
+        quaternion = np.asarray(true["quaternion"], dtype=float)
+        return Estimator(
+            self.sensors, position=np.asarray(true["position"]), quaternion=quaternion,
+            velocity=quaternion_matrix(quaternion) @ np.asarray(true["velocity"], dtype=float),
+            deviations=(0.02, 0.05, 0.02), gravity=float(self._motion[M_GRAVITY]),
+        )  # fmt: skip
+
+    def _tell(self) -> None:
+        now = self.estimator.estimate()
+        found = now.position, now.quaternion, quaternion_matrix(now.quaternion).T @ now.velocity
+        self._told_of = {channel.name: value for channel, value in zip(_CHANNELS, found, strict=True)}
+
+
+def truth_of(outputs: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+    """Position (3,), velocity (3,) and rotation (3, 3), all of the world, that a plant with sensors hides."""
+    rotation = quaternion_matrix(np.asarray(outputs[TRUTH + "quaternion"], dtype=float))
+    return np.array(outputs[TRUTH + "position"]), rotation @ np.asarray(outputs[TRUTH + "velocity"]), rotation
