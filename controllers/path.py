@@ -23,7 +23,7 @@ class Path(rtmms.Controller):
     """Line of sight along a course, over the autopilot's cascades; at its end it swims straight on.
 
     course        waypoints, helix or eight
-    waypoints     'x y z; x y z; ...' in m, world
+    waypoints     'x y z; x y z; ...' in m, world; of course=waypoints
     radius_m      of the helix, and of the narrowest turn of the eight;  rise_m  a turn of the helix;  turns  of either
     depth_m, course_heading_deg   where helix and eight begin, above or below the origin, and in which direction
     speed_m_s     over the ground;  lookahead_m  of the line of sight
@@ -55,6 +55,9 @@ class Path(rtmms.Controller):
     def __post_init__(self) -> None:
         from rtmms.analysis.courses import course, spelled  # numpy's, with the first of them
 
+        if self.waypoints and self.course != "waypoints":
+            told = f"waypoints: they go with course=waypoints, got course={self.course}"
+            raise rtmms.ModelError(f"controller 'path': {told}")
         numbers = {
             "radius_m": self.radius_m, "rise_m": self.rise_m, "turns": self.turns, "depth_m": self.depth_m,
             "heading_deg": self.course_heading_deg,

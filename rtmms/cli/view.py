@@ -54,6 +54,8 @@ def movie(file: Path, output: Path, speed: float) -> int:
     from rtmms.view.film import refuse_ending, write_film
 
     refuse_ending(output)
+    if not speed == speed:  # nan passes every comparison of a range
+        raise ModelError(f"--speed: expected a number from 0.01 to 100, got {speed}")
     _refuse_folder(output, "-o")
     recording = _recording(file)
     with _bar(f"painting {output.name}") as progress:

@@ -31,7 +31,7 @@ def evaluate(
 ) -> None:  # fmt: skip
     """Rate of a state at time t; tree, law, hold, fluid, work as rtmms.mechanism.equations has them."""
     topology, constant, base_mode, gravity, imposed, _ = tree
-    rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, ambient = fluid
+    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, ambient = fluid
     s, base, qdd, torque, q, qd, drive = work
     carriers, places, sections, inner, lengths, rests, shapes, stiffs, dampings, current = soft
     own, points, jacobian, mine, mass, left, told, head, six, gain, squares = room
@@ -46,8 +46,10 @@ def evaluate(
     configure(topology, constant, orientation, gravity, q, s)
     outward(topology, twist, qd, s)
     place(topology, state[0:3], orientation, s)
-    if rows.shape[0] > 0:
-        act(rows, common, strip, blade, strip_gauss, blade_gauss, flow, moving, held, t, ambient, s)
+    if rows.shape[0] > 0 or tether.shape[0] > 0:
+        act(
+            rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, t, ambient, s
+        )  # fmt: skip
     for j in range(n + 1):
         for k in range(constant.shape[1]):
             own[j, k] = constant[j, k]

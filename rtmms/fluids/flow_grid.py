@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numba import carray
@@ -38,11 +39,12 @@ class Grid:
     _axes: list[Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        axes = [np.atleast_1d(np.array(axis, dtype=float)) for axis in (self.t, self.x, self.y, self.z)]
+        given = dict(zip(AXES, (self.t, self.x, self.y, self.z), strict=True))
+        axes = [np.atleast_1d(_numbers(self.name, letter, axis)) for letter, axis in given.items()]
         for axis, letter in zip(axes, AXES, strict=True):
             if axis.ndim != 1 or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0.0) or not len(axis):
-                raise ModelError(f"flow: {self.name}: {letter} must be finite numbers that rise, got {axis.tolist()}")
-        u = np.array(self.u, dtype=float)
+                raise ModelError(f"flow: {self.name}: {letter} must be finite numbers that rise, got {_fault(axis)}")
+        u = _numbers(self.name, "u", self.u)
         shape = (*(len(axis) for axis in axes), 3)
         if u.shape != shape:
             raise ModelError(f"flow: {self.name}: u must have shape {shape} (t, x, y, z, 3), got {u.shape}")
@@ -62,8 +64,11 @@ class Grid:
             raise ModelError(f"flow: {path}: expected a .npz or .nc file (NetCDF 3)")
         try:
             found = read(path)
-        except (OSError, ValueError, TypeError, KeyError) as fault:
-            raise ModelError(f"flow: {path}: cannot be read as a flow grid: {fault}") from None
+        except KeyError as fault:
+            raise ModelError(f"flow: {path}: cannot be read as a flow grid: {fault.args[0]}") from None
+        except (OSError, ValueError, TypeError, BadZipFile) as fault:
+            why = fault.strerror if isinstance(fault, OSError) and fault.strerror else "damaged, or of another kind"
+            raise ModelError(f"flow: {path}: cannot be read as a flow grid: {why}") from None
         return cls(**found, name=str(path))
 
     @cached_property
@@ -93,8 +98,26 @@ class Grid:
         return ""
 
 
+def _numbers(name: str, what: str, values: Any) -> Array:
+    try:
+        return np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"flow: {name}: {what} must be numbers") from None
+
+
+def _fault(axis: Array) -> str:
+    """The first place where an axis is not as it should be."""
+    if axis.ndim != 1 or not len(axis):
+        return f"an array of shape {axis.shape}"
+    wrong = np.flatnonzero(~np.isfinite(axis))
+    k = int(wrong[0]) if len(wrong) else int(np.flatnonzero(np.diff(axis) <= 0.0)[0]) + 1
+    return f"{axis[k]:g} at index {k}" + (f" after {axis[k - 1]:g}" if k and not len(wrong) else "")
+
+
 def _numpy(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        if "u" not in file:
+            raise KeyError("it has no u")
         found = {letter: file[letter] if letter in file else np.zeros(1) for letter in AXES}
         return {**found, "u": file["u"]}
 

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from rtmms.errors import ModelError
@@ -39,11 +40,13 @@ class Finding:
     expected: str
     got: Any
     holds: bool
+    instead: str = ""
+    """Another name under which the report has such a value."""
 
     @property
     def sentence(self) -> str:
         if self.got is None:
-            return f"expected {self.name} {self.expected}, but the report has no such value"
+            return f"expected {self.name} {self.expected}, but the report has no such value{self.instead}"
         return f"expected {self.name} {self.expected}, got {self.got:.6g}" if isinstance(self.got, float) else (
             f"expected {self.name} {self.expected}, got {self.got}"
         )  # fmt: skip
@@ -73,8 +76,22 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Fi
         got = _value(report, one.name)
         alike = isinstance(got, str) == isinstance(one.value, str)
         holds = got is not None and alike and _COMPARISONS[one.comparison](got, one.value)
-        found.append(Finding(one.name, one.text, got, bool(holds)))
+        found.append(
+            Finding(one.name, one.text, got, bool(holds), "" if got is not None else _instead(report, one.name))
+        )
     return found
+
+
+def _instead(report: Mapping[str, Any], name: str) -> str:
+    """A word on the name that was meant: the truth of a robot that is seen through sensors, or the nearest one."""
+    head, dot, rest = name.partition(".")
+    if dot and _value(report, f"{head}.truth.{rest}") is not None:
+        return f"; seen through sensors it is {head}.truth.{rest}"
+    bare = name if (index := _INDEX.match(name)) is None else index[1]
+    known = [str(key) for key in report.get("summary") or {}]
+    known += [f"final.{key}" for key in report.get("final") or {}]
+    near = get_close_matches(bare, [one for one in known if one != bare], 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _below(table: Any, name: str) -> Any:

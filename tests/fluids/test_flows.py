@@ -115,6 +115,10 @@ def test_grids_and_functions_that_cannot_be_are_refused(tmp_path):
     ]
     np.savez(tmp_path / "bare.npz", x=AXIS)
     cases.append((lambda: Grid.load(tmp_path / "bare.npz"), "bare.npz: cannot be read as a flow grid"))
+    (tmp_path / "half.npz").write_bytes((tmp_path / "bare.npz").read_bytes()[:150])
+    cases.append((lambda: Grid.load(tmp_path / "half.npz"), "half.npz: cannot be read as a flow grid: damaged"))
+    np.savez(tmp_path / "words.npz", x=np.array(["a", "b"]), u=np.zeros((1, 2, 1, 1, 3)))
+    cases.append((lambda: Grid.load(tmp_path / "words.npz"), "words.npz: x must be numbers"))
     for make, told in cases:
         with pytest.raises(rtmms.ModelError, match=told):
             make()
