@@ -83,7 +83,8 @@ def test_a_bridge_that_goes(fate: str, states: bool | None) -> None:
     assert found["signal_s"] >= 0.5
     assert (found["bridge"] is None) == (states is None)
     if fate.startswith("driving"):
-        assert found["bad"] == found["overruns"]
+        unlisted = found["blame"]["unknown"]  # what came faster than it could be judged is among these
+        assert found["overruns"] - unlisted <= found["bad"] <= found["overruns"]
         assert found["misses"] > 100, "what the bridge owes is missed; the run goes on"
     else:
         assert max(found["misses"], found["overruns"]) <= found["bad"] <= found["misses"] + found["overruns"]
