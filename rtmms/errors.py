@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -60,3 +61,8 @@ def limit_reached(error: BaseException) -> str:
         where = f" for {error.filename}" if error.filename else ""
         return f"the system refused{where}: {error.strerror} (see: {_LIMITS[error.errno]})"
     return ""
+
+
+def uncoloured(fault: BaseException) -> str:
+    """What a fault says, without the terminal's colours: numba writes them where colorama is installed."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", str(fault))

@@ -10,7 +10,7 @@ from numba import carray, cfunc, njit, types
 from numba.core.errors import NumbaError
 
 from rtmms.addresses import call_at, numbers_at
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, uncoloured
 from rtmms.jit import COMPILED, kernel
 
 NUMBERS = 15
@@ -52,7 +52,7 @@ def _gives(function: Callable[..., Any], name: str) -> bool:
     try:
         function(0.0, 0.0, 0.0, 0.0, out)
     except NumbaError as fault:
-        first = str(fault).strip().splitlines()[-1]
+        first = uncoloured(fault).strip().splitlines()[-1]
         raise ModelError(f"flow: compiled: numba does not take {name}(t, x, y, z, out): {first}") from None
     except (TypeError, IndexError, ValueError) as fault:
         raise ModelError(f"flow: compiled: {name}(t, x, y, z, out) fails: {fault}") from None

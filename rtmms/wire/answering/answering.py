@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, uncoloured
 from rtmms.jit import COMPILED
 from rtmms.wire.kernels import answer as a
 from rtmms.wire.kernels.patterns import OTHER, SEQ, STEP
@@ -41,7 +41,7 @@ def prepare(update: Bound) -> Any:
             compiled.function
         )
     except (NumbaError, TypeError) as fault:
-        raise ModelError(f"compiled update: numba does not take it: {_cause(str(fault))}") from fault
+        raise ModelError(f"compiled update: numba does not take it: {_cause(uncoloured(fault))}") from fault
     if AVAILABLE:
         a.answer.compile((numba.types.int64,))  # or fetched from the cache: nothing of that once states come
     compiled.kernel = kernel

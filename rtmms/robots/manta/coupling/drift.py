@@ -18,7 +18,7 @@ from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, uncoloured
 from rtmms.jit import COMPILED, Array, kernel
 from rtmms.robots.manta.coupling.layout import FINS, POSITION, SUPPORTS, TIME, TWIST, W_POSE, W_TWIST, Memory
 from rtmms.robots.manta.coupling.records import finned_at, numbers_at
@@ -111,7 +111,7 @@ def make_sampler(field: Field) -> Sampler:
         flow = njit(error_model="numpy")(field)
         sample = flow(0.0, 0.0, 0.0, 0.0)
     except (NumbaError, TypeError, ZeroDivisionError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        first = (uncoloured(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"current_field: must compile with numba as f(x, y, z, t) -> (u, v, w); {first}") from None
     if not isinstance(sample, tuple) or len(sample) != 3:
         raise ModelError(f"current_field: must return three velocities in m/s, got {sample!r}")
