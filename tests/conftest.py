@@ -16,7 +16,7 @@ HEARD = (
     "test_lcm.py", "test_mqtt.py", "test_plotjuggler.py", "test_zenoh.py",
 )  # fmt: skip
 
-GROUND = ("locomotion", "robots/test_wheeled.py", "shapes")
+GROUND = ("locomotion", "robots/test_wheeled.py", "shapes", "cli/test_gaits.py")
 """All that compile the kernels of contacts, a minute of them: on one worker, so that not both compile the same."""
 
 
