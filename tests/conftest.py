@@ -19,6 +19,9 @@ HEARD = (
 GROUND = ("locomotion", "robots/test_wheeled.py", "shapes", "cli/test_gaits.py")
 """All that compile the kernels of contacts, a minute of them: on one worker, so that not both compile the same."""
 
+LONG = "scenario/test_examples.py"
+"""Whole runs that share nothing: each where there is room."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,4 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = "ports" if file.parts[0] in DEFAULT_PORTS else "network" if file.name in HEARD else str(file)
         if file.as_posix().startswith(GROUND):
             group = "ground"
+        if file.as_posix() == LONG:
+            group = item.nodeid
         item.add_marker(pytest.mark.xdist_group(group))

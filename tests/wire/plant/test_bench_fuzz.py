@@ -23,7 +23,7 @@ def test_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "plugins"))
 
 
-@pytest.mark.parametrize("frames", [12_000, pytest.param(25_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("frames", [12_000])
 def test_frames_into_each_parser_of_the_wire(frames: int, capsys: pytest.CaptureFixture[str]) -> None:
     status = fuzz.main(as_json=True, frames=frames, what=",".join(OURS), seed=1, processes=2)
     result = json.loads(capsys.readouterr().out)
