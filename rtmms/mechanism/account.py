@@ -26,7 +26,7 @@ POINT_WIDTH = 13
 """Of a body: row of the model, rotation by rows (9) and position (3) of its frame in the row's."""
 
 
-@kernel
+@kernel(merged=True)
 def account(system: Any, state: Any, rate: Any, points: Any, out: Any) -> None:
     """Evaluate the equations of motion at the state, and write `out`. rate (12 + 2 n,) scratch."""
     tree, law, hold, fluid, work = system
@@ -62,7 +62,7 @@ def own(point: Any, x: Any, y: Any, z: Any) -> Any:
     )
 
 
-@kernel
+@kernel(merged=True)
 def body(s: Any, point: Any, out: Any) -> None:
     """POINT_OUT numbers of one described body."""
     j = int(point[0])

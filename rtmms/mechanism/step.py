@@ -71,7 +71,7 @@ def add(total: Any, factor: float, rate: Any) -> None:
         total[m] += factor * rate[m]
 
 
-@kernel
+@kernel(merged=True)
 def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
     """The step in each number of parts, mixed, and the work as well; in one part alone it is `one_step`."""
     parts, mix = method[5], method[6]
@@ -109,7 +109,7 @@ def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent
             spent[w] = spent[SPENT + w] + spent[2 * SPENT + w]
 
 
-@kernel
+@kernel(merged=True)
 def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any, y: Any) -> None:
     """Predict, evaluate, correct by ADAMS; the tableau starts."""
     tree, law, hold, fluid, work = system
@@ -162,7 +162,7 @@ def finish(tree: Any, law: Any, hold: Any, work: Any, state: Any, t: float) -> i
     return SOUND if held == HELD else CONTRADICTED if held == AGAINST else THROWN
 
 
-@kernel
+@kernel(merged=True)
 def advance(system: Any, method: Any, memory: Any, scratch: Any, h: float, substeps: int) -> int:
     """`substeps` steps of h from time hold.start. Returns what `finish` says."""
     state, _, _, spent = memory

@@ -22,7 +22,7 @@ def finite(values: Any) -> bool:
     return sound
 
 
-@kernel
+@kernel(merged=True)
 def take_step(
     system: Any, method: Any, changing: Any, scratch: Any, told: Any, memory: Any, last: Any, dt: float, substeps: int
 ) -> int:  # fmt: skip
