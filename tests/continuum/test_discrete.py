@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rtmms.dynamics.hybrid import hybrid_dynamics
-from rtmms.mechanism.plant import fluid_wrench
+from rtmms.mechanism.fluid_wrench import fluid_wrench
 from rtmms.model import Body, Joint, Mechanism, Model, Rod, RodSection, State, at, compile, elliptic_strip
 from rtmms.model.links import links_of
 from rtmms.robots import continuous_eel

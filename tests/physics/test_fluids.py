@@ -8,7 +8,8 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.fluids.ambient import SAMPLE, Flow, Wave, sample
-from rtmms.mechanism.plant import TreePlant, fluid_wrench
+from rtmms.mechanism.fluid_wrench import fluid_wrench
+from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Blade, Body, Mechanism, Placement, State, Strip, elliptic_strip
 from rtmms.model.random_tree import random_state
 from rtmms.robots import eel

@@ -9,8 +9,8 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.mechanism.fluid_wrench import fluid_wrench
 from rtmms.mechanism.group import displace, uncurl
-from rtmms.mechanism.plant import fluid_wrench
 from rtmms.robots import eel
 
 N = 36

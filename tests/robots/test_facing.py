@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import rtmms
 from rtmms import dynamics
-from rtmms.mechanism.plant import fluid_wrench
+from rtmms.mechanism.fluid_wrench import fluid_wrench
 from rtmms.model.facing import facing
 from rtmms.robots import eel, moth
 from rtmms.robots.moth import face

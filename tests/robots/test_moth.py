@@ -10,8 +10,8 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.analysis.trim import trim
+from rtmms.mechanism.fluid_wrench import fluid_wrench
 from rtmms.mechanism.group import displace, uncurl
-from rtmms.mechanism.plant import fluid_wrench
 from rtmms.model.layout import C_DAMPING, S_TWIST, S_WRENCH
 from rtmms.monitor.monitor import Monitor
 from rtmms.robots import moth

@@ -14,7 +14,8 @@ from rtmms.analysis.whole_periods import rise, whole_periods
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.plant import Remade, TreePlant, unpacked
+from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.running import unpacked
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile
 from rtmms.model.description import Body, Joint, Mechanism
