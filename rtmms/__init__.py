@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     )
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism, compile
-    from rtmms.wire.peer.client import Link, connect
+    from rtmms.wire.peer.client import Link
     from rtmms.wire.peer.compiled import compiled
+    from rtmms.wire.peer.connecting import connect
     from rtmms.wire.peer.controller import Controller
     from rtmms.wire.plant.embed import embed
     from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
@@ -44,7 +45,7 @@ __all__ = [
     "load", "model",
 ]  # fmt: skip
 
-_LATE = dict.fromkeys(("connect", "Link"), "rtmms.wire.peer.client")
+_LATE = {"connect": "rtmms.wire.peer.connecting", "Link": "rtmms.wire.peer.client"}
 _LATE |= {"Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.compiled"}
 _LATE |= dict.fromkeys(
     ("BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor", "Thruster"),

@@ -18,7 +18,8 @@ from rtmms.bridging.rates import Decimator
 from rtmms.bridging.telling import Telling
 from rtmms.bridging.watchdog import Watchdog
 from rtmms.wire.peer.awaiting import Awaiting
-from rtmms.wire.peer.client import Link, connect
+from rtmms.wire.peer.client import Link
+from rtmms.wire.peer.connecting import connect
 from rtmms.wire.places.endpoints import EXCHANGE
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State

@@ -27,7 +27,7 @@ _PLANT = options(
 
 def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path | None, timeout_s: float) -> Any:
     """What the plant answered; NotConnectedError, RequestError, and ModelError for words that it refused."""
-    from rtmms.wire.peer.client import connect
+    from rtmms.wire.peer.connecting import connect
     from rtmms.wire.protocol.errors import RequestError
 
     link = connect(exchange, name="rtmms", timeout_s=timeout_s, keys=keys, errors="collect")

@@ -9,7 +9,7 @@ _WAIT_S = 1.0
 
 def who_is_at(exchange: str) -> str:
     """' (manta runs there, for 12 s, driven by gait)' for a plant of this user's, '' where it cannot be found out."""
-    from rtmms.wire.peer.client import connect
+    from rtmms.wire.peer.connecting import connect
 
     try:
         link = connect(exchange, name="rtmms", timeout_s=_WAIT_S, errors="collect")

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from rtmms.wire.peer.client import Link, connect
+from rtmms.wire.peer.client import Link
+from rtmms.wire.peer.connecting import connect
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.settable import Settable
 from rtmms.wire.places.endpoints import EXCHANGE
