@@ -70,7 +70,9 @@ def taken(case: Case, dt: float, watched: bool) -> Run:
     places[0] = plant.observe()["position"]
     every = max(1, round(0.01 / dt))
     neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.twin().room()
-    reader, tree = plant.twin(), hasattr(plant, "vector")
+    reader, counted_up = plant.twin(), "work" in plant.observe()
+    if monitor is not None:
+        monitor.look(neutral)
     try:
         for k in range(steps):
             command = neutral if case.command is None else case.command(k * dt)
@@ -81,9 +83,9 @@ def taken(case: Case, dt: float, watched: bool) -> Run:
             if (k + 1) % seen == 0:
                 reader.keep(state)
                 places[(k + 1) // seen] = state.position
-            if not tree and k % every == 0:
+            if not counted_up and k % every == 0:
                 work += float(plant.observe()["rod_power"]) * dt * every
-        if tree:
+        if counted_up:
             work = float(plant.observe()["work"])
     except DivergedError as error:
         return Run(*nowhere, "error", str(error))

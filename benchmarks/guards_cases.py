@@ -92,6 +92,35 @@ MOTH_KNOBS: dict[str, dict[str, Any]] = {
     "air x 3": {"start": "rest", "air_density_kg_m3": 3.66}, "servo": {"start": "rest", "drive": "torque"},
 }  # fmt: skip
 TREE_METHODS = ("rk4", "abam", "implicit2")
+FISH_STEPS = _times(2.5e-4, 1, 2, 3, 4, 8, 12, 16, 24, 40, 80, 120, 240)
+FISH_KNOBS: dict[str, dict[str, Any]] = {
+    "dead": {}, "dead, stiffness x 100": {"flexural_stiffness_n_m2": 0.2}, "swims": {"preset": "swimming"},
+    "swims, friction x 10": {"preset": "swimming", "friction": 0.06},
+}  # fmt: skip
+CONTINUOUS_KNOBS: dict[str, dict[str, Any]] = {
+    "as it is": {}, "yaw x 3": {"yaw_rad_m": 0.9}, "drag x 10": {"c1": 0.1, "c2": 10.0, "c3": 10.0, "c4": 10.0},
+    "light": {"density_kg_m3": 300.0}, "period / 4": {"period_s": 0.25},
+}  # fmt: skip
+QUADROTOR_KNOBS: dict[str, dict[str, Any]] = {
+    "as it is": {}, "motors x 25": {"motor_s": 0.002}, "drag x 100": {"drag_area_m2": 1.0},
+}  # fmt: skip
+TORPEDO_KNOBS: dict[str, dict[str, Any]] = {
+    "as it is": {}, "fins x 10": {"fin_bandwidth_rad_s": 200.0}, "drag x 10": {"axial_drag_kg_m": 16.0},
+    "weight x 10": {"weight_below_m": 0.2},
+}  # fmt: skip
+SNAKE_KNOBS: dict[str, dict[str, Any]] = {
+    "as it is": {}, "damping x 100": {"damping_n_m_s": 0.5}, "bandwidth x 10": {"bandwidth_rad_s": 200.0},
+}  # fmt: skip
+FAR_STEPS = _times(1e-3, 1, 2, 3, 4, 8, 10, 20, 30, 50, 100, 150, 300)
+
+
+def _held(*values: float) -> Callable[[float], Array]:
+    """The same command throughout: what differs between two steps is then the method's alone."""
+    command = np.array(values)
+    return lambda time: command
+
+
+FLYING, STEERING, CRAWLING = _held(476.0, 475.0, 476.5, 477.0), _held(150.0, 0.1, 0.05, -0.1, 0.05), _held(4.0, 0.4)
 
 
 def _loader(robot: str, **given: Any) -> Callable[[float], Any]:
@@ -129,3 +158,19 @@ def cases(small: bool = False) -> Iterator[Case]:
                 continue
             load = _loader("moth", integrator=method, **given)
             yield Case("moth", method, knob, load, MOTH_STEPS[3::3] if small else MOTH_STEPS, 0.2)
+    yield from _others(small)
+
+
+def _others(small: bool) -> Iterator[Case]:
+    """Robots with fewer knobs."""
+    listed: tuple[tuple[str, str, dict[str, dict[str, Any]], tuple[float, ...], float, Any], ...] = (
+        ("fish", "implicit2", FISH_KNOBS, FISH_STEPS, 1.2, None), ("fish", "rk4", FISH_KNOBS, FISH_STEPS, 1.2, None),
+        ("continuous_eel", "", CONTINUOUS_KNOBS, FAR_STEPS, 3.0, None),
+        ("quadrotor", "rk4", QUADROTOR_KNOBS, FAR_STEPS, 3.0, FLYING),
+        ("torpedo", "rk4", TORPEDO_KNOBS, FAR_STEPS, 6.0, STEERING),
+        ("snake", "rk4", SNAKE_KNOBS, FAR_STEPS, 3.0, CRAWLING),
+    )  # fmt: skip
+    for robot, method, knobs, steps, seconds, command in () if small else listed:
+        for knob, given in knobs.items():
+            chosen = given | ({"integrator": method} if method else {})
+            yield Case(robot, method or "cosserat", knob, _loader(robot, **chosen), steps, seconds, command)

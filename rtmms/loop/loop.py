@@ -272,6 +272,8 @@ class Loop:
         """Step 0 is next: the first state to the observers, ages and schedule from now."""
         self.view.start()
         self._counts = Counts()
+        if self._monitor is not None:
+            self._monitor.look(self.command)  # what comes to rest within the first steps is seen in the first of them
         self.start_at(self.pace.anchor(self.step))
         if self.blame is not None:
             self.blame.rest(self.clock.now(), self.started_ns)

@@ -6,7 +6,8 @@ of the step is d / (1 - 2^-p) for a method of order p. Two things are made of it
 step    the size of d against the size of what changes within a step: does the step resolve the motion at all?
 path    how far off d puts the robot. The mean of d acts as a force that is not there: a velocity that grows by a each
         second and that the water damps within tau: after T it has led tau (T - tau (1 - e^{-T / tau})) a astray.
-        tau is seen from how a small perturbation of the velocity fades.
+        tau is seen from how a small perturbation of the velocity fades. The attitude drifts in the same manner, which
+        turns the way: off by a share LED_ASTRAY of that angle times how far the robot came from its start.
 
 A mean of few may be small by chance, so its standard error counts with it.
 """
@@ -25,6 +26,9 @@ STILL_M_S2 = 1e-6
 """m/s2: what changes less than this counts as at rest."""
 SHORTEST = 0.1
 """Of `Twin.length`: a way that is shorter counts as that long."""
+LED_ASTRAY = 1.0 / 6.0
+"""Of an attitude's error at the end, what it has turned the way by: a third where it grew with the square of time about
+an axis across the way, and half of that, as axes are any and ways bend; chosen on the grid of `rtmms bench guards`."""
 PROBE = 1e-4
 
 
@@ -43,10 +47,12 @@ class StepError(NamedTuple):
 
 
 class Vectors:
-    """Differences of kept states, in memory of their own: twist (6,), turns times `length`; joints; way (3,), world."""
+    """Differences of kept states, in memory of their own: twist (6,), turns times `length`; joints; way (3,), world;
+    turn (3,) rad, body, as far as it was asked for."""
 
     def __init__(self, twin: Twin) -> None:
-        self.twist, self.joints, self.way = np.zeros(6), np.zeros(twin.state.joints.shape), np.zeros(3)
+        self.twist, self.joints = np.zeros(6), np.zeros(twin.state.joints.shape)
+        self.way, self.turn = np.zeros(3), np.zeros(3)
         self._length = twin.length
 
     def between(self, a: Kept, b: Kept) -> None:
@@ -70,6 +76,15 @@ def turned(quaternion: Array, vector: Array) -> tuple[float, float, float]:
     return a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p
 
 
+def swung(a: Array, b: Array, out: Array) -> None:
+    """out (3,) rad, body: the small turn from quaternion a to b."""
+    w, x, y, z = a.tolist()
+    p, q, r, s = b.tolist()
+    out[0] = 2.0 * (w * q - x * p - y * s + z * r)
+    out[1] = 2.0 * (w * r + x * s - y * p - z * q)
+    out[2] = 2.0 * (w * s - x * r + y * q - z * p)
+
+
 class Mean:
     """A weighted mean of vectors of three, and how far chance may have put it off."""
 
@@ -88,7 +103,8 @@ class Mean:
         """Of the mean and its standard error together: sqrt(mean^2 + s^2 / n)."""
         if not self.weight:
             return 0.0
-        mean2 = (math.hypot(*self.sum) / self.weight) ** 2
+        mean = math.hypot(*self.sum) / self.weight
+        mean2 = mean * mean  # infinite where ** would raise
         share = min(self.weights2 / self.weight**2, 0.5)  # 1 / n for equal weights
         return math.sqrt(mean2 + max(0.0, self.square / self.weight - mean2) * share / (1.0 - share))
 
@@ -108,9 +124,10 @@ class Errors:
         """Back to nothing."""
         self.count = 0
         self._twist, self._joints = [0.0, 0.0], [0.0, 0.0]
-        self._push, self._shift, self._work = Mean(), Mean(), Mean()
+        self._push, self._shift, self._work, self._spin, self._swing = Mean(), Mean(), Mean(), Mean(), Mean()
         self._way = self._weight = self._done = self._moved = 0.0
         self._fading, self._faded = 0.0, 0
+        self._gone, self._farthest = (0.0, 0.0, 0.0), 0.0
 
     def add(self, begin: Kept, end: Kept, halves: Kept, sound: bool, weight: float) -> StepError:
         """One doubled step: where both began, where the plant went, where the half steps went if they were
@@ -126,7 +143,9 @@ class Errors:
             return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will say so
         if not (sound and math.isfinite(off + bent)):
             off, bent = twist, joints
-            apart.twist[:], apart.way[:] = change.twist, change.way
+            apart.twist[:], apart.way[:], apart.turn[:] = change.twist, change.way, 0.0
+        else:
+            swung(halves.quaternion, end.quaternion, apart.turn)
         self.count += 1
         self._weight += weight
         self._twist[0] += weight * off
@@ -134,9 +153,15 @@ class Errors:
         self._joints[0] += weight * bent
         self._joints[1] += weight * joints
         self._push.add(turned(end.quaternion, apart.twist[:3]), weight)
+        self._spin.add(turned(end.quaternion, apart.twist[3:]), weight)
+        self._swing.add(turned(end.quaternion, apart.turn), weight)
         x, y, z = apart.way.tolist()
         self._shift.add((x, y, z), weight)
-        self._way += weight * math.hypot(*change.way.tolist())
+        u, v, w = change.way.tolist()
+        self._way += weight * math.hypot(u, v, w)
+        x, y, z = self._gone
+        self._gone = x + weight * u, y + weight * v, z + weight * w
+        self._farthest = max(self._farthest, math.hypot(*self._gone))
         if end.work is not None and halves.work is not None and begin.work is not None and sound:
             done = float(halves.work[0] - begin.work[0])
             self._work.add((float(end.work[0] - halves.work[0]), 0.0, 0.0), weight)
@@ -171,7 +196,10 @@ class Errors:
         x = time / tau
         grown = 0.5 * time * time if x < 1e-3 else tau * (time - tau * -math.expm1(-x))
         off = self.sharpen * (self._push.size / dt * grown + self._shift.size / dt * time)
-        return off / max(self._way / self._weight / dt * time, SHORTEST * self.twin.length)
+        turn = self.sharpen * (self._spin.size / self.twin.length / dt * grown + self._swing.size / dt * time)
+        steps = time / dt / self._weight
+        off += LED_ASTRAY * min(turn, 2.0) * self._farthest * steps
+        return off / max(self._way * steps, SHORTEST * self.twin.length)
 
     @property
     def work(self) -> float:

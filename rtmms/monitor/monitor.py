@@ -1,7 +1,7 @@
 """The monitor of a run: on some of its steps, in pieces between steps, it takes the step again in two halves.
 
-After a step it is asked to `look`, and says when it wants to be asked again. A look costs about one step of
-the plant. Looks of one measurement, at the ends of successive steps:
+Before the first step and after others it is asked to `look`, and says when it wants to be asked again. A look costs
+about one step of the plant. Looks of one measurement, at the ends of successive steps:
 
 0  the state is kept: the step to come begins there
 1  the step's end and command are kept; its first half is taken
