@@ -271,6 +271,30 @@ def test_a_field_is_sampled_where_the_links_are():
     assert 0.0 < a.observe()["velocity"][0] < 0.5
 
 
+def test_a_field_is_sampled_where_the_links_will_be():
+    """A field that tells the place itself: seen h ahead it is that of the state h later, to second order in h."""
+    plant = load(chains=7, current_field=lambda x, y, z, t: (x, y, z))
+    randomise(plant, 5)
+    state, seen = plant._state.copy(), plant.observe()
+    qdd, memory, off = true_joint_accelerations(plant), plant._memory, []
+
+    def sampled(ahead):
+        drift, body, s = np.zeros_like(memory.drift), np.zeros(3), plant._state
+        plant._sampler.gather(
+            plant.model.finned, memory.param, s, POSITION, s, TWIST, s, SUPPORTS, memory.joints, ahead, 0.0, drift, body
+        )
+        return np.append(drift, body)
+
+    for h in (2e-5, 1e-5):
+        plant._state[:] = state
+        foretold = sampled(h)
+        moved(plant, state, h, seen, qdd)
+        off.append(np.abs(foretold - sampled(0.0)).max())
+    assert np.abs(foretold - sampled(-h)).max() > 20.0 * off[1]  # the state has moved by more than what is compared
+    assert off[1] < 1e-6
+    assert off[0] / off[1] == pytest.approx(4.0, rel=0.2)
+
+
 def test_drag_on_a_fin_towed_straight_is_the_plate_formula():
     """Heave of the stiff, held fin: F = 1/2 rho C_D A V^2, and the moment acts at the middle of each chain."""
     plant = load(young_modulus_pa=1e14, body="fixed", current_m_s=(0.0, 0.0, -1.0))
