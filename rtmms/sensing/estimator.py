@@ -165,7 +165,7 @@ class Estimator:
                 continue
             self._heard[name] = time
             if float(outputs.get(f"{name}.valid", 1.0)) > 0.0:
-                value = np.atleast_1d(np.asarray(outputs[self._models[name].output], dtype=float))
+                value = np.array(outputs[self._models[name].output], dtype=float, ndmin=1)  # it waits: a copy
                 heapq.heappush(self._waiting, _Measurement(time, order, name, value))
         time = float(outputs.get(f"{self.imu}.time", -1.0))
         room = len(self._ring)

@@ -17,9 +17,40 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from rtmms.addresses import ARGUMENTS
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Coupled, Described, Drawing, Drawn, Plant, Settable, Summarised, Surrounded, Tunable
+from rtmms.jit import COMPILED, native
+from rtmms.plant import (
+    Account,
+    Accounted,
+    Coupled,
+    Described,
+    Drawing,
+    Drawn,
+    Entered,
+    Entry,
+    Plant,
+    Settable,
+    Summarised,
+    Surrounded,
+    Tunable,
+)
+from rtmms.sensing import failing
+from rtmms.sensing.failing import (
+    A_BACKLASH,
+    A_DEAD_BAND,
+    A_DELAY,
+    A_FREE,
+    A_SLOW,
+    A_STUCK,
+    BEFORE,
+    CODES,
+    MOST_DELAY,
+    RING,
+    bend,
+)
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
 from rtmms.spatial import Array
 
@@ -30,13 +61,10 @@ SENSOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
 }  # fmt: skip
 """Code; whether it takes a number, and must."""
 
-A_STUCK, A_SLOW, A_BACKLASH, A_DEAD_BAND, A_DELAY, A_FREE = range(1, 7)
 ACTUATOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
     "stuck": (A_STUCK, True, False), "slow": (A_SLOW, True, True), "backlash": (A_BACKLASH, True, True),
     "dead_band": (A_DEAD_BAND, True, True), "delay": (A_DELAY, True, True), "free": (A_FREE, True, False),
 }  # fmt: skip
-MOST_DELAY = 512
-"""Steps."""
 FREE_N_M_S = 2.0
 _TORQUES = "rod_torque"
 _MAGIC = b"rtmms-faulty-2\0"
@@ -75,20 +103,32 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
 class Faulty:
     """A plant whose actuators may fail: between what is commanded and what the plant gets.
 
-    Everything else is the plant's own. Its step costs some us more, and is entered from Python.
+    Everything else is the plant's own.
     """
 
     def __init__(self, plant: Plant) -> None:
         self.sound, self.dt, self.actuators, self.outputs = plant, plant.dt, plant.actuators, plant.outputs
         n = len(plant.actuators)
         self._names = [channel.name for channel in plant.actuators]
-        self._lower = np.array([-math.inf if c.lower is None else c.lower for c in plant.actuators])
-        self._upper = np.array([math.inf if c.upper is None else c.upper for c in plant.actuators])
+        self._limits = np.array([
+            [-math.inf if c.lower is None else c.lower for c in plant.actuators],
+            [math.inf if c.upper is None else c.upper for c in plant.actuators],
+        ])  # fmt: skip
         self._neutral = np.array([channel.neutral for channel in plant.actuators], dtype=float)
-        # what the plant got last, code and number of each one's fault, and the last commands, round
-        self._memory = np.zeros((3 + MOST_DELAY, n))
-        self._steps = np.zeros(1, dtype=np.int64)
-        self._memory[0] = self._memory[3:] = self._neutral
+        self._memory = np.zeros((RING + MOST_DELAY, n))
+        self._memory[BEFORE] = self._memory[RING:] = self._neutral
+        self._given, self._torque, self._time_step = np.zeros(n), np.zeros(n), np.array([self.dt])
+        self._words: npt.NDArray[np.int64] = np.zeros(failing.WORDS, dtype=np.int64)
+        self._words[failing.ACTUATORS] = n
+        for place, array in (
+            (failing.MEMORY, self._memory), (failing.GIVEN, self._given), (failing.LIMITS, self._limits),
+            (failing.TORQUE, self._torque), (failing.DT, self._time_step),
+        ):  # fmt: skip
+            self._words[place] = array.ctypes.data
+        self._address = self._words.ctypes.data
+        self._inner: Entry | None = None
+        self._arguments: npt.NDArray[np.int64] = np.zeros((2, ARGUMENTS), dtype=np.int64)
+        self._bind()
         self.set: Callable[..., None] = self._set
         self.settable = (
             *(FAULT + name for name in self._names),
@@ -111,36 +151,45 @@ class Faulty:
         """See Plant; faults end."""
         self.sound.reset(seed)
         self._memory[:] = 0.0
-        self._memory[0] = self._neutral
-        self._memory[3:] = self._neutral
-        self._steps[0] = 0
+        self._memory[BEFORE] = self._memory[RING:] = self._neutral
+        self._words[failing.STEPS] = 0
 
     def step(self, command: Array) -> None:
         """See Plant."""
-        before, codes, numbers = self._memory[:3]
-        ring, at = self._memory[3:], int(self._steps[0])
-        ring[at % MOST_DELAY] = command
-        self._steps[0] = at + 1
-        torque = self.sound.observe()[_TORQUES] if A_FREE in codes else None
-        for i in range(len(codes)):
-            wanted = command[i]
-            if codes[i] == A_STUCK:
-                wanted = numbers[i]
-            elif codes[i] == A_SLOW:
-                most = numbers[i] * self.dt
-                wanted = min(max(wanted, before[i] - most), before[i] + most)
-            elif codes[i] == A_BACKLASH:
-                half = 0.5 * numbers[i]
-                wanted = min(max(before[i], wanted - half), wanted + half)
-            elif codes[i] == A_DEAD_BAND and abs(wanted - before[i]) <= numbers[i]:
-                wanted = before[i]
-            elif codes[i] == A_DELAY:
-                wanted = ring[(at - round(numbers[i] / self.dt)) % MOST_DELAY, i]
-            elif codes[i] == A_FREE and torque is not None:
-                wanted = before[i] - self.dt * torque[i] / numbers[i]
-                wanted = min(max(wanted, self._lower[i]), self._upper[i])
-            before[i] = wanted
-        self.sound.step(before)
+        self._given[:] = command
+        if A_FREE in self._memory[CODES]:
+            self._torque[:] = self.sound.observe()[_TORQUES]
+        if COMPILED:
+            failing.enter_bend(self._address)
+        else:
+            at = int(self._words[failing.STEPS])
+            bend(self._memory, at, self._given, self._limits, self._torque, self.dt)
+            self._words[failing.STEPS] = at + 1
+        self.sound.step(self._memory[BEFORE])
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.Entered."""
+        sound = self._entered
+        if sound is None or (not self._words[failing.TOLD] and A_FREE in self._memory[CODES]):
+            return None
+        inner = sound.enter()
+        if inner is None:
+            return None
+        if inner is not self._inner:
+            self._inner = inner
+            self._words[failing.FUNCTION], self._words[failing.COMMAND] = inner.function, inner.command
+            self._arguments[0, : len(inner.arguments)] = inner.arguments
+            self._entry = Entry(native(failing.enter_step, self._address), (self._address,), self._given.ctypes.data)
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
+        assert self._entered is not None
+        self._entered.entered(status)
+
+    def account(self) -> Account | None:
+        """See rtmms.plant.Accounted."""
+        return self.sound.account() if isinstance(self.sound, Accounted) else None
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
@@ -148,8 +197,8 @@ class Faulty:
 
     def snapshot(self) -> bytes:
         """See Plant."""
-        inner = self.sound.snapshot()
-        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self._memory.tobytes(), self._steps.tobytes()))
+        inner, steps = self.sound.snapshot(), self._words[failing.STEPS].tobytes()
+        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self._memory.tobytes(), steps))
 
     def restore(self, blob: bytes) -> None:
         """See Plant."""
@@ -161,7 +210,19 @@ class Faulty:
         self.sound.restore(blob[_HEAD.size : _HEAD.size + size])
         numbers = np.frombuffer(blob, np.float64, self._memory.size, _HEAD.size + size)
         self._memory[:] = numbers.reshape(self._memory.shape)
-        self._steps[0] = np.frombuffer(blob, np.int64, 1, _HEAD.size + size + self._memory.nbytes)[0]
+        steps = np.frombuffer(blob, np.int64, 1, _HEAD.size + size + self._memory.nbytes)
+        self._words[failing.STEPS] = steps[0]
+
+    def _bind(self) -> None:
+        """How compiled code steps the plant, and asks it for its torques."""
+        sound, words = self.sound, self._words
+        self._entered: Entered | None = sound if COMPILED and isinstance(sound, Entered) else None
+        words[failing.ARGUMENTS] = self._arguments[0].ctypes.data
+        account = self.account() if COMPILED else None
+        if account is not None and account.numbers.get(_TORQUES, (0, 0))[1] == len(self._names):
+            self._arguments[1, : len(account.arguments)] = account.arguments
+            words[failing.ACCOUNT], words[failing.TOLD] = account.function, account.numbers[_TORQUES][0]
+            words[failing.ACCOUNT_ARGUMENTS] = self._arguments[1].ctypes.data
 
     def _set(self, **parameters: Any) -> None:
         own: dict[int, tuple[float, float]] = {}
