@@ -6,7 +6,8 @@ stuck (at what was told last), bias=, spikes= (in both directions, of one sample
 actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s), backlash= (the
 play between motor and rod, unit), dead_band= (it moves only for a command further off than that, unit), delay= (s),
 free (no motor: it goes where its load takes it, resisting with 2 N m s/rad) or free= (with another resistance; > 0; of
-plants that tell the rods' torques).
+plants that tell the rods' torques). Fins (TARGET is left or right, of plants with parameters TARGET_chains_lost):
+lost_chains= (how many, from the back rod on).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from rtmms.plant import (
     Summarised,
     Surrounded,
     Tunable,
+    bare,
 )
 from rtmms.sensing import failing
 from rtmms.sensing.failing import (
@@ -65,6 +67,8 @@ ACTUATOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
     "stuck": (A_STUCK, True, False), "slow": (A_SLOW, True, True), "backlash": (A_BACKLASH, True, True),
     "dead_band": (A_DEAD_BAND, True, True), "delay": (A_DELAY, True, True), "free": (A_FREE, True, False),
 }  # fmt: skip
+FIN_FAULTS: Mapping[str, tuple[int, bool, bool]] = {"lost_chains": (1, True, True)}
+_LOST = "_chains_lost"
 FREE_N_M_S = 2.0
 _TORQUES = "rod_torque"
 _MAGIC = b"rtmms-faulty-2\0"
@@ -100,6 +104,19 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
     return float(code), number
 
 
+def fins(plant: Plant) -> tuple[str, ...]:
+    """Those that can lose chains."""
+    settable = plant.settable if isinstance(plant, Tunable) else ()
+    return tuple(name.removesuffix(_LOST) for name in settable if name.endswith(_LOST))
+
+
+def faults_of(target: str, plant: Plant) -> Mapping[str, tuple[int, bool, bool]]:
+    """The words of what may become of an actuator or a fin of this plant; of anything else, of a sensor."""
+    if target in {channel.name for channel in plant.actuators}:
+        return ACTUATOR_FAULTS
+    return FIN_FAULTS if target in fins(bare(plant)) else SENSOR_FAULTS
+
+
 class Faulty:
     """A plant whose actuators may fail: between what is commanded and what the plant gets.
 
@@ -129,9 +146,10 @@ class Faulty:
         self._inner: Entry | None = None
         self._arguments: npt.NDArray[np.int64] = np.zeros((2, ARGUMENTS), dtype=np.int64)
         self._bind()
+        self._whole = {name: getattr(getattr(plant, "parameters", None), name + _LOST, 0) for name in fins(plant)}
         self.set: Callable[..., None] = self._set
         self.settable = (
-            *(FAULT + name for name in self._names),
+            *(FAULT + name for name in (*self._names, *self._whole)),
             *(plant.settable if isinstance(plant, Tunable) else ()),
         )
         if isinstance(plant, Summarised):
@@ -149,6 +167,9 @@ class Faulty:
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; faults end."""
+        whole = {name + _LOST: count for name, count in self._whole.items()}
+        if any(getattr(self.parameters, name) != count for name, count in whole.items()):
+            self._pass_on(whole)
         self.sound.reset(seed)
         self._memory[:] = 0.0
         self._memory[BEFORE] = self._memory[RING:] = self._neutral
@@ -226,24 +247,33 @@ class Faulty:
 
     def _set(self, **parameters: Any) -> None:
         own: dict[int, tuple[float, float]] = {}
+        rest: dict[str, Any] = {}
         for name, value in parameters.items():
-            if name.startswith(FAULT):
-                target = name.removeprefix(FAULT)
-                if target not in self._names:
-                    raise UnknownNameError("actuator or sensor", target, self._names)
+            target = name.removeprefix(FAULT)
+            if not name.startswith(FAULT):
+                rest[name] = value
+            elif target in self._whole:
+                code, number = read_fault(target, value, FIN_FAULTS)
+                rest[target + _LOST] = number if code else self._whole[target]
+            elif target in self._names:
                 own[self._names.index(target)] = self._checked(target, *read_fault(target, value, ACTUATOR_FAULTS))
-        rest = {name: value for name, value in parameters.items() if not name.startswith(FAULT)}
+            else:
+                raise UnknownNameError("actuator or sensor", target, [*self._names, *self._whole])
         if rest or not own:
-            if not isinstance(self.sound, Settable):
-                name = next(iter(rest), "")
-                raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
-            self.sound.set(**rest)
-            if isinstance(self.sound, Described):
-                self.parameters = self.sound.parameters
+            self._pass_on(rest)
         for i, (code, number) in own.items():
-            self._memory[1, i] = code
-            unsaid = FREE_N_M_S if code == A_FREE else self._memory[0, i]
-            self._memory[2, i] = unsaid if math.isnan(number) else number
+            self._memory[CODES, i] = code
+            unsaid = FREE_N_M_S if code == A_FREE else self._memory[BEFORE, i]
+            self._memory[failing.NUMBERS, i] = unsaid if math.isnan(number) else number
+
+    def _pass_on(self, parameters: Mapping[str, Any]) -> None:
+        """The plant's own parameters."""
+        if not isinstance(self.sound, Settable):
+            name = next(iter(parameters), "")
+            raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
+        self.sound.set(**parameters)
+        if isinstance(self.sound, Described):
+            self.parameters = self.sound.parameters
 
     def _checked(self, target: str, code: float, number: float) -> tuple[float, float]:
         """ModelError for a fault that this plant, at this step, cannot have."""

@@ -64,13 +64,12 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
 
 
 def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
-    """That the word is a fault of that sensor or actuator; ModelError."""
-    from rtmms.sensing.faults import ACTUATOR_FAULTS, SENSOR_FAULTS, read_fault
+    """That the word is a fault of that sensor, actuator or fin; ModelError."""
+    from rtmms.sensing.faults import faults_of, read_fault
 
     target = name.removeprefix("fault.")
-    known = ACTUATOR_FAULTS if target in {channel.name for channel in plant.actuators} else SENSOR_FAULTS
     try:
-        read_fault(target, value, known)
+        read_fault(target, value, faults_of(target, plant))
     except ModelError as fault:
         raise ModelError(f"{told}: {fault}") from None
 

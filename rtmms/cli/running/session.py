@@ -256,12 +256,15 @@ class Session:
         return server, loop, keep
 
     def _with_faults(self, plant: Plant) -> Plant:
-        """Where a scenario has an actuator fail: a plant whose actuators can."""
+        """Where a scenario has an actuator or a fin fail: a plant of which they can."""
         events = self.plan.scenario.events if self.plan.scenario is not None else ()
-        if not any(f"fault.{channel.name}" in event.values for event in events for channel in plant.actuators):
+        if not any(name.startswith("fault.") for event in events for name in event.values):
             return plant
-        from rtmms.sensing.faults import Faulty
+        from rtmms.sensing.faults import FAULT, Faulty, fins
 
+        parts = {*(channel.name for channel in plant.actuators), *fins(plant)}
+        if not any(name.removeprefix(FAULT) in parts for event in events for name in event.values):
+            return plant
         return Faulty(plant)
 
     def _estimating(self, plant: Plant) -> Consistency | None:
