@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from rtmms.plant import (
     Summarised,
     Surrounded,
     Tunable,
+    Veiled,
     bare,
 )
 from rtmms.sensing import failing
@@ -110,11 +112,23 @@ def fins(plant: Plant) -> tuple[str, ...]:
     return tuple(name.removesuffix(_LOST) for name in settable if name.endswith(_LOST))
 
 
-def faults_of(target: str, plant: Plant) -> Mapping[str, tuple[int, bool, bool]]:
-    """The words of what may become of an actuator or a fin of this plant; of anything else, of a sensor."""
-    if target in {channel.name for channel in plant.actuators}:
-        return ACTUATOR_FAULTS
-    return FIN_FAULTS if target in fins(bare(plant)) else SENSOR_FAULTS
+def check_fault(target: str, value: Any, plant: Plant) -> None:
+    """That this may become of that part of a plant; ModelError, UnknownNameError with near misses."""
+    own, broken = bare(plant), fins(bare(plant))
+    actuators = [channel.name for channel in plant.actuators]
+    sensors = list(plant.sensors) if isinstance(plant, Veiled) else []
+    if target not in (*actuators, *broken, *sensors):
+        raise UnknownNameError("target of a fault", target, [*actuators, *broken, *sensors])
+    if target in sensors:
+        read_fault(target, value, SENSOR_FAULTS)
+        return
+    code, number = read_fault(target, value, ACTUATOR_FAULTS if target in actuators else FIN_FAULTS)
+    if target in broken and code:
+        parameters = getattr(own, "parameters", None)
+        if is_dataclass(parameters) and not isinstance(parameters, type):
+            replace(parameters, **{target + _LOST: number})
+    elif code == A_DELAY and number >= MOST_DELAY * plant.dt:
+        raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * plant.dt:g} s, got {number:g}")
 
 
 class Faulty:
