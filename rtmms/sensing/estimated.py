@@ -10,7 +10,7 @@ import numpy as np
 from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.errors import ModelError
 from rtmms.plant import Account, Channel, Plant
-from rtmms.sensing.estimator import Estimator
+from rtmms.sensing.estimator import Estimator, considered
 from rtmms.sensing.layout import M_GRAVITY
 from rtmms.sensing.parts import Imu, Sensor
 from rtmms.sensing.sensed import Sensed
@@ -89,7 +89,7 @@ class Estimated(Sensed):
         return Estimator(
             self.sensors, position=np.asarray(true["position"]), quaternion=quaternion,
             velocity=quaternion_matrix(quaternion) @ np.asarray(true["velocity"], dtype=float),
-            deviations=(0.02, 0.05, 0.02), gravity=float(self._motion[M_GRAVITY]),
+            deviations=(0.02, 0.05, 0.02), gravity=float(self._motion[M_GRAVITY]), more=considered(self.sensors),
         )  # fmt: skip
 
     def _hear(self) -> None:
