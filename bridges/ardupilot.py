@@ -16,10 +16,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from rtmms.bridging.admission import Admission
-from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms_bridges.autopilot.pulses import map_channels
 from rtmms_bridges.autopilot.sitl_keys import Further, check
+from rtmms_bridges.autopilot.words import Words
 from rtmms_bridges.lines.addresses import bound, family_of
 from rtmms_bridges.lines.pacing import LONGEST_S, Pacer, at_rest, substeps
 from rtmms_bridges.motion.frames import Home
@@ -27,6 +28,9 @@ from rtmms_bridges.motion.imu import Imu, gravity_of
 from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
+_CHANNELS = 32
+_MIDDLE_US, _HALF_US = 1500.0, 500.0
+"""Of a pulse that is a word: 1000 to 2000 us are -1 to 1."""
 _ALONE_S = 1.5
 _FIRST_FRAMES = 100
 """For so long after its last packet an autopilot is the only one that is heard."""
@@ -60,6 +64,10 @@ def fuzzed() -> Fuzzed:
     return fuzz(parse), [struct.pack(f"<HHI{n}H", magic, 400, 7, *range(1000, 1000 + n)) for magic, n in packets]
 
 
+def _word(pulse: int) -> float:
+    return max(-1.0, min(1.0, (pulse - _MIDDLE_US) / _HALF_US)) if pulse else 0.0
+
+
 def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping[str, Any]) -> bytes:
     """The line it reads: keys in its order, no spaces, a newline at both ends. ValueError for what is not finite."""
     force, gyro = imu.frd(motion)
@@ -79,6 +87,8 @@ class ArduPilot(rtmms.Bridge):
     peer         who may send: HOST, HOST:PORT or NETWORK/BITS; none: whoever reaches the port
     channels     pulse widths to actuators: actuator = scale (us - trim). None: channel i is actuator i, 1000 to 2000 us
                  over its limits. A channel without pulses (0 us) sets its actuator to neutral
+    words        channels to words of a controller, as parameters that it lets be set, 3=mixer.thrust: 1000 to 2000 us
+                 are -1 to 1, no pulse is 0; '-' before one turns its sign. With words and no channels it claims nothing
     frame_rate   frames per second of simulated time; 0: as its packets say. A frame is a whole number of plant steps
     home         how the world's x axis lies (x_bearing_deg); the place itself is told to the autopilot (--home)
     pose         the plant's outputs to read the motion from
@@ -95,6 +105,7 @@ class ArduPilot(rtmms.Bridge):
     port: int = 9002
     peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()
+    words: dict[str, str] = field(default_factory=dict)
     frame_rate: float = 0.0
     home: Home = field(default_factory=Home)
     pose: PoseNames = field(default_factory=PoseNames)
@@ -113,16 +124,19 @@ class ArduPilot(rtmms.Bridge):
         if not self.frame_rate >= 0:
             raise rtmms.ModelError(f"frame_rate: expected a number >= 0, got {self.frame_rate}")
         check(self.more)
+        self._words = Words(self.words, tuple(str(i) for i in range(1, _CHANNELS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
 
     def claims(self) -> tuple[str, ...]:
-        return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
+        return tuple(entry.actuator for entry in self.channels) or self.claim or (() if self.words else ("*",))
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         if plant.dt * self.every >= LONGEST_S:
             raise rtmms.ModelError(f"a step of {plant.dt * self.every} s: ArduPilot takes no frame of 0.1 s or longer")
-        self._map = map_channels(self.channels, plant, 1000.0, 2000.0, 32)
+        alone = self._words and not self.channels
+        self._map = ChannelMap(()) if alone else map_channels(self.channels, plant, 1000.0, 2000.0, _CHANNELS)
+        self._words.open(self.io.ask, self._not_taken)
         self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
         self._more = Further(self.more, plant, self.home.x_bearing)
@@ -155,12 +169,24 @@ class ArduPilot(rtmms.Bridge):
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
+        self._words.open(self.io.ask, self._not_taken)
         self._wait_or_not(plant)
         self._pacer.plant_again(self.waits)
 
     def _wait_or_not(self, plant: rtmms.PlantInfo) -> None:
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
         self.peer_watch.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
+
+    def _not_taken(self, told: str) -> None:
+        self.counts.refuse("parameter")
+        self.io.tell(f"words: {told}")
+
+    def on_peer_lost(self, why: str) -> None:
+        super().on_peer_lost(why)
+        if self._words and not self.plant.granted:
+            self.io.tell(f"{why}: words: {self.peer_lost}")
+        if self.peer_lost == "neutral":
+            self._words.rest()
 
     # -- the autopilot -----------------------------------------------------------------------------------------------
 
@@ -207,6 +233,7 @@ class ArduPilot(rtmms.Bridge):
         self._frame, self._answered, self._asked = servo.frame_count, b"", monotonic()
         self._step_s = steps * self.plant.dt * self.every
         self._pacer.drive(self._values(servo.pulses))
+        self._words.take({str(i): _word(pulse) for i, pulse in enumerate(servo.pulses, 1)})
         due = self._pacer.go(steps if self._pacer.locked else steps * self.every)
         if due is not None:
             self._answer(due, self._read(due))

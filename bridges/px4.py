@@ -16,11 +16,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from rtmms.bridging.admission import Admission
-from rtmms.bridging.channels import ChannelMapping
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
 from rtmms_bridges.autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from rtmms_bridges.autopilot.mavframes import Reader, Writer, fuzz_stream
 from rtmms_bridges.autopilot.pulses import map_channels
+from rtmms_bridges.autopilot.words import Words
 from rtmms_bridges.lines.addresses import host_port, resolved
 from rtmms_bridges.lines.pacing import Pacer, at_rest, substeps
 from rtmms_bridges.lines.tcp_peer import TcpPeer
@@ -30,6 +31,7 @@ from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader, unveiled
 
 _ARMED, _LOCKSTEP = 128, 1
 _SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115
+_CONTROLS = 16
 _FIRST_US = 1_000_000
 _FAST_HZ = 1000.0
 _PATIENCE_S = 0.05
@@ -85,6 +87,8 @@ class Px4(rtmms.Bridge):
     peer         who may connect: HOST or NETWORK/BITS; none: whoever reaches the port
     channels     controls 1 to 16, each -1 to 1, to actuators: actuator = scale (control - trim). None: channel i is
                  actuator i over its limits. Not armed: all actuators neutral
+    words        controls to words of a controller, as parameters that it lets be set, 3=mixer.thrust; '-' before one
+                 turns its sign. Not armed: 0. With words and no channels it claims nothing
     sensor_hz    frames of HIL_SENSOR per second of simulated time; a frame is a whole number of the plant's steps
     mag_hz, baro_hz, gps_hz, state_hz   how often these are in it; state_hz until PX4 asks for another rate
     home         where the world's origin lies, and how its x axis is turned
@@ -103,6 +107,7 @@ class Px4(rtmms.Bridge):
     port: int = 4560
     peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()
+    words: dict[str, str] = field(default_factory=dict)
     sensor_hz: float = 250.0
     mag_hz: float = 50.0
     baro_hz: float = 50.0
@@ -132,16 +137,19 @@ class Px4(rtmms.Bridge):
                 raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
         if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
+        self._words = Words(self.words, tuple(str(i) for i in range(1, _CONTROLS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
         if self.ground:
             host_port(self.ground, "ground")
 
     def claims(self) -> tuple[str, ...]:
-        return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
+        return tuple(entry.actuator for entry in self.channels) or self.claim or (() if self.words else ("*",))
 
     def open(self, plant: rtmms.PlantInfo) -> None:
-        self._map = map_channels(self.channels, plant, -1.0, 1.0, 16)
+        alone = self._words and not self.channels
+        self._map = ChannelMap(()) if alone else map_channels(self.channels, plant, -1.0, 1.0, _CONTROLS)
+        self._words.open(self.io.ask, self._not_taken)
         self._read, self._own = PoseReader(unveiled(self.pose, plant), plant), Own(plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
         self._sensors = Sensors(
@@ -182,6 +190,7 @@ class Px4(rtmms.Bridge):
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
+        self._words.open(self.io.ask, self._not_taken)
         self._pace(plant)
         self._pacer.plant_again(self.waits)
 
@@ -274,9 +283,13 @@ class Px4(rtmms.Bridge):
 
     def _take(self, said: Actuators) -> None:
         values = self.neutral()
-        if said.armed:
+        if not said.armed:
+            self._words.rest()
+        else:
+            controls = {str(i): value for i, value in enumerate(said.controls, 1)}
             try:
-                values = self._map.to_actuators({str(i): value for i, value in enumerate(said.controls, 1)})
+                values = self._map.to_actuators(controls)
+                self._speak(controls)
             except ValueError:
                 # an answer to the frame all the same: PX4 does not send another one
                 self.counts.refuse("not_finite")
@@ -288,6 +301,24 @@ class Px4(rtmms.Bridge):
             self.io.tell("PX4 is in lockstep")
         if self._in_lock:
             self._ask()
+
+    def _speak(self, controls: Mapping[str, float]) -> None:
+        """The words; ValueError where one of them is no number."""
+        spoken = {channel: value for channel, value in controls.items() if self._words.knows((channel,))}
+        if not all(map(isfinite, spoken.values())):
+            raise ValueError
+        self._words.take({channel: round(max(-1.0, min(1.0, value)), 3) for channel, value in spoken.items()})
+
+    def _not_taken(self, told: str) -> None:
+        self.counts.refuse("parameter")
+        self.io.tell(f"words: {told}")
+
+    def on_peer_lost(self, why: str) -> None:
+        super().on_peer_lost(why)
+        if self._words and not self.plant.granted:
+            self.io.tell(f"{why}: words: {self.peer_lost}")
+        if self.peer_lost == "neutral":
+            self._words.rest()
 
     def _ask(self) -> None:
         """The next frame, unless one is under way."""

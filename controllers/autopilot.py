@@ -84,6 +84,11 @@ class Autopilot(rtmms.Controller):
         super().change(values)
         self._take_up()
 
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """Rods that do not follow their commands."""
+        return self._helm.following.stuck
+
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
         return self._helm.steer(self._aim, self._helm.hear(state))

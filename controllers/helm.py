@@ -8,6 +8,7 @@ from math import radians
 from typing import Any
 
 import rtmms
+from rtmms_controllers.following import Following
 from rtmms_controllers.mixing import TURNS, Most
 from rtmms_controllers.pilot import MOST, Aim, Gains, Pilot
 from rtmms_controllers.rods import checked
@@ -17,17 +18,18 @@ from rtmms_controllers.watch import Watch
 
 
 class Helm:
-    """Of one controller.  name  its name, for what it refuses and tells"""
+    """Of one controller.  name  its name, for what it refuses and tells;  following  knows which rods are stuck"""
 
     def __init__(self, name: str, gains: Gains, most: Most, frequency_hz: float) -> None:
         self.name, self.frequency_hz = name, frequency_hz
         self.senses, self.fins, self.pilot = Senses(name), Fins(), Pilot(gains, most)
-        self._watch = Watch(name, tell)
+        self._watch, self.following = Watch(name, tell), Following(name, tell)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Look how the plant can be sensed, and that its rods can do the stroke; begin anew."""
         self.fins.start(plant)
         self.senses.start(plant)
+        self.following.start(plant)
         strongest = self.pilot.most.stroke()
         check_rods(self.name, plant, self.fins.ratio, {"left": strongest, "right": strongest})
         self.pilot = Pilot(self.pilot.gains, self.pilot.most)
@@ -36,13 +38,16 @@ class Helm:
         """Where the robot is; what is wrong with that is told."""
         now = self.senses.hear(state)
         self._watch(now)
+        self.following.look(state)
         return now
 
     def steer(self, aim: Aim, now: Motion) -> dict[str, float]:
         """Rod angles in rad."""
         left, right = self.pilot(aim, now)
         self.fins.aim(left, right, self.frequency_hz)
-        return self.fins.at(now.time)
+        angles = self.fins.at(now.time)
+        self.following.sent(angles)
+        return angles
 
 
 def checked_most(controller: str, amplitude_deg: float, turn: str) -> Most:

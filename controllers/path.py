@@ -91,6 +91,11 @@ class Path(rtmms.Controller):
         super().change(values)
         self._guide.lookahead_m = self.lookahead_m
 
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """Rods that do not follow their commands."""
+        return self._helm.following.stuck
+
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
         now = self._helm.hear(state)

@@ -1,8 +1,9 @@
-"""Sticks to a controller's words: what a ground station says in -1 to 1, set as parameters of a controller."""
+"""Sticks to a controller's words: what a ground station or an autopilot says in -1 to 1, set as parameters of a
+controller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from rtmms.errors import ModelError, UnknownNameError
@@ -53,7 +54,7 @@ class Words:
         self._say(found)
         return bool(found)
 
-    def knows(self, values: Mapping[str, float]) -> bool:
+    def knows(self, values: Iterable[str]) -> bool:
         """Is one of the channels a word?"""
         return any(channel in self._table for channel in values)
 

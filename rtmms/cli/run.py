@@ -50,6 +50,7 @@ def _driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tu
 
 
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
+    from rtmms.cli.running.beforehand import check_peers
     from rtmms.cli.running.scripted import check_times, merged, scenario
     from rtmms.cli.running.session import Session
 
@@ -58,9 +59,10 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
     typed = {name for name in context.params if context.get_parameter_source(name) is source}
     words = merged(found, words, typed, context.command)
     check_times(found, words["duration"])
-    asked = plan(found.robot, words, _driving(controllers, found.controllers))
-    parameters = {**found.parameters, **asked.parameters}
+    check_peers(found)
     try:
+        asked = plan(found.robot, words, _driving(controllers, found.controllers))
+        parameters = {**found.parameters, **asked.parameters}
         return Session(replace(asked, parameters=parameters, scenario=found)).execute()
     except ModelError as fault:
         raise ModelError(found.located(str(fault))) from None

@@ -22,7 +22,9 @@ HELD_S = 1.0
 SHARE = 0.05
 """Of the step of a set-point, which its band is; not less than the quantity's own."""
 _BANDS = {"_m": 0.03, "_deg": 3.0, "_m_s": 0.05}
-_MOST = 1 << 20
+_FIRST, _MOST = 1 << 12, 1 << 20
+"""Samples that there is room for from the start, and at most."""
+_TRUTH = ("position", "quaternion", "velocity")
 
 
 def _angle(k: int) -> Callable[[Mapping[str, Array]], float]:
@@ -50,6 +52,25 @@ QUANTITIES: Mapping[str, Callable[[Mapping[str, Array]], float]] = {
 CROSS = "cross_track_m"
 
 
+class _Samples:
+    """Time, set-point and error of one quantity (samples, 3), in an array that is doubled when it is full."""
+
+    __slots__ = ("_rows", "count")
+
+    def __init__(self) -> None:
+        self._rows, self.count = np.empty((_FIRST, 3)), 0
+
+    def add(self, time: float, point: float, error: float) -> None:
+        if self.count == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        row = self._rows[self.count]
+        row[0], row[1], row[2] = time, point, error
+        self.count += 1
+
+    def all(self) -> Array:
+        return self._rows[: self.count]
+
+
 class Tracking:
     """An observer of a run.
 
@@ -60,13 +81,15 @@ class Tracking:
     def __init__(self, dt: float, set_points: Callable[[], Mapping[str, Any]], from_s: float = 0.0) -> None:
         self._dt, self._ask, self._from_s = dt, set_points, from_s
         self._stride = max(1, round(APART_S / dt))
-        self._rows: dict[str, list[tuple[float, float, float]]] = {}
+        self._rows: dict[str, _Samples] = {}
+        self._truth: dict[str, Array] = {}
         self._courses: dict[str, tuple[Course | None, float]] = {}
         self.due = 0
 
     def clear(self) -> None:
         """Forget what was seen."""
         self._rows.clear()
+        self._truth.clear()
         self._courses.clear()
         self.due = 0
 
@@ -83,18 +106,26 @@ class Tracking:
         if not points:
             self.due = step + 50 * self._stride
             return
-        truth = {name: outputs[TRUTH + name] for name in ("position", "quaternion", "velocity")
-                 if TRUTH + name in outputs} or outputs  # fmt: skip
+        truth = self._truth_of(outputs)
         for name, wanted in points.items():
-            rows = self._rows.setdefault(name, [])
-            if len(rows) >= _MOST:
+            rows = self._rows.get(name)
+            if rows is None:
+                rows = self._rows[name] = _Samples()
+            if rows.count >= _MOST:
                 continue
             try:
                 error, point = self._error(name, wanted, truth)
             except KeyError:  # the plant does not tell its pose
                 continue
             if math.isfinite(error):
-                rows.append((time, point, error))
+                rows.add(time, point, error)
+
+    def _truth_of(self, outputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """By their own names, what stands under the truth's; all outputs where nothing does."""
+        for name in _TRUTH:
+            if TRUTH + name in outputs:
+                self._truth[name] = outputs[TRUTH + name]
+        return self._truth or outputs
 
     def _error(self, name: str, wanted: Any, truth: Mapping[str, Array]) -> tuple[float, float]:
         if name == CROSS and isinstance(wanted, str):
@@ -125,7 +156,7 @@ class Tracking:
     def report(self) -> dict[str, dict[str, float | None]]:
         """{quantity: {rms, max, mean, settled_s}}, of what is within its band or was once, since its last change;
         settled_s  from that change on, None where it never was: the second half counts then."""
-        return {name: _judged(name, np.array(rows), self._from_s) for name, rows in self._rows.items() if rows}
+        return {name: _judged(name, rows.all(), self._from_s) for name, rows in self._rows.items() if rows.count}
 
 
 def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:

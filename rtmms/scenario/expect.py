@@ -82,6 +82,11 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Fi
     return found
 
 
+def has(report: Mapping[str, Any], name: str) -> bool:
+    """Whether a report has such a value."""
+    return _value(report, name) is not None
+
+
 def _instead(report: Mapping[str, Any], name: str) -> str:
     """A word on the name that was meant: the truth of a robot that is seen through sensors, or the nearest one."""
     head, dot, rest = name.partition(".")

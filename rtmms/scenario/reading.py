@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,12 +53,20 @@ class Scenario:
         return ModelError(f"{self.path}:{line_of(dict(self.places), place)}: {text}")
 
     def located(self, text: str) -> str:
-        """A text that names one of the parameters, with that parameter's line before it."""
+        """A text that names one of the parameters, a sensor or the robot, with the line of that before it."""
         if text.startswith(f"{self.path}:"):
             return text
         for key in self.parameters:
             if key in text:
                 return str(self.fault(text, "parameters", key))
+        for name, table in self.sensors.items():
+            if re.search(rf"\bsensor '?{re.escape(name)}\b", text):
+                keys = [key for key in table if re.search(rf"\b{re.escape(key)}\b", text)]
+                return str(self.fault(text, "sensors", *name.split("."), *keys[:1]))
+        if "sensors" in text and ("sensors", "profile") in self.places:
+            return str(self.fault(text, "sensors", "profile"))
+        if "robot" in text:
+            return str(self.fault(text, "robot"))
         return f"{self.path}: {text}"
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.errors import ModelError
-from rtmms.plant import Channel, Plant
-from rtmms.sensing.estimator import Estimator
+from rtmms.plant import Account, Channel, Plant
+from rtmms.sensing.estimator import Estimator, considered
 from rtmms.sensing.layout import M_GRAVITY
 from rtmms.sensing.parts import Imu, Sensor
 from rtmms.sensing.sensed import Sensed
@@ -35,23 +35,37 @@ class Estimated(Sensed):
     def __init__(self, plant: Plant, sensors: Mapping[str, Sensor]) -> None:
         if not any(isinstance(one, Imu) for one in sensors.values()):
             raise ModelError("--estimate: expected an imu among the sensors (--sensors typical)")
+        self._told_of: dict[str, Array] | None = None
         super().__init__(plant, sensors)
+        self._views = {
+            name: self._state[place] if plain else self._state[place.start : place.stop].reshape(())
+            for name, place, plain in self._told
+        }
         self.outputs = (*self.outputs, *_CHANNELS)
 
     def reset(self, seed: int = 0) -> None:
         """See Sensed; the estimate begins anew."""
         super().reset(seed)
-        self.estimator = self._begun()
-        self._tell()
+        self.estimator, self._told_of = self._begun(), None
 
     def step(self, command: Array) -> None:
         """See Plant."""
         super().step(command)
-        if self.estimator.hear(super().observe()):
-            self._tell()
+        self._hear()
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
+        super().entered(status)
+        self._hear()
+
+    def account(self) -> Account | None:
+        """None: the estimate is made in Python, after each step."""
+        return None
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
+        if self._told_of is None:
+            self._told_of = self._tell()
         return super().observe() | {name: value.copy() for name, value in self._told_of.items()}
 
     def snapshot(self) -> bytes:
@@ -67,8 +81,7 @@ class Estimated(Sensed):
         estimator = self._begun()
         estimator.restore(blob[_HEAD.size + size :])
         super().restore(blob[_HEAD.size : _HEAD.size + size])
-        self.estimator = estimator
-        self._tell()
+        self.estimator, self._told_of = estimator, None
 
     def _begun(self) -> Estimator:
         true = self.truth.observe()
@@ -76,13 +89,18 @@ class Estimated(Sensed):
         return Estimator(
             self.sensors, position=np.asarray(true["position"]), quaternion=quaternion,
             velocity=quaternion_matrix(quaternion) @ np.asarray(true["velocity"], dtype=float),
-            deviations=(0.02, 0.05, 0.02), gravity=float(self._motion[M_GRAVITY]),
+            deviations=(0.02, 0.05, 0.02), gravity=float(self._motion[M_GRAVITY]), more=considered(self.sensors),
         )  # fmt: skip
 
-    def _tell(self) -> None:
+    def _hear(self) -> None:
+        """What the sensors tell now, as views: nothing is copied that is not new."""
+        if self.estimator.hear(self._views):
+            self._told_of = None
+
+    def _tell(self) -> dict[str, Array]:
         now = self.estimator.estimate()
         found = now.position, now.quaternion, quaternion_matrix(now.quaternion).T @ now.velocity
-        self._told_of = {channel.name: value for channel, value in zip(_CHANNELS, found, strict=True)}
+        return {channel.name: value for channel, value in zip(_CHANNELS, found, strict=True)}
 
 
 def truth_of(outputs: Mapping[str, Array]) -> tuple[Array, Array, Array]:

@@ -54,6 +54,8 @@ SETTLES_S = 2.0
 """From the start on everything is believed for so long: a first guess may be further off than it says."""
 BLIND_M_S2, BLIND_RAD_S = 1.0, 0.3
 """Of a robot whose imu is silent: what it may accelerate and turn by, standard deviations."""
+CONSIDER_S, CONSIDER_M_S = 4.0, 0.4
+"""What lasts in a sensor counts as white noise of so many seconds' samples; what grows with the speed, at this one."""
 _GAP = 2.5
 """Samples of the imu that may be missing before it counts as silent."""
 _ANEW = (1.0, 0.5, 0.1)
@@ -165,7 +167,7 @@ class Estimator:
                 continue
             self._heard[name] = time
             if float(outputs.get(f"{name}.valid", 1.0)) > 0.0:
-                value = np.atleast_1d(np.asarray(outputs[self._models[name].output], dtype=float))
+                value = np.array(outputs[self._models[name].output], dtype=float, ndmin=1)  # it waits: a copy
                 heapq.heappush(self._waiting, _Measurement(time, order, name, value))
         time = float(outputs.get(f"{self.imu}.time", -1.0))
         room = len(self._ring)
@@ -321,6 +323,37 @@ class Estimator:
             self._in_row[name] += 1
         else:
             self._in_row[name] = 0
+
+
+def considered(sensors: Mapping[str, Sensor]) -> dict[str, float]:
+    """Factors for `more` with which the covariance also has what lasts: turn-on errors, drifts, iron, scale and
+    misalignment do not become less by averaging. As white noise they weigh as much over CONSIDER_S if their variance is
+    multiplied by the samples in it. The filter trusts its sensors less then, and knows better how wrong it is."""
+    found = {}
+    for name, sensor in sensors.items():
+        if isinstance(sensor, _KINDS):
+            sheet, samples = _variance(sensor), max(1.0, CONSIDER_S * sensor.rate_hz)
+            found[name] = 1.0 + (samples - 1.0) * _lasting(name, sensor) / sheet
+    return found
+
+
+def _lasting(name: str, sensor: Sensor) -> float:
+    """Variance of what lasts, the mean over the axes."""
+    if isinstance(sensor, Depth):
+        return sensor.turn_on_m**2 + sensor.wander_m**2
+    if isinstance(sensor, Dvl):
+        return sensor.turn_on_m_s**2 + CONSIDER_M_S**2 * _crooked(sensor.scale_error, sensor.misalignment_rad)
+    if isinstance(sensor, Gps):
+        return sensor.wander_m**2
+    assert isinstance(sensor, Magnetometer)
+    field = sensor.field_t if sensor.field_t is not None else earth_field(name, sensor)
+    soft = _crooked(sensor.soft_iron_error, sensor.soft_iron_misalignment_rad)
+    return sum(one * one for one in sensor.hard_iron_t) / 3.0 + soft * sum(one * one for one in field)
+
+
+def _crooked(scale: tuple[float, ...], misaligned: tuple[float, ...]) -> float:
+    """Of a vector of length 1 in any direction: the mean square of an axis' error by scale and misalignment."""
+    return (sum(one * one for one in scale) + 2.0 * sum(one * one for one in misaligned)) / 9.0
 
 
 def compile_ahead() -> None:

@@ -6,7 +6,8 @@ stuck (at what was told last), bias=, spikes= (in both directions, of one sample
 actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s), backlash= (the
 play between motor and rod, unit), dead_band= (it moves only for a command further off than that, unit), delay= (s),
 free (no motor: it goes where its load takes it, resisting with 2 N m s/rad) or free= (with another resistance; > 0; of
-plants that tell the rods' torques).
+plants that tell the rods' torques). Fins (TARGET is left or right, of plants with parameters TARGET_chains_lost):
+lost_chains= (how many, from the back rod on).
 """
 
 from __future__ import annotations
@@ -14,12 +15,46 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from rtmms.addresses import ARGUMENTS
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Coupled, Described, Drawing, Drawn, Plant, Settable, Summarised, Surrounded, Tunable
+from rtmms.jit import COMPILED, native
+from rtmms.plant import (
+    Account,
+    Accounted,
+    Coupled,
+    Described,
+    Drawing,
+    Drawn,
+    Entered,
+    Entry,
+    Plant,
+    Settable,
+    Summarised,
+    Surrounded,
+    Tunable,
+    Veiled,
+    bare,
+)
+from rtmms.sensing import failing
+from rtmms.sensing.failing import (
+    A_BACKLASH,
+    A_DEAD_BAND,
+    A_DELAY,
+    A_FREE,
+    A_SLOW,
+    A_STUCK,
+    BEFORE,
+    CODES,
+    MOST_DELAY,
+    RING,
+    bend,
+)
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
 from rtmms.spatial import Array
 
@@ -30,13 +65,12 @@ SENSOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
 }  # fmt: skip
 """Code; whether it takes a number, and must."""
 
-A_STUCK, A_SLOW, A_BACKLASH, A_DEAD_BAND, A_DELAY, A_FREE = range(1, 7)
 ACTUATOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
     "stuck": (A_STUCK, True, False), "slow": (A_SLOW, True, True), "backlash": (A_BACKLASH, True, True),
     "dead_band": (A_DEAD_BAND, True, True), "delay": (A_DELAY, True, True), "free": (A_FREE, True, False),
 }  # fmt: skip
-MOST_DELAY = 512
-"""Steps."""
+FIN_FAULTS: Mapping[str, tuple[int, bool, bool]] = {"lost_chains": (1, True, True)}
+_LOST = "_chains_lost"
 FREE_N_M_S = 2.0
 _TORQUES = "rod_torque"
 _MAGIC = b"rtmms-faulty-2\0"
@@ -72,26 +106,64 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
     return float(code), number
 
 
+def fins(plant: Plant) -> tuple[str, ...]:
+    """Those that can lose chains."""
+    settable = plant.settable if isinstance(plant, Tunable) else ()
+    return tuple(name.removesuffix(_LOST) for name in settable if name.endswith(_LOST))
+
+
+def check_fault(target: str, value: Any, plant: Plant) -> None:
+    """That this may become of that part of a plant; ModelError, UnknownNameError with near misses."""
+    own, broken = bare(plant), fins(bare(plant))
+    actuators = [channel.name for channel in plant.actuators]
+    sensors = list(plant.sensors) if isinstance(plant, Veiled) else []
+    if target not in (*actuators, *broken, *sensors):
+        raise UnknownNameError("target of a fault", target, [*actuators, *broken, *sensors])
+    if target in sensors:
+        read_fault(target, value, SENSOR_FAULTS)
+        return
+    code, number = read_fault(target, value, ACTUATOR_FAULTS if target in actuators else FIN_FAULTS)
+    if target in broken and code:
+        parameters = getattr(own, "parameters", None)
+        if is_dataclass(parameters) and not isinstance(parameters, type):
+            replace(parameters, **{target + _LOST: number})
+    elif code == A_DELAY and number >= MOST_DELAY * plant.dt:
+        raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * plant.dt:g} s, got {number:g}")
+
+
 class Faulty:
     """A plant whose actuators may fail: between what is commanded and what the plant gets.
 
-    Everything else is the plant's own. Its step costs some us more, and is entered from Python.
+    Everything else is the plant's own.
     """
 
     def __init__(self, plant: Plant) -> None:
         self.sound, self.dt, self.actuators, self.outputs = plant, plant.dt, plant.actuators, plant.outputs
         n = len(plant.actuators)
         self._names = [channel.name for channel in plant.actuators]
-        self._lower = np.array([-math.inf if c.lower is None else c.lower for c in plant.actuators])
-        self._upper = np.array([math.inf if c.upper is None else c.upper for c in plant.actuators])
+        self._limits = np.array([
+            [-math.inf if c.lower is None else c.lower for c in plant.actuators],
+            [math.inf if c.upper is None else c.upper for c in plant.actuators],
+        ])  # fmt: skip
         self._neutral = np.array([channel.neutral for channel in plant.actuators], dtype=float)
-        # what the plant got last, code and number of each one's fault, and the last commands, round
-        self._memory = np.zeros((3 + MOST_DELAY, n))
-        self._steps = np.zeros(1, dtype=np.int64)
-        self._memory[0] = self._memory[3:] = self._neutral
+        self._memory = np.zeros((RING + MOST_DELAY, n))
+        self._memory[BEFORE] = self._memory[RING:] = self._neutral
+        self._given, self._torque, self._time_step = np.zeros(n), np.zeros(n), np.array([self.dt])
+        self._words: npt.NDArray[np.int64] = np.zeros(failing.WORDS, dtype=np.int64)
+        self._words[failing.ACTUATORS] = n
+        for place, array in (
+            (failing.MEMORY, self._memory), (failing.GIVEN, self._given), (failing.LIMITS, self._limits),
+            (failing.TORQUE, self._torque), (failing.DT, self._time_step),
+        ):  # fmt: skip
+            self._words[place] = array.ctypes.data
+        self._address = self._words.ctypes.data
+        self._inner: Entry | None = None
+        self._arguments: npt.NDArray[np.int64] = np.zeros((2, ARGUMENTS), dtype=np.int64)
+        self._bind()
+        self._whole = {name: getattr(getattr(plant, "parameters", None), name + _LOST, 0) for name in fins(plant)}
         self.set: Callable[..., None] = self._set
         self.settable = (
-            *(FAULT + name for name in self._names),
+            *(FAULT + name for name in (*self._names, *self._whole)),
             *(plant.settable if isinstance(plant, Tunable) else ()),
         )
         if isinstance(plant, Summarised):
@@ -109,38 +181,50 @@ class Faulty:
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; faults end."""
+        whole = {name + _LOST: count for name, count in self._whole.items()}
+        if any(getattr(self.parameters, name) != count for name, count in whole.items()):
+            self._pass_on(whole)
         self.sound.reset(seed)
         self._memory[:] = 0.0
-        self._memory[0] = self._neutral
-        self._memory[3:] = self._neutral
-        self._steps[0] = 0
+        self._memory[BEFORE] = self._memory[RING:] = self._neutral
+        self._words[failing.STEPS] = 0
 
     def step(self, command: Array) -> None:
         """See Plant."""
-        before, codes, numbers = self._memory[:3]
-        ring, at = self._memory[3:], int(self._steps[0])
-        ring[at % MOST_DELAY] = command
-        self._steps[0] = at + 1
-        torque = self.sound.observe()[_TORQUES] if A_FREE in codes else None
-        for i in range(len(codes)):
-            wanted = command[i]
-            if codes[i] == A_STUCK:
-                wanted = numbers[i]
-            elif codes[i] == A_SLOW:
-                most = numbers[i] * self.dt
-                wanted = min(max(wanted, before[i] - most), before[i] + most)
-            elif codes[i] == A_BACKLASH:
-                half = 0.5 * numbers[i]
-                wanted = min(max(before[i], wanted - half), wanted + half)
-            elif codes[i] == A_DEAD_BAND and abs(wanted - before[i]) <= numbers[i]:
-                wanted = before[i]
-            elif codes[i] == A_DELAY:
-                wanted = ring[(at - round(numbers[i] / self.dt)) % MOST_DELAY, i]
-            elif codes[i] == A_FREE and torque is not None:
-                wanted = before[i] - self.dt * torque[i] / numbers[i]
-                wanted = min(max(wanted, self._lower[i]), self._upper[i])
-            before[i] = wanted
-        self.sound.step(before)
+        self._given[:] = command
+        if A_FREE in self._memory[CODES]:
+            self._torque[:] = self.sound.observe()[_TORQUES]
+        if COMPILED:
+            failing.enter_bend(self._address)
+        else:
+            at = int(self._words[failing.STEPS])
+            bend(self._memory, at, self._given, self._limits, self._torque, self.dt)
+            self._words[failing.STEPS] = at + 1
+        self.sound.step(self._memory[BEFORE])
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.Entered."""
+        sound = self._entered
+        if sound is None or (not self._words[failing.TOLD] and A_FREE in self._memory[CODES]):
+            return None
+        inner = sound.enter()
+        if inner is None:
+            return None
+        if inner is not self._inner:
+            self._inner = inner
+            self._words[failing.FUNCTION], self._words[failing.COMMAND] = inner.function, inner.command
+            self._arguments[0, : len(inner.arguments)] = inner.arguments
+            self._entry = Entry(native(failing.enter_step, self._address), (self._address,), self._given.ctypes.data)
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
+        assert self._entered is not None
+        self._entered.entered(status)
+
+    def account(self) -> Account | None:
+        """See rtmms.plant.Accounted."""
+        return self.sound.account() if isinstance(self.sound, Accounted) else None
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
@@ -148,8 +232,8 @@ class Faulty:
 
     def snapshot(self) -> bytes:
         """See Plant."""
-        inner = self.sound.snapshot()
-        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self._memory.tobytes(), self._steps.tobytes()))
+        inner, steps = self.sound.snapshot(), self._words[failing.STEPS].tobytes()
+        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self._memory.tobytes(), steps))
 
     def restore(self, blob: bytes) -> None:
         """See Plant."""
@@ -161,28 +245,49 @@ class Faulty:
         self.sound.restore(blob[_HEAD.size : _HEAD.size + size])
         numbers = np.frombuffer(blob, np.float64, self._memory.size, _HEAD.size + size)
         self._memory[:] = numbers.reshape(self._memory.shape)
-        self._steps[0] = np.frombuffer(blob, np.int64, 1, _HEAD.size + size + self._memory.nbytes)[0]
+        steps = np.frombuffer(blob, np.int64, 1, _HEAD.size + size + self._memory.nbytes)
+        self._words[failing.STEPS] = steps[0]
+
+    def _bind(self) -> None:
+        """How compiled code steps the plant, and asks it for its torques."""
+        sound, words = self.sound, self._words
+        self._entered: Entered | None = sound if COMPILED and isinstance(sound, Entered) else None
+        words[failing.ARGUMENTS] = self._arguments[0].ctypes.data
+        account = self.account() if COMPILED else None
+        if account is not None and account.numbers.get(_TORQUES, (0, 0))[1] == len(self._names):
+            self._arguments[1, : len(account.arguments)] = account.arguments
+            words[failing.ACCOUNT], words[failing.TOLD] = account.function, account.numbers[_TORQUES][0]
+            words[failing.ACCOUNT_ARGUMENTS] = self._arguments[1].ctypes.data
 
     def _set(self, **parameters: Any) -> None:
         own: dict[int, tuple[float, float]] = {}
+        rest: dict[str, Any] = {}
         for name, value in parameters.items():
-            if name.startswith(FAULT):
-                target = name.removeprefix(FAULT)
-                if target not in self._names:
-                    raise UnknownNameError("actuator or sensor", target, self._names)
+            target = name.removeprefix(FAULT)
+            if not name.startswith(FAULT):
+                rest[name] = value
+            elif target in self._whole:
+                code, number = read_fault(target, value, FIN_FAULTS)
+                rest[target + _LOST] = number if code else self._whole[target]
+            elif target in self._names:
                 own[self._names.index(target)] = self._checked(target, *read_fault(target, value, ACTUATOR_FAULTS))
-        rest = {name: value for name, value in parameters.items() if not name.startswith(FAULT)}
+            else:
+                raise UnknownNameError("actuator or sensor", target, [*self._names, *self._whole])
         if rest or not own:
-            if not isinstance(self.sound, Settable):
-                name = next(iter(rest), "")
-                raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
-            self.sound.set(**rest)
-            if isinstance(self.sound, Described):
-                self.parameters = self.sound.parameters
+            self._pass_on(rest)
         for i, (code, number) in own.items():
-            self._memory[1, i] = code
-            unsaid = FREE_N_M_S if code == A_FREE else self._memory[0, i]
-            self._memory[2, i] = unsaid if math.isnan(number) else number
+            self._memory[CODES, i] = code
+            unsaid = FREE_N_M_S if code == A_FREE else self._memory[BEFORE, i]
+            self._memory[failing.NUMBERS, i] = unsaid if math.isnan(number) else number
+
+    def _pass_on(self, parameters: Mapping[str, Any]) -> None:
+        """The plant's own parameters."""
+        if not isinstance(self.sound, Settable):
+            name = next(iter(parameters), "")
+            raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
+        self.sound.set(**parameters)
+        if isinstance(self.sound, Described):
+            self.parameters = self.sound.parameters
 
     def _checked(self, target: str, code: float, number: float) -> tuple[float, float]:
         """ModelError for a fault that this plant, at this step, cannot have."""

@@ -1,3 +1,25 @@
-"""The wire's fixtures serve here too."""
+"""The wire's fixtures serve here too, and a controller that takes every word."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rtmms_bridges.autopilot.words import Words
 from tests.wire.conftest import make_host, runtime_directory  # noqa: F401
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """What words asked for last, by name; each is taken."""
+    found: dict[str, float] = {}
+    opened = Words.open
+
+    def ask(op: str, done: Any, **values: float) -> None:
+        assert op == "set"
+        found.update(values)
+        done(True, None)
+
+    monkeypatch.setattr(Words, "open", lambda self, _, refused: opened(self, ask, refused))
+    return found

@@ -423,3 +423,26 @@ def test_the_manta_in_lockstep(port: int, tmp_path: Path) -> None:
     assert told["accel_body"][2] == pytest.approx(-9.8, abs=2.0)
     assert told["quaternion"][0] == pytest.approx(math.cos(math.pi / 4), abs=0.1)
     assert any(abs(speed) > 1e-4 for speed in told["velocity"])
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_pulses_are_a_controllers_words(port: int, autopilot: Autopilot, asked: dict[str, float]) -> None:
+    words = {"3": "mixer.thrust", "1": "-mixer.yaw", "32": "mixer.roll"}
+    assert ArduPilot(words=words).claims() == ()
+    with Sailing(bridge(port, channels=(RUDDER,), words=words), mode="realtime") as sailing:
+        autopilot.pulses[2], autopilot.pulses[0] = 1750, 1900
+        autopilot.exchange()
+        wait(lambda: asked == {"mixer.thrust": 0.5, "mixer.yaw": -0.8})
+        wait(lambda: sailing.plant.commands[-1] == (0.0, -0.8))
+        autopilot.pulses[2], autopilot.pulses[0] = 2400, 0
+        autopilot.exchange()
+        wait(lambda: asked["mixer.thrust"] == 1.0)
+        wait(lambda: asked == {"mixer.thrust": 0.0, "mixer.yaw": 0.0})  # it is silent from here on
+
+
+@pytest.mark.parametrize("table", [{"33": "mixer.thrust"}, {"x": "mixer.thrust"}, {"1": "thrust"}])
+def test_tables_of_words_that_make_no_sense(table: dict[str, str]) -> None:
+    with pytest.raises(rtmms.ModelError, match="words"):
+        bridge(9002, words=table)

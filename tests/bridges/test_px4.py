@@ -429,3 +429,19 @@ def test_the_example_is_one() -> None:
     made = build_bridge(f"px4:config={ROOT / 'bridges/examples/px4.toml'}")
     assert isinstance(made, Px4)
     assert made.claims() == ("left.front", "left.back", "right.front", "right.back")
+
+
+def test_controls_are_a_controllers_words(port: int, asked: dict[str, float]) -> None:
+    words = {"3": "mixer.thrust", "1": "-mixer.yaw"}
+    assert Px4(words=words).claims() == ()
+    with Sailing(bridge(port, channels=(RUDDER,), words=words), mode="realtime") as sailing, Autopilot(port) as px4:
+        px4.controls[2], px4.controls[0], px4.controls[1] = 0.25, 0.5, math.nan
+        px4.frame()
+        wait(lambda: asked == {"mixer.thrust": 0.25, "mixer.yaw": -0.5})
+        px4.controls[2] = math.nan
+        px4.frame()
+        wait(lambda: sailing.bridged.counts.reasons().get("not_finite"))
+        assert asked["mixer.thrust"] == 0.25
+        px4.armed = False
+        px4.frame()
+        wait(lambda: asked == {"mixer.thrust": 0.0, "mixer.yaw": 0.0})

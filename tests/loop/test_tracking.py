@@ -10,8 +10,10 @@ import pytest
 from rtmms.analysis.courses import course, read_course, spelled
 from rtmms.errors import ModelError
 from rtmms.loop.tracking import APART_S, Tracking
+from tests.growth import growth
 
 DT = 1e-3
+LINE = spelled("waypoints", "0 0 -1; 10 0 -1")
 
 
 def told(points: dict[str, Any], motion: Any, seconds: float, prefix: str = "", **options: Any) -> dict[str, Any]:
@@ -103,3 +105,21 @@ def test_courses_are_what_they_say() -> None:
 def test_courses_that_make_no_sense_are_refused_with_their_place(kind: str, more: Any, place: str) -> None:
     with pytest.raises((ModelError, KeyError), match=place):
         course(kind, **more)
+
+
+@pytest.mark.parametrize("prefix", ["", "truth."])
+def test_samples_keep_no_objects(prefix: str) -> None:
+    points = {"depth_m": 1.0, "heading_deg": 30.0, "speed_m_s": 0.4, "cross_track_m": LINE}
+    tracking = Tracking(DT, lambda: points)
+    seen = {"position": np.zeros(3), "quaternion": np.array([1.0, 0.0, 0.0, 0.0]), "velocity": np.zeros(3)}
+    outputs = {prefix + name: value for name, value in seen.items()}
+
+    def work() -> None:
+        for step in range(200):
+            tracking.after_step(step, step * DT, outputs, np.zeros(0), None)  # type: ignore[arg-type]
+
+    work()
+    assert growth(work) == 0
+    for _ in range(30):
+        work()
+    assert tracking.report()["depth_m"]["rms"] == 1.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rtmms.cli.running.beforehand import check_plant_event
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.agenda import Agenda, Due
@@ -57,6 +58,11 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
         for name, value in owners.get("", {}).items():
             if name.startswith("fault."):
                 _check_fault(name, value, plant, told)
+            elif known is None or name in known:
+                try:
+                    check_plant_event(name, value, plant)
+                except ModelError as fault:
+                    raise ModelError(f"{told}: {fault}") from None
             if known is not None and name not in known:
                 raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
         acts += [Due(step, owner, values, told) for owner, values in owners.items()]
@@ -64,13 +70,11 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
 
 
 def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
-    """That the word is a fault of that sensor or actuator; ModelError."""
-    from rtmms.sensing.faults import ACTUATOR_FAULTS, SENSOR_FAULTS, read_fault
+    """That the word is a fault of that sensor, actuator or fin; ModelError."""
+    from rtmms.sensing.faults import check_fault
 
-    target = name.removeprefix("fault.")
-    known = ACTUATOR_FAULTS if target in {channel.name for channel in plant.actuators} else SENSOR_FAULTS
     try:
-        read_fault(target, value, known)
+        check_fault(name.removeprefix("fault."), value, plant)
     except ModelError as fault:
         raise ModelError(f"{told}: {fault}") from None
 

@@ -14,6 +14,7 @@ import click
 from rtmms.cli.running import timeliness
 from rtmms.cli.running.accuracy import Accuracy
 from rtmms.cli.running.admission import StartError, await_peers
+from rtmms.cli.running.beforehand import check_expectations
 from rtmms.cli.running.children import Child, Children
 from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank, plain
 from rtmms.cli.running.foreign import brace
@@ -256,12 +257,15 @@ class Session:
         return server, loop, keep
 
     def _with_faults(self, plant: Plant) -> Plant:
-        """Where a scenario has an actuator fail: a plant whose actuators can."""
+        """Where a scenario has an actuator or a fin fail: a plant of which they can."""
         events = self.plan.scenario.events if self.plan.scenario is not None else ()
-        if not any(f"fault.{channel.name}" in event.values for event in events for channel in plant.actuators):
+        if not any(name.startswith("fault.") for event in events for name in event.values):
             return plant
-        from rtmms.sensing.faults import Faulty
+        from rtmms.sensing.faults import FAULT, Faulty, fins
 
+        parts = {*(channel.name for channel in plant.actuators), *fins(plant)}
+        if not any(name.removeprefix(FAULT) in parts for event in events for name in event.values):
+            return plant
         return Faulty(plant)
 
     def _estimating(self, plant: Plant) -> Consistency | None:
@@ -290,6 +294,8 @@ class Session:
 
     def _agenda(self, plant: Plant) -> Agenda | None:
         found = self.plan.scenario
+        if found is not None:
+            check_expectations(found, plant, self.report)
         return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path))
 
     def _judge(self, status: int) -> int:

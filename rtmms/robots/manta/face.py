@@ -62,6 +62,7 @@ SETTABLE = (
     "young_modulus_pa", "joint_damping_n_m_s", "drag_coefficient", "buoyancy_centre_m", "body_drag_coefficient",
     "body_drag_area_m2", "body_moment_coefficient", "gravity_m_s2", "servo_frequency_hz", "servo_damping",
     "rod_rate_limit_rad_s", "rod_acceleration_limit_rad_s2", "current_m_s",
+    "left_chains_lost", "right_chains_lost",
 )  # fmt: skip
 """What `set` may change while it runs."""
 _MAGIC = b"rtmms manta 1\n"

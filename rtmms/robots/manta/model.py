@@ -30,9 +30,10 @@ COUPLINGS = {"sequential": lay.SEQUENTIAL, "iterated": lay.ITERATED, "monolithic
 
 @dataclass(frozen=True, slots=True)
 class MantaModel:
-    """finned (1,) FINNED_DTYPE, body (1,) BODY_DTYPE, param (blocks, ...) of fin_lanes.pack_links; read-only.
+    """finned (1,) FINNED_DTYPE, body (1,) BODY_DTYPE, param (2, blocks, ...) of fin_layout.pack_links; read-only.
 
-    links (LINK_FIELDS, m, n) and station (n,) are the same numbers before packing, for checks and displays.
+    links (LINK_FIELDS, m, n) and station (n,) are the same numbers before packing, of a whole fin, for checks and
+    displays.
     """
 
     finned: np.ndarray
@@ -115,4 +116,6 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     f["normal"] = {"link": lay.NORMAL_LINK, "neighbour": lay.NORMAL_NEIGHBOUR}[p.fin_normal]
     if not COMPILED:  # plain Python needs records whose fields are attributes
         finned, body = finned.view(np.recarray), body.view(np.recarray)
-    return MantaModel(finned, body, pack_links(links, station), links, station, fin_mass)
+    param = np.stack([pack_links(links, station, lost) for lost in (p.left_chains_lost, p.right_chains_lost)])
+    param.flags.writeable = False
+    return MantaModel(finned, body, param, links, station, fin_mass)

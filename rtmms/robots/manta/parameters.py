@@ -82,6 +82,8 @@ class MantaParameters:
         (0.015, 0.01, 0.02), "kg m2 (linear: N m s)", "table 1, C_M", low=0.0, high=1e9
     )
     water_density_kg_m3: float = _f(1000.0, "kg/m3", "table 1's 9800 is rho g", low=0.0, strict=True, high=2e4)
+    left_chains_lost: int = _f(0, "", "ours: a damaged fin, chains gone from the back rod on", low=0, high=CHAINS_MAX)
+    right_chains_lost: int = _f(0, "", "ours: the same of the right fin", low=0, high=CHAINS_MAX)
     gravity_m_s2: float = _f(9.81, "m/s2", "standard", low=0.0, high=1e3)
 
     servo_frequency_hz: float = _f(5.0, "Hz", "ours", low=0.0, strict=True, high=1e4)
@@ -116,6 +118,12 @@ class MantaParameters:
                 f"front_rod_m: must be at least back_rod_m = {self.back_rod_m:g} m, or the front rod's amplitude "
                 f"asin(r2 sin A2 / r1) is not defined; got {self.front_rod_m:g}"
             )
+        for name in ("left_chains_lost", "right_chains_lost"):
+            if getattr(self, name) > self.chains:
+                raise ModelError(
+                    f"manta parameter '{name}': expected at most the fin's {self.chains} chains, got "
+                    f"{getattr(self, name)}"
+                )
         least, middle, most = sorted(self.body_inertia_kg_m2)
         if most > (least + middle) * (1.0 + 1e-9):
             raise ModelError(

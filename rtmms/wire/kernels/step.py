@@ -12,6 +12,7 @@ from typing import Any
 
 from numba import carray
 
+from rtmms.addresses import call
 from rtmms.jit import kernel
 from rtmms.loop.kernels import memory as lm
 from rtmms.loop.kernels.stand_in import note_missing, replace_missing, take_complete
@@ -23,7 +24,6 @@ from rtmms.wire.kernels.system import (
     EINTR,
     IN,
     bytes_at,
-    call,
     event_descriptor,
     event_flags,
     now_ns,

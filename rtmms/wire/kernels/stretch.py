@@ -11,6 +11,7 @@ from typing import Any
 
 from numba import carray
 
+from rtmms.addresses import call
 from rtmms.jit import kernel
 from rtmms.loop.kernels import memory as lm
 from rtmms.wire.kernels import desk as d
@@ -21,7 +22,6 @@ from rtmms.wire.kernels.system import (
     EINTR,
     IN,
     bytes_at,
-    call,
     event_descriptor,
     event_flags,
     now_ns,

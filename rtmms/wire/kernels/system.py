@@ -115,26 +115,3 @@ def receive(descriptor: int, buffer: int, size: int) -> int:
 SCRATCH_WORDS = 16
 """Room that kernels write into: 4 words of a system call, from 4 on seq and step of a command, from 8 on the whole
 numbers of a state."""
-ARGUMENTS = 12
-"""Words that `call` passes, of which a function may take fewer."""
-
-
-@intrinsic
-def call(typing_context: Any, function: Any, arguments: Any) -> Any:
-    """The C function at an address with ARGUMENTS words from an address, and 0.0: rtmms.jit.native makes such.
-
-    Of words and numbers the calling conventions of x86-64 and AArch64 keep separate count: a function takes as many of
-    each as it has, wherever the number stands among them.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        from llvmlite import ir
-
-        word = ir.IntType(64)
-        kind = ir.FunctionType(word, [*[word] * ARGUMENTS, ir.DoubleType()])
-        target = builder.inttoptr(args[0], kind.as_pointer())
-        at = builder.inttoptr(args[1], word.as_pointer())
-        words = [builder.load(builder.gep(at, [ir.Constant(word, k)])) for k in range(ARGUMENTS)]
-        return builder.call(target, [*words, ir.Constant(ir.DoubleType(), 0.0)])
-
-    return types.int64(types.int64, types.int64), generate

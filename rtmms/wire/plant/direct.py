@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtmms.addresses import ARGUMENTS
 from rtmms.contract import Applied
 from rtmms.loop.kernels.memory import HANDED, INTERRUPTED, LOWER, TAKEN, UPPER
 from rtmms.loop.ports import Passed, Stretched
 from rtmms.plant import Accounted, Entered
 from rtmms.wire.kernels import desk as d
-from rtmms.wire.kernels.system import ARGUMENTS, AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
+from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.plant.layouts import Pattern, pattern
 from rtmms.wire.plant.standing import LIVE
 from rtmms.wire.plant.stretch import Stretch

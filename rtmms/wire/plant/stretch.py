@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.addresses import ARGUMENTS
 from rtmms.loop.ports import Stretched
 from rtmms.wire.kernels import desk as d
 from rtmms.wire.kernels import stretch as s
-from rtmms.wire.kernels.system import ARGUMENTS
 
 if TYPE_CHECKING:
     from rtmms.contract import Applied

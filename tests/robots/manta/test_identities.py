@@ -51,6 +51,7 @@ CASES = [
     pytest.param({"chains": 5, "links": 2, "fin_normal": "neighbour"}, marks=pytest.mark.slow),  # kernels of its own
     {"chains": 5, "links": 3, "support_roll": "zero", "body_moment": "linear", "body_drag": "componentwise"},
     {"chains": 9, "links": 3, "current_m_s": (0.3, -0.2, 0.1)},
+    {"chains": 20, "links": 3, "left_chains_lost": 9, "right_chains_lost": 1},
 ]
 
 

@@ -70,10 +70,10 @@ def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -
         y, z, angle = 0.0, 0.0, 0.0
         for j in range(m):
             angle += out[O_JOINTS + (f * m + j) * n]
-            length = param[0, j * L + LENGTH * LANES]
+            length = param[f, 0, j * L + LENGTH * LANES]
             y += length * np.cos(angle)
             z += length * np.sin(angle)
-        x = param[0, m * L]
+        x = param[f, 0, m * L]
         s = SUPPORTS + f * SUPPORT_SIZE
         for k in range(3):
             r = s + ROTATION + 3 * k

@@ -141,9 +141,9 @@ def make_sampler(field: Field) -> Sampler:
                     for j in range(m):
                         n = (f * blocks + b) * m + j
                         angle += joints[n, i] + ahead * joints[n, LANES + i]
-                        half = 0.5 * params[b, j * L + LENGTH * LANES + i]
+                        half = 0.5 * params[f, b, j * L + LENGTH * LANES + i]
                         dy, dz = half * np.cos(angle), half * np.sin(angle)
-                        px, py, pz = params[b, m * L + i], y + dy, z + dz
+                        px, py, pz = params[f, b, m * L + i], y + dy, z + dz
                         y, z = py + dy, pz + dz
                         ax, ay, az = px + oy * pz - oz * py, py + oz * px - ox * pz, pz + ox * py - oy * px
                         r = s + ROTATION
@@ -178,7 +178,7 @@ def make_sampler(field: Field) -> Sampler:
         m, blocks = finned_[0].links, finned_[0].blocks
         gather(
             finned_,
-            carray(numbers_at(param), (blocks, (m * LINK_FIELDS + 1) * LANES)),
+            carray(numbers_at(param), (2, blocks, (m * LINK_FIELDS + 1) * LANES)),
             carray(numbers_at(pose), (7,)), 0, carray(numbers_at(twist), (6,)), 0,
             carray(numbers_at(sup), (2 * SUPPORT_SIZE,)), 0,
             carray(numbers_at(joints), (2 * blocks * m, stride)), ahead, t,

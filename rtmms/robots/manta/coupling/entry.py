@@ -31,7 +31,7 @@ def _memory(
     m, blocks = finned.links, finned.blocks
     rows = 2 * blocks * m
     return Memory(
-        carray(numbers_at(param), (blocks, (m * LINK_FIELDS + 1) * LANES)),
+        carray(numbers_at(param), (2, blocks, (m * LINK_FIELDS + 1) * LANES)),
         carray(numbers_at(state), (FINS + rows * 2 * LANES,)),
         carray(numbers_at(state + 8 * FINS), (rows, 2 * LANES)),
         carray(numbers_at(fins), (2, blocks, m * FIELDS * LANES)),

@@ -34,7 +34,7 @@ diag(m, m, m, J). relaxation: (M_b + M~)^-1 of the iterated coupling."""
 class Memory(NamedTuple):
     """The arrays of a manta as its kernels see them; rows = 2 blocks links, one for each link of each block.
 
-    param    (blocks, links LINK_FIELDS LANES + LANES) of fin_layout.pack_links
+    param    (2, blocks, links LINK_FIELDS LANES + LANES), for each fin, of fin_layout.pack_links
     state    (state_size,), and its part joints (rows, 2 LANES): angles and rates
     fins     (2, blocks, links FIELDS LANES) scratch of the chains; links (rows, FIELDS LANES) the same memory
     work     (WORK_SIZE,) scratch

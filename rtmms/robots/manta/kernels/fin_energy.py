@@ -71,9 +71,9 @@ def account_block(m: int, f: int, b: int, chains: Chains, base: int, velocity: i
         for k in range(CARRY):
             carry[k * LANES + i] = 0.0
         carry[i] = 1.0
-    station = params[b, m * L : m * L + LANES]
+    station = params[f, b, m * L : m * L + LANES]
     for j in range(m):
-        p = params[b, j * L : (j + 1) * L]
+        p = params[f, b, j * L : (j + 1) * L]
         r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
             sq, cq = sine_cosine(r[Q * LANES + i])

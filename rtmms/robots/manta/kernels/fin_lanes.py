@@ -132,7 +132,7 @@ def condense_block(many: int | None, f: int, b: int, chains: Chains, base: int, 
     work, sums, flow, normal = chains.work, chains.sums, chains.water, chains.normal
     wx, wy, wz = work[base + W_X], work[base + W_Y], work[base + W_Z]
     motion = (wx, wy, wz, work[base + U_X], work[base + U_Y], work[base + U_Z])
-    p, r = chains.params[b], chains.scratch[f, b]
+    p, r = chains.params[f, b], chains.scratch[f, b]
     if many is None:
         # the usual number, with all that passes from link to link in registers
         for i in range(LANES):
@@ -146,7 +146,7 @@ def condense_block(many: int | None, f: int, b: int, chains: Chains, base: int, 
             add_chain(sums, i, x, wx, wy, wz, beyond, share)
     else:
         _condense_any(many, f, b, chains, motion, implicit)
-        station, carry = chains.params[b, many * L : many * L + LANES], chains.carry
+        station, carry = chains.params[f, b, many * L : many * L + LANES], chains.carry
         for i in range(LANES):
             add_chain(sums, i, station[i], wx, wy, wz, nine(carry, 7, i), nine(carry, 16, i))
 
@@ -159,9 +159,9 @@ def _condense_any(m: int, f: int, b: int, chains: Chains, motion: Floats, implic
         for k in range(CARRY_FIELDS):
             carry[k * LANES + i] = 0.0
         carry[i] = 1.0
-    station = params[b, m * L : m * L + LANES]
+    station = params[f, b, m * L : m * L + LANES]
     for j in range(m):
-        p = params[b, j * L : (j + 1) * L]
+        p = params[f, b, j * L : (j + 1) * L]
         r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
             before = (
@@ -188,7 +188,7 @@ def _condense_any(m: int, f: int, b: int, chains: Chains, motion: Floats, implic
             r[TAU * LANES + i] = kept[8]
     for jj in range(m):
         j = INWARD[LINKS_MAX - m + jj]
-        p = params[b, j * L : (j + 1) * L]
+        p = params[f, b, j * L : (j + 1) * L]
         r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
             kept = (
@@ -213,7 +213,7 @@ def accelerate_block(many: int | None, f: int, b: int, chains: Chains, base: int
     ay0, az0 = work[base + A0_Y], work[base + A0_Z]
     dwx, dwy, dwz = work[base + DW_X], work[base + DW_Y], work[base + DW_Z]
     wxy, wxz = work[base + W_X] * work[base + W_Y], work[base + W_X] * work[base + W_Z]
-    p, r = params[b], scratch[f, b]
+    p, r = params[f, b], scratch[f, b]
     if many is None:
         for i in range(LANES):
             x = p[3 * L + i]
@@ -222,12 +222,12 @@ def accelerate_block(many: int | None, f: int, b: int, chains: Chains, base: int
             at = _accelerate(p, L, r, F, i, at)
             at = _accelerate(p, 2 * L, r, 2 * F, i, at)
     else:
-        station = params[b, many * L : many * L + LANES]
+        station = params[f, b, many * L : many * L + LANES]
         for i in range(LANES):
             x = station[i]
             carry[i], carry[LANES + i], carry[2 * LANES + i] = ay0 + (dwz + wxy) * x, az0 + (wxz - dwy) * x, dwx
         for j in range(many):
-            p = params[b, j * L : (j + 1) * L]
+            p = params[f, b, j * L : (j + 1) * L]
             r = scratch[f, b, j * F : (j + 1) * F]
             for i in range(LANES):
                 at = _accelerate(p, 0, r, 0, i, (carry[i], carry[LANES + i], carry[2 * LANES + i]))
@@ -250,7 +250,7 @@ def drive_block(many: int | None, f: int, b: int, chains: Chains, base: int, imp
         work[base + DW_Z],
     )  # fmt: skip
     wxy, wxz = motion[0] * motion[1], motion[0] * motion[2]
-    p, r = chains.params[b], chains.scratch[f, b]
+    p, r = chains.params[f, b], chains.scratch[f, b]
     if many is None:
         for i in range(LANES):
             x = p[3 * L + i]
@@ -264,7 +264,7 @@ def drive_block(many: int | None, f: int, b: int, chains: Chains, base: int, imp
             at = _move(p, 2 * L, r, 2 * F, i, kept[2], solve[2], at)
     else:
         _condense_any(many, f, b, chains, motion, implicit)
-        station, carry = chains.params[b, many * L : many * L + LANES], chains.carry
+        station, carry = chains.params[f, b, many * L : many * L + LANES], chains.carry
         for i in range(LANES):
             x = station[i]
             add_six(sums, i, push(x, motion, accel, nine(carry, 7, i), nine(carry, 16, i)))

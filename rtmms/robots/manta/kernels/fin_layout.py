@@ -1,8 +1,8 @@
 """How a fin lies in memory: names of the fields of links, chains, supports and sums, and the packing of its parameters.
 
 A fin is cut into blocks of LANES chains, filled up with copies of the last chain whose masses, springs, dampers and
-drag are all scaled by 2^-100: they move like the original, bit for bit, and vanish in every sum. What belongs to one
-link of a block lies together, field by field, lane fastest.
+drag are all scaled by 2^-100: they move like the original, bit for bit, and vanish in every sum. So do chains
+that a fin has lost. What belongs to one link of a block lies together, field by field, lane fastest.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LANES = 16
+VANISHING = 2.0**-100
 LINKS_MAX = 24
 INWARD = np.arange(LINKS_MAX)[::-1].copy()
 """Links from the tip to the root. Looked up, not counted down: the compiler moves its test whether rows overlap out of
 a loop that counts down, finds that they might, and gives up on vectors."""
 
-# parameters: (blocks, m LINK_FIELDS LANES + LANES), link by link, then the station of each chain
+# parameters, for each fin: (blocks, m LINK_FIELDS LANES + LANES), link by link, then the station of each chain
 (LENGTH, MASS, J_X, J_D, J_N, STIFFNESS, DRAG, ADDED, DAMPING) = range(9)
 LINK_FIELDS = 9
 
@@ -49,7 +50,7 @@ CARRY_FIELDS = 25
 class Chains(NamedTuple):
     """The arrays that the loops over lanes read and write, of both fins.
 
-    params   (blocks, m LINK_FIELDS LANES + LANES) of pack_links
+    params   (2, blocks, m LINK_FIELDS LANES + LANES) of pack_links
     scratch  (2, blocks, m FIELDS LANES) Q rad, QD rad/s, QDD and AN are read; see the names above
     water    (2, blocks, m, 3 LANES) m/s, velocity of the water at each link beyond the uniform part, or None
     normal   (2, blocks, m, 3 LANES) direction that the drag acts along (support axes), or None for each link's own n
@@ -72,18 +73,19 @@ def padded(chains: int) -> int:
     return -(-chains // LANES) * LANES
 
 
-def pack_links(fields: np.ndarray, station: np.ndarray) -> np.ndarray:
+def pack_links(fields: np.ndarray, station: np.ndarray, lost: int = 0) -> np.ndarray:
     """Lay out a fin for the kernels.
 
     fields   (LINK_FIELDS, m, n) in the order of the names above
     station  (n,) m, where each chain stands on the support
+    lost     so many of the first are gone
     Returns (blocks, m LINK_FIELDS LANES + LANES), read-only; the surplus lanes repeat the last chain.
     """
     m, n = fields.shape[1], station.size
     lanes = np.minimum(np.arange(padded(n)), n - 1).reshape(-1, LANES)
     links = fields[:, :, lanes].transpose(2, 1, 0, 3).copy()
     surplus = np.arange(padded(n)).reshape(-1, LANES) >= n
-    links[:, :, MASS:] *= np.where(surplus, 2.0**-100, 1.0)[:, None, None, :]
+    links[:, :, MASS:] *= np.where(surplus | (lanes < lost), VANISHING, 1.0)[:, None, None, :]
     packed = np.concatenate([links.reshape(len(lanes), m * L), station[lanes]], axis=1)
     packed.flags.writeable = False
     return packed

@@ -24,10 +24,10 @@ def _node(
     for j in range(node):
         sq, cq = sine_cosine(scratch[fin, b, j * F + Q * LANES + i])
         c, s = c * cq - s * sq, s * cq + c * sq
-        l = params[b, j * L + LENGTH * LANES + i]
+        l = params[fin, b, j * L + LENGTH * LANES + i]
         y += l * c
         z += l * s
-    return params[b, m * L + i], y, z, c, s
+    return params[fin, b, m * L + i], y, z, c, s
 
 
 @kernel
@@ -40,7 +40,7 @@ def neighbour_normals(m: int, chains: int, fin: int, params: Array, scratch: Arr
     """
     if normals is None:
         return
-    for b in range(params.shape[0]):
+    for b in range(params.shape[1]):
         for j in range(m):
             for i in range(LANES):
                 normals[fin, b, j, i] = 0.0

@@ -1,0 +1,117 @@
+"""Whether the manta's rods follow: what their encoders measure, beside what their servos should make of the commands.
+
+The servo is the plant's own by its parameters: angle'' = 2 zeta omega (r - angle') within the limit of acceleration,
+r = omega / (2 zeta) (wanted - angle) within that of the rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import degrees, exp, inf, pi
+
+import rtmms
+from rtmms_controllers.strokes import RODS
+
+OFF_RAD, BACK_RAD = 0.12, 0.05
+"""Mean distance from which on a rod counts as one that does not follow, and below which it does again."""
+MEAN_S = 0.3
+OLD_S = 0.1
+"""An encoder whose newest sample is older than this says nothing."""
+_FAST = 5.0
+"""A servo with so many radians of its own in an update is where it is wanted."""
+
+
+@dataclass(slots=True)
+class _Rod:
+    angle: float = 0.0
+    rate: float = 0.0
+    off: float = 0.0
+    since: float = inf
+
+
+class Following:
+    """Of one controller: `look` at each state, then `sent` what was asked for.
+
+    name    of the controller;  tell  gets a sentence when a rod stops following, and when it follows again
+    stuck   rods that do not follow
+    """
+
+    def __init__(self, name: str, tell: Callable[[str], None]) -> None:
+        self._name, self._tell = name, tell
+        self._output, self._clock, self._servo = "", "", (0.0, 1.0, inf, inf)
+        self._rods = [_Rod() for _ in RODS]
+        self._time = -inf
+        self._wanted: Mapping[str, float] | None = None
+        self._next: Mapping[str, float] | None = None
+
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        return tuple(name for name, rod in zip(RODS, self._rods, strict=True) if rod.since < inf)
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """Look whether the plant tells its rods' angles, by encoders or as the truth, and what its servos are."""
+        shapes = {channel.name: channel.shape for channel in plant.outputs}
+        found = next((name for name in ("encoder.angle", "rod_angle") if shapes.get(name) == (len(RODS),)), "")
+        p = plant.parameters
+        ideal, self._output = p.get("actuation") == "ideal", found if "servo_frequency_hz" in p else ""
+        self._clock = "encoder.time" if found == "encoder.angle" else ""
+        self._servo = (
+            inf if ideal else 2.0 * pi * float(p.get("servo_frequency_hz", 1.0)), float(p.get("servo_damping", 1.0)),
+            float(p.get("rod_rate_limit_rad_s", inf)), float(p.get("rod_acceleration_limit_rad_s2", inf)),
+        )  # fmt: skip
+        self._clear()
+
+    def look(self, state: rtmms.State) -> None:
+        """What came of the commands until now."""
+        if not self._output or self._output not in state.outputs:
+            return
+        if state.time < self._time:
+            self._clear()
+        dt = state.time - self._time if self._time > -inf else 0.0
+        self._time = state.time
+        measured = state.outputs[self._output]
+        if self._wanted is None or dt <= 0.0:
+            for rod, angle in zip(self._rods, measured, strict=True):
+                rod.angle, rod.rate = float(angle), 0.0
+            return
+        told = self._clock and state.time - float(state.outputs.get(self._clock, -inf)) > OLD_S
+        keep = exp(-dt / MEAN_S)
+        for name, rod, angle in zip(RODS, self._rods, measured, strict=True):
+            self._move(rod, self._wanted[name], dt)
+            if not told:
+                rod.off = keep * rod.off + (1.0 - keep) * abs(float(angle) - rod.angle)
+                self._judge(name, rod)
+
+    def sent(self, angles: Mapping[str, float]) -> None:
+        """The rods' angles that were asked for, which act from one update later on."""
+        self._wanted, self._next = self._next, angles
+
+    def _move(self, rod: _Rod, wanted: float, dt: float) -> None:
+        omega, zeta, fastest, hardest = self._servo
+        if omega * dt > _FAST:
+            rod.angle = wanted
+            return
+        steps = max(1, round(omega * dt / 0.05))
+        h = dt / steps
+        for _ in range(steps):  # semi-implicit: good enough at omega h = 0.05
+            rate = max(-fastest, min(fastest, omega / (2.0 * zeta) * (wanted - rod.angle)))
+            rod.rate += h * max(-hardest, min(hardest, 2.0 * zeta * omega * (rate - rod.rate)))
+            rod.angle += h * rod.rate
+
+    def _judge(self, name: str, rod: _Rod) -> None:
+        if rod.since == inf and rod.off > OFF_RAD:
+            rod.since = self._time
+            self._tell(
+                f"{self._name}: t = {self._time:.2f} s: {name} does not follow its command, "
+                f"{degrees(rod.off):.0f} deg off in the mean: stuck?"
+            )
+        elif rod.since < inf and rod.off < BACK_RAD:
+            self._tell(
+                f"{self._name}: t = {self._time:.2f} s: {name} follows again after {self._time - rod.since:.2f} s"
+            )
+            rod.since = inf
+
+    def _clear(self) -> None:
+        self._rods = [_Rod() for _ in RODS]
+        self._time, self._wanted, self._next = -inf, None, None

@@ -1,0 +1,147 @@
+"""A step of plant, faults and sensors as one compiled call: the bits of steps from Python, and no objects."""
+
+from __future__ import annotations
+
+from ctypes import c_double
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.addresses import ARGUMENTS, call
+from rtmms.jit import COMPILED, kernel
+from rtmms.plant import Account, Entry, Plant
+from rtmms.sensing import Sensed, read_profile
+from rtmms.sensing.estimated import Estimated
+from rtmms.sensing.faults import Faulty
+from tests.growth import growth
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="of compiled code")
+
+OVER = {"imu": {"dropout": 0.1, "jitter_s": 0.003}, "depth": {"rate_hz": 300.0}}
+
+
+@kernel
+def called(function: int, arguments: int) -> int:
+    return int(call(function, arguments))
+
+
+class Plain:
+    """A plant that has nothing beside what it must, but that it can be set."""
+
+    def __init__(self, plant: Any) -> None:
+        self.dt, self.actuators, self.outputs = plant.dt, plant.actuators, plant.outputs
+        self.reset, self.step, self.observe = plant.reset, plant.step, plant.observe
+        self.snapshot, self.restore, self.set = plant.snapshot, plant.restore, plant.set
+        self.parameters = plant.parameters
+
+
+class Driven:
+    """Steps by `enter`, as the loop does."""
+
+    def __init__(self, plant: Any) -> None:
+        self.plant, self._arguments = plant, np.zeros(ARGUMENTS, dtype=np.int64)
+
+    def step(self, command: Any) -> None:
+        entry: Entry = self.plant.enter()
+        self._arguments[: len(entry.arguments)] = entry.arguments
+        (c_double * len(command)).from_address(entry.command)[:] = command
+        self.plant.entered(called(entry.function, self._arguments.ctypes.data))
+
+
+def pair() -> tuple[Any, Any]:
+    """The same one, entered, and from Python."""
+    plants: list[Plant] = [rtmms.load("manta"), Plain(rtmms.load("manta"))]
+    made = [Sensed(Faulty(plant), read_profile("typical", plant, OVER)) for plant in plants]
+    assert made[1].enter() is None
+    assert made[1].account() is None
+    return made[0], made[1]
+
+
+def swim(k: int) -> np.ndarray:
+    return 0.4 * np.sin(0.02 * k + np.arange(4.0))
+
+
+def same(one: Any, other: Any) -> None:
+    seen, expected = one.observe(), other.observe()
+    assert list(seen) == list(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(seen[name], value, err_msg=name)
+
+
+def told(plant: Any) -> dict[str, np.ndarray]:
+    """What compiled code gets of its outputs."""
+    account: Account = plant.account()
+    arguments = np.zeros(ARGUMENTS, dtype=np.int64)
+    arguments[: len(account.arguments)] = account.arguments
+    called(account.function, arguments.ctypes.data)
+    return {name: np.array((c_double * size).from_address(at)[:]) for name, (at, size) in account.numbers.items()}
+
+
+FAULTS = (
+    {"left.front": "stuck", "left.back": "slow=0.3", "right.front": "backlash=0.1", "right.back": "dead_band=0.2"},
+    {"left.front": "delay=0.05", "left.back": "free=3", "right.front": "", "right.back": "", "depth": "spikes=1"},
+    {"left.front": "", "left.back": "", "imu": "bias=0.1", "dvl": "silent", "depth": ""},
+)
+
+
+def test_the_bits_are_those_of_steps_from_python() -> None:
+    one, other = pair()
+    one.reset(seed=7)
+    other.reset(seed=7)
+    driven, kept = Driven(one), (b"", b"")
+    for k in range(400):
+        if k % 100 == 50:
+            for plant in (one, other):
+                plant.set(**{f"fault.{name}": word for name, word in FAULTS[k // 100 % len(FAULTS)].items()})
+        if k == 200:
+            one.set(gravity_m_s2=9.7)
+            other.set(gravity_m_s2=9.7)
+            same(one, other)
+            kept = one.snapshot(), other.snapshot()
+        (driven if k % 7 else one).step(swim(k))
+        other.step(swim(k))
+        if k % 20 == 0:
+            same(one, other)
+    assert one.snapshot()[-one._state.nbytes :] == other.snapshot()[-other._state.nbytes :]
+    flat = {name: np.ravel(value) for name, value in other.observe().items()}
+    seen = told(one)
+    assert set(seen) == set(flat)
+    for name, value in flat.items():
+        np.testing.assert_array_equal(seen[name], value, err_msg=name)
+    one.restore(kept[0])
+    other.restore(kept[1])
+    same(one, other)
+    np.testing.assert_array_equal(told(one)["truth.rod_torque"], other.observe()["truth.rod_torque"])
+    driven.step(swim(0))
+    other.step(swim(0))
+    same(one, other)
+
+
+def test_a_step_leaves_no_objects() -> None:
+    one, _ = pair()
+    one.set(**{"fault.left.front": "free"})
+    entry = one.enter()
+    arguments = np.zeros(ARGUMENTS, dtype=np.int64)
+    arguments[: len(entry.arguments)] = entry.arguments
+    function, at = entry.function, arguments.ctypes.data
+
+    def work() -> None:
+        for _ in range(50):
+            one.enter()
+            one.entered(called(function, at))
+
+    assert growth(work) == 0
+
+
+def test_an_estimate_hears_what_compiled_steps_told() -> None:
+    plants = [rtmms.load("manta"), Plain(rtmms.load("manta"))]
+    one, other = (Estimated(plant, read_profile("typical", plant, {"gps": {"off": True}})) for plant in plants)
+    driven = Driven(one)
+    assert one.account() is None
+    for k in range(600):
+        driven.step(swim(k))
+        other.step(swim(k))
+    same(one, other)
+    assert other.observe()["estimate.position"] == pytest.approx(other.observe()["truth.position"], abs=0.1)
