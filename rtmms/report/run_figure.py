@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.plant import Summarised
+from rtmms.report.attitude import attitude_angles
 from rtmms.report.joint_panels import joint_panels
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, SERIES, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
@@ -141,19 +142,10 @@ def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Arr
     found: list[tuple[str, str, Array]] = []
     for name, values in kept.items():
         if name == "quaternion":
-            found.insert(0, ("turn: roll, pitch, yaw", "deg", np.degrees(_angles(values))))
+            found.insert(0, ("turn: roll, pitch, yaw", "deg", np.degrees(attitude_angles(values))))
         elif name not in ("position", "velocity") and values[:1].size <= MOST_CURVES:
             found.append((name.replace("_", " "), units[name], values.reshape(len(values), -1)))
     return found[:4]
-
-
-def _angles(q: Array) -> Array:
-    """(k, 3) rad: roll about x, pitch about y, yaw about z, in the order yaw, pitch, roll; q (k, 4)."""
-    w, x, y, z = q.T
-    roll = np.unwrap(np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))
-    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
-    yaw = np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
-    return np.stack([roll, pitch, yaw], axis=1)
 
 
 def _curves(panel: Any, title: str, unit: str, time: Array, values: Array) -> None:

@@ -103,3 +103,19 @@ def test_courses_are_what_they_say() -> None:
 def test_courses_that_make_no_sense_are_refused_with_their_place(kind: str, more: Any, place: str) -> None:
     with pytest.raises((ModelError, KeyError), match=place):
         course(kind, **more)
+
+
+def test_set_points_are_told_when_they_are_others() -> None:
+    points: dict[str, Any] = {"depth_m": 1.0}
+    seen: list[tuple[int, dict[str, Any]]] = []
+
+    def motion(t: float, points: Any) -> Any:
+        points["depth_m"] = 1.0 if t < 0.5 else 2.0
+        return (0.0, 0.0, -1.0), (1.0, 0.0, 0.0, 0.0)
+
+    tracking = Tracking(DT, lambda: dict(points), tell=lambda step, told: seen.append((step, dict(told))))
+    for step in range(1000):
+        if step == tracking.due:
+            motion((step + 1) * DT, points)
+            tracking.after_step(step, (step + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
+    assert seen == [(0, {"depth_m": 1.0}), (500, {"depth_m": 2.0})]
