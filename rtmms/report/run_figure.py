@@ -25,6 +25,8 @@ Array = npt.NDArray[np.float64]
 WIDTH, HEIGHT = 16.0, 11.6
 MOST_CURVES = 6
 LEAST_M = 1e-3
+HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
+"""Of a summary: what is told first, beside the misses."""
 AXES = ("x", "y", "z")
 UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "_rad": "rad", "_deg": "deg",
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip
@@ -64,13 +66,15 @@ def _title(
     page: Any, plant: Plant, time: Array, kept: Mapping[str, Array], statistics: Statistics, robot: str
 ) -> None:  # fmt: skip
     counts = statistics.counters()
+    found = plant.summarise(time, kept) if len(time) > 1 and isinstance(plant, Summarised) else {}
     name = robot or type(plant).__name__
     page.text(0.05, 1.0 - 0.46 / HEIGHT, name.capitalize(), fontsize=21, fontweight="bold", color=INK, va="center")
-    facts = f"{counts['misses']:,} misses   |   {counts['overruns']:,} overruns"
-    page.text(0.975, 1.0 - 0.46 / HEIGHT, facts, fontsize=16, color=BLUE, va="center", ha="right")
+    facts = [_words(key, found[key]).removeprefix("mean ").partition(" ")[2] for key in HEADLINE
+             if found.get(key) is not None]  # fmt: skip
+    facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
+    page.text(0.975, 1.0 - 0.46 / HEIGHT, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
     words = [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
-    if len(time) > 1 and isinstance(plant, Summarised):
-        found = plant.summarise(time, kept)
+    if found:
         words += [_words(key, value) for key, value in found.items() if value is not None]
     page.text(0.05, 1.0 - 0.81 / HEIGHT, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
 
