@@ -1,6 +1,6 @@
 """docs/tutorials: what is printed there works when it is typed in its order. Blocks of `sh` are run, `python` and
-`toml` blocks whose first line is `# NAME` are written to that file; `text` is for the eye, or for a second terminal: what
-is at work there (a board, an autopilot) is played by a peer of BESIDE."""
+`toml` blocks whose first line is `# NAME` are written to that file; `text` is for the eye, or for a second terminal:
+what is at work there (a board, an autopilot) is played by a peer of BESIDE."""
 
 from __future__ import annotations
 
