@@ -32,7 +32,7 @@ AT_S = 4.0
 ROBOTS_S = {"quadrotor": 3.0, "torpedo": 6.0, "fish": 4.0, "snake": 8.0, "snakeboard": 8.0, "trikke": 8.0,
             "roller_racer": 8.0, "unicycle": 6.0, "purcell": 8.0, "fluid_swimmer": 8.0}  # fmt: skip
 """How long each is run, s of simulated time; others 1.5 s."""
-COLOURS = 96
+COLOURS = 160
 """Of a picture: enough for shaded faces, and a fifth of the bytes."""
 
 

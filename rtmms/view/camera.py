@@ -11,8 +11,8 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-PATIENCE = 60
-"""Pictures."""
+PATIENCE, AGREED = 300, 3
+"""Pictures, and reports of a browser in a row, until its camera is its user's."""
 
 
 class Following:
@@ -28,7 +28,8 @@ class Following:
         self._places: deque[Array] = deque([np.array(place)], maxlen=120)
         self._targets: dict[int, Array] = {}
         begin = server.initial_camera
-        self._offset, self._new = np.array(begin.position) - np.array(begin.look_at), dict[int, tuple[int, float]]()
+        self._offset = np.array(begin.position) - np.array(begin.look_at)
+        self._new: dict[int, int] = {}
 
     def go(self, place: tuple[float, float, float]) -> None:
         """The robot is here now."""
@@ -38,7 +39,7 @@ class Following:
             if camera.update_timestamp == 0.0:  # it has not told yet
                 continue
             look, eye = np.array(camera.look_at), np.array(camera.position)
-            if self._is_new(number, eye - look, camera.update_timestamp):
+            if self._is_new(number, camera):
                 with client.atomic():
                     camera.position, camera.look_at = here + self._offset, here
                 continue
@@ -53,10 +54,17 @@ class Following:
                 camera.look_at = here + (look - then)
         self._places.append(here)
 
-    def _is_new(self, number: int, offset: Array, told_s: float) -> bool:
+    def _is_new(self, number: int, camera: Any) -> bool:
         """It has not said yet that it took up the camera that it was given; in the end it is left as it is."""
-        left, before_s = self._new.get(number, (PATIENCE, told_s))
-        if left and told_s != before_s and np.allclose(offset, self._offset, atol=0.02 * np.linalg.norm(offset)):
-            left = 0
-        self._new[number] = max(left - 1, 0), before_s
-        return left > 0
+        if number not in self._new:
+            self._new[number], agreed = PATIENCE, [0]
+
+            def heard(told: Any) -> None:  # from the browser, while `camera` is also what we wrote ourselves
+                off = np.linalg.norm(told.position - told.look_at - self._offset)
+                agreed[0] = agreed[0] + 1 if off < 0.02 * np.linalg.norm(self._offset) else 0
+                if agreed[0] == AGREED:
+                    self._new[number] = 0
+
+            camera.on_update(heard)
+        self._new[number] = max(self._new[number] - 1, 0)
+        return self._new[number] > 0

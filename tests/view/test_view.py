@@ -140,8 +140,15 @@ def test_the_log_is_played_and_scrubbed_in_the_browser(log: Path, tmp_path: Path
             page.until(lambda: float(slider.get_attribute("aria-valuenow")) == 0.0, "it does not go to the start")
             page.page.get_by_text("+1", exact=True).click()
             page.until(lambda: float(slider.get_attribute("aria-valuenow")) == pytest.approx(0.001), "no step")
-            page.page.wait_for_timeout(1000)
-            seen = silhouette(page.picture()[250:, :870])
+            pictures = [silhouette(page.picture()[250:, :870])]
+
+            def at_rest() -> bool:
+                page.page.wait_for_timeout(700)
+                pictures.append(silhouette(page.picture()[250:, :870]))
+                return len(pictures) > 3 and bool((pictures[-1] == pictures[-2]).all())
+
+            page.until(at_rest, "the picture does not come to rest")
+            seen = pictures[-1]
             assert page.faults == []
             assert page.strangers == []
     finally:
