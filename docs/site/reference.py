@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import cleandoc
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +19,9 @@ import mkdocs_gen_files
 import rtmms
 from rtmms.cli.main import COMMANDS
 from rtmms.cli.main import rtmms as program
+
+sys.path.insert(0, str(Path(__file__).parent))
+from docstrings import formatted
 
 
 def commands() -> Iterator[str]:
@@ -45,7 +51,7 @@ def robots() -> Iterator[str]:
         described = _parameters(module)
         if described is None:
             continue
-        yield f"```text\n{_indented(described.__doc__ or '')}\n```\n"
+        yield f"{formatted(cleandoc(described.__doc__ or ''))}\n"
         yield "| parameter | default |\n|---|---|"
         for field in dataclasses.fields(described):
             yield f"| `{field.name}` | `{_default(field)}` |"
@@ -79,10 +85,6 @@ def _default(field: dataclasses.Field[Any]) -> str:
     if field.default is not dataclasses.MISSING:
         return repr(field.default)
     return repr(field.default_factory()) if field.default_factory is not dataclasses.MISSING else "must be given"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(line[4:] if line.startswith("    ") else line for line in text.strip().splitlines())
 
 
 def python() -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.errors import ModelError
+from rtmms.cli.words import refuse_figure
 
 if TYPE_CHECKING:
     from rtmms.report.comparison import Run
@@ -28,8 +28,8 @@ def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
 
     if len(files) < 2:
         raise click.UsageError(f"compare: expected two logs or more, got {len(files)}")
-    if output is not None and not output.parent.is_dir():
-        raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
+    if output is not None:
+        refuse_figure("-o", output)
     runs = [_run(file, name) for file, name in zip(files, _names(files), strict=True)]
     rows = table(runs)
     if output is not None:

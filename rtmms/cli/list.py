@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ _WIDTH = 22
 def list_(what: str | None, as_json: bool) -> None:
     """Name the robots, controllers and bridges that can be run; of one, say what it has.
 
-    Of a robot: actuators and outputs with their units and limits, and its parameters.
+    Of a robot: actuators and outputs with their units and limits, its presets, and its parameters with their choices.
     """
     if what is None or what in KINDS:
         found = {one: [_entry(one, point) for point in _sorted(one)] for one in (KINDS if what is None else (what,))}
@@ -158,8 +159,35 @@ def _robot(name: str) -> dict[str, Any]:
         "robot": name, "about": about, "dt": plant.dt,
         "actuators": [channel_map(one) for one in plant.actuators],
         "outputs": [channel_map(one) for one in plant.outputs],
+        "presets": _declared(point, "PRESETS"), "choices": _choices(plant, point),
         "parameters": values, "settable": [one for one in settable if one in values] or list(settable),
     }  # fmt: skip
+
+
+def _declared(point: EntryPoint | None, name: str) -> dict[str, Any]:
+    """PRESETS or CHOICES of the module that has the robot's `load`, or of `parameters` beside it; {} without."""
+    from rtmms.cli.running.final import plain
+
+    if point is None:
+        return {}
+    home = point.load().__module__
+    for place in (home, f"{home.rpartition('.')[0]}.parameters"):
+        found = getattr(import_module(place), name, None) if find_spec(place) is not None else None
+        if isinstance(found, Mapping):
+            return dict(plain(found))
+    return {}
+
+
+def _choices(plant: Plant, point: EntryPoint | None) -> dict[str, list[str]]:
+    """Words that parameters may be, by name: the robot's table, or what its parameters' fields say themselves."""
+    from dataclasses import fields, is_dataclass
+
+    found = {name: list(words) for name, words in _declared(point, "CHOICES").items()}
+    told: Any = getattr(plant, "parameters", None)
+    for one in fields(told) if is_dataclass(told) else ():
+        if "choices" in one.metadata:
+            found[one.name] = list(one.metadata["choices"])
+    return found
 
 
 def _values(plant: Plant) -> dict[str, Any]:
@@ -181,6 +209,11 @@ def _print_robot(said: dict[str, Any]) -> None:
         click.echo(f"{kind}:" + ("" if said[kind] else " none"))
         for channel in said[kind]:
             click.echo(f"  {channel['name']:<{_WIDTH}} {_told(channel)}".rstrip())
+    if said["presets"]:
+        click.echo("presets (--preset NAME):")
+    for name, values in said["presets"].items():
+        told = ", ".join(f"{one}={_short(value)}" for one, value in values.items()) or "as it is"
+        click.echo(f"  {name:<{_WIDTH}} {told}")
     for title, names in (
         ("parameters that may change while it runs (rtmms set NAME=VALUE):", said["settable"]),
         ("parameters (--set NAME=VALUE):", [one for one in said["parameters"] if one not in said["settable"]]),
@@ -188,7 +221,9 @@ def _print_robot(said: dict[str, Any]) -> None:
         if names:
             click.echo(title)
         for name in names:
-            click.echo(f"  {name:<{_WIDTH}} {_short(said['parameters'].get(name))}".rstrip())
+            words = [word for word in said["choices"].get(name, ()) if word != said["parameters"].get(name)]
+            other = f"  (or {', '.join(words)})" if words else ""
+            click.echo(f"  {name:<{_WIDTH}} {_short(said['parameters'].get(name))}{other}".rstrip())
 
 
 def _told(channel: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import click
 def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     from rtmms.cli.log import tell_damage
-    from rtmms.cli.running.plan import FIGURES
+    from rtmms.cli.words import refuse_figure
     from rtmms.errors import ModelError
     from rtmms.plant import Summarised
     from rtmms.record.figure import gather
@@ -24,11 +24,8 @@ def plot(file: Path, output: Path | None) -> int:
 
     beside = output is None
     output = file.with_suffix(".png") if output is None else output
-    if output.suffix.lower() not in FIGURES:
-        raise ModelError(f"-o {output}: expected a name that ends in {', '.join(FIGURES)}")
+    refuse_figure("-o", output)
     log = open_log(file)
-    if not output.parent.is_dir():
-        raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
     origin = log.origin
     plant = rebuilt(origin)
     draw = drawing(origin["robot"], plant)

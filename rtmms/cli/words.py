@@ -15,6 +15,17 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.user_file import split_word
 from rtmms.wire.peer.plugins import check_controller
 
+FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
+"""Endings of the formats in which figures can be written."""
+
+
+def refuse_figure(word: str, path: Path) -> None:
+    """ModelError where no figure can be written to `path`, before anything is computed: its format, its folder."""
+    if path.suffix.lower() not in FIGURES:
+        raise ModelError(f"{word} {path}: expected a name that ends in {', '.join(FIGURES)}")
+    if not path.parent.is_dir():
+        raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
+
 
 class Near(click.ParamType):
     """One of some names; anything else is refused with the near misses."""

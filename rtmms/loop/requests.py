@@ -194,6 +194,7 @@ def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
         "steps": None if run.steps >= NEVER else run.steps, "commands_applied": statistics.applied,
         "misses": statistics.misses, "overruns": statistics.overruns, "late": told.get("late", 0),
         "rejected": told.get("rejected", {}), "peers": told.get("peers", []),
+        "set_points": told.get("set_points", {}),
     }  # fmt: skip
 
 

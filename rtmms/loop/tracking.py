@@ -75,11 +75,16 @@ class Tracking:
     """An observer of a run.
 
     set_points   the present ones by name;  from_s  what was before does not count
+    tell         is told of them whenever they are others than before: the step at whose end they are seen, and they
     due          (read by the loop) the next step whose end is wanted
     """
 
-    def __init__(self, dt: float, set_points: Callable[[], Mapping[str, Any]], from_s: float = 0.0) -> None:
-        self._dt, self._ask, self._from_s = dt, set_points, from_s
+    def __init__(
+        self, dt: float, set_points: Callable[[], Mapping[str, Any]], from_s: float = 0.0,
+        tell: Callable[[int, Mapping[str, Any]], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._dt, self._ask, self._from_s, self._tell = dt, set_points, from_s, tell
+        self._told: Mapping[str, Any] = {}
         self._stride = max(1, round(APART_S / dt))
         self._rows: dict[str, _Samples] = {}
         self._truth: dict[str, Array] = {}
@@ -91,6 +96,7 @@ class Tracking:
         self._rows.clear()
         self._truth.clear()
         self._courses.clear()
+        self._told = {}
         self.due = 0
 
     def start(self, outputs: Mapping[str, Array]) -> None:
@@ -103,6 +109,10 @@ class Tracking:
         """Observer: `step` has ended, and outputs hold at its end."""
         self.due = step + self._stride
         points = self._ask()
+        if points != self._told:
+            self._told = points
+            if self._tell is not None:
+                self._tell(step, points)
         if not points:
             self.due = step + 50 * self._stride
             return

@@ -204,7 +204,17 @@ def schemas(actuators: Sequence[Signal], outputs: Sequence[Signal]) -> dict[str,
         "/command": _object(moment | {"values": _values(actuators)}),
         "/outcome": _object(moment | outcome),
         "/timing": _object(moment | {f"{name}_ns": WHOLE for name in TIMES}),
-        "/event": _object(moment | {"event": TEXT, "seed": WHOLE, "dropped": WHOLE, "miss": TEXT, "overrun": TEXT}),
+        "/event": _object(
+            moment
+            | {
+                "event": TEXT,
+                "seed": WHOLE,
+                "dropped": WHOLE,
+                "miss": TEXT,
+                "overrun": TEXT,
+                "values": {"type": "object"},
+            }
+        ),
     }
 
 

@@ -41,6 +41,7 @@ class Step:
     overruns, skipped   so far
     times      ns of wake, exchange, plant, slack; UNDEFINED where there was none, or where the log was cut off
     altered    the state was changed by request before it
+    set_points   what controllers track from its end on, by name; None: as before
     """
 
     step: int
@@ -56,6 +57,7 @@ class Step:
     skipped: int
     times: tuple[int, ...] = (UNDEFINED,) * len(TIMES)
     altered: bool = False
+    set_points: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,7 @@ class _Reading:
         self._values: Array | None = None
         self._outcome: dict[str, Any] | None = None
         self._altered = False
+        self._set_points: dict[str, Any] | None = None
 
     def take(self, topic: str, message: dict[str, Any]) -> Iterator[Start | Step]:
         match topic:
@@ -215,9 +218,11 @@ class _Reading:
                     self._waiting.times = tuple(message.get(f"{name}_ns", UNDEFINED) for name in TIMES)
             case "/event":
                 if message["event"] == "start":
-                    self._start, self._altered = message, False
+                    self._start, self._altered, self._set_points = message, False, None
                 elif message["event"] == "altered":
                     self._altered = True
+                elif message["event"] == "set_points":
+                    self._set_points = message["values"]
             case "/command":
                 yield from self.rest()
                 self._values = np.array(self._command.numbers(message["values"]))
@@ -231,9 +236,10 @@ class _Reading:
                     self._start = None
                 elif self._values is not None and self._outcome is not None:
                     words = {key: value for key, value in self._outcome.items() if key != "timestamp"}
-                    self._waiting = Step(command=self._values, outputs=outputs, altered=self._altered, **words)
+                    self._waiting = Step(command=self._values, outputs=outputs, altered=self._altered,
+                                         set_points=self._set_points, **words)  # fmt: skip
                     self._values = self._outcome = None
-                    self._altered = False
+                    self._altered, self._set_points = False, None
 
     def rest(self) -> Iterator[Step]:
         if self._waiting is not None:

@@ -64,6 +64,7 @@ class Recorder:
         self.due, self._plain, self._told, self._stalled = 0, True, "", False
         self._loop: Loop | None = None
         self._seed = 0
+        self._unsaid = bytearray()
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
@@ -131,6 +132,11 @@ class Recorder:
             self._wait_for_room()
         ring.push(head, floats)
         self.due = step + 1
+
+    def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
+        """These are the set-points at the end of `step`: in the log, after the rows that are in the ring now."""
+        self._unsaid += encode({"set_points": dict(values), "step": step, "after": self.ring.head}) + b"\n"
+        self._send()
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
         if self.patient and not self.ring.room:
@@ -209,14 +215,23 @@ class Recorder:
     def _say(self, message: Mapping[str, Any], patience_s: float) -> None:
         """One line to the writer; one that has stopped listening is not waited for."""
         assert self.process.stdin is not None
-        descriptor, text = self.process.stdin.fileno(), memoryview(encode(dict(message)) + b"\n")
+        descriptor = self.process.stdin.fileno()
         os.set_blocking(descriptor, False)
+        self._unsaid += encode(dict(message)) + b"\n"
         until = time.monotonic() + patience_s
-        with contextlib.suppress(BrokenPipeError):
-            while text and time.monotonic() < until:
-                _, free, _ = select.select([], [descriptor], [], 0.1)
-                if free:
-                    text = text[os.write(descriptor, text) :]
+        while self._send() and time.monotonic() < until:
+            select.select([], [descriptor], [], 0.1)
+
+    def _send(self) -> bool:
+        """What the pipe takes now of what is to be said; whether there is more."""
+        assert self.process.stdin is not None
+        try:
+            del self._unsaid[: os.write(self.process.stdin.fileno(), self._unsaid)]
+        except BlockingIOError:
+            return True
+        except BrokenPipeError:
+            self._unsaid.clear()
+        return bool(self._unsaid)
 
     def _last_words(self) -> str:
         self._words.seek(0)

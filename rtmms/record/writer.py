@@ -1,9 +1,9 @@
 """python -m rtmms.record.writer RING_FD FILE: the process that drains a run's ring into an MCAP file.
 
-It hears on standard input, one JSON object a line: first what the log is of, last how the run ended. It ends when it
-was told so, or when the run is gone: then it writes what the ring still holds, so that killing the run loses nothing
-that the loop had handed over. Killing the writer loses what it had not yet written, COMMIT_S at most and what the ring
-held. While the disk takes nothing it keeps what it has and leaves the ring to fill.
+It hears on standard input, one JSON object a line: first what the log is of, then set-points as they change, last how
+the run ended. It ends when it was told so, or when the run is gone: then it writes what the ring still holds, so that
+killing the run loses nothing that the loop had handed over. Killing the writer loses what it had not yet written,
+COMMIT_S at most and what the ring held. While the disk takes nothing it keeps what it has and leaves the ring to fill.
 """
 
 from __future__ import annotations
@@ -61,10 +61,12 @@ class Log:
         self.rows, self.committed, self.gathered = 0, 0, 0
         self.base_ns, self.offset_ns, self.log_ns = 0, time.time_ns() - time.monotonic_ns(), 0
         self.last: Head | None = None
+        self._notes: deque[dict[str, Any]] = deque()
         self._marks: deque[tuple[int, int]] = deque()  # where a chunk ends, and the rows up to there
 
     def add(self, head: Head, floats: bytes) -> None:
         """One row. Its time is the start's, by the wall, and from there on simulated."""
+        self._tell(head.wall_ns)
         if head.kind == START:
             self.base_ns = max(head.wall_ns + self.offset_ns, self.log_ns + 1) - self._simulated_ns(head.step)
         before = 0 if self.last is None else self.last.dropped
@@ -77,6 +79,17 @@ class Log:
             self._add(topic, head.step + (topic == "/state" and head.kind != START), head.wall_ns, message)
         self.last = head
         self.rows += 1
+
+    def note(self, told: dict[str, Any]) -> None:
+        """Set-points at the end of a step; they stand after so many rows (`after`)."""
+        self._notes.append(told)
+
+    def _tell(self, wall_ns: int) -> None:
+        """Notes whose place in the log is here."""
+        while self._notes and self._notes[0]["after"] <= self.rows:
+            told = self._notes.popleft()
+            step = told["step"]
+            self._add("/event", step, wall_ns, self.encoder.event(step, "set_points", values=told["set_points"]))
 
     def _add(self, topic: str, step: int, wall_ns: int, message: bytes) -> None:
         self.log_ns = max(self.log_ns, self.base_ns + self._simulated_ns(step))
@@ -104,6 +117,8 @@ class Log:
 
     def finish(self, end: dict[str, Any]) -> None:
         """Times of the last step, the end, the index."""
+        if self.last is not None:
+            self._tell(self.last.wall_ns)
         if self.last is not None and "timed" in end:
             head = self.last._replace(timed=end["timed"], **end["times"])
             self._add("/timing", head.timed, head.wall_ns, encode(self.encoder.timing(head)))
@@ -151,7 +166,10 @@ def drain(ring: Ring, log: Log, ear: Ear) -> dict[str, Any]:
     while True:
         behind = not full_since and ring.head - ring.tail > ROWS_AT_ONCE
         heard = ear.line(0.0 if behind else LOOK_S)
-        end = heard if heard is not None else end
+        if heard is not None and "set_points" in heard:
+            log.note(heard)
+        elif heard is not None:
+            end = heard
         over = end is not None or ear.gone
         if log.stream.waiting + log.gathered < MOST_WAITING:
             for row in ring.take(seen, ROWS_AT_ONCE):

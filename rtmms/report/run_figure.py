@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.plant import Summarised
+from rtmms.report.attitude import attitude_angles
 from rtmms.report.joint_panels import joint_panels
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, SERIES, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
@@ -24,6 +25,8 @@ Array = npt.NDArray[np.float64]
 WIDTH, HEIGHT = 16.0, 11.6
 MOST_CURVES = 6
 LEAST_M = 1e-3
+HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
+"""Of a summary: what is told first, beside the misses."""
 AXES = ("x", "y", "z")
 UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "_rad": "rad", "_deg": "deg",
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip
@@ -63,13 +66,15 @@ def _title(
     page: Any, plant: Plant, time: Array, kept: Mapping[str, Array], statistics: Statistics, robot: str
 ) -> None:  # fmt: skip
     counts = statistics.counters()
+    found = plant.summarise(time, kept) if len(time) > 1 and isinstance(plant, Summarised) else {}
     name = robot or type(plant).__name__
     page.text(0.05, 1.0 - 0.46 / HEIGHT, name.capitalize(), fontsize=21, fontweight="bold", color=INK, va="center")
-    facts = f"{counts['misses']:,} misses   |   {counts['overruns']:,} overruns"
-    page.text(0.975, 1.0 - 0.46 / HEIGHT, facts, fontsize=16, color=BLUE, va="center", ha="right")
+    facts = [_words(key, found[key]).removeprefix("mean ").partition(" ")[2] for key in HEADLINE
+             if found.get(key) is not None]  # fmt: skip
+    facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
+    page.text(0.975, 1.0 - 0.46 / HEIGHT, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
     words = [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
-    if len(time) > 1 and isinstance(plant, Summarised):
-        found = plant.summarise(time, kept)
+    if found:
         words += [_words(key, value) for key, value in found.items() if value is not None]
     page.text(0.05, 1.0 - 0.81 / HEIGHT, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
 
@@ -141,19 +146,10 @@ def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Arr
     found: list[tuple[str, str, Array]] = []
     for name, values in kept.items():
         if name == "quaternion":
-            found.insert(0, ("turn: roll, pitch, yaw", "deg", np.degrees(_angles(values))))
+            found.insert(0, ("turn: roll, pitch, yaw", "deg", np.degrees(attitude_angles(values))))
         elif name not in ("position", "velocity") and values[:1].size <= MOST_CURVES:
             found.append((name.replace("_", " "), units[name], values.reshape(len(values), -1)))
     return found[:4]
-
-
-def _angles(q: Array) -> Array:
-    """(k, 3) rad: roll about x, pitch about y, yaw about z, in the order yaw, pitch, roll; q (k, 4)."""
-    w, x, y, z = q.T
-    roll = np.unwrap(np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))
-    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
-    yaw = np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
-    return np.stack([roll, pitch, yaw], axis=1)
 
 
 def _curves(panel: Any, title: str, unit: str, time: Array, values: Array) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, figure, styled
+from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, TEAL, figure, styled
 from rtmms.shapes.rotations import multiply
 from rtmms.shapes.shape import HOME, Pose, Solid
 from rtmms.spatial import quaternion_matrix
+from rtmms.view.goals import goal, planned
 from rtmms.view.picture import Drawn, Picture
 from rtmms.view.recording import Recording
 
@@ -105,6 +106,9 @@ class Painter:
         self._path_time = recording.time[::stride]
         self._trail = axes.plot([], [], [], color=CORAL, linewidth=1.4)[0]
         nothing = [np.zeros((4, 3))]
+        self._plan = axes.plot([], [], [], color=TEAL, linewidth=0.9)[0]
+        self._goal = axes.plot([], [], [], color=TEAL, marker="o", markersize=7, markevery=[1],
+                               linewidth=0.9, linestyle=":")[0]  # fmt: skip
         self._faces: Any = _painted(Poly3DCollection)(nothing, linewidths=0.3, alpha=0.95)
         axes.add_collection3d(self._faces)
         self._lines: Any = _painted(Line3DCollection)(nothing, colors=INK, linewidths=0.8)
@@ -135,6 +139,7 @@ class Painter:
         seen = seen[np.abs(seen - centre).max(axis=1) < 2.0 * self._span] if len(seen) else seen
         self._trail.set_data_3d(*seen.T if len(seen) else ([], [], []))
         self._ground.set_segments(self._grid(centre))
+        self._aim(self._recording.tracked(time), drawn, centre)
         axes = self._axes
         for limits, middle, share in ((axes.set_xlim, centre[0], 1.0), (axes.set_ylim, centre[1], 1.0),
                                       (axes.set_zlim, centre[2], 0.62)):  # fmt: skip
@@ -144,6 +149,14 @@ class Painter:
         canvas: Any = self._page.canvas
         canvas.draw()
         return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+    def _aim(self, points: Mapping[str, Any], drawn: Drawn, centre: Array) -> None:
+        """The planned path, where it is near, and where the robot is to be, with a line there from where it is."""
+        course, place = planned(points), goal(points, drawn.pose, self._picture.size)
+        near = np.zeros((0, 3)) if course is None else course
+        near = np.where((np.abs(near - centre).max(axis=1) < 2.0 * self._span)[:, None], near, np.nan)
+        self._plan.set_data_3d(*near.T)
+        self._goal.set_data_3d(*np.array([drawn.pose[0], place]).T if place is not None else ([], [], []))
 
     def _grid(self, centre: Array) -> list[Array]:
         """Lines of the ground that stay where they are in the world."""

@@ -58,6 +58,7 @@ class View(Bridge):
         self._due = self._plots_due = self._status_due = 0.0
         self._asked = False
         self._begun, self._step, self._shown = monotonic(), -1, 0
+        self._points: deque[tuple[float, dict[str, Any]]] = deque(maxlen=64)
         self._kept: deque[tuple[float, Any]] = deque(maxlen=int(KEPT_S / PLOTS_S * 4))
         self._told: deque[tuple[float, ...]] = deque(maxlen=int(60.0 / STATUS_S))
         self._build()
@@ -73,6 +74,7 @@ class View(Bridge):
             self._chosen = gui.add_dropdown("output", tuple(names), initial_value=chosen)
             self._chosen.on_update(lambda _: self._forget_plot())
         self._plot: Any = None
+        self._labels: tuple[str, ...] = ()
         self._folder = gui.add_folder("deadlines")
         with self._folder:
             self._counts = gui.add_markdown("…")
@@ -96,24 +98,28 @@ class View(Bridge):
             self._camera = Following(self.server, drawn.pose[0])
         elif state.step < self._step:
             self._stage.forget()
+            self._points.clear()
             self._forget_plot()
         self._step = state.step
         self._stage.show(drawn)
         self._stage.travel(drawn)
+        self._stage.aim(self._points[-1][1] if self._points else {}, drawn)
         if self._follow.value:
             self._camera.go(drawn.pose[0])
         self._shown += 1
-        name = self._chosen.value
+        name = plots.source(self._chosen.value, self.plant)
         if name in state.outputs:
             value = state.outputs[name]
             self._kept.append((state.time, value if isinstance(value, list) else [value]))
         if now >= self._plots_due:
             self._plots_due = now + PLOTS_S
-            self._draw_plot(name)
+            self._draw_plot(self._chosen.value)
 
     def _toggles(self, stage: Stage) -> None:
         gui = self.server.gui
         with gui.add_folder("show"):
+            aims = gui.add_checkbox("set-points", stage.aims)
+            aims.on_update(lambda _: setattr(stage, "aims", aims.value))
             for name, node in {"path": stage.path, "forces": stage.forces, "flow": stage.flow,
                                "estimate": stage.ghost}.items():  # fmt: skip
                 if node is None:
@@ -130,10 +136,15 @@ class View(Bridge):
             return
         kept = list(self._kept)
         time, values = np.array([t for t, _ in kept]), np.array([v for _, v in kept], dtype=float)
+        shown = plots.of_output(name, time, values, self._points)
+        if self._plot is not None and shown.names != self._labels:
+            self._plot.remove()
+            self._plot = None
+        self._labels = shown.names
         if self._plot is None:
-            self._plot = plots.curves(self.server.gui, time, values, plots.components(name, values.shape[1]), name)
+            self._plot = plots.output_plot(self.server.gui, shown, name)
         else:
-            plots.update(self._plot, time, values)
+            plots.update(self._plot, time, shown.values)
 
     def tick(self, now: float) -> None:
         if now >= self._status_due and not self._asked and self._shown:
@@ -144,6 +155,9 @@ class View(Bridge):
         self._asked = False
         if not well or not isinstance(result, dict):
             return
+        points = result.get("set_points") or {}
+        if not self._points or self._points[-1][1] != points:
+            self._points.append((float(result.get("time", 0.0)), points))
         misses, overruns = int(result.get("misses", 0)), int(result.get("overruns", 0))
         rate = self._shown / max(monotonic() - self._begun, 1e-3)
         self._counts.content = f"{misses} missed, {overruns} overruns · {rate:.0f} pictures/s"

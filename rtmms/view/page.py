@@ -44,8 +44,9 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
             stage.trace(path_points)
         _frame(server, path_points, picture.size)
         kept = server.get_scene_serializer()
-        for number, one in enumerate(drawn):
+        for number, (k, one) in enumerate(zip(rows, drawn, strict=True)):
             stage.show(one)
+            stage.aim(recording.tracked(float(recording.time[k])), one)
             kept.insert_sleep(1.0 / FRAMES_HZ)
             if number % 20 == 0:
                 progress(number, len(drawn))

@@ -76,6 +76,12 @@ class Player:
     def _toggles(self, gui: Any) -> None:
         stage = self.stage
         self.follow = gui.add_checkbox("camera follows", True)
+        aims = gui.add_checkbox("set-points", True, disabled=not self.recording.set_points)
+
+        def aimed(_: Any) -> None:
+            stage.aims, self._shown = aims.value, -1
+
+        aims.on_update(aimed)
         nodes = {"path": stage.path, "forces": stage.forces, "flow": stage.flow, "estimate": stage.ghost}
         for name, node in nodes.items():
             if node is None:
@@ -93,10 +99,10 @@ class Player:
         if self._plot is not None:
             self._plot.remove()
             self._plot = None
-        if name in self.recording.slices:
-            values = self.recording.series(name)
-            names = plots.components(name, values.shape[1])
-            self._plot = plots.curves(self._gui, self.recording.time, values, names, name)
+        told = plots.source(name, self.recording.info)
+        if told in self.recording.slices:
+            shown = plots.of_output(name, self.recording.time, self.recording.series(told), self.recording.set_points)
+            self._plot = plots.output_plot(self._gui, shown, name)
 
     def _trace(self) -> None:
         """The whole path, with a mark that can be clicked where a command was missed or a step overran."""
@@ -173,6 +179,7 @@ class Player:
         self._shown = self.at = k
         drawn = self.picture.draw(self.recording.outputs(k))
         self.stage.show(drawn)
+        self.stage.aim(self.recording.tracked(float(self.recording.time[k])), drawn)
         if self.follow.value:
             self._camera.go(drawn.pose[0])
         time = float(self.recording.time[k])

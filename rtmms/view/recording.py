@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,7 @@ class Recording:
     time      (n,) s, of the states that are kept;  states (n, w) float32, outputs one after the other
     steps     (m,) numbers of all steps;  times_us (m, 4) wake, exchange, plant, slack, nan where unknown
     missed, overrun   (m,) bool
+    set_points   (s, {name: value}) of what controllers tracked, from each change on
     """
 
     info: PlantInfo
@@ -41,6 +44,12 @@ class Recording:
     missed: npt.NDArray[np.bool_]
     overrun: npt.NDArray[np.bool_]
     slices: dict[str, slice]
+    set_points: tuple[tuple[float, Mapping[str, Any]], ...] = ()
+
+    def tracked(self, time: float) -> Mapping[str, Any]:
+        """The set-points at an instant, s; {} before the first."""
+        k = bisect_right(self.set_points, time + 1e-9, key=itemgetter(0))
+        return self.set_points[k - 1][1] if k else {}
 
     def outputs(self, k: int) -> dict[str, Any]:
         """Flat lists by name, of the k-th state."""
@@ -88,9 +97,11 @@ def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> R
     numbers, times = np.zeros(steps + 1, np.int64), np.full((steps + 1, len(TIMES)), np.nan)
     missed, overrun = np.zeros(steps + 1, bool), np.zeros(steps + 1, bool)
     dt, kept, read, overruns, seen = float(log.origin["dt"]), 0, 0, 0, 0
+    points: list[tuple[float, Mapping[str, Any]]] = []
     for row in log.rows():
         if isinstance(row, Start):
             kept, read, overruns = 1, 0, 0
+            points.clear()
             time[0], states[0] = row.step * dt, row.outputs
             continue
         seen += 1
@@ -101,6 +112,8 @@ def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> R
         missed[read] = OUTCOMES[MISSED] == row.outcome
         overrun[read], overruns = row.overruns > overruns, row.overruns
         read += 1
+        if row.set_points is not None:
+            points.append(((row.step + 1) * dt, row.set_points))
         if row.step % every == 0 or every == 1:
             time[kept], states[kept] = (row.step + 1) * dt, row.outputs
             kept += 1
@@ -111,4 +124,4 @@ def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> R
         slices[signal.name] = slice(at, at + signal.size)
         at += signal.size
     return Recording(info_of(log), time[:kept], states[:kept], numbers[:read], times[:read], missed[:read],
-                     overrun[:read], slices)  # fmt: skip
+                     overrun[:read], slices, tuple(points))  # fmt: skip

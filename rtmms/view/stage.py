@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import redirect_stdout, suppress
 from io import StringIO
 from itertools import pairwise
@@ -11,13 +12,15 @@ import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.shapes.shape import HOME, KINDS, Skin, Solid
+from rtmms.view.goals import goal, planned
 from rtmms.view.picture import Drawn, Picture
 
 if TYPE_CHECKING:
     from rtmms.view.picture import Array
 
-SURFACE, EDGE, SOLID, PATH, FORCE, FLOW, GHOST = (
+SURFACE, EDGE, SOLID, PATH, FORCE, FLOW, GHOST, PLAN = (
     (41, 120, 181), (13, 38, 64), (140, 148, 158), (228, 87, 46), (214, 69, 65), (23, 163, 152), (123, 75, 148),
+    (33, 145, 80),
 )  # fmt: skip
 PORT = 8080
 LONGEST_PATH = 2000
@@ -112,6 +115,12 @@ class Stage:
         self.path = scene.add_line_segments(
             "/path", np.zeros((1, 2, 3), np.float32), PATH, thickness=2.0, thickness_units="screen"
         )
+        self.plan = scene.add_line_segments(
+            "/plan", np.zeros((1, 2, 3), np.float32), PLAN, thickness=1.0, thickness_units="screen"
+        )
+        self.goal = scene.add_icosphere("/goal", radius=0.03 * size, color=PLAN, visible=False)
+        self._aims = True
+        self._planned: Array | None = None
         self.flow = _flow(scene, picture.current, size)
         self.ghost = None
         if first.ghost is not None:
@@ -142,6 +151,29 @@ class Stage:
                 self.ghost.position, self.ghost.wxyz = drawn.ghost
 
     @property
+    def aims(self) -> bool:
+        """Whether set-points and the planned path are to be seen."""
+        return self._aims
+
+    @aims.setter
+    def aims(self, seen: bool) -> None:
+        self._aims = self.plan.visible = seen
+        if not seen:
+            self.goal.visible = False
+
+    def aim(self, points: Mapping[str, Any], drawn: Drawn) -> None:
+        """The set-points of now, by name: the planned path, and where the robot is to be."""
+        course = planned(points)
+        if course is not self._planned and not np.array_equal(course, self._planned):  # type: ignore[arg-type]
+            self._planned = course
+            self.plan.points = _segments(course if course is not None else np.zeros((2, 3)))
+        place = goal(points, drawn.pose, self._size) if self._aims else None
+        if self.goal.visible != (place is not None):
+            self.goal.visible = place is not None
+        if place is not None:
+            self.goal.position = place
+
+    @property
     def _drawn_skins(self) -> tuple[Skin, ...]:
         return self.picture.shape.skins if self._skins and self.picture.shape is not None else ()
 
@@ -168,13 +200,17 @@ class Stage:
 
     def trace(self, path: Array) -> None:
         """The path, (n, 3)."""
-        self.path.points = np.stack([path[:-1], path[1:]], axis=1).astype(np.float32)
+        self.path.points = _segments(path)
 
     def forget(self) -> None:
         """A new run: the path begins again."""
         self._points = self._skipped = 0
         self._every = 1
         self.path.points = np.zeros((1, 2, 3), np.float32)
+
+
+def _segments(path: Array) -> Any:
+    return np.stack([path[:-1], path[1:]], axis=1).astype(np.float32)
 
 
 def _rounded(points: Array) -> Any:

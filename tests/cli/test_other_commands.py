@@ -129,3 +129,29 @@ def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_no
     said = subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True,
                           check=True, timeout=30)  # fmt: skip
     assert said.stdout.strip() == "[]"
+
+
+def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
+    """Of a robot that needs no kernel to be built; two places where choices stand."""
+    from importlib.metadata import entry_points
+
+    from rtmms.cli.list import _choices, _declared
+    from rtmms.robots.manta.parameters import MantaParameters
+
+    point = {one.name: one for one in entry_points(group="rtmms.plants")}
+    assert _declared(point["eel"], "PRESETS")["loop"] == {"gait": "loop"}
+    assert _declared(point["moth"], "PRESETS") == {**_declared(point["moth"], "PRESETS")} != {}
+    assert "paper" in _declared(point["manta"], "PRESETS")
+    assert _declared(point["torpedo"], "PRESETS") == {}
+    assert _choices(None, point["fish"])["flow"][0]  # type: ignore[arg-type]
+    plant = type("Told", (), {"parameters": MantaParameters()})()
+    assert _choices(plant, point["manta"])["body"] == ["free", "fixed"]
+
+
+@pytest.mark.parametrize("command", ["plot", "compare"])
+def test_a_figure_of_an_unknown_format_is_refused_before_anything_is_read(command: str) -> None:
+    from rtmms.errors import ModelError
+
+    words = [command, "no.mcap", *(["other.mcap"] if command == "compare" else []), "-o", "run.xyz"]
+    with pytest.raises(ModelError, match=r"-o run.xyz: expected a name that ends in .png, .pdf, .svg"):
+        program.main(words, standalone_mode=False)

@@ -123,3 +123,17 @@ def test_samples_keep_no_objects(prefix: str) -> None:
     for _ in range(30):
         work()
     assert tracking.report()["depth_m"]["rms"] == 1.0
+def test_set_points_are_told_when_they_are_others() -> None:
+    points: dict[str, Any] = {"depth_m": 1.0}
+    seen: list[tuple[int, dict[str, Any]]] = []
+
+    def motion(t: float, points: Any) -> Any:
+        points["depth_m"] = 1.0 if t < 0.5 else 2.0
+        return (0.0, 0.0, -1.0), (1.0, 0.0, 0.0, 0.0)
+
+    tracking = Tracking(DT, lambda: dict(points), tell=lambda step, told: seen.append((step, dict(told))))
+    for step in range(1000):
+        if step == tracking.due:
+            motion((step + 1) * DT, points)
+            tracking.after_step(step, (step + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
+    assert seen == [(0, {"depth_m": 1.0}), (500, {"depth_m": 2.0})]

@@ -302,3 +302,25 @@ def test_parameters_that_were_set_are_set_again(
         assert result.unchecked == "the run's state was changed by request at step 5"
     else:
         assert (result.steps, result.first, result.unchecked) == (30 if resets else 20, None, "")
+
+
+def test_set_points_stand_in_the_log_where_they_changed(tmp_path: Path) -> None:
+    path, plant = tmp_path / "run.mcap", Pendulum()
+    kept = recorder(path, plant)
+    loop = loop_of(plant, kept, 300)
+    after_step = kept.after_step
+
+    def noted(step: int, *rest: Any) -> None:
+        if step in (20, 250):
+            kept.note_set_points(step, {"angle_deg": float(step), "way": "x" * 4000})
+        after_step(step, *rest)
+
+    kept.after_step = noted  # type: ignore[method-assign]
+    try:
+        outcome = loop.run()
+        kept.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        kept.close()
+    rows = [row for row in open_log(path).rows() if isinstance(row, Step)]
+    assert len(rows) == 300
+    assert {row.step: row.set_points["angle_deg"] for row in rows if row.set_points} == {20: 20.0, 250: 250.0}

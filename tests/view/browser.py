@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,6 +51,13 @@ class Page:
                 before = now
             self.page.wait_for_timeout(300)
         raise AssertionError("nothing blue is seen" if before is None else "it does not move")
+
+    def until(self, holds: Callable[[], bool], else_told: str) -> None:
+        """Wait for what a click leads to, as long as a busy machine may take."""
+        end = time.monotonic() + PATIENCE_S
+        while not holds():
+            assert time.monotonic() < end, else_told
+            self.page.wait_for_timeout(100)
 
     @property
     def strangers(self) -> list[str]:

@@ -7,19 +7,41 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from rtmms.errors import ModelError
 from rtmms.record.log import open_log
-from rtmms.view.film import write_film
+from rtmms.report.style import styled
+from rtmms.view import plots
+from rtmms.view.film import Painter, write_film
 from rtmms.view.page import write_page
-from rtmms.view.picture import Picture
+from rtmms.view.picture import Drawn, Picture
 from rtmms.view.recording import Recording, info_of, recorded
 from tests.cli.shell import finish, rtmms, start
 from tests.view.browser import browsed, coloured, needs_chromium
+from tests.view.silhouette import Mask, kept, overlap, silhouette, text
+
+HERE = Path(__file__).parent
+ALIKE, SAME = 0.8, 0.9
+"""Of two pictures in shape: of a browser's, on whatever draws there; of a film's."""
+
+LATER = """
+robot = "quadrotor"
+duration = 0.4
+[[controller]]
+name = "hover"
+x_m = 0.1
+z_m = 0.1
+[[event]]
+at_s = 0.2
+set = { "hover.z_m" = 0.2 }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +93,24 @@ def test_the_info_of_a_log_is_that_of_the_welcome(log: Path) -> None:
     assert info.output("truth.joint_position").shape == (2, 3, 30)
 
 
+def test_the_set_points_of_a_controller_are_in_the_log_and_in_the_picture(tmp_path: Path) -> None:
+    (tmp_path / "later.toml").write_text(LATER)
+    said = finish(start(tmp_path, "run", "later.toml", "--mode", "lockstep", "--quiet", "--log", "run.mcap"), 200)
+    assert said.status == 0, said.err
+    recording = recorded(open_log(tmp_path / "run.mcap"))
+    assert [(points["x_m"], points["z_m"]) for _, points in recording.set_points] == [(0.1, 0.1), (0.1, 0.2)]
+    assert recording.set_points[1][0] == pytest.approx(0.2, abs=0.03)
+    assert recording.tracked(0.35)["z_m"] == 0.2
+    with styled():
+        painter = Painter(recording)
+        seen, unseen = painter.paint(150), Painter(replace(recording, set_points=())).paint(150)
+    differing = np.argwhere((seen != unseen).any(axis=2))
+    assert 20 < len(differing) < 2000, "the goal is a marker"
+    assert (
+        len(plots.of_output("position", recording.time, recording.series("position"), recording.set_points).names) == 6
+    )
+
+
 @pytest.mark.slow
 @needs_chromium
 def test_a_page_plays_alone(recording: Recording, tmp_path: Path) -> None:
@@ -97,17 +137,61 @@ def test_the_log_is_played_and_scrubbed_in_the_browser(log: Path, tmp_path: Path
             at = float(slider.get_attribute("aria-valuenow"))
             assert at > 0.0, "it does not play"
             page.page.get_by_text("start", exact=True).click()
-            page.page.wait_for_timeout(700)
-            assert float(slider.get_attribute("aria-valuenow")) == 0.0
+            page.until(lambda: float(slider.get_attribute("aria-valuenow")) == 0.0, "it does not go to the start")
             page.page.get_by_text("+1", exact=True).click()
-            page.page.wait_for_timeout(700)
-            assert float(slider.get_attribute("aria-valuenow")) == pytest.approx(0.001)
+            page.until(lambda: float(slider.get_attribute("aria-valuenow")) == pytest.approx(0.001), "no step")
+            pictures = [silhouette(page.picture()[250:, :870])]
+
+            def at_rest() -> bool:
+                page.page.wait_for_timeout(700)
+                pictures.append(silhouette(page.picture()[250:, :870]))
+                return len(pictures) > 3 and bool((pictures[-1] == pictures[-2]).all())
+
+            page.until(at_rest, "the picture does not come to rest")
+            seen = pictures[-1]
             assert page.faults == []
             assert page.strangers == []
     finally:
         viewer.send_signal(signal.SIGINT)
         said = finish(viewer)
     assert (said.status, "Traceback" in said.err) == (0, False)
+    assert overlap(seen, kept(HERE / "manta_browser.txt")) > ALIKE, text(seen)
+
+
+def test_a_film_has_the_robots_shape_and_another_would_be_noticed(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference, draw = kept(HERE / "manta_film.txt"), Picture.draw
+    seen = _painted(recording)
+    assert overlap(seen, reference) > SAME, text(seen)
+
+    def as_if(fault: Callable[[np.ndarray], np.ndarray]) -> float:
+        """What a fault in drawing the fins comes to."""
+
+        def wrongly(self: Picture, outputs: Mapping[str, Any]) -> Drawn:
+            drawn = draw(self, outputs)
+            return replace(drawn, skins=tuple(fault(points) for points in drawn.skins))
+
+        monkeypatch.setattr(Picture, "draw", wrongly)
+        return overlap(_painted(recording), reference)
+
+    found = [as_if(lambda points: points * [-1.0, 1.0, 1.0]), as_if(lambda points: 1.3 * points)]
+    assert max(found) < SAME, found
+
+
+@pytest.mark.parametrize("name", ["manta_browser.txt", "manta_film.txt"])
+def test_a_mirrored_or_wrongly_sized_robot_is_not_alike(name: str) -> None:
+    mask = kept(HERE / name)
+    larger = mask.repeat(5, axis=0).repeat(5, axis=1)[::4, ::4]  # by a quarter
+    wider = np.pad(mask, ((7, 2), (1, 11)))
+    assert overlap(mask, wider) == 1.0, "where it stands does not matter"
+    for wrong in (mask[:, ::-1], mask[::-1], mask.T, larger):
+        assert overlap(mask, wrong) < ALIKE, text(wrong)
+
+
+def _painted(recording: Recording) -> Mask:
+    with styled():
+        return silhouette(Painter(recording).paint(0)[40:])
 
 
 @needs_chromium

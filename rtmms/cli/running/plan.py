@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rtmms.cli.words import Installed, Near, Number, options, plugin, settings
+from rtmms.cli.words import Installed, Near, Number, options, plugin, refuse_figure, settings
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
@@ -27,7 +27,6 @@ DEFAULT_CONTROLLERS = {
 """What drives a robot when nothing else is asked for."""
 PROFILES = ("ideal", "typical")
 """Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
-FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 
 
 @dataclass(frozen=True)
@@ -124,13 +123,13 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         from rtmms.loop.machine.cores import allowed, parse_affinity
 
         parse_affinity(words["affinity"], allowed())
-    for option in ("figure", "trace", "log"):
+    for option in ("trace", "log"):
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
             raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
     figure = words.get("figure")
-    if figure is not None and figure.suffix.lower() not in FIGURES:
-        raise ModelError(f"--figure {figure}: expected a name that ends in {', '.join(FIGURES)}")
+    if figure is not None:
+        refuse_figure("--figure", figure)
     if words.get("log") is not None:
         from rtmms.record.needs import refuse_without_mcap
 

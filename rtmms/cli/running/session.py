@@ -240,7 +240,8 @@ class Session:
             self.ticking = Ticking(server.ticker).news
         self.teller.note(sockets.notes)
         ready.failed.extend(server.notes)
-        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_from)
+        tell = None if self.recorder is None else self.recorder.note_set_points
+        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_from, tell)
         self.estimate = self._estimating(plant)
         beside = [self.estimate] if self.estimate is not None else []
         observers = [*keep.observers, self.tracking, *beside, *([self.recorder] if self.recorder is not None else [])]

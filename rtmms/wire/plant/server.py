@@ -203,7 +203,7 @@ class Server:
         ticks = self._port.ticks
         return {
             "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
-            "ticks": None if ticks is None else ticks.report(),
+            "set_points": self.set_points(), "ticks": None if ticks is None else ticks.report(),
         }  # fmt: skip
 
     # -- for the owner of the run ------------------------------------------------------------------------------------

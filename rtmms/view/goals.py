@@ -1,0 +1,88 @@
+"""What controllers are after: the path that is planned, where the robot is to be now, and set-points beside outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.analysis.courses import Course, read_course
+from rtmms.errors import ModelError
+from rtmms.loop.tracking import CROSS
+from rtmms.shapes.rotations import Vector, rotate
+from rtmms.shapes.shape import Pose
+
+Array = npt.NDArray[np.float64]
+
+ATTITUDE = "attitude, deg"
+"""Roll, pitch and heading of the output `quaternion`, as a plot of their own."""
+BELONGS: Mapping[str, tuple[str, int, float]] = {
+    "depth_m": ("position", 2, -1.0), "altitude_m": ("position", 2, 1.0), "z_m": ("position", 2, 1.0),
+    "x_m": ("position", 0, 1.0), "y_m": ("position", 1, 1.0), "speed_m_s": ("velocity", 0, 1.0),
+    "roll_deg": (ATTITUDE, 0, 1.0), "pitch_deg": (ATTITUDE, 1, 1.0), "heading_deg": (ATTITUDE, 2, 1.0),
+    "yaw_deg": (ATTITUDE, 2, 1.0),
+}  # fmt: skip
+"""Of a quantity that is tracked: the output, which of its numbers, and their sign."""
+PLACE = ("x_m", "y_m")
+HEADINGS = ("heading_deg", "yaw_deg")
+MOST_POINTS = 1500
+
+
+def planned(points: Mapping[str, Any]) -> Array | None:
+    """(n, 3) m, world: the course that is followed; None where there is none."""
+    course = _course(points)
+    return None if course is None else course.points[:: max(1, len(course.points) // MOST_POINTS)]
+
+
+def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
+    """Where the robot is to be, m, world; None without a set-point that says something of it.
+
+    On a course the point of it that is nearest. Else the place, and what no set-point says of it is the robot's own, or
+    lies ahead in the wanted heading: `size` m, about as large as the robot.
+    """
+    course = _course(points)
+    if course is not None:
+        x, y, z = course.at(course.nearest(np.array(pose[0]), 0.0, course.whole_m + 1.0))[0].tolist()
+        return x, y, z
+    told = {name: float(value) for name, value in points.items() if name in BELONGS and not isinstance(value, str)}
+    heading = next((math.radians(told[name]) for name in HEADINGS if name in told), None)
+    places = {BELONGS[name][1]: BELONGS[name][2] * told[name] for name in told if BELONGS[name][0] == "position"}
+    if not places and heading is None:
+        return None
+    x, y, z = pose[0]
+    if 0 not in places and 1 not in places:
+        cos, sin, _ = rotate(pose[1], (1.0, 0.0, 0.0)) if heading is None else (
+            math.cos(heading), math.sin(heading), 0.0)  # fmt: skip
+        x, y = x + size * cos, y + size * sin
+    return places.get(0, x), places.get(1, y), places.get(2, z)
+
+
+def beside(output: str, told: Sequence[tuple[float, Mapping[str, Any]]], time: Array) -> dict[str, Array]:
+    """(n,) at each time, of the set-points that belong to an output, by name; what holds first held before, too."""
+    names = [name for name in dict.fromkeys(name for _, points in told for name in points)
+             if name in BELONGS and BELONGS[name][0] == output]  # fmt: skip
+    found = {}
+    for name in names:
+        numbers = [(t, float(points[name])) for t, points in told if not isinstance(points.get(name, ""), str)]
+        since, values = np.array(numbers).reshape(-1, 2).T
+        if len(since):
+            rows = np.maximum(np.searchsorted(since, time + 1e-9, side="right") - 1, 0)
+            found[name] = BELONGS[name][2] * values[rows]
+    return found
+
+
+@lru_cache(maxsize=8)
+def _read(words: str) -> Course | None:
+    try:
+        return read_course(words)
+    except ModelError:
+        return None
+
+
+def _course(points: Mapping[str, Any]) -> Course | None:
+    words = points.get(CROSS)
+    return _read(words) if isinstance(words, str) else None

@@ -1,0 +1,25 @@
+"""Every robot has a picture, small, in a page of the documentation."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))
+MOST_BYTES, MOST_TOGETHER = 80_000, 1_500_000
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_a_robot_has_a_small_picture_in_a_page(robot: str) -> None:
+    picture = DOCS / "images" / "robots" / f"{robot}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG"), "`make pictures` draws it"
+    assert 2_000 < picture.stat().st_size <= MOST_BYTES
+    pages = [page.name for page in DOCS.glob("*.md") if f"](images/robots/{robot}.png)" in page.read_text()]
+    assert len(pages) == 1
+
+
+def test_all_pictures_together_are_small() -> None:
+    assert sum(one.stat().st_size for one in (DOCS / "images" / "robots").iterdir()) <= MOST_TOGETHER

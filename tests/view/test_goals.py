@@ -1,0 +1,58 @@
+"""Set-points in the picture: where they are, the course they come from, and beside which output they stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rtmms.analysis.courses import spelled
+from rtmms.shapes.shape import HOME
+from rtmms.view.goals import ATTITUDE, beside, goal, planned
+from rtmms.view.plots import of_output
+
+WAY = {"cross_track_m": spelled("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
+
+
+def test_the_course_is_the_planned_path_and_its_nearest_point_the_goal() -> None:
+    way = planned(WAY)
+    assert way is not None
+    np.testing.assert_allclose(way, [[0, 0, -1], [10, 0, -1], [10, 5, -2]])
+    assert goal(WAY, ((4.0, 3.0, 0.0), HOME[1]), 1.0) == pytest.approx((4.0, 0.0, -1.0))
+
+
+@pytest.mark.parametrize(
+    ("points", "where"),
+    [
+        ({"x_m": 1.0, "y_m": -2.0, "z_m": 3.0, "yaw_deg": 40.0}, (1.0, -2.0, 3.0)),
+        ({"depth_m": 1.5, "heading_deg": 90.0}, (5.0, 8.0, -1.5)),
+        ({"altitude_m": 1.5}, (7.0, 6.0, 1.5)),  # its own heading: along x
+        ({"speed_m_s": 0.4}, None),
+        ({"cross_track_m": "nonsense"}, None),
+        ({}, None),
+    ],
+)
+def test_a_goal_is_where_the_set_points_say(points: dict[str, float], where: tuple[float, ...] | None) -> None:
+    found = goal(points, ((5.0, 6.0, 7.0), HOME[1]), 2.0)
+    assert found == (None if where is None else pytest.approx(where))
+    assert planned(points) is None
+
+
+def test_set_points_stand_beside_their_outputs() -> None:
+    time = np.array([0.0, 1.0, 2.0, 3.0])
+    told = [(0.5, {"depth_m": 1.0, "speed_m_s": 0.4}), (2.0, {"depth_m": 2.0, "speed_m_s": 0.4})]
+    assert {name: one.tolist() for name, one in beside("position", told, time).items()} == {
+        "depth_m": [-1.0, -1.0, -2.0, -2.0]
+    }
+    assert list(beside("velocity", told, time)) == ["speed_m_s"]
+    shown = of_output("truth.position", time, np.zeros((4, 3)), told)
+    assert (shown.names[-1], shown.dashed, shown.colours) == ("depth_m set", 1, (0, 1, 2, 2))
+    assert of_output("rate", time, np.zeros((4, 1)), told).names == ("rate",)
+
+
+def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
+    half = np.radians([170.0, 190.0, 350.0, 370.0]) / 2.0
+    turning = np.stack([np.cos(half), 0.0 * half, 0.0 * half, np.sin(half)], axis=1)
+    shown = of_output(ATTITUDE, np.arange(4.0), turning, [(0.0, {"heading_deg": -175.0})])
+    assert shown.names == ("roll", "pitch", "heading", "heading_deg set")
+    np.testing.assert_allclose(shown.values[:, 2], [170.0, 190.0, 350.0, 370.0])
+    np.testing.assert_allclose(shown.values[:, 3], [185.0, 185.0, 185.0, 545.0])
