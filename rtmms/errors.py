@@ -47,6 +47,8 @@ class DivergedError(RtmmsError):
         self.time, self.quantity, self.last_good, self.reason = time, quantity, last_good, reason
 
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 _LIMITS = {
     errno.EFBIG: "ulimit -f", errno.ENOSPC: "df", errno.EMFILE: "ulimit -n", errno.ENFILE: "sysctl fs.file-max",
     errno.ENOMEM: "ulimit -v, free", errno.EAGAIN: "ulimit -u", errno.EDQUOT: "quota",
@@ -61,6 +63,11 @@ def limit_reached(error: BaseException) -> str:
         where = f" for {error.filename}" if error.filename else ""
         return f"the system refused{where}: {error.strerror} (see: {_LIMITS[error.errno]})"
     return ""
+
+
+def shown(text: object) -> str:
+    """Words of others as a terminal may have them: what would move its cursor or change its settings is spelled out."""
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", str(text))
 
 
 def uncoloured(fault: BaseException) -> str:

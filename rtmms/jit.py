@@ -6,11 +6,14 @@ Ours is a folder named after all sources that kernels are made of; folders of so
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -89,6 +92,9 @@ def _use_cache(kind: str = "") -> None:
     home = folder.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        why = strange(home)
+        if why:
+            folder, home = _instead(home, why, kind)
         os.utime(folder)
         others = [p for p in home.iterdir() if p.is_dir() and p != folder]
         if os.environ.get("NUMBA_CACHE_DIR"):
@@ -99,6 +105,41 @@ def _use_cache(kind: str = "") -> None:
     except OSError:
         return  # no home to write to: numba falls back on its own choice
     config.CACHE_DIR = _home[kind] = str(folder)
+
+
+def strange(home: Path) -> str:
+    """Why what is kept below this folder is not to be trusted, '' where nobody but us and root can have put it there.
+
+    numba unpickles what it finds: whoever can write there has his code run as us.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    for place, _, files in os.walk(home):
+        for path in (place, *(os.path.join(place, name) for name in files)):
+            with suppress(FileNotFoundError):  # others come and go beside us
+                found = os.lstat(path)
+                if found.st_uid not in (0, os.geteuid()):
+                    return f"'{path}' belongs to another user (uid {found.st_uid})"
+                if found.st_mode & stat.S_IWOTH and not stat.S_ISLNK(found.st_mode):
+                    return f"'{path}' can be written by everybody (mode {stat.S_IMODE(found.st_mode):04o})"
+    return ""
+
+
+def _instead(home: Path, why: str, kind: str) -> tuple[Path, Path]:
+    """A new folder that goes with this process, for it and those that it starts, in place of one not to be trusted."""
+    advice = "rm -r it, or name another folder in XDG_CACHE_HOME"
+    print(f"rtmms: compiled kernels are not kept: {why}; expected '{home}' to be ours alone: {advice}", file=sys.stderr)
+    made, maker = tempfile.mkdtemp(prefix="rtmms-kernels-"), os.getpid()
+
+    def sweep() -> None:
+        if os.getpid() == maker:
+            shutil.rmtree(made, ignore_errors=True)
+
+    atexit.register(sweep)
+    os.environ["NUMBA_CACHE_DIR"] = made
+    folder = cache_folder(kind)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder, folder.parent
 
 
 _use_cache()
@@ -121,7 +162,17 @@ INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinli
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """numba's cache on disk, written by one process at a time: two that add to one index would mix up their entries."""
+    """numba's cache on disk, written by one process at a time: two that add to one index would mix up their entries.
+
+    What cannot be read there (a machine that went down while it was written) is compiled again."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever unpickling makes of such bytes
+            with _writing(Path(self.cache_path)), suppress(OSError):
+                self.flush()
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with _writing(Path(self.cache_path)):
@@ -248,7 +299,7 @@ def _kept(one: Any) -> bool:
     """Whether the cache holds any version of a kernel as Python calls it."""
     try:
         return bool(one._cache._cache_file._load_index())
-    except (AttributeError, OSError):
+    except Exception:  # no cache, or whatever unpickling makes of a damaged one
         return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 from rtmms.errors import ModelError
 
 LONGEST_BYTES = 1 << 22
+MOST_DOTS = 32
+"""In one key: tomllib's time grows with their square."""
+
+_LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*)" + f"{{{MOST_DOTS}}}")
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -28,8 +33,18 @@ def read_toml_and_text(path: str | Path) -> tuple[dict[str, Any], str]:
     if len(text) > LONGEST_BYTES:
         raise ModelError(f"{path}: has more than {LONGEST_BYTES >> 20} MiB, which no table that a person wrote has")
     try:
-        return tomllib.loads(text.decode()), text.decode()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        said = text.decode()
+        _refuse_long_keys(said, path)
+        return tomllib.loads(said), said
+    except ValueError as error:  # of the form, of UTF-8, or a whole number of thousands of digits
         raise ModelError(f"{path}: not TOML: {error}") from None
     except RecursionError:
         raise ModelError(f"{path}: not TOML that can be read: nested too deep") from None
+
+
+def _refuse_long_keys(text: str, path: str | Path) -> None:
+    """ModelError for a key of too many parts; one pass over the text."""
+    found = _LONG_KEY.search(text)
+    if found is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        raise ModelError(f"{path}:{line}: expected a key of at most {MOST_DOTS} parts, got more")

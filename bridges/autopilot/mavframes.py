@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import os
 import stat
+from binascii import crc_hqx
 from collections.abc import Callable
 from time import time
 from typing import Any
@@ -23,6 +24,7 @@ _SIGNED = 0x01
 _SIGNATURE = 13
 _MOST_STREAMS = 64
 _EPOCH_S = 1420070400.0  # 2015-01-01, in units of 10 us
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _LATE = 6_000_000  # a stream that is new may be a minute late
 
 
@@ -39,6 +41,7 @@ class Reader:
         self._refuse, self._signing = refuse, signing
         self._decode = common.MAVLink(None).decode
         self._longest = {number: kind.unpacker.size for number, kind in common.mavlink_map.items()}
+        self._extra = {number: bytes((kind.crc_extra,)) for number, kind in common.mavlink_map.items()}
         self._error = common.MAVError
         self._rest = bytearray()
 
@@ -62,11 +65,12 @@ class Reader:
             size = _size(rest, at)
             if size == 0 or at + size > end:
                 break
-            if rest[at + 1] > self._longest.get(_number(rest, at), 255):  # told cheaply: decoding is not
+            number = _number(rest, at)
+            if rest[at + 1] > self._longest.get(number, 255):  # told cheaply: decoding is not
                 at, skipped = at + 1, True
                 continue
             try:
-                found.append(self._message(rest[at : at + size]))
+                found.append(self._message(rest[at : at + size], number))
                 at += size
             except Refusal as refusal:
                 self._refuse(refusal.reason)
@@ -76,10 +80,15 @@ class Reader:
         del rest[:at]
         return found
 
-    def _message(self, frame: bytearray) -> Any:
+    def _message(self, frame: bytearray, number: int) -> Any:
         signed = frame[0] == V2 and bool(frame[2] & _SIGNED)
         if frame[0] == V2 and frame[2] & ~_SIGNED:
             raise Refusal("flags", "flags that are not known")
+        extra = self._extra.get(number)
+        if extra is None:
+            raise Refusal("unknown", "a message that is not of the common set")
+        if not _intact(frame[: len(frame) - _SIGNATURE * signed], extra):
+            raise Refusal("crc", "a checksum that is wrong")
         whole = bytes(frame)
         try:
             message = self._decode(frame)
@@ -87,8 +96,6 @@ class Reader:
             raise Refusal("crc", str(fault)) from None
         except (ValueError, IndexError, TypeError) as fault:
             raise Refusal("garbled", str(fault)) from None
-        if message.get_msgId() < 0:
-            raise Refusal("unknown", "a message that is not of the common set")
         if self._signing is not None and not (signed and self._signing.accepts(whole)):
             raise Refusal("signature", "not signed, wrongly signed, or signed before")
         return message
@@ -107,6 +114,16 @@ def _size(data: bytearray, at: int) -> int:
 def _number(data: bytearray, at: int) -> int:
     """Of the message in the whole frame that begins there."""
     return data[at + 5] if data[at] == V1 else int.from_bytes(data[at + 7 : at + 10], "little")
+
+
+def _intact(frame: bytearray, extra: bytes) -> bool:
+    """Whether the checksum at the end of a frame without signature is right: CRC-16/MCRF4XX.
+
+    It is the mirror of the CRC that binascii has. pymavlink takes its own byte by byte in Python: where each byte of a
+    stranger's could begin a frame of 255, one byte would cost as much as 255.
+    """
+    found = crc_hqx((frame[1:-2] + extra).translate(_MIRRORED), 0xFFFF)
+    return frame[-2:].translate(_MIRRORED) == found.to_bytes(2, "big")
 
 
 class Signing:

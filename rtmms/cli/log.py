@@ -32,6 +32,7 @@ file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 def info(file: Path, as_json: bool) -> int:
     """What was run, how it went, and whether the log is whole."""
     from rtmms.cli.running.final import plain
+    from rtmms.errors import shown
     from rtmms.record.log import open_log
 
     log = open_log(file)
@@ -41,7 +42,7 @@ def info(file: Path, as_json: bool) -> int:
         return 0
     width = max(len(name) for name in found)
     for name, value in found.items():
-        click.echo(f"{name:<{width}}  {_told(value)}")
+        click.echo(f"{name:<{width}}  {shown(_told(value))}")
     tell_damage(log)
     return 0
 

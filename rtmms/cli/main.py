@@ -13,7 +13,7 @@ from importlib import import_module
 import click
 
 from rtmms.cli.running.interrupts import heeding_interrupts
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
 
 COMMANDS = {
     "run": "rtmms.cli.run:run",
@@ -125,10 +125,10 @@ def _status(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return 130
     except ModelError as fault:
-        click.echo(f"rtmms: {fault}", err=True)
+        click.echo(f"rtmms: {shown(fault)}", err=True)
         return 2
     except RtmmsError as fault:
-        click.echo(f"rtmms: {fault}", err=True)
+        click.echo(f"rtmms: {shown(fault)}", err=True)
         return 1
     except BrokenPipeError:  # the reader of our standard output has gone, as with `| head`
         sys.stderr.close()

@@ -34,6 +34,8 @@ def replay(file: Path, check: bool, as_json: bool) -> int:
 
 
 def _is_mcap(file: Path) -> bool:
+    if file.exists() and not file.is_file():  # a pipe would be waited for
+        return False
     try:
         with file.open("rb") as opened:
             return opened.read(5) == b"\x89MCAP"

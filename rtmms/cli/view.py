@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rtmms.errors import ModelError
+from rtmms.whole_file import refuse_other_than_file
 from rtmms.wire.places.endpoints import EXCHANGE
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def movie(file: Path, output: Path, speed: float) -> int:
     if not speed == speed:  # nan passes every comparison of a range
         raise ModelError(f"--speed: expected a number from 0.01 to 100, got {speed}")
     _refuse_folder(output, "-o")
+    refuse_other_than_file(output, "-o", (file,))
     recording = _recording(file)
     with _bar(f"painting {output.name}") as progress:
         count = write_film(recording, output, progress, speed)
@@ -68,6 +70,7 @@ def _page(file: Path, html: Path) -> int:
     from rtmms.view.page import write_page
 
     _refuse_folder(html, "--html")
+    refuse_other_than_file(html, "--html", (file,))
     recording = _recording(file)
     with _bar(f"writing {html.name}") as progress:
         size = write_page(recording, html, progress)

@@ -66,6 +66,10 @@ class Grid:
             found = read(path)
         except KeyError as fault:
             raise ModelError(f"flow: {path}: cannot be read as a flow grid: {fault.args[0]}") from None
+        except MemoryError:
+            raise ModelError(
+                f"flow: {path}: cannot be read as a flow grid: it claims more than fits in memory"
+            ) from None
         except (OSError, ValueError, TypeError, BadZipFile) as fault:
             why = fault.strerror if isinstance(fault, OSError) and fault.strerror else "damaged, or of another kind"
             raise ModelError(f"flow: {path}: cannot be read as a flow grid: {why}") from None

@@ -46,6 +46,10 @@ def compile(mechanism: Mechanism) -> Model:
     return model
 
 
+LARGEST = 1e100
+"""Of a mass or an inertia, kg and m: what is made of them are numbers still."""
+
+
 def _check_kinds(mechanism: Mechanism) -> None:
     """What stands where another thing belongs: refused here, so that all that follows can rely on it."""
 
@@ -311,6 +315,8 @@ def _parameter(joint: Joint, field: str, place: str) -> float:
 
 def _symmetric(matrix: Array, place: str) -> Array:
     scale = float(np.max(np.abs(matrix), initial=0.0))
+    if scale > LARGEST:
+        raise ModelError(f"{place} must be at most {LARGEST:g} kg m2, got {scale}")
     if np.max(np.abs(matrix - matrix.T), initial=0.0) > 1e-9 * scale:
         raise ModelError(f"{place} must be symmetric, got {matrix.tolist()}")
     if scale > 0.0 and np.linalg.eigvalsh(matrix)[0] < -1e-9 * scale:
@@ -324,6 +330,8 @@ def _rigid_inertia(body: Body, place: str) -> Array:
         raise ModelError(f"{place}: mass must be >= 0 kg, got {mass}")
     moment = _numbers(body.first_moment, (3,), f"{place}: first_moment")
     inertia = _symmetric(_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
+    if max(mass, *np.abs(moment)) > LARGEST:
+        raise ModelError(f"{place}: mass and first_moment must be at most {LARGEST:g} kg, kg m, got more")
     own = inertia_matrix(mass, moment, inertia)
     if mass == 0.0 and np.any(moment != 0.0):
         raise ModelError(f"{place}: first_moment must be 0 where the mass is 0, got {moment.tolist()}")

@@ -17,7 +17,9 @@ from rtmms.loop.commands import OUTCOMES, CommandTrace
 from rtmms.loop.ports import Applied
 from rtmms.plant import Estimating, Veiled
 from rtmms.record.origin import plain, rebuilt
+from rtmms.record.origin_checks import refuse_origin
 from rtmms.version import VERSION
+from rtmms.whole_file import beside
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -68,26 +70,29 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
         "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
         "estimate": isinstance(plant, Estimating),
     }  # fmt: skip
-    kept, name = trace.steps, path.with_name(path.name + ".part")
-    with name.open("wb") as file:
+    kept = trace.steps
+    with beside(path) as part, part.open("wb") as file:
         np.savez(
             file, origin=np.array(json.dumps(full)), command=trace.command[:kept], outcome=trace.outcome[:kept],
             seq=trace.seq[:kept], lateness_ns=trace.lateness_ns[:kept], check=trace.check[:kept],
             state=np.frombuffer(plant.snapshot(), dtype=np.uint8),
         )  # fmt: skip
-    name.replace(path)  # a file of this name is always whole
 
 
 def load(path: Path) -> Recorded:
     """Read a file that `save` wrote; ModelError for anything else."""
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ModelError(f"{path}: is not a file")
         with path.open("rb") as opened:
             if opened.read(4) != b"PK\x03\x04":
                 raise ModelError(f"{path}: is neither a log (run --log) nor a trace of commands (run --trace)")
         with np.load(path, allow_pickle=False) as file:
             origin = json.loads(str(file["origin"]))
-            if origin.get("format") != FORMAT:
-                raise ModelError(f"{path}: expected a file of '{FORMAT}', got {origin.get('format')!r}")
+            found = origin.get("format") if isinstance(origin, dict) else origin
+            if found != FORMAT:
+                raise ModelError(f"{path}: expected a file of '{FORMAT}', got {found!r:.60}")
+            refuse_origin(origin, str(path))
             arrays = {name: file[name] for name in ("command", "outcome", "seq", "lateness_ns", "check")}
             bad = np.argwhere(~np.isfinite(arrays["command"]))
             if len(bad):
@@ -99,7 +104,16 @@ def load(path: Path) -> Recorded:
         raise ModelError(f"{path}: there is no such file") from None
     except ModelError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        EOFError,
+        RecursionError,
+        MemoryError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise ModelError(f"{path}: is not a command trace: {error}") from None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.record.layout import FORMAT, TIMES, UNDEFINED, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
+from rtmms.record.origin_checks import refuse_channels, refuse_origin
 from rtmms.record.place import part_of
 from rtmms.record.records import MAGIC, records
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
+
+
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading makes of a message that is not of the form in which a run writes it."""
 
 
 @dataclass(slots=True)
@@ -97,7 +102,13 @@ class Log:
             if kind == "Channel":
                 topics[record.id] = record.topic
             elif kind == "Message":
-                yield from reading.take(topics.get(record.channel_id, ""), decode(record.data))
+                topic = topics.get(record.channel_id, "")
+                try:
+                    found = list(reading.take(topic, decode(record.data)))
+                except UNREADABLE as fault:
+                    why = f"{type(fault).__name__}: {str(fault)[:120]}"
+                    raise ModelError(f"{self.path}: a message of {topic}, {record.sequence}: {why}") from None
+                yield from found
         yield from reading.rest()
 
     def count_steps(self) -> tuple[int, int]:
@@ -130,7 +141,7 @@ class Log:
         for record in records(self.path, "skip"):
             kind = type(record).__name__
             if kind == "Attachment" and record.name == "end.json":
-                told = json.loads(record.data)
+                told = self._end_told(record.data)
             elif kind == "Attachment" and record.name == "state.bin":
                 state = bytes(record.data)
         if told is None:
@@ -139,6 +150,20 @@ class Log:
             file.seek(-len(MAGIC), 2)
             whole = file.read() == MAGIC
         return End(told["ended"], told["message"], told["dropped"], state, whole, told)
+
+    def _end_told(self, text: bytes) -> Mapping[str, Any]:
+        """What end.json says; ModelError where it is not of the form that a run writes."""
+        try:
+            told = json.loads(text)
+            kinds = [type(told[key]) for key in ("ended", "message", "dropped")]
+            changes = all(type(one[key]) is int for one in told.get("changes") or () for key in ("run", "step"))
+        except UNREADABLE as fault:
+            raise ModelError(f"{self.path}: end.json: {type(fault).__name__}: {str(fault)[:120]}") from None
+        if kinds != [str, str, int] or not changes:
+            raise ModelError(
+                f"{self.path}: end.json: expected ended, message, dropped and changes as a run writes them"
+            )
+        return dict(told)
 
 
 @dataclass(frozen=True)
@@ -191,11 +216,15 @@ def open_log(path: Path) -> Log:
 def _origin(path: Path, text: bytes) -> Mapping[str, Any]:
     try:
         origin = json.loads(text)
+    except RecursionError:
+        raise ModelError(f"{path}: is no log that can be read: its origin.json: nested too deep") from None
     except ValueError as error:
         raise ModelError(f"{path}: is no log that can be read: its origin.json: {error}") from None
     found = origin.get("format") if isinstance(origin, dict) else origin
     if found != FORMAT:
-        raise ModelError(f"{path}: expected a log of '{FORMAT}', got {found!r}")
+        raise ModelError(f"{path}: expected a log of '{FORMAT}', got {found!r:.60}")
+    refuse_origin(origin, f"{path}: origin.json")
+    refuse_channels(origin, f"{path}: origin.json")
     return dict(origin)
 
 

@@ -8,11 +8,14 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rtmms.plant
 from rtmms.plant import Described, Estimating, Shaped, Veiled, bare
 from rtmms.record.layout import FORMAT
+from rtmms.record.origin_checks import refuse_foreign_code
+from rtmms.user_file import is_file, path_of
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
@@ -43,6 +46,9 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
 
 def rebuilt(origin: Mapping[str, Any]) -> Plant:
     """The plant of a log or trace, with its sensors; ModelError where it can no longer be built."""
+    code = origin["robot"]
+    if is_file(code) or code.endswith(".fmu"):
+        refuse_foreign_code(path_of("robot", code) if is_file(code) else Path(code), f"the log's robot '{code}'")
     plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
     sensors = origin.get("sensors")
     if origin.get("faults"):

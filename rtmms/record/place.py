@@ -37,8 +37,7 @@ class Place:
 
     def _locked(self) -> int:
         for _ in range(TRIES):
-            _refuse_other_than_file(self.part)
-            descriptor = os.open(self.part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+            descriptor = _opened(self.part)
             try:
                 _lock(descriptor)
             except OSError:
@@ -86,6 +85,23 @@ def rescue(path: Path) -> None:
                 os.replace(part, path)
         finally:
             os.close(descriptor)
+
+
+def _opened(part: Path) -> int:
+    """FILE.part to write, made if need be. Somebody else's file under that name, by a link, is not written into."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(part, flags | getattr(os, "O_NONBLOCK", 0), 0o644)
+    except OSError as error:
+        if part.is_symlink():
+            raise OSError(0, f"{part} is a link, expected none or a file: remove it") from None
+        raise OSError(error.errno, f"{part}: {error.strerror}") from None
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+        return descriptor
+    os.close(descriptor)
+    why = "has other names, too" if stat.S_ISREG(found.st_mode) else "is not a file that a log could be kept in"
+    raise OSError(0, f"{part} {why}: remove it")
 
 
 def _lock(descriptor: int) -> None:

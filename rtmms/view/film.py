@@ -21,6 +21,7 @@ from rtmms.spatial import quaternion_matrix
 from rtmms.view.goals import goal, planned
 from rtmms.view.picture import Drawn, Picture
 from rtmms.view.recording import Recording
+from rtmms.whole_file import beside
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +57,6 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
     rate = FRAMES_HZ[kind]
     times = np.arange(0.0, float(recording.time[-1]) + 1e-9, speed / rate)
     rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
-    part = path.with_name(f".{path.stem}.part{kind}")
     options: dict[str, Any] = (
         {"fps": rate, "macro_block_size": 2, "ffmpeg_log_level": "error"} if kind == ".mp4"
         else {"duration": 1000.0 / rate, "loop": 0}
@@ -64,16 +64,13 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
     with styled():
         painter = Painter(recording)
         try:
-            with imageio.get_writer(part, **options) as opened:
+            with beside(path) as part, imageio.get_writer(part, format=kind, **options) as opened:
                 film: Any = opened
                 for number, k in enumerate(rows):
                     film.append_data(painter.paint(int(k)))
                     progress(number + 1, len(rows))
-            part.replace(path)
         except OSError as error:
             raise RtmmsError(f"-o {path}: {error.strerror or error}") from None
-        finally:
-            part.unlink(missing_ok=True)
     return len(rows)
 
 

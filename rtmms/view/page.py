@@ -12,6 +12,7 @@ from rtmms.errors import RtmmsError
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.view.stage import Stage, end, serve
+from rtmms.whole_file import beside
 
 FRAMES_HZ = 20.0
 
@@ -53,11 +54,9 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         text = kept.as_html()
     finally:
         end(server)
-    part = path.with_name(path.name + ".part")
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        with beside(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise RtmmsError(f"--html {path}: {error.strerror}") from None
     return len(text)

@@ -1,5 +1,7 @@
 """Flows with gradient and acceleration: streets, shears, accelerating streams, grids from files, compiled functions."""
 
+import zipfile
+
 import numpy as np
 import pytest
 from scipy.io import netcdf_file
@@ -119,6 +121,11 @@ def test_grids_and_functions_that_cannot_be_are_refused(tmp_path):
     cases.append((lambda: Grid.load(tmp_path / "half.npz"), "half.npz: cannot be read as a flow grid: damaged"))
     np.savez(tmp_path / "words.npz", x=np.array(["a", "b"]), u=np.zeros((1, 2, 1, 1, 3)))
     cases.append((lambda: Grid.load(tmp_path / "words.npz"), "words.npz: x must be numbers"))
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }".ljust(117) + b"\n"
+    with zipfile.ZipFile(tmp_path / "claim.npz", "w") as file:
+        for name in ("u.npy", "x.npy"):
+            file.writestr(name, b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
+    cases.append((lambda: Grid.load(tmp_path / "claim.npz"), "claim.npz: .*claims more than fits in memory"))
     for make, told in cases:
         with pytest.raises(rtmms.ModelError, match=told):
             make()

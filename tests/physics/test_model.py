@@ -65,6 +65,8 @@ def three(joints, bodies=("a", "b", "c")):
         (pair(damping=-1.0), "joint 'j': damping must be >= 0, got -1"),
         (pair(stiffness=math.nan), "joint 'j': stiffness must be finite"),
         (Mechanism("m", [Body("a", -0.1)]), "body 'a': mass must be >= 0 kg, got -0.1"),
+        (Mechanism("m", [Body("a", 1e308, inertia=1e308 * np.eye(3))]), "body 'a': inertia must be at most 1e.100"),
+        (Mechanism("m", [Body("a", 1e308, inertia=np.eye(3))]), "body 'a': mass and first_moment must be at most"),
         (Mechanism("m", [Body("a", 1.0, inertia=-np.eye(3))]), "body 'a': inertia must have no negative"),
         (Mechanism("m", [Body("a", 1.0, inertia=np.triu(np.ones((3, 3))))]), "body 'a': inertia must be symmetric"),
         (Mechanism("m", [Body("a", 1.0, inertia=np.eye(2))]), r"body 'a': inertia must have shape \(3, 3\)"),

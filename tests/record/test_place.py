@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -125,3 +126,14 @@ def test_a_log_that_is_deleted_within_a_run_is_told(tmp_path: Path) -> None:
     said = finish(run)
     assert said.report["log"]["whole"] is False
     assert "run.mcap: was moved, deleted or replaced while the run wrote it" in said.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_what_others_planted_in_its_place_is_not_written_through(tmp_path: Path, link: Callable[..., None]) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    link(victim, part_of(tmp_path / "run.mcap"))
+    with pytest.raises(OSError, match=r"run\.mcap\.part (is a link|has other names).*remove it"):
+        Place(tmp_path / "run.mcap")
+    assert victim.read_text() == "precious"

@@ -14,6 +14,7 @@ from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
 from rtmms.scenario import Scenario
 from rtmms.toml_file import read_toml
+from rtmms.whole_file import refuse_other_than_file
 from rtmms.wire.peer.declared import check_robot
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
@@ -127,6 +128,8 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         path = words.get(option)
         if path is not None and not path.parent.is_dir():
             raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
+        if path is not None:
+            _refuse_name(path, f"--{option}")
     figure = words.get("figure")
     if figure is not None:
         refuse_figure("--figure", figure)
@@ -135,6 +138,18 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
 
         refuse_without_mcap("--log")
     return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
+
+
+def _refuse_name(path: Path, option: str) -> None:
+    """ModelError for what no file can be kept under, or told of in a log and a report, which are UTF-8."""
+    if not path.name:
+        raise ModelError(f"{option}: expected the name of a file, got '{path}'")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"{option} {path!a}: expected a name in UTF-8") from None
+    if option != "--log":  # whose writer looks for itself, under its lock
+        refuse_other_than_file(path, option)
 
 
 _COUNT = click.IntRange(min=0)

@@ -10,6 +10,8 @@ import pytest
 from pymavlink.dialects.v20 import common
 
 from rtmms.errors import ModelError
+from rtmms_benchmarks.work import Lines, excess
+from rtmms_bridges.autopilot import mavframes
 from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
 
 KEY = bytes(range(32))
@@ -174,3 +176,22 @@ def test_keys_in_files(tmp_path: Path) -> None:
     file.chmod(0o600)
     with pytest.raises(ModelError, match="empty"):
         read_key(str(file))
+
+
+@pytest.mark.parametrize("head", [b"\xfe", b"\xfe\xf8", b"\xfe\x6e", b"\xfd\x6e\x00"])
+def test_work_by_the_byte_where_each_byte_could_begin_a_frame(head: bytes) -> None:
+    reader, stranger, lines = Reader(lambda reason: None), (head * 4096)[:4096], Lines()
+    lines.call(reader.feed, stranger)
+    assert excess(lines.count, len(stranger)) <= 0
+
+
+def test_the_quick_checksum_is_the_one_of_pymavlink() -> None:
+    from pymavlink.dialects.v20 import common as of
+
+    frame = bytearray(Writer(1, 1).pack(of.MAVLink_command_long_message(0, 0, 511, 0, 115, 5000, 0, 0, 0, 0, 0)))
+    extra = bytes((of.MAVLink_command_long_message.crc_extra,))
+    assert mavframes._intact(frame, extra)
+    for at in range(1, len(frame)):
+        frame[at] ^= 4
+        assert not mavframes._intact(frame, extra)
+        frame[at] ^= 4

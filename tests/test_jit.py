@@ -1,0 +1,80 @@
+"""The cache of kernels: nobody else's code is taken from it, and damage in it costs a compilation, no run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmms import jit
+
+SOURCE = "from rtmms.jit import kernel\n\n\n@kernel\ndef twice(x):\n    return 2.0 * x\n"
+
+
+def _fresh(path: Path) -> Any:
+    """The kernel of a module that is run anew: it looks for itself in the cache."""
+    spec = importlib.util.spec_from_file_location("kept_kernel", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.twice
+
+
+@pytest.mark.skipif(not jit.COMPILED, reason="NUMBA_DISABLE_JIT")
+@pytest.mark.parametrize("ending", ["nbc", "nbi"])
+def test_a_damaged_cache_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    monkeypatch.setitem(jit._home, "", str(tmp_path / "kept"))
+    path = tmp_path / "kept_kernel.py"
+    path.write_text(SOURCE)
+    jit._use_cache()
+    try:
+        assert _fresh(path)(1.5) == 3.0
+        files = list((tmp_path / "kept").rglob(f"*.{ending}"))
+        assert files
+        for file in files:
+            file.write_bytes(file.read_bytes()[:100])
+        assert _fresh(path)(1.5) == 3.0
+        again = _fresh(path)
+        assert again(1.5) == 3.0
+        assert sum(again.stats.cache_hits.values()) == 1  # what was compiled anew is kept
+    finally:
+        monkeypatch.undo()
+        jit._use_cache()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes")
+def test_a_cache_that_others_can_write_is_strange(tmp_path: Path) -> None:
+    inner = tmp_path / "home" / "kernels"
+    inner.mkdir(parents=True)
+    (inner / "one.nbi").write_bytes(b"")
+    assert jit.strange(tmp_path / "home") == ""
+    (inner / "one.nbi").chmod(0o666)
+    assert "one.nbi' can be written by everybody (mode 0666)" in jit.strange(tmp_path / "home")
+    (inner / "one.nbi").chmod(0o644)
+    inner.chmod(0o777)
+    assert "kernels' can be written by everybody" in jit.strange(tmp_path / "home")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_cache_of_another_user_is_strange(tmp_path: Path) -> None:
+    (tmp_path / "one.nbi").write_bytes(b"")
+    os.chown(tmp_path / "one.nbi", 65534, 65534)
+    assert "belongs to another user (uid 65534)" in jit.strange(tmp_path)
+
+
+def test_a_strange_cache_is_left_alone_and_the_process_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "unused")
+    monkeypatch.setattr(jit.tempfile, "mkdtemp", lambda prefix: str(tmp_path / "own"))
+    monkeypatch.setattr(jit.atexit, "register", lambda function: None)
+    folder, home = jit._instead(tmp_path / "home", "'x' belongs to another user (uid 7)", "")
+    assert home == tmp_path / "own" == folder.parent
+    assert folder.is_dir()
+    assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path / "own")
+    assert "uid 7" in capsys.readouterr().err

@@ -1,0 +1,44 @@
+"""Files that a stranger wrote: read in a time that grows with their length, or refused in a sentence."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from rtmms.errors import ModelError
+from rtmms.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = 1\n" + ".".join(["a"] * 50_000) + " = 1\n", r"bad\.toml:2: expected a key of at most 32 parts"),
+        ("[" + ".".join(["a"] * 50_000) + "]\n", r"bad\.toml:1: expected a key"),
+        ("x = {" + " . ".join(["'a'"] * 50_000) + " = 1}\n", r"bad\.toml:1: expected a key"),
+        ("seed = " + "9" * 10_000 + "\n", r"bad\.toml: not TOML: Exceeds the limit"),
+        ("x = " + "[" * 100_000 + "]" * 100_000, "nested too deep"),
+    ],
+)
+def test_what_would_take_long_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "bad.toml").write_text(text)
+    with pytest.raises(ModelError, match=told):
+        read_toml(tmp_path / "bad.toml")
+
+
+def test_what_people_write_is_read(tmp_path: Path) -> None:
+    numbers = [0.25 * k for k in range(100)]
+    text = f"x = {numbers}\ny = '{'a sentence. ' * 40}'\n{'.'.join(['a'] * MOST_DOTS)} = 1.5\n"
+    (tmp_path / "good.toml").write_text(text)
+    assert read_toml(tmp_path / "good.toml")["x"] == numbers
+
+
+def test_the_search_for_long_keys_is_one_pass(tmp_path: Path) -> None:
+    took = []
+    for size in (LONGEST_BYTES // 64, LONGEST_BYTES // 8):
+        (tmp_path / "long.toml").write_text(f"x = '{'a' * size}'\n")
+        before = time.process_time()
+        read_toml(tmp_path / "long.toml")
+        took.append(time.process_time() - before)
+    assert took[1] < 0.5 + 16.0 * took[0]  # a square would take minutes
