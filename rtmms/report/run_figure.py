@@ -69,8 +69,9 @@ def _title(
     found = plant.summarise(time, kept) if len(time) > 1 and isinstance(plant, Summarised) else {}
     name = robot or type(plant).__name__
     page.text(0.05, 1.0 - 0.46 / HEIGHT, name.capitalize(), fontsize=21, fontweight="bold", color=INK, va="center")
-    facts = [_words(key, found[key]).removeprefix("mean ").partition(" ")[2] for key in HEADLINE
-             if found.get(key) is not None]  # fmt: skip
+    headline = {key: found.get(key) for key in HEADLINE}
+    facts = [_words(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
+             if value is not None]  # fmt: skip
     facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
     page.text(0.975, 1.0 - 0.46 / HEIGHT, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
     words = [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]

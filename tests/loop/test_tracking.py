@@ -123,6 +123,8 @@ def test_samples_keep_no_objects(prefix: str) -> None:
     for _ in range(30):
         work()
     assert tracking.report()["depth_m"]["rms"] == 1.0
+
+
 def test_set_points_are_told_when_they_are_others() -> None:
     points: dict[str, Any] = {"depth_m": 1.0}
     seen: list[tuple[int, dict[str, Any]]] = []
