@@ -250,4 +250,5 @@ def tell(result: Mapping[str, Any]) -> None:
     ))  # fmt: skip
     for how, ring in result["ring"].items():
         print(f"ring write of {ring['values']} values, {how}: p50 {ring['p50']:.2f}, p99.9 {ring['p999']:.2f}, "
-              f"max {ring['max']:.1f} us; {ring['dropped']} rows lost")  # fmt: skip
+              f"max {ring['max']:.1f} us; {ring['dropped']} rows lost; a copy of the bytes p99.9 "
+              f"{ring['copy']['p999']:.2f}, nothing at all {ring['nothing']['p999']:.2f}")  # fmt: skip
