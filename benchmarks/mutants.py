@@ -39,7 +39,7 @@ def _of_manta(*names: str) -> tuple[str, ...]:
 
 TESTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "trees": (
-        ("tests/physics", "tests/mechanism/test_joint_laws.py", "tests/peers/test_peers.py"),
+        ("tests/fluids", "tests/physics", "tests/mechanism/test_joint_laws.py", "tests/peers/test_peers.py"),
         ("tests/mechanism", "--deselect=tests/mechanism/test_door.py", "tests/robots/test_eel.py", "-k", _EEL),
     ),
     "manta": (
