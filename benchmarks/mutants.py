@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TREES = ("rtmms/spatial.py", "rtmms/dynamics", "rtmms/fluids", "rtmms/model", "rtmms/mechanism")
 MANTA = ("rtmms/robots/manta/kernels", "rtmms/robots/manta/coupling")
 _EEL = "not seconds and not looping and not torque and not servo_takes and not commands and not mirror and not carries"
+_FISH = "not couple_is_found and not over_the_wire and not energy_closes"
 _FACE = "not it_allows and not blows_up and not no_objects"
 
 
@@ -40,7 +41,14 @@ def _of_manta(*names: str) -> tuple[str, ...]:
 TESTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "trees": (
         ("tests/fluids", "tests/physics", "tests/mechanism/test_joint_laws.py", "tests/peers/test_peers.py"),
-        ("tests/mechanism", "--deselect=tests/mechanism/test_door.py", "tests/robots/test_eel.py", "-k", _EEL),
+        (
+            "tests/mechanism",
+            "--deselect=tests/mechanism/test_door.py",
+            "tests/robots/test_eel.py",
+            "tests/robots/test_fish.py",
+            "-k",
+            f"{_EEL} and {_FISH}",
+        ),
     ),
     "manta": (
         (
