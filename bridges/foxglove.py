@@ -28,6 +28,10 @@ LONGEST = 64
 """Outputs of more numbers than this (fields) are not in /outputs."""
 
 COMMAND = "/command"
+OPEN_TO_PAGES = (
+    "foxglove: with a claim any page open in a browser that reaches this port can drive the robot: the library "
+    "looks at no Origin (docs/bridges/foxglove.md says what helps)"
+)
 _MOST_CHANNELS = 8
 STOP_S = 1.0
 
@@ -87,6 +91,7 @@ class Foxglove(rtmms.Bridge):
     pose         the plant's outputs of its motion
 
     With a `claim` clients may publish commands as JSON on /command; without one nothing is taken from them.
+    The library looks at nobody's Origin: then any page in a browser of this machine can drive.
     """
 
     outputs: tuple[str, ...] = ("*",)
@@ -134,6 +139,8 @@ class Foxglove(rtmms.Bridge):
         self._plotted = {channel.name: channel for channel in plant.outputs if _size(channel.shape) <= LONGEST}
         self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
         self.io.tell(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.server.port}")
+        if self.claim:
+            self.io.tell(OPEN_TO_PAGES)
 
     def _listening(self, context: Any) -> Any:
         import foxglove

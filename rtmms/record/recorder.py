@@ -20,6 +20,7 @@ import numpy as np
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
 from rtmms.record.origin import plain
+from rtmms.record.patience import TOLD_S, Patience
 from rtmms.record.place import rescue
 from rtmms.record.ring import Ring
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
@@ -33,7 +34,6 @@ PATIENT_ROWS = 512
 MOST_BYTES = 1 << 26
 START_S = 10.0
 END_S = 10.0
-STALLED_S = 1.0
 _UNTIMED = (UNDEFINED,) * len(TIMES)
 _NOBODY = (-1, -1, -1)
 
@@ -45,6 +45,7 @@ class Recorder:
     origin    what the log is of; JSON's own types. Needs dt, seed, actuators, outputs (see origin.describe)
     period_s  of wall time: the ring holds DEPTH_S of them; None where steps are not on a schedule
     patient   a step may wait for room in the ring as long as the disk takes rows: modes without a deadline
+    patience  how long; its `tell` hears of a wait that is long
     due       (read by the loop) the next step: it sees all of them
     """
 
@@ -61,7 +62,7 @@ class Recorder:
         floats = width(actuators) + width(outputs)
         self.ring = Ring.create(len(Head._fields), floats, _capacity(period_s, 8 * (floats + len(Head._fields))))
         self._policies = {policy: at for at, policy in enumerate(POLICIES)}
-        self.due, self._plain, self._told, self._stalled = 0, True, "", False
+        self.due, self._plain, self._told = 0, True, ""
         self._loop: Loop | None = None
         self._seed = 0
         self._unsaid = bytearray()
@@ -71,6 +72,7 @@ class Recorder:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip
+        self.patience = Patience(self.ring, self.process, lambda: self._loop is not None and bool(self._loop.ended))
         self._say(origin, START_S)
 
     def await_ready(self) -> None:
@@ -129,7 +131,7 @@ class Recorder:
         else:
             floats = command.tobytes() + self._flat(self._pick(outputs))
         if self.patient and not ring.room:
-            self._wait_for_room()
+            self.patience.wait()
         ring.push(head, floats)
         self.due = step + 1
 
@@ -140,22 +142,11 @@ class Recorder:
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
         if self.patient and not self.ring.room:
-            self._wait_for_room()
+            self.patience.wait()
         self.ring.push(head, floats)
 
     def _flat(self, found: tuple[Any, ...]) -> bytes:
         return b"".join(np.ascontiguousarray(value, dtype=np.float64).tobytes() for value in found)
-
-    def _wait_for_room(self) -> None:
-        """While rows leave the ring; once they have not for STALLED_S, no step waits again until there is room."""
-        ring = self.ring
-        tail, since = ring.tail, time.monotonic()
-        while not self._stalled and not ring.room:
-            time.sleep(0.0005)
-            if ring.tail != tail:
-                tail, since = ring.tail, time.monotonic()
-            self._stalled = time.monotonic() - since > STALLED_S or self.process.poll() is not None
-        self._stalled = self._stalled and not ring.room
 
     # --- between steps, and after the last ---------------------------------------------------------------------------
 
@@ -166,7 +157,7 @@ class Recorder:
             trouble = f"the writer of {self.path} ended; later steps are not in the log"
         elif self.ring.note(FULL):
             trouble = f"{self.path}: the disk takes no more; steps are dropped from the log"
-        elif self.ring.dropped:
+        elif self.ring.dropped and not self.patience.told:
             trouble = f"{self.path}: the disk is too slow; steps are dropped from the log"
         new = trouble != self._told and trouble != ""
         self._told = trouble or self._told
@@ -190,14 +181,22 @@ class Recorder:
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(END_S)
+        self._await_end()
         written, status = self.ring.note(WRITTEN), self.process.poll()
         lost = self.ring.head + self.ring.dropped - written
         if status is not None and status < 0:
             rescue(self.path)
         moved = {"moved": True} if status == MOVED else {}
         return {"file": str(self.path), "rows": written, "dropped": lost, "whole": status == 0, **moved}
+
+    def _await_end(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(TOLD_S)
+            return
+        if not self.ring.note(FULL):  # which was told
+            self.patience.tell(f"{self.path}: the recorder is not at its end; it is waited for, {END_S:g} s at most")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(END_S - TOLD_S)
 
     def close(self) -> None:
         """Give up what is held; a writer that is still there ends by itself once it has written what it has."""
@@ -209,6 +208,7 @@ class Recorder:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+            rescue(self.path)
         self._words.close()
         self.ring.close()
 

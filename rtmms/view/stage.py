@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import redirect_stdout, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from io import StringIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import numpy as np
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.shapes.shape import HOME, KINDS, Skin, Solid
 from rtmms.view.goals import goal, planned
+from rtmms.view.guard import guarding
 from rtmms.view.picture import Drawn, Picture
 
 if TYPE_CHECKING:
@@ -42,8 +43,11 @@ def serve(host: str, port: int, label: str) -> Any:
         raise ModelError("the view needs the library viser: pip install 'rtmms[view]'") from None
     if port:
         _refuse_busy(host, port)
-    with redirect_stdout(StringIO()):  # it announces itself, where a run's report is expected
-        server = viser.ViserServer(host=host, port=port or _free(host), label=label, verbose=False)
+    with redirect_stdout(StringIO()), ExitStack() as unguarded:  # it announces itself, where a report is expected
+        with guarding(host):
+            server = viser.ViserServer(host=host, port=port or _free(host), label=label, verbose=False)
+            unguarded.callback(server.stop)
+        unguarded.pop_all()
     server.gui.configure_theme(control_width="large", show_logo=False)
     return server
 

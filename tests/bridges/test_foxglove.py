@@ -18,7 +18,7 @@ pytest.importorskip("foxglove", reason="needs foxglove-sdk: pip install 'rtmms[f
 import rtmms
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
-from rtmms_bridges.foxglove import Foxglove, parse
+from rtmms_bridges.foxglove import OPEN_TO_PAGES, Foxglove, parse
 from rtmms_bridges.lines.nodelay import send_at_once
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.foxglove_client import Viewer, text_frame, upgrade
@@ -190,6 +190,7 @@ def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..
             assert "clientPublish" not in viewer.server_info["capabilities"]
     assert beside.bridged.fault is None
     assert beside.bridged.said[0] == f"foxglove: listening at ws://127.0.0.1:{bridge.port}"
+    assert OPEN_TO_PAGES not in beside.bridged.said, "nobody can drive"
 
 
 def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..., Host]) -> None:
@@ -212,6 +213,7 @@ def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..
             viewer.socket.send("nonsense")
             wait(lambda: beside.bridged.counts["refused"] == 5)
             assert beside.command == [0.75, 0.0, 0.0, 0.0]
+    assert OPEN_TO_PAGES in beside.bridged.said
     assert beside.bridged.counts.reasons() == {"garbled": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
     assert beside.running.host.rejected == {}
 

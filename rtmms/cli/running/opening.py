@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
     """Timer and power states, the endpoints, and the token of whoever may claim. All are given back with the stack."""
+    from rtmms.loop.machine.descriptors import raise_limit
     from rtmms.loop.machine.realtime import may_raise, parse_priority, prepare
     from rtmms.wire.places.endpoints import DEFAULTS
     from rtmms.wire.places.keys import read_client, read_server
@@ -23,6 +24,7 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
     from rtmms.wire.plant.sockets import Sockets, Threads
     from rtmms.wire.protocol.errors import BusyError
 
+    raise_limit()
     keys = read_server(plan.keys) if plan.keys is not None else None
     if plan.keys is not None and (plan.controllers or plan.bridges):
         read_client(plan.keys)  # what is wrong with them is better said here than by each child

@@ -356,6 +356,8 @@ class Session:
         self.recorder = begin(self.plan, plant)
         if self.recorder is not None:
             stack.callback(self.recorder.close)
+            if not self.teller.silent:  # else to standard error
+                self.recorder.patience.tell = lambda sentence: self.teller.tell("", sentence)
 
     def _end_log(self, message: str) -> None:
         if self.recorder is not None and self.plant_at_end is not None:

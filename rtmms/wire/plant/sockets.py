@@ -78,14 +78,20 @@ class Sockets:
             bound.callback(opened.close)
             return opened
 
-        self.exchange = self._kept(bound, Listener([listening("exchange")], DOOR_BYTES, backlog=_DOOR_BACKLOG))
+        door = Listener([listening("exchange")], DOOR_BYTES, backlog=_DOOR_BACKLOG)
+        self.exchange = self._kept(bound, door)
         ways = [listening("step")]
         near = listen_near(self.endpoints["step"])
         if near is not None:
             ways.append(near[0])
             self.near_step = near[1]
-        self.step = self._kept(bound, Steps(ways, COMMAND_BYTES))
-        self.telemetry = self._kept(bound, Publisher(listening("telemetry")))
+        steps = Steps(ways, COMMAND_BYTES)
+        self.step = self._kept(bound, steps)
+        publisher = Publisher(listening("telemetry"))
+        self.telemetry = self._kept(bound, publisher)
+        everywhere = (door, steps, publisher.listener)
+        for one in everywhere:
+            one.beside = tuple(other for other in everywhere if other is not one)
 
     def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
         from rtmms.wire.libzmq.served import Served

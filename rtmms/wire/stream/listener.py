@@ -7,11 +7,14 @@ does not read what we send loses it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 from collections import deque
 from collections.abc import Sequence
+from operator import itemgetter
 from time import monotonic_ns
 
+from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import GONE, MESSAGE, Guests, Heard
 from rtmms.wire.stream.connection import Connection
 from rtmms.wire.stream.polling import IN, OUT, Poller, poller
@@ -22,6 +25,8 @@ MOST_CONNECTIONS = 128
 _ACCEPTS, _LOOKS = 2, 8
 _HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
 _BACKLOG = 512
+_NONE_LEFT = (errno.EMFILE, errno.ENFILE)
+"""The process, or the machine, has no descriptor for one more."""
 
 
 class Listener:
@@ -34,6 +39,7 @@ class Listener:
     most     connections at a time: the oldest that is not known gives way to a newcomer
     backlog  bytes that may lie unsent before a message
     room     bytes that the kernel keeps for one that does not read (SO_SNDBUF); 0: as many as it likes
+    beside   other listeners of the process, whose strangers give way too where no descriptor is left
     """
 
     threaded = False
@@ -47,6 +53,7 @@ class Listener:
         self._room = room
         self._kind, self._talkers, self._most, self._backlog = kind, talkers, most, backlog
         self._cap = self._first_cap = cap
+        self.beside: Sequence[Listener] = ()
         self._guests = Guests()
         self._far: Poller = poller()
         self._bound = {one.fileno(): one for one in bound}
@@ -170,10 +177,13 @@ class Listener:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _accept(self, bound: socket.socket | None) -> None:
-        for _ in range(_ACCEPTS if bound is not None else 0):
+        for attempt in range(_ACCEPTS if bound is not None else 0):
             try:
                 plain, _ = bound.accept()  # type: ignore[union-attr]
-            except OSError:  # nobody more; or no descriptor for one more
+            except OSError as fault:  # nobody more; or no descriptor for one more
+                # a descriptor is asked for before anybody: only at first is it known that somebody is there
+                if fault.errno in _NONE_LEFT and attempt == 0 and self._give_way():
+                    continue
                 return
             if len(self.connections) >= self._most and not self._make_room():
                 plain.close()
@@ -189,11 +199,32 @@ class Listener:
             self._flush(connection)
 
     def _make_room(self) -> bool:
+        found = self.stranger()
+        if found is not None:
+            self.drop(found)
+        return found is not None
+
+    def _give_way(self) -> bool:
+        """The oldest that has not ended its handshake, at any endpoint; else the oldest stranger here, else beside."""
+        all_here = (self, *self.beside)
+        shaking = [(one.born_ns, at, one) for at in all_here if (one := at.stranger(shaking=True)) is not None]
+        strange = [(one.born_ns, at, one) for at in all_here if (one := at.stranger()) is not None]
+        if not strange:
+            return False
+        _, host, found = min(shaking, key=itemgetter(0)) if shaking else strange[0]
+        host.drop(found)
+        self._guests.refused(Reason.BUSY)
+        return True
+
+    def stranger(self, *, shaking: bool = False) -> Connection | None:
+        """The oldest that may be hung up on; with `shaking`, of those that have not ended their handshake."""
         for connection in self.connections.values():
-            if not self._guests.known(connection.key):
-                self.drop(connection)
-                return True
-        return False
+            if self._strange(connection) and not (shaking and connection.reader.ready):
+                return connection
+        return None
+
+    def _strange(self, connection: Connection) -> bool:
+        return not self._guests.known(connection.key)
 
     def _read(self, connection: Connection) -> None:
         known = self._guests.known(connection.key)

@@ -22,11 +22,14 @@ _ROOM = 16 * 1024
 
 
 class Publisher:
-    """Messages as a PUB sends them; whoever is subscribed to a topic that the message's begins with gets it."""
+    """Messages as a PUB sends them; whoever is subscribed to a topic that the message's begins with gets it.
+
+    listener  of its connections
+    """
 
     def __init__(self, bound: socket.socket) -> None:
         kinds = frozenset((b"SUB", b"XSUB"))
-        self._listener = Listener([bound], _SUBSCRIPTION_BYTES, kind=b"PUB", talkers=kinds, room=_ROOM)
+        self.listener = Listener([bound], _SUBSCRIPTION_BYTES, kind=b"PUB", talkers=kinds, room=_ROOM)
         self._topics: dict[bytes, list[bytes]] = {}
         self._topic = b""
         self._takers: set[bytes] = set()  # those that want messages of _topic
@@ -37,7 +40,7 @@ class Publisher:
     def attend(self, guests: Guests, cap: int) -> None:
         """See Hosting. Nobody here is known, and all they say is subscriptions."""
         self._guests = guests
-        self._listener.attend(guests, min(cap, _SUBSCRIPTION_BYTES))
+        self.listener.attend(guests, min(cap, _SUBSCRIPTION_BYTES))
 
     def next(self) -> Heard | None:
         """Nothing that is anybody else's business."""
@@ -49,7 +52,7 @@ class Publisher:
         if who != self._topic:
             self._topic = who
             self._takers = {key for key, topics in self._topics.items() if self._wants(topics)}
-        self._due = [one for key, one in self._listener.connections.items() if key in self._takers]
+        self._due = [one for key, one in self.listener.connections.items() if key in self._takers]
         return SENT
 
     def serve(self, until_ns: int) -> None:
@@ -60,10 +63,10 @@ class Publisher:
             if connection.unsent:  # the listener sends that on as there is room
                 waiting.append(connection)
             elif connection.open:
-                self._listener.post(connection, self._data)
+                self.listener.post(connection, self._data)
         self._due += waiting
-        self._listener.serve(until_ns)
-        heard = self._listener.next()
+        self.listener.serve(until_ns)
+        heard = self.listener.next()
         if heard is None:
             return
         if heard[1] == MESSAGE:
@@ -74,7 +77,7 @@ class Publisher:
     def _subscribe(self, who: bytes, frame: bytes) -> None:
         """0x01 and a topic subscribes, 0x00 and a topic takes that back. One that wants too many is hung up on."""
         if len(self._topics) > 2 * MOST_CONNECTIONS:
-            self._topics = {key: topics for key, topics in self._topics.items() if key in self._listener.connections}
+            self._topics = {key: topics for key, topics in self._topics.items() if key in self.listener.connections}
             self._takers &= self._topics.keys()
         topics = self._topics.setdefault(who, [])
         if frame[:1] == b"\x01":
@@ -84,8 +87,8 @@ class Publisher:
         if len(topics) > _MOST_SUBSCRIPTIONS:
             self._guests.refused(Reason.BUSY)
             topics.clear()
-            if (connection := self._listener.connections.get(who)) is not None:
-                self._listener.drop(connection)
+            if (connection := self.listener.connections.get(who)) is not None:
+                self.listener.drop(connection)
         (self._takers.add if self._wants(topics) else self._takers.discard)(who)
 
     def _wants(self, topics: list[bytes]) -> bool:
@@ -93,12 +96,12 @@ class Publisher:
 
     def wait(self, until_ns: int) -> bool:
         """See Listener."""
-        return self._listener.wait(until_ns)
+        return self.listener.wait(until_ns)
 
     def hang_up(self) -> None:
         """See Hosting."""
-        self._listener.hang_up()
+        self.listener.hang_up()
 
     def close(self, linger_ms: int = 0) -> None:
         """See Messages."""
-        self._listener.close(linger_ms)
+        self.listener.close(linger_ms)

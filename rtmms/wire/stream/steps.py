@@ -159,12 +159,8 @@ class Steps(Listener):
         elif not connection.discard():
             self.drop(connection)
 
-    def _make_room(self) -> bool:
-        for connection in self.connections.values():
-            if connection.poller is self._far:
-                self.drop(connection)
-                return True
-        return False
+    def _strange(self, connection: Connection) -> bool:
+        return connection.poller is self._far
 
     def _enter(self, connection: Connection) -> bool:
         identity = connection.reader.identity

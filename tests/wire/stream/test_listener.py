@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 import socket
 import time
@@ -141,6 +142,58 @@ def test_one_that_never_ends_its_handshake_is_hung_up_on(make: Callable[..., Ben
     assert bench.hear()[2] == b"x"
     slow.close()
     quick.close()
+
+
+class Few:
+    """A bound socket in a process that may have `most` connections open."""
+
+    def __init__(self, bound: socket.socket, open_now: Callable[[], int], most: int) -> None:
+        self._bound, self._open_now, self._most = bound, open_now, most
+
+    def accept(self) -> Any:
+        if self._open_now() >= self._most:  # as Linux: before it looks whether anybody is there
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._bound.accept()
+
+    def close(self) -> None:
+        self._bound.close()
+
+
+def test_where_no_descriptor_is_left_strangers_give_way(
+    make: Callable[..., Bench],
+) -> None:
+    bench, other = make(), make()
+    refused: list[str] = []
+    both = (bench.listener, other.listener)
+    for one in both:
+        one.beside = tuple(set(both) - {one})
+        for descriptor, bound in one._bound.items():
+            few: Any = Few(bound, lambda: sum(len(each.connections) for each in both), 4)
+            one._bound[descriptor] = few
+
+    known = bench.peer(HELLO + message(b"known"))
+    kept = bench.hear()[0]
+    bench.listener.attend(Guests(lambda key: key == kept, refused=refused.append), 512)
+    strangers = [bench.peer(HELLO + message(b"hi")) for _ in range(2)]
+    greeted = {bench.hear()[0] for _ in strangers}
+    idle = other.peer(GREETING[:10])
+    other.until(lambda: other.listener.connections)
+
+    newcomer = bench.peer(HELLO + message(b"new"))  # in place of the one beside, the youngest
+    assert bench.hear()[2] == b"new"
+    assert (other.listener.connections, refused) == ({}, ["busy"])
+    assert greeted < set(bench.listener.connections)
+
+    later = []
+    for _ in range(2):  # in place of the oldest strangers
+        later.append(bench.peer(HELLO + message(b"later")))
+        assert bench.hear()[2] == b"later"
+    assert kept in bench.listener.connections
+    assert not greeted & set(bench.listener.connections)
+    assert refused == ["busy"] * 3
+
+    for peer in (known, *strangers, idle, newcomer, *later):
+        peer.close()
 
 
 def test_nothing_is_done_when_the_time_is_up(make: Callable[..., Bench]) -> None:

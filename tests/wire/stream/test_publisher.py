@@ -64,7 +64,7 @@ def test_as_many_topics_as_may_be_and_one_more(bench: Bench) -> None:
     one.sendall(message(b"\x01more"))
     bench.until(lambda: bench.refused)
     assert bench.refused == [Reason.BUSY]
-    assert bench.publisher._listener.connections == {}
+    assert bench.publisher.listener.connections == {}
     while one.recv(4096):
         pass  # it hears that it was hung up on
     bench.publisher.send(b"toy", b"y")

@@ -1,0 +1,92 @@
+"""Steps without a deadline wait for the writer, say so, and not for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rtmms.record import patience, recorder
+from rtmms.record.log import open_log
+from rtmms.record.patience import Patience
+from tests.pendulum import Pendulum
+from tests.record import runs
+
+
+class Full:
+    """A ring that nobody empties; `room` may be given back."""
+
+    def __init__(self) -> None:
+        self.room, self.tail, self.full = 0, 7, 0
+
+    def note(self, place: int) -> int:
+        return self.full
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, Patience, list[str]]:
+    monkeypatch.setattr(patience, "TOLD_S", 0.02)
+    monkeypatch.setattr(patience, "SHORT_S", 0.04)
+    monkeypatch.setattr(patience, "STALLED_S", 0.1)
+    ring, told = Full(), list[str]()
+    alive: Any = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
+    made = Patience(ring, alive, lambda: False)  # type: ignore[arg-type]
+    made.tell = told.append
+    return ring, made, told
+
+
+def test_a_writer_that_hangs_is_told_of_once_and_given_up(waiting: tuple[Full, Patience, list[str]]) -> None:
+    ring, made, told = waiting
+    made.wait()
+    assert told == [
+        "the recorder has written nothing for 0.02 s: the run waits for it",
+        "the recorder has written nothing for 0.1 s: the run goes on, and steps are dropped from the log",
+    ]
+    made.tell = lambda sentence: pytest.fail("it waited again for one that it had given up")
+    made.wait()
+    made.tell = told.append
+    ring.tail += 1  # a row has been taken: it is waited for again
+    made.wait()
+    assert len(told) == 4
+
+
+def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
+    waiting: tuple[Full, Patience, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring, made, _ = waiting
+    monkeypatch.setattr(patience, "STALLED_S", 1e9)
+    ring.full = 1
+    made.wait()
+    ring.full, ring.tail, made._ending = 0, 8, lambda: True
+    made.wait()
+    assert not made.told
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells that a process was stopped")
+def test_a_stopped_writer_is_told_of_and_the_run_goes_on_with_counted_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "TOLD_S", 0.1)
+    monkeypatch.setattr(recorder, "TOLD_S", 0.1)
+    monkeypatch.setattr(recorder, "END_S", 0.3)
+    plant, path, told = Pendulum(), tmp_path / "run.mcap", list[str]()
+    kept = runs.recorder(path, plant, patient=True)
+    kept.patience.tell = told.append
+    loop = runs.loop_of(plant, kept, 2000)
+    try:
+        os.kill(kept.process.pid, signal.SIGSTOP)
+        loop.run()
+        assert told == ["the recorder was stopped (SIGSTOP): the run goes on, and steps are dropped from the log"]
+        assert kept.watch() == []  # it was told
+        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        kept.close()
+    assert loop.step == 2000
+    assert told[1:] == [f"{path}: the recorder is not at its end; it is waited for, 0.3 s at most"]
+    assert (report["whole"], report["rows"] + report["dropped"]) == (False, 2001)
+    assert report["dropped"] >= 2001 - kept.ring.capacity
+    assert open_log(path).end is None  # what the writer had begun is in its place, without an end
