@@ -19,7 +19,7 @@ from rtmms_benchmarks import setting
 from rtmms_benchmarks.loop import PRIORITY, message_sizes
 from rtmms_benchmarks.yardsticks import QUANTILES, pingpong
 
-KINDS = ("datagram", "timeout", "alarm", "packed", "zeromq")
+KINDS = ("datagram", "timeout", "alarm", "packed", "zeromq", "four")
 
 
 def main(as_json: bool = False, blocks: int = 5, seconds: float = 2.0, rate: int = 1000, core: int = -1) -> int:

@@ -6,6 +6,7 @@ those of a command; nothing is checked or computed. Prints JSON: wake and exchan
     datagram  Unix datagrams, awaited with a time-out that never comes;  zeromq  ROUTER and DEALER
     timeout   datagrams, awaited with half a period as the time-out
     alarm     datagrams, the same deadline as an alarm of the kernel that is set before the period begins
+    four      datagrams to four processes at once, and an answer of each
     packed    a stream, with the alarm, and msgpack on both sides: what no exchange of ours can be shorter than
 """
 
@@ -34,11 +35,12 @@ LONGEST_S = 1.0
 
 
 class Pair(NamedTuple):
-    """exchange  one of them;  pid  the other side;  arm  is told each deadline ahead of its period"""
+    """exchange  one of them;  pid, more  the other sides;  arm  is told each deadline ahead of its period"""
 
     exchange: Exchange
     pid: int
     arm: Callable[[int], None] | None = None
+    more: tuple[int, ...] = ()
 
 
 def datagram(state: bytes, command: bytes, settle: Callable[[], None], endpoint: str) -> Pair:
@@ -59,6 +61,26 @@ def datagram(state: bytes, command: bytes, settle: Callable[[], None], endpoint:
         here.recv(65536)
 
     return Pair(exchange, pid)
+
+
+def four(state: bytes, command: bytes, settle: Callable[[], None], endpoint: str) -> Pair:
+    """Datagrams to four peers."""
+    peers = [_echo(socket.SOCK_DGRAM, settle, lambda data: command) for _ in range(4)]
+    sockets, every = [here for here, _ in peers], select.poll()
+    by = {here.fileno(): here for here in sockets}
+    for descriptor in by:
+        every.register(descriptor, select.POLLIN)
+
+    def exchange() -> None:
+        for here in sockets:
+            here.send(state)
+        left = len(sockets)
+        while left:
+            for descriptor, _ in every.poll(1e3 * LONGEST_S):
+                by[descriptor].recv(65536)
+                left -= 1
+
+    return Pair(exchange, peers[0][1], None, tuple(pid for _, pid in peers[1:]))
 
 
 def timeout(state: bytes, command: bytes, settle: Callable[[], None], endpoint: str) -> Pair:
@@ -215,8 +237,9 @@ def main() -> int:
             settle()
             wakes, exchanges, begun = paced(pair.exchange, asked.period_us * 1000, asked.seconds, pair.arm)
         finally:
-            os.kill(pair.pid, 9)
-            os.waitpid(pair.pid, 0)
+            for pid in (pair.pid, *pair.more):
+                os.kill(pid, 9)
+                os.waitpid(pid, 0)
     sys.stdout.write(json.dumps({"wake": list(wakes), "exchange": list(exchanges), "begun": list(begun)}))
     sys.stdout.flush()
     os._exit(0)  # the sockets have nothing left to say
@@ -251,7 +274,7 @@ def paced(
 
 
 KINDS: dict[str, Callable[..., Pair]] = {
-    "datagram": datagram, "zeromq": zeromq, "timeout": timeout, "alarm": alarm, "packed": packed,
+    "datagram": datagram, "zeromq": zeromq, "timeout": timeout, "alarm": alarm, "packed": packed, "four": four,
 }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from rtmms.wire.kernels.system import (
     send,
     sleep_until,
     wait,
+    wait_for_one,
     words_at,
 )
 
@@ -96,11 +97,36 @@ def publish(w: Any, rows: Any, begun: int, most: int) -> bool:
 
 @kernel
 def gather(w: Any, rows: Any) -> int:
-    """Commands until all are in hand or time is up: how many are missing, or -1 where Python must look."""
+    """Commands until all are in hand or time is up: how many are missing, or -1 where Python must look.
+
+    Several peers are waited for one at a time, the one that was told last first. On one core the others have answered
+    when it does, and none of them has woken us for nothing; elsewhere the last of them is waited for all the same.
+    """
     scratch, events, deadline = w[d.SCRATCH], w[d.EVENTS], w[d.DEADLINE]
-    missing, past, most = len(rows), 0, len(rows) + 1
+    missing, past, most, next_one = len(rows), 0, len(rows) + 1, len(rows) - 1
+    asleep = True
     while missing:
         in_time = not deadline or now_ns(scratch) < deadline
+        if in_time and len(rows) > 1:
+            while next_one > 0 and rows[next_one, d.ANSWERED]:
+                next_one -= 1
+            row = rows[next_one]
+            if asleep:
+                found = wait_for_one(row[d.DESCRIPTOR], w[d.ALARM], events)
+                if found == 0 and deadline:
+                    continue
+                if found != IN:
+                    return -1
+            got = receive(row[d.DESCRIPTOR], row[d.BUFFER], row[d.BUFFER_BYTES])
+            asleep = got == -EAGAIN or got == -EINTR
+            if asleep:
+                continue
+            row[d.GOT] = got
+            if got <= 0 or not _take(w, row, got):
+                return -1
+            row[d.GOT] = d.UNREAD
+            missing -= 1
+            continue
         found = wait(w[d.EPOLL], events, most, -1 if in_time else 0)
         if found < 0:
             return -1  # a signal: Python must see it

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from rtmms.jit import COMPILED, kernel
 
-AVAILABLE = COMPILED and sys.platform == "linux" and sys.maxsize > 1 << 32
+AVAILABLE = COMPILED and sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
 """Whether compiled code can do here what the exchange needs."""
 
 _I32, _I64 = types.int32, types.int64
@@ -23,6 +23,7 @@ _clock_gettime = types.ExternalFunction("clock_gettime", _I32(_I32, _I64))
 _clock_nanosleep = types.ExternalFunction("clock_nanosleep", _I32(_I32, _I32, _I64, _I64))
 _timerfd_settime = types.ExternalFunction("timerfd_settime", _I32(_I32, _I32, _I64, _I64))
 _epoll_wait = types.ExternalFunction("epoll_wait", _I32(_I32, _I64, _I32, _I32))
+_poll = types.ExternalFunction("poll", _I32(_I64, _I64, _I32))
 _send = types.ExternalFunction("send", _I64(_I32, _I64, _I64, _I32))
 _recv = types.ExternalFunction("recv", _I64(_I32, _I64, _I64, _I32))
 _errno_location = types.ExternalFunction("__errno_location", _I64())
@@ -86,6 +87,16 @@ def wait(epoll: int, events: int, most: int, timeout_ms: int) -> int:
     """How many events were written, at most `most`, -1: for ever; or -errno."""
     found = int(_epoll_wait(epoll, events, most, timeout_ms))
     return found if found >= 0 else -_errno()
+
+
+@kernel(inline=True)
+def wait_for_one(descriptor: int, alarm: int, room: int) -> int:
+    """Until there is something at the descriptor, or the alarm rings: what there is at the descriptor (IN or worse), 0
+    where it was the alarm alone; or -errno.  room: the address of 16 bytes that may be written."""
+    w = carray(_shorts_at(room), (4,))
+    w[0], w[1], w[2], w[3] = descriptor, IN, alarm, IN  # struct pollfd: events are the lower half, what came the upper
+    found = int(_poll(room, 2, -1))
+    return (int(w[1]) >> 16) & 0xFFFF if found >= 0 else -_errno()
 
 
 @kernel(inline=True)
