@@ -30,6 +30,8 @@ class Desk:
 
     def post(self, op: str, **args: Any) -> None: ...
 
+    def ask(self, op: str, done: Any, **args: Any) -> None: ...
+
     def tell(self, text: str) -> None:
         self.said.append(text)
 

@@ -1,4 +1,4 @@
-"""The monitor's looks: when the loop gives it time, and what its verdict does to the run."""
+"""The monitor's looks: before the first step, then when the loop gives it time; what its verdict does to the run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from tests.loop.bench import Bench, Happening, on_time
+
+REST = (0.0, 0.25)
+"""The command before there was one."""
 
 
 class Watcher:
@@ -41,24 +44,24 @@ class Watcher:
 def test_each_mode_gives_it_time_after_a_step_and_the_command_of_that_step(mode: str) -> None:
     watcher = Watcher(every=2)
     bench = Bench(mode, steps=7, arrivals=on_time(7), monitor=watcher)
-    assert watcher.commands == bench.plant.commands[0::2]
+    assert watcher.commands == [REST, *bench.plant.commands[0::2]]
 
 
 def test_in_external_mode_as_well() -> None:
     watcher = Watcher()
     Bench("external", steps=3, arrivals=on_time(3), ticks=(0, 1000, 2000), monitor=watcher)
-    assert len(watcher.commands) == 3
+    assert len(watcher.commands) == 1 + 3
 
 
 def test_in_real_time_it_waits_for_a_slack_that_is_long_enough() -> None:
     """A look of 700 us, 100 us for the next state, 30 us of margin: not where the step took 300 us of the 1000."""
     watcher = Watcher(longest_us=700)
     bench = Bench(steps=4, arrivals=on_time(4, us=10), cost_us={0: 300, 1: 50, 2: 300, 3: 50}, monitor=watcher)
-    assert watcher.commands == bench.plant.commands[1::2]
+    assert watcher.commands == [REST, *bench.plant.commands[1::2]]
 
 
 def test_a_hopeless_run_ends_as_one_that_diverged() -> None:
-    bench = Bench("lockstep", steps=9, arrivals=on_time(9), monitor=Watcher(last=3))
+    bench = Bench("lockstep", steps=9, arrivals=on_time(9), monitor=Watcher(last=1 + 3))
     assert (bench.outcome.ended, bench.outcome.message, bench.outcome.steps) == ("diverged", "too long", 3)
 
 

@@ -70,7 +70,10 @@ def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     if key not in known:
         return str(UnknownNameError(f"parameter of {owner} that can change while it runs", key, known))
     own = Settable({name: getattr(controller, name) for name in known}, controller.change)
-    answer = own.take({"values": {key: value}})
+    try:
+        answer = own.take({"values": {key: value}})
+    except Exception:  # it wants to have been started for that: then it judges when the time has come
+        return ""
     return "" if answer["ok"] else str(answer["error"])
 
 

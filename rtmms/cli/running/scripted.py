@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from rtmms.cli.running.beforehand import check_plant_event
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.agenda import Agenda, Due
@@ -49,6 +48,8 @@ def check_times(found: Scenario, duration: float | None) -> None:
 
 def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:
     """What the events set, at the step that begins nearest to their time; ModelError for what the plant has not."""
+    from rtmms.cli.running.beforehand import check_plant_event
+
     acts, known = [], plant.settable if isinstance(plant, Tunable) else None
     for event in events:
         owners: dict[str, dict[str, Any]] = {}

@@ -14,7 +14,6 @@ import click
 from rtmms.cli.running import timeliness
 from rtmms.cli.running.accuracy import Accuracy
 from rtmms.cli.running.admission import StartError, await_peers
-from rtmms.cli.running.beforehand import check_expectations
 from rtmms.cli.running.children import Child, Children
 from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank, plain
 from rtmms.cli.running.foreign import brace
@@ -296,6 +295,8 @@ class Session:
     def _agenda(self, plant: Plant) -> Agenda | None:
         found = self.plan.scenario
         if found is not None:
+            from rtmms.cli.running.beforehand import check_expectations
+
             check_expectations(found, plant, self.report)
         return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path))
 
