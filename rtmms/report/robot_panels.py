@@ -19,8 +19,8 @@ Array = npt.NDArray[np.float64]
 FRAMES = 8
 SOLID = "#b9c2cc"
 LIGHT = np.array([-0.3, -0.5, 0.81])
-OUTLINES, LEAST_SHARE = 6, 0.1
-"""Robots along a path; one is drawn a tenth of the path's extent or more."""
+OUTLINES, LEAST_SHARE, MOST_SHARE = 6, 0.1, 0.4
+"""Robots along a path; one is drawn between these shares of the path's extent."""
 FAINT = 0.72
 """How near to white they are."""
 STILL = 1e-6
@@ -135,7 +135,7 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int) -> str:
     if size <= 0.0:
         return ""
     # the same in all views: to scale, unless it would hide the path, or be lost in it
-    scale = float(np.clip(1.0, LEAST_SHARE * reach / size, reach / size)) if reach > 1e-9 else 1.0
+    scale = float(np.clip(1.0, LEAST_SHARE * reach / size, MOST_SHARE * reach / size)) if reach > 1e-9 else 1.0
     low, high = place.min(axis=0), place.max(axis=0)
     chart = matplotlib.colormaps[ORDERED]
     for k in spread(place[:, 0], place[:, 1], OUTLINES, least=1.25 * scale * size):

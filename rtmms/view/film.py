@@ -92,6 +92,7 @@ class Painter:
         axes = self._axes
         axes.set_position((-0.1, -0.15, 1.2, 1.3))
         axes.set_axis_off()
+        axes.computed_zorder = False  # the ground lies behind all, the path behind the robot
         axes.view_init(elev=22.0, azim=-125.0)
         axes.set_box_aspect((1.0, 1.0, 0.62), zoom=1.9)
         stride = max(1, len(recording.time) // 1500)
@@ -99,16 +100,16 @@ class Painter:
             [self._picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)]
         )
         self._path_time = recording.time[::stride]
-        self._trail = axes.plot([], [], [], color=CORAL, linewidth=1.4)[0]
+        self._trail = axes.plot([], [], [], color=CORAL, linewidth=1.4, zorder=1)[0]
         nothing = [np.zeros((4, 3))]
-        self._plan = axes.plot([], [], [], color=TEAL, linewidth=0.9)[0]
+        self._plan = axes.plot([], [], [], color=TEAL, linewidth=0.9, zorder=1)[0]
         self._goal = axes.plot([], [], [], color=TEAL, marker="o", markersize=7, markevery=[1],
-                               linewidth=0.9, linestyle=":")[0]  # fmt: skip
-        self._faces: Any = _painted(Poly3DCollection)(nothing, linewidths=0.3, alpha=0.95)
+                               linewidth=0.9, linestyle=":", zorder=1)[0]  # fmt: skip
+        self._faces: Any = _painted(Poly3DCollection)(nothing, linewidths=0.3, alpha=0.95, zorder=2)
         axes.add_collection3d(self._faces)
-        self._lines: Any = _painted(Line3DCollection)(nothing, colors=INK, linewidths=0.8)
+        self._lines: Any = _painted(Line3DCollection)(nothing, colors=INK, linewidths=0.8, zorder=3)
         axes.add_collection3d(self._lines)
-        self._ground: Any = _painted(Line3DCollection)(nothing, colors=GRID, linewidths=0.6)
+        self._ground: Any = _painted(Line3DCollection)(nothing, colors=GRID, linewidths=0.6, zorder=0)
         axes.add_collection3d(self._ground)
         self._text = self._page.text(0.02, 0.95, "", color=MUTED, fontsize=9)
         self._span = 0.85 * size
