@@ -9,7 +9,7 @@ from rtmms.loop.commands import OUTCOMES
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import CAPACITY, Recent, Trace
-from rtmms.plant import Summarised
+from rtmms.plant import Drawn, Summarised
 from rtmms.record.log import Log, Start
 
 if TYPE_CHECKING:
@@ -28,20 +28,21 @@ class Gathered:
 
 
 def gather(
-    log: Log, plant: Plant, names: tuple[str, ...] | None = None, recent_names: tuple[str, ...] = (),
+    log: Log, plant: Plant, names: tuple[str, ...] | None = None, recent_names: tuple[str, ...] | None = None,
     along: Trace | None = None,
 ) -> Gathered:  # fmt: skip
     """Read the log once.
 
     plant         of the log's robot
     names         outputs to sample, None for those the plant itself asks
-    recent_names  outputs to keep of the last seconds
+    recent_names  outputs to keep of the last seconds, None for those the plant itself asks
     along         filled as well
     """
     schedule = {} if log.end is None else log.end.told.get("report", {}).get("schedule", {})
     kept = names if names is not None else tuple(plant.trace_outputs) if isinstance(plant, Summarised) else ()
     trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), APART_S)
-    recent = Recent(plant.outputs, recent_names, plant.dt)
+    own = plant.recent_outputs if isinstance(plant, Drawn) else ()
+    recent = Recent(plant.outputs, own if recent_names is None else recent_names, plant.dt)
     observers = (trace, recent) if along is None else (trace, recent, along)
     statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))
     applied = Applied()
