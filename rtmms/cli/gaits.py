@@ -11,6 +11,7 @@ import click
 import rtmms
 from rtmms.cli.words import Installed, Near, folder, settings
 from rtmms.errors import ModelError
+from rtmms.report.endings import FORMATS, written_as
 
 if TYPE_CHECKING:
     from rtmms.locomotion.abilities import Locomoting
@@ -36,10 +37,12 @@ WITHOUT = ("manta", "eel", "moth", "quadrotor", "torpedo", "snake", "continuous_
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where figures go, and the shapes of a gait that was found.")  # fmt: skip
+@click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
+              help="Of the figures.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def gaits(
     robot: str, word: str | None, cycles: int, goal: str | None, per: str, set_: tuple[str, ...], out: Path | None,
-    as_json: bool,
+    form: str, as_json: bool,
 ) -> int:  # fmt: skip
     """The net motion of a gait of ROBOT, its work and cost, with figures of curvature and motion.
 
@@ -78,7 +81,8 @@ def gaits(
             "coefficients": found.coefficients.tolist(),
             "beside": {name: _score(one, gait_path(name, 2, own), goal or plant.locomotion.goal, per) for name in own},
         }  # fmt: skip
-    told["figures"] = [] if out is None else _drawn(robot, word, plant, one, gait, motion, out)
+    with written_as(form):
+        told["figures"] = [] if out is None else _drawn(robot, word, plant, one, gait, motion, out)
     click.echo(json.dumps(told, allow_nan=False) if as_json else as_table(told, plant.locomotion.note))
     return 0
 
@@ -135,11 +139,12 @@ def _score(one: Connection, gait: Gait, goal: str, per: str) -> float:
 def _drawn(
     robot: str, word: str | None, plant: Locomoting, one: Connection | None, gait: Gait, motion: Motion, out: Path
 ) -> list[str]:  # fmt: skip
+    from rtmms.report.endings import figure_file
     from rtmms.report.gait_figure import draw, draw_motion
 
     title = f"{robot}: {word or 'the best gait found'}"
     if one is None:
-        made = [out / f"{robot}-motion.png"]
+        made = [figure_file(out, f"{robot}-motion")]
         draw_motion(motion, plant.model.joint_names, title, made[0])
     else:
         made = draw(one, gait, motion, title, out, robot)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from rtmms.errors import ModelError
+
+if TYPE_CHECKING:
+    from rtmms.plant import Plant
+    from rtmms.record.log import Log
 
 
 @click.command()
@@ -15,12 +23,13 @@ def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     from rtmms.cli.log import tell_damage
     from rtmms.cli.words import refuse_figure
-    from rtmms.errors import ModelError
     from rtmms.plant import Summarised
-    from rtmms.record.figure import gather
+    from rtmms.record.figure import gather, planned_steps
     from rtmms.record.log import open_log
     from rtmms.record.origin import rebuilt
     from rtmms.report.figures import drawing, small_outputs
+    from rtmms.report.outline import Outlined, along, recent_names
+    from rtmms.shapes.outline import figure_outline
 
     beside = output is None
     output = file.with_suffix(".png") if output is None else output
@@ -28,13 +37,24 @@ def plot(file: Path, output: Path | None) -> int:
     log = open_log(file)
     origin = log.origin
     plant = rebuilt(origin)
-    draw = drawing(origin["robot"], plant)
+    outline = figure_outline(origin["robot"], plant)
+    states = along(outline, plant, planned_steps(log))
+    outlined = Outlined(outline, states) if outline is not None and states is not None else None
+    draw = drawing(origin["robot"], plant, outlined)
     if draw is None:
         raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
     keeps = isinstance(plant, Summarised) and bool(plant.trace_outputs)
-    gathered = gather(log, plant, None if keeps else small_outputs(plant))
+    gathered = gather(log, plant, None if keeps else small_outputs(plant), recent_names(outline, plant), states)
     tell_damage(log)
+    _to_the_end(log, plant)
     draw(output, gathered.trace, gathered.recent, gathered.statistics)
     if beside:
         click.echo(f"{output}", err=True)
     return 0
+
+
+def _to_the_end(log: Log, plant: Plant) -> None:
+    """Where the log has the state at the run's end: a gait that goes on is drawn from there."""
+    if log.end is not None and log.end.state is not None:
+        with suppress(ModelError):  # of another version
+            plant.restore(log.end.state)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from rtmms.cli.words import Near, folder
+from rtmms.report.endings import FORMATS, written_as
 
 PAPERS = {
     "boyer2015": "rtmms.report.boyer2015.reproduce",
@@ -23,13 +24,16 @@ PAPERS = {
 @click.argument("paper", type=Near("paper", PAPERS))
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where figures and tables go.")  # fmt: skip
+@click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
+              help="Of the figures.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def reproduce(paper: str, out: Path | None, as_json: bool) -> int:
+def reproduce(paper: str, out: Path | None, form: str, as_json: bool) -> int:
     """Compute the figures and numbers of PAPER again and print them beside the paper's.
 
     Exit 1 where a row that must hold whatever the paper says does not; distances from the paper leave it at 0.
     """
     if out is not None:
         folder("-o", out)
-    status: int | None = import_module(PAPERS[paper]).main(out, as_json)
+    with written_as(form):
+        status: int | None = import_module(PAPERS[paper]).main(out, as_json)
     return status or 0

@@ -101,7 +101,8 @@ def _live(exchange: str, telemetry: str | None, host: str, port: int, keys: Path
 
     if telemetry is not None:
         exchange = _beside(telemetry)
-    words = [f"view:host={host},port={port}", "--exchange", exchange, "--stay"]
+    meant = f",telemetry={telemetry}" if telemetry is not None else ""
+    words = [f"view:host={host},port={port}{meant}", "--exchange", exchange, "--stay"]
     bridge.main([*words, *(["--keys", str(keys)] if keys else [])], standalone_mode=False)
 
 

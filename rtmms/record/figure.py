@@ -27,18 +27,29 @@ class Gathered:
     statistics: Statistics
 
 
-def gather(log: Log, plant: Plant, names: tuple[str, ...] | None = None) -> Gathered:
-    """Read the log once. plant: of the log's robot; names: outputs to sample, None for those the plant itself asks."""
+def gather(
+    log: Log, plant: Plant, names: tuple[str, ...] | None = None, recent_names: tuple[str, ...] | None = None,
+    along: Trace | None = None,
+) -> Gathered:  # fmt: skip
+    """Read the log once.
+
+    plant         of the log's robot
+    names         outputs to sample, None for those the plant itself asks
+    recent_names  outputs to keep of the last seconds, None for those the plant itself asks
+    along         filled as well
+    """
     schedule = {} if log.end is None else log.end.told.get("report", {}).get("schedule", {})
     kept = names if names is not None else tuple(plant.trace_outputs) if isinstance(plant, Summarised) else ()
-    trace = Trace(plant.outputs, kept, plant.dt, None, _rows(log, kept), APART_S)
-    recent = Recent(plant.outputs, plant.recent_outputs if isinstance(plant, Drawn) else (), plant.dt)
+    trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), APART_S)
+    own = plant.recent_outputs if isinstance(plant, Drawn) else ()
+    recent = Recent(plant.outputs, own if recent_names is None else recent_names, plant.dt)
+    observers = (trace, recent) if along is None else (trace, recent, along)
     statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))
     applied = Applied()
     for row in log.rows():
         if isinstance(row, Start):
             statistics.clear()
-            for observer in (trace, recent):
+            for observer in observers:
                 observer.clear()
                 observer.start(log.split(row.outputs))
             continue
@@ -46,10 +57,16 @@ def gather(log: Log, plant: Plant, names: tuple[str, ...] | None = None) -> Gath
         statistics.record(*row.times)
         statistics.overruns, statistics.skipped = row.overruns, row.skipped
         outputs = log.split(row.outputs)
-        for observer in (trace, recent):
+        for observer in observers:
             if observer.due <= row.step:
                 observer.after_step(row.step, (row.step + 1) * plant.dt, outputs, row.command, applied)
     return Gathered(trace, recent, statistics)
+
+
+def planned_steps(log: Log) -> int | None:
+    """Of the run, as it was asked for; None where it had no end."""
+    duration = log.origin.get("duration")
+    return None if duration is None else round(float(duration) / float(log.origin["dt"]))
 
 
 def _rows(log: Log, names: tuple[str, ...], most_bytes: int = 1 << 26) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from rtmms.report.endings import figure_file
 from rtmms.report.page import marked
 from rtmms.report.tables import Table, of_rows
 from rtmms.report.verdict import Row, status
@@ -63,7 +64,7 @@ def canvas(rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.
 
 
 def save(figure: Any, out: Path, name: str) -> Path:
-    """Write a figure as PNG; its path."""
-    path = out / f"{name}.png"
+    """Write a figure; its path."""
+    path = figure_file(out, name)
     figure.savefig(path, dpi=120)
     return path

@@ -10,6 +10,7 @@ from typing import Any
 
 from rtmms.contract import TRUTH
 from rtmms.plant import Drawing, Plant, Summarised, Veiled
+from rtmms.report.outline import Outlined
 
 FIGURES = {"manta": "rtmms.report.manta_figure"}
 """Modules with draw(path, plant, trace, recent, statistics), by robot."""
@@ -23,19 +24,30 @@ OUTPUTS = "rtmms.report.outputs_figure"
 MOST_CURVES = 6
 
 
-def drawing(robot: str, plant: Plant) -> Callable[..., None] | None:
+def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Callable[..., None] | None:
     """figure(path, trace, recent, statistics) for this plant, None where it has no outputs to draw; matplotlib loads
-    when it is called."""
+    when it is called.
+
+    outlined   the robot itself, for those of our figures that show it (`takes_outline`)
+    """
     if isinstance(plant, Veiled):
-        draw = drawing(robot, plant.truth)
+        if outlined is not None:
+            outlined = Outlined(outlined.outline, _Truth(outlined.along))
+        draw = drawing(robot, plant.truth, outlined)
         return None if draw is None else partial(_draw_truth, draw)
     if isinstance(plant, Drawing):
         return plant.figure
     if robot in FIGURES:
         return partial(_draw, FIGURES[robot], plant, {})
     if _says_where(plant):
-        return partial(_draw, GENERAL, plant, {"robot": robot})
+        return partial(_draw, GENERAL, plant, {"robot": robot, "outlined": outlined})
     return partial(_draw, OUTPUTS, plant, {"robot": robot}) if small_outputs(plant) else None
+
+
+def takes_outline(robot: str, plant: Plant) -> bool:
+    """Whether this plant's figure shows the robot by an outline that it is handed."""
+    own: Plant = plant.truth if isinstance(plant, Veiled) else plant
+    return not isinstance(own, Drawing) and robot not in FIGURES and _says_where(own)
 
 
 class _Truth:

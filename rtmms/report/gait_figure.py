@@ -10,6 +10,7 @@ import numpy as np
 from rtmms.locomotion.connections import Connection
 from rtmms.locomotion.paths import Path as Gait
 from rtmms.locomotion.reconstruction import Motion
+from rtmms.report.endings import figure_file
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, colours, figure, save, say, styled
 from rtmms.spatial import Array
 
@@ -20,11 +21,11 @@ DIVERGING = "RdBu_r"
 
 
 def draw(one: Connection, gait: Gait, motion: Motion, title: str, out: Path, name: str) -> list[Path]:
-    """Write NAME-curvature.png (two shape variables alone) and NAME-motion.png into `out`; their paths."""
-    made = [out / f"{name}-motion.png"]
+    """Write NAME-curvature (two shape variables alone) and NAME-motion into `out`, as figures go; their paths."""
+    made = [figure_file(out, f"{name}-motion")]
     draw_motion(motion, one.model.joint_names, title, made[0])
     if one.shape_size == 2:
-        made.insert(0, out / f"{name}-curvature.png")
+        made.insert(0, figure_file(out, f"{name}-curvature"))
         draw_curvature(one, gait, title, made[0])
     return made
 

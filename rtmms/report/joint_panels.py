@@ -17,19 +17,21 @@ if TYPE_CHECKING:
     from rtmms.plant import Plant
 
 Array = npt.NDArray[np.float64]
+Ahead = tuple[Array, dict[str, Array]]
+
+SHOWN = ("joint_position", "joint_torque")
 
 FEWEST, MOST = 20, 200
 SHOWN_S = 4.0
 STILL = 1e-9
 
 
-def joint_panels(axes: list[Any], plant: Plant, recent: Recent) -> None:
+def joint_panels(axes: list[Any], plant: Plant, recent: Recent, ahead: Ahead | None) -> None:
     """Two outputs as curves over time, one a panel: for a robot that moves by a gait of its own over a period that
-    goes on from the run's end with its last command held (so that a fast gait is shown as fine as it is simulated),
-    for any other the last seconds of its `recent_outputs`."""
-    ahead = one_more_period(plant)
+    goes on from the run's end with its last command held (`one_more_period`: so that a fast gait is shown as fine as it
+    is simulated), for any other the last seconds of its `recent_outputs`."""
     if ahead is not None:
-        time, values = ahead
+        time, values = ahead[0], {name: ahead[1][name] for name in SHOWN}
         when = "one more period, the last command held"
     else:
         time, values = recent.read()
@@ -45,29 +47,28 @@ def joint_panels(axes: list[Any], plant: Plant, recent: Recent) -> None:
         say(panel, "the plant names none (recent_outputs)")
 
 
-def one_more_period(plant: Plant) -> tuple[Array, dict[str, Array]] | None:
-    """(time s, {joint_position, joint_torque}) over the next period of a gait of the plant's own; the plant is left as
-    it was. None without a gait, or where a period has few steps, or cannot be run."""
+def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
+    """(time s, {joint_position, joint_torque, more}) over the next period of a gait of the plant's own; the plant is
+    left as it was. None without a gait, or where a period has few steps, or cannot be run."""
     if not isinstance(plant, TreePlant) or not np.any(plant.law.motion[:, 1:]):
         return None
     steps = math.ceil(2.0 * math.pi / plant.law.omega / plant.dt)
     if steps < FEWEST:
         return None
     blob, command, stride = plant.snapshot(), plant.commanded.copy(), max(1, steps // MOST)
-    time, rows = [], []
+    names, time, rows = tuple(dict.fromkeys((*SHOWN, *more))), [], []
     try:
         for k in range(steps + 1):
             if k % stride == 0:
                 seen = plant.observe()
                 time.append(plant.time)
-                rows.append((seen["joint_position"], seen["joint_torque"]))
+                rows.append([seen[name] for name in names])
             plant.step(command)
     except RtmmsError:
         return None  # a run that ended because it cannot go on
     finally:
         plant.restore(blob)
-    position, torque = (np.array(column) for column in zip(*rows, strict=True))
-    return np.array(time), {"joint_position": position, "joint_torque": torque}
+    return np.array(time), {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def _panel(panel: Any, title: str, unit: str, time: Array, values: Array) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rtmms.report.cycles import last_period, up_crossings
 from rtmms.report.fin_panels import chord_wave, film, span_profile, span_wave
 from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from rtmms.report.robot_panels import spread
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
 from rtmms.robots.manta.summary import BACK, heading
@@ -120,7 +121,7 @@ def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array]) -> N
     outline = _outline(plant) * scale
     # times stand beside the outlines, outside of a turn
     away = (1.06 if yaw[-1] - yaw[0] < -0.5 else -1.0) * scale
-    for k in _spread(x, y, OUTLINES, least=1.4 * scale):
+    for k in spread(x, y, OUTLINES, least=1.4 * scale):
         c, s = np.cos(yaw[k]), np.sin(yaw[k])
         corners = outline @ np.array([[c, s], [-s, c]]) + (x[k], y[k])
         shade = chart(0.9 * colour(time[k]))
@@ -164,17 +165,6 @@ def _outline(plant: Manta) -> Array:
          (flank[before] * mirror)[::-1]]
     )  # fmt: skip
     return outline
-
-
-def _spread(x: Array, y: Array, count: int, least: float) -> Array:
-    """Indices of up to `count` samples evenly spaced along the path, the first and the last among them."""
-    along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
-    straight = max(float(np.ptp(x)), float(np.ptp(y)))
-    if along[-1] < 0.3 * least:
-        return np.array([len(x) - 1])
-    many = int(np.clip(min(along[-1], 3.0 * straight) / least, 1, count - 1))
-    chosen: Array = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], many + 1)).clip(0, len(x) - 1))
-    return chosen
 
 
 def _frame_equal(panel: Any, x: Array, y: Array, margin: float) -> None:

@@ -1,4 +1,5 @@
-"""One page on a run of any plant that says where it is: path, speed, attitude, what else it kept, and the timing."""
+"""One page on a run of any plant that says where it is: its path with the robot along it, speed, attitude, what else it
+kept, the robot over a period, and the timing."""
 
 from __future__ import annotations
 
@@ -11,19 +12,24 @@ import numpy.typing as npt
 
 from rtmms.plant import Summarised
 from rtmms.report.attitude import attitude_angles
-from rtmms.report.joint_panels import joint_panels
-from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, SERIES, TEAL, figure, save, say, styled
+from rtmms.report.joint_panels import joint_panels, one_more_period
+from rtmms.report.period_means import PeriodMeans, period_means
+from rtmms.report.robot_panels import along_path, fill_panel, stretch, strip
+from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, PAPER, PURPLE, SERIES, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
 
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant
+    from rtmms.report.outline import Outlined
 
 Array = npt.NDArray[np.float64]
 
-WIDTH, HEIGHT = 16.0, 11.6
+WIDTH, HEIGHT, STRIP = 16.0, 11.6, 1.8
 MOST_CURVES = 6
+MOST_OTHERS = 4
+FEW_PERIODS = 12
 LEAST_M = 1e-3
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
 """Of a summary: what is told first, beside the misses."""
@@ -32,52 +38,65 @@ UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip
 
 
-def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "") -> None:
+def draw(
+    path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "",
+    outlined: Outlined | None = None,
+) -> None:  # fmt: skip
     """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
 
     trace    kept over the whole run: 'position' (3,) m world, 'velocity' (3,) m/s body, 'quaternion' (4,), and others;
              what is missing leaves its panel to what is there
-    recent   the last seconds of what the plant names in `recent_outputs`
+    recent   the last seconds of what the plant names in `recent_outputs`, and of what the outline needs
+    outlined the robot and states along the run to draw it in; None leaves it out
     """
     time, kept = trace.read()
+    outline = None if outlined is None else outlined.outline
+    ahead = one_more_period(plant, () if outline is None else outline.needs)
+    shown = stretch(outline, ahead, *recent.read())
+    found = plant.summarise(time, kept) if len(time) > 1 and isinstance(plant, Summarised) else {}
+    means = period_means(time, kept, shown.seconds, found) if shown is not None and shown.seconds else None
     with styled():
-        page = figure(WIDTH, HEIGHT)
-        _title(page, plant, time, kept, statistics, robot)
+        high = HEIGHT + (STRIP if outline is not None else 0.0)
+        page = figure(WIDTH, high)
+        _title(page, plant, found, statistics, robot)
         rows = page.add_gridspec(
-            4, 1, left=0.05, right=0.975, top=1.0 - 1.28 / HEIGHT, bottom=0.61 / HEIGHT, hspace=0.48,
-            height_ratios=(2.5, 1.7, 2.0, 1.6),
+            5 if outline is not None else 4, 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high,
+            hspace=0.48, height_ratios=(2.5, *((1.3,) if outline is not None else ()), 1.7, 2.0, 1.6),
         )  # fmt: skip
         top = rows[0].subgridspec(1, 3, wspace=0.18)
-        _path(page.add_subplot(top[0]), "Path, seen from above", 0, 1, time, kept)
-        _path(page.add_subplot(top[1]), "Path, seen from the side", _along(kept), 2, time, kept)
-        _speed(page.add_subplot(top[2]), time, kept)
-        others = _others(plant, kept)
-        second = rows[1].subgridspec(1, max(1, len(others)), wspace=0.18)
+        _path(page.add_subplot(top[0]), "Path, seen from above", 0, 1, time, kept, outlined)
+        _path(page.add_subplot(top[1]), "Path, seen from the side", _along(kept), 2, time, kept, outlined)
+        _speed(page.add_subplot(top[2]), time, kept, means)
+        if outline is not None:
+            strip(page.add_subplot(rows[1]), outline, shown)
+        costs = means is not None and means.cost is not None
+        others = _others(plant, kept)[: MOST_OTHERS - costs]
+        second = rows[-3].subgridspec(1, max(1, len(others) + costs), wspace=0.18)
         for k, (name, unit, values) in enumerate(others):
-            _curves(page.add_subplot(second[k]), name, unit, time, values)
-        third = rows[2].subgridspec(1, 2, wspace=0.12)
-        joint_panels([page.add_subplot(third[k]) for k in range(2)], plant, recent)
-        fourth = rows[3].subgridspec(1, 4, wspace=0.2)
+            _curves(page.add_subplot(second[k]), name, unit, time, values, means)
+        if means is not None and means.cost is not None:
+            _costs(page.add_subplot(second[len(others)]), time, means)
+        third = rows[-2].subgridspec(1, 2, wspace=0.12)
+        joint_panels([page.add_subplot(third[k]) for k in range(2)], plant, recent, ahead)
+        fourth = rows[-1].subgridspec(1, 4, wspace=0.2)
         timing_panels([page.add_subplot(fourth[k]) for k in range(4)], statistics)
         save(page, path)
 
 
-def _title(
-    page: Any, plant: Plant, time: Array, kept: Mapping[str, Array], statistics: Statistics, robot: str
-) -> None:  # fmt: skip
+def _title(page: Any, plant: Plant, found: Mapping[str, Any], statistics: Statistics, robot: str) -> None:
+    high = page.get_figheight()
     counts = statistics.counters()
-    found = plant.summarise(time, kept) if len(time) > 1 and isinstance(plant, Summarised) else {}
     name = robot or type(plant).__name__
-    page.text(0.05, 1.0 - 0.46 / HEIGHT, name.capitalize(), fontsize=21, fontweight="bold", color=INK, va="center")
+    page.text(0.05, 1.0 - 0.46 / high, name.capitalize(), fontsize=21, fontweight="bold", color=INK, va="center")
     headline = {key: found.get(key) for key in HEADLINE}
     facts = [_words(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
              if value is not None]  # fmt: skip
     facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
-    page.text(0.975, 1.0 - 0.46 / HEIGHT, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
+    page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
     words = [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
     if found:
         words += [_words(key, value) for key, value in found.items() if value is not None]
-    page.text(0.05, 1.0 - 0.81 / HEIGHT, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
+    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
 
 
 def _words(key: str, value: float) -> str:
@@ -89,14 +108,18 @@ def _words(key: str, value: float) -> str:
 
 
 def _along(kept: Mapping[str, Array]) -> int:
-    """The horizontal axis along which the path is longer."""
+    """The horizontal axis along which it got further, sway apart."""
     if "position" not in kept or not len(kept["position"]):
         return 0
-    return int(np.argmax(np.ptp(kept["position"][:, :2], axis=0)))
+    net = np.abs(kept["position"][-1, :2] - kept["position"][0, :2])
+    extent = np.ptp(kept["position"][:, :2], axis=0)
+    return int(np.argmax(net if net.max() > 0.5 * extent.max() else extent))
 
 
-def _path(panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array]) -> None:
-    """Two of the world's coordinates, coloured by time."""
+def _path(
+    panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array], outlined: Outlined | None
+) -> None:  # fmt: skip
+    """Two of the world's coordinates, coloured by time, with the robot along them."""
     import matplotlib
     from matplotlib.collections import LineCollection
 
@@ -111,24 +134,15 @@ def _path(panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str
     panel.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades[:-1], lw=1.8))
     panel.plot(x[0], y[0], "o", color=TEAL, ms=6, label="start")
     panel.plot(x[-1], y[-1], "o", color=CORAL, ms=6, label="end")
-    _frame_equal(panel, x, y)
+    fill_panel(panel, np.array([x.min(), y.min()]), np.array([x.max(), y.max()]), 0.57, LEAST_M)
     panel.set(xlabel=f"{AXES[a]}, m", ylabel=f"{AXES[b]}, m")
+    said = "" if outlined is None else along_path(panel, outlined, a, b)
+    panel.text(0.995, 1.02, said, transform=panel.transAxes, ha="right", va="bottom", fontsize=8.5, color=MUTED)
     panel.legend(loc="best")
 
 
-def _frame_equal(panel: Any, x: Array, y: Array) -> None:
-    """Equal scales on both axes that fill the panel."""
-    box, page = panel.get_position(), panel.get_figure()
-    width, height = box.width * page.get_figwidth(), box.height * page.get_figheight()
-    unit = 0.57 * max(float(np.ptp(x)) / width, float(np.ptp(y)) / height, LEAST_M / width)
-    middle_x, middle_y = 0.5 * (x.max() + x.min()), 0.5 * (y.max() + y.min())
-    panel.set_xlim(middle_x - unit * width, middle_x + unit * width)
-    panel.set_ylim(middle_y - unit * height, middle_y + unit * height)
-    panel.set_aspect("equal", adjustable="box")
-
-
-def _speed(panel: Any, time: Array, kept: Mapping[str, Array]) -> None:
-    """The three components and the size of the base's velocity."""
+def _speed(panel: Any, time: Array, kept: Mapping[str, Array], means: PeriodMeans | None) -> None:
+    """The three components and the size of the base's velocity; the way made good in each period."""
     panel.set_title("Velocity of the base, its own axes")
     if len(time) < 2 or "velocity" not in kept:
         say(panel, "no steps" if len(time) < 2 else "no velocity")
@@ -136,9 +150,25 @@ def _speed(panel: Any, time: Array, kept: Mapping[str, Array]) -> None:
     for k, colour in enumerate(SERIES[:3]):
         panel.plot(time, kept["velocity"][:, k], color=colour, lw=1.0, label=AXES[k])
     panel.plot(time, np.linalg.norm(kept["velocity"], axis=1), color=INK, lw=1.4, alpha=0.7, label="size")
+    if means is not None and means.speed is not None:
+        _mean(panel, means.middle, means.speed, "way of each period")
     panel.set(xlabel="time, s", ylabel="m/s", xlim=(time[0], time[-1]))
     panel.margins(y=0.15)
-    panel.legend(loc="best", ncols=4)
+    panel.legend(loc="best", ncols=5, columnspacing=1.0, handlelength=1.4)
+
+
+def _mean(panel: Any, middle: Array, values: Array, label: str) -> None:
+    """Of each period; a point where there are few."""
+    few = len(middle) < FEW_PERIODS
+    panel.plot(middle, values, color=PURPLE, lw=2.0, marker="o" if few else "", ms=4.0, label=label)
+
+
+def _costs(panel: Any, time: Array, means: PeriodMeans) -> None:
+    panel.set_title("Cost of transport of each period")
+    if means.cost is not None:
+        _mean(panel, means.middle, means.cost, "")
+    panel.set(xlabel="time, s", ylabel="-", xlim=(time[0], time[-1]))
+    panel.margins(y=0.15)
 
 
 def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Array]]:
@@ -150,15 +180,18 @@ def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Arr
             found.insert(0, ("turn: roll, pitch, yaw", "deg", np.degrees(attitude_angles(values))))
         elif name not in ("position", "velocity") and values[:1].size <= MOST_CURVES:
             found.append((name.replace("_", " "), units[name], values.reshape(len(values), -1)))
-    return found[:4]
+    return found[:MOST_OTHERS]
 
 
-def _curves(panel: Any, title: str, unit: str, time: Array, values: Array) -> None:
+def _curves(panel: Any, title: str, unit: str, time: Array, values: Array, means: PeriodMeans | None) -> None:
     panel.set_title(title[:1].upper() + title[1:])
     if len(time) < 2:
         say(panel, "no steps")
         return
     for k in range(values.shape[1]):
         panel.plot(time, values[:, k], color=SERIES[k % len(SERIES)], lw=1.0)
+    if title == "power" and means is not None and means.power is not None:
+        _mean(panel, means.middle, means.power, "mean of each period")
+        panel.legend(loc="upper right", frameon=True, facecolor=PAPER, framealpha=0.8, edgecolor="none")
     panel.set(xlabel="time, s", ylabel=unit or "-", xlim=(time[0], time[-1]))
     panel.margins(y=0.15)

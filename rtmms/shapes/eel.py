@@ -38,7 +38,7 @@ class EelShape:
         self.skins = (Skin("skin", skin.triangles, (tuple(i * (self.ROUND + 1) + middle for i in range(rings)),)),)
 
     def links(self, angles: Sequence[float]) -> list[Pose]:
-        """Frames 3 j at the far ends of the links: z along the link, x to its side, y up."""
+        """Frames 3 j at the far ends of the links: z along the link, x to its side, y down."""
         half, poses, last = pi / 2, [], PAPER
         for i in range(self._joints):
             yaw, pitch, roll = angles[3 * i : 3 * i + 3]
@@ -57,12 +57,13 @@ class EelShape:
         points: list[Vector] = []
         for x, size in ((0.0, 0.0), (0.3 * self._nose, 0.714), (self._nose, 1.0), (self._head, 1.0)):
             points += [at(PAPER, (x, size * a, size * b)) for a, b in self._ring]
+        # a link's x and y, bent by nothing, are turned by pi against the head's
         links = self.links(outputs["joint_position"])
         for i, pose in enumerate(links):
             back = -self._tail if i == self._joints - 1 else 0.0
-            points += [at(pose, (a, b, back)) for a, b in self._ring]
+            points += [at(pose, (-a, -b, back)) for a, b in self._ring]
         for back, size in ((-0.3 * self._tail, 0.714), (0.0, 0.0)):
-            points += [at(links[-1], (size * a, size * b, back)) for a, b in self._ring]
+            points += [at(links[-1], (-size * a, -size * b, back)) for a, b in self._ring]
         return (points,)
 
     def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:

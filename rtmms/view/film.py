@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, TEAL, figure, styled
-from rtmms.shapes.rotations import multiply
-from rtmms.shapes.shape import HOME, Pose, Solid
+from rtmms.shapes.faces import solid_faces
+from rtmms.shapes.shape import HOME
 from rtmms.spatial import quaternion_matrix
 from rtmms.view.goals import goal, planned
 from rtmms.view.picture import Drawn, Picture
@@ -28,7 +27,6 @@ Array = npt.NDArray[np.float64]
 ENDINGS = (".mp4", ".gif")
 INCHES, DPI = (8.0, 4.5), 120
 FRAMES_HZ = {".mp4": 25.0, ".gif": 12.5}
-ROUND = 14
 FEW_LINES = 10
 SOLID = "#b9c2cc"
 LIGHT = np.array([-0.3, -0.5, 0.81])
@@ -94,6 +92,7 @@ class Painter:
         axes = self._axes
         axes.set_position((-0.1, -0.15, 1.2, 1.3))
         axes.set_axis_off()
+        axes.computed_zorder = False  # the ground lies behind all, the path behind the robot
         axes.view_init(elev=22.0, azim=-125.0)
         axes.set_box_aspect((1.0, 1.0, 0.62), zoom=1.9)
         stride = max(1, len(recording.time) // 1500)
@@ -101,16 +100,16 @@ class Painter:
             [self._picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)]
         )
         self._path_time = recording.time[::stride]
-        self._trail = axes.plot([], [], [], color=CORAL, linewidth=1.4)[0]
+        self._trail = axes.plot([], [], [], color=CORAL, linewidth=1.4, zorder=1)[0]
         nothing = [np.zeros((4, 3))]
-        self._plan = axes.plot([], [], [], color=TEAL, linewidth=0.9)[0]
+        self._plan = axes.plot([], [], [], color=TEAL, linewidth=0.9, zorder=1)[0]
         self._goal = axes.plot([], [], [], color=TEAL, marker="o", markersize=7, markevery=[1],
-                               linewidth=0.9, linestyle=":")[0]  # fmt: skip
-        self._faces: Any = _painted(Poly3DCollection)(nothing, linewidths=0.3, alpha=0.95)
+                               linewidth=0.9, linestyle=":", zorder=1)[0]  # fmt: skip
+        self._faces: Any = _painted(Poly3DCollection)(nothing, linewidths=0.3, alpha=0.95, zorder=2)
         axes.add_collection3d(self._faces)
-        self._lines: Any = _painted(Line3DCollection)(nothing, colors=INK, linewidths=0.8)
+        self._lines: Any = _painted(Line3DCollection)(nothing, colors=INK, linewidths=0.8, zorder=3)
         axes.add_collection3d(self._lines)
-        self._ground: Any = _painted(Line3DCollection)(nothing, colors=GRID, linewidths=0.6)
+        self._ground: Any = _painted(Line3DCollection)(nothing, colors=GRID, linewidths=0.6, zorder=0)
         axes.add_collection3d(self._ground)
         self._text = self._page.text(0.02, 0.95, "", color=MUTED, fontsize=9)
         self._span = 0.85 * size
@@ -187,7 +186,7 @@ def _world(picture: Picture, drawn: Drawn) -> tuple[list[Array], list[Any], list
         lines += [world[list(strip)] for strip in skin.lines[:: max(1, len(skin.lines) // FEW_LINES)]]
     for solid in picture.shape.solids:
         frame = drawn.frames.get(solid.frame, HOME)
-        faces += [face @ turn.T + shift for face in _faces(solid, frame)]
+        faces += [face @ turn.T + shift for face in solid_faces(solid, frame)]
         colours += [_shaded(face, SOLID) for face in faces[len(colours) :]]
     return faces, colours, lines
 
@@ -197,36 +196,3 @@ def _shaded(face: Array, colour: str) -> Any:
     normal = np.cross(face[1] - face[0], face[2] - face[0]) + np.cross(face[2] - face[0], face[-1] - face[0])
     lit = abs(float(normal @ LIGHT)) / max(float(np.linalg.norm(normal)), 1e-12)
     return tuple((0.55 + 0.45 * lit) * np.array(to_rgb(colour)))
-
-
-def _faces(solid: Solid, frame: Pose) -> list[Array]:
-    """Quadrangles of a solid in the body's frame."""
-    unit = _UNIT[solid.kind]
-    about = quaternion_matrix(np.array(multiply(frame[1], solid.quaternion)))
-    middle = quaternion_matrix(np.array(frame[1])) @ np.array(solid.centre) + np.array(frame[0])
-    return [(face * np.array(solid.size)) @ about.T + middle for face in unit]
-
-
-def _revolved(profile: list[tuple[float, float]]) -> list[Array]:
-    """Quadrangles of a body about z whose rings have these radii and heights."""
-    angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
-    rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full_like(angle, z)], axis=1) for r, z in profile]
-    return [np.array([low[k], low[k + 1], high[k + 1], high[k]]) for low, high in pairwise(rings) for k in range(ROUND)]
-
-
-def _box() -> list[Array]:
-    faces = []
-    for axis in range(3):
-        for side in (-0.5, 0.5):
-            face = np.full((4, 3), side)
-            face[:, (axis + 1) % 3] = (-0.5, 0.5, 0.5, -0.5)
-            face[:, (axis + 2) % 3] = (-0.5, -0.5, 0.5, 0.5)
-            faces.append(face)
-    return faces
-
-
-_UNIT = {
-    "ellipsoid": _revolved([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.0, np.pi, 9)]),
-    "cylinder": _revolved([(0.0, -0.5), (0.5, -0.5), (0.5, 0.5), (0.0, 0.5)]),
-    "box": _box(),
-}

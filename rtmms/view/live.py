@@ -30,12 +30,14 @@ class View(Bridge):
     """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept.
 
     host, port   where it listens; a port that is busy is refused; 0 takes 8080, or one that is free
+    telemetry    endpoint of the telemetry of the plant that is meant; another plant is refused; '': whichever is there
     frames_hz    pictures per second of wall time, at most; those that come too early are left out
     """
 
     outputs: tuple[str, ...] = ("*",)
     host: str = "127.0.0.1"
     port: int = 0
+    telemetry: str = ""
     frames_hz: float = 30.0
 
     extra = "view"
@@ -49,6 +51,7 @@ class View(Bridge):
             raise ModelError(f"frames_hz: expected a number from 0.1 to 240, got {self.frames_hz}")
 
     def open(self, plant: PlantInfo) -> None:
+        self._refuse_another(plant)
         with suppress(OSError, AttributeError):
             os.nice(10)  # pictures may wait; the controllers beside it may not
         self.server = serve(self.host, self.port, f"rtmms {plant.robot}")
@@ -63,6 +66,16 @@ class View(Bridge):
         self._told: deque[tuple[float, ...]] = deque(maxlen=int(60.0 / STATUS_S))
         self._build()
         self.io.tell(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
+
+    def _refuse_another(self, plant: PlantInfo) -> None:
+        """By the port: a plant may be bound to all addresses of its machine, under other names than ours."""
+        told = plant.telemetry_endpoint
+        if self.telemetry and told and told.rpartition(":")[2] != self.telemetry.rpartition(":")[2]:
+            raise ModelError(
+                f"--telemetry {self.telemetry}: the plant whose exchange is two ports below ('{plant.robot}') has its "
+                f"telemetry at '{told}', expected '{self.telemetry}'; name the exchange of the one that is meant: "
+                "--exchange ENDPOINT"
+            )
 
     def _build(self) -> None:
         gui, plant = self.server.gui, self.plant

@@ -13,6 +13,7 @@ import pytest
 from rtmms.cli.gaits import WITHOUT
 from rtmms.cli.main import main
 from rtmms.plant import robots
+from rtmms.report.endings import figure_file
 from rtmms.robots.shape_gaits import GAITS
 
 
@@ -162,3 +163,17 @@ def test_a_broken_file(text: str, says: str, tmp_path: Path, gaits: Any) -> None
     assert says in err
     file.write_bytes(b"\xff\xfe\x00")
     assert gaits("purcell", "--gait", str(file))[0] == 2
+
+
+def test_figures_are_written_in_the_format_that_is_asked_for(tmp_path: Path, gaits: Any) -> None:
+    assert gaits("purcell", "--gait", "square:a=1", "-o", str(tmp_path), "--format", "svg")[0] == 0
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".svg", ".svg"]
+    assert figure_file(tmp_path, "a").suffix == ".png"  # for whoever comes after
+
+
+@pytest.mark.parametrize("words", [("gaits", "purcell"), ("reproduce", "qu2024")])
+def test_an_unknown_format_is_refused_before_anything_is_computed(words: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "-o", str(tmp_path / "made"), "--format", "bmp"])
+    assert ended.value.code == 2
+    assert not list(tmp_path.iterdir())

@@ -7,7 +7,9 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib import image
 
 from rtmms.errors import ModelError
 from rtmms.record.log import Step, open_log
@@ -150,3 +152,16 @@ def test_the_manta_s_log_replays_and_draws_the_figure_of_the_run(tmp_path: Path)
     assert (said.status, said.report["final"]) == (0, report["final"])
     assert rtmms(tmp_path, "plot", "m.mcap", "-o", "m.png").status == 0
     assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.slow
+def test_the_figure_from_the_log_is_that_of_the_run(tmp_path: Path) -> None:
+    """Robot, path, means and joints; the timing apart, which the log keeps in whole nanoseconds."""
+    words = ("run", "eel", "--mode", "free", "--duration", "2.5", "--set", "joints=3", "--log", "e.mcap", "--figure")
+    assert rtmms(tmp_path, *words, "run.png", "--quiet").status == 0
+    assert rtmms(tmp_path, "plot", "e.mcap", "-o", "log.png").status == 0
+    run, log = (image.imread(tmp_path / name) for name in ("run.png", "log.png"))
+    above = int(0.8 * len(run))
+    assert run.shape == log.shape
+    assert (run[:above] < 0.9).any(axis=2).sum() > 10_000
+    np.testing.assert_array_equal(run[:above], log[:above])

@@ -20,9 +20,11 @@ from rtmms.record.log import open_log
 from rtmms.report.style import styled
 from rtmms.view import plots
 from rtmms.view.film import Painter, write_film
+from rtmms.view.live import View
 from rtmms.view.page import write_page
 from rtmms.view.picture import Drawn, Picture
 from rtmms.view.recording import Recording, info_of, recorded
+from rtmms.wire.protocol.state import PlantInfo
 from tests.cli.shell import finish, rtmms, start
 from tests.view.browser import browsed, coloured, needs_chromium
 from tests.view.silhouette import Mask, kept, overlap, silhouette, text
@@ -247,6 +249,32 @@ def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: s
     assert coloured(frames[0]) > 500
     assert (np.abs(frames[0] - frames[-1]).max(axis=2) > 60).sum() > 500
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_grounds_lines_lie_behind_the_robot(recording: Recording) -> None:
+    with styled():
+        painter = Painter(recording)
+        with_ground = painter.paint(20).astype(int)
+        painter._ground.set_visible(False)
+        without = painter.paint(20).astype(int)
+    robot = without.min(axis=2) < 200
+    assert robot.sum() > 2000
+    assert (np.abs(with_ground - without).max(axis=2) > 20).sum() > 500
+    # but for what shines through, and the seams of faces
+    assert np.mean(np.abs(with_ground - without).max(axis=2)[robot] > 20) < 0.01
+
+
+@pytest.mark.parametrize(("told", "well"), [
+    ("tcp://127.0.0.1:9902", True), ("tcp://0.0.0.0:9902", True), ("", True), ("tcp://127.0.0.1:9872", False),
+])  # fmt: skip
+def test_telemetry_of_another_plant_is_refused(told: str, well: bool) -> None:
+    viewer = View(telemetry="tcp://127.0.0.1:9902")
+    plant = PlantInfo("eel", 1e-3, "free", None, None, (), (), telemetry_endpoint=told)
+    if well:
+        return viewer._refuse_another(plant)
+    with pytest.raises(ModelError, match=r"telemetry at 'tcp://127.0.0.1:9872', expected .*:9902.*--exchange ENDPOINT"):
+        viewer.open(plant)
+    return None
 
 
 def test_what_cannot_be_done_is_refused(log: Path, tmp_path: Path, recording: Recording) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtmms.errors import ModelError
-from rtmms.plant import Drawn, Summarised
+from rtmms.plant import Summarised
 from rtmms.report.figures import small_outputs
+from rtmms.report.outline import Outlined, along, recent_names
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -27,7 +28,9 @@ class Keepers:
 
         self.trace: Trace | None = None
         self.recent: Recent | None = None
+        self.outlined: Outlined | None = None
         self.commands: CommandTrace | None = None
+        states: Trace | None = None
         kept = plant.trace_outputs if isinstance(plant, Summarised) else ()
         if not kept and plan.figure is not None:
             kept = small_outputs(plant)
@@ -36,9 +39,15 @@ class Keepers:
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
             self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_APART_S)
         if plan.figure is not None:
-            self.recent = Recent(plant.outputs, plant.recent_outputs if isinstance(plant, Drawn) else (), plant.dt)
+            from rtmms.shapes.outline import figure_outline
+
+            outline = figure_outline(plan.robot, plant)
+            self.recent = Recent(plant.outputs, recent_names(outline, plant), plant.dt)
+            states = along(outline, plant, steps)
+            if outline is not None and states is not None:
+                self.outlined = Outlined(outline, states)
         if plan.trace is not None:
             if steps is None:
                 raise ModelError("--trace: needs a --duration")
             self.commands = CommandTrace(plant.actuators, plant.outputs, steps)
-        self.observers = tuple(observer for observer in (self.trace, self.recent) if observer is not None)
+        self.observers = tuple(observer for observer in (self.trace, self.recent, states) if observer is not None)

@@ -330,7 +330,7 @@ class Session:
             self.report["summary"] = plant.summarise(*keep.trace.read())
         if self.plan.figure is not None:
             self.teller.tell("drawing the figure")
-            draw = drawing(self.plan.robot, plant)
+            draw = drawing(self.plan.robot, plant, keep.outlined)
             assert draw is not None  # refused before the run
             draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
         if self.tracking is not None and outcome.steps:

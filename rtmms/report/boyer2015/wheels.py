@@ -20,6 +20,7 @@ from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.plant import load
 from rtmms.report.boyer2015.claims_of_wheels import CLAIMS
+from rtmms.report.endings import figure_file
 from rtmms.report.gait_figure import draw_motion
 from rtmms.report.verdict import Row, rows_of
 from rtmms.robots.wheeled import snake, snakeboard, unicycle
@@ -88,7 +89,7 @@ def _drawn(name: str, out: Path) -> Path:
     assert plant.locomotion is not None
     own = plant.locomotion.gaits
     word = next(iter(own))
-    path = out / f"boyer2015-{name}.png"
+    path = figure_file(out, f"boyer2015-{name}")
     motion = travel(plant.model, gait_path(word, plant.model.n, own), cycles=4)
     draw_motion(motion, plant.model.joint_names, f"{name}: four cycles of `{word}` from rest", path)
     return path

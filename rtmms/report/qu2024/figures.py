@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.report.endings import figure_file
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, SERIES, TEAL, colours, figure, save, styled
 
 Found = Mapping[str, Any]
@@ -18,7 +19,7 @@ WRENCH = ("$F_x$, N", "$F_y$, N", "$F_z$, N", "$M_x$, N m", "$M_y$, N m", "$M_z$
 
 
 def draw_all(found: Found, folder: Path) -> Iterator[Path]:
-    """Write one PNG each into the folder; yields the paths. `found` as `reproduce.compute` returns it."""
+    """Write one file each into the folder; yields the paths. `found` as `reproduce.compute` returns it."""
     pages: dict[str, tuple[Callable[[Any], Any], Any]] = {
         "fig07_waves": (waves, found["fig7"]),
         "fig08_thrust": (thrust, found["fig8"]),
@@ -31,8 +32,8 @@ def draw_all(found: Found, folder: Path) -> Iterator[Path]:
     for name, (paint, data) in pages.items():
         with styled():
             page = paint(data)
-            save(page, folder / f"{name}.png")
-        yield folder / f"{name}.png"
+            save(page, figure_file(folder, name))
+        yield figure_file(folder, name)
 
 
 def _titled(page: Any, text: str) -> None:

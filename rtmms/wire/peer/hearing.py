@@ -59,6 +59,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             ticks=bool(message.get("ticks", False)), telemetry_hz=float(message.get("telemetry_hz") or 100.0),
             request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
             delay=int(message.get("delay") or 0), shape=read_shape(message.get("shape")),
+            telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None

@@ -29,6 +29,7 @@ class PlantInfo:
     every, delay   of yours: steps from state to state, and from a state to the step that your command for it is for
     parameters   what the plant tells of itself by name, SI units; may be empty
     shape        what viewers draw of it (rtmms.plant.Shaped); may be empty
+    telemetry_endpoint   of all its states, as it is bound; '' where the plant does not say
     """
 
     robot: str
@@ -49,6 +50,7 @@ class PlantInfo:
     every: int = 1
     delay: int = 0
     shape: Mapping[str, Any] = field(default_factory=dict)
+    telemetry_endpoint: str = ""
 
     @property
     def budget_s(self) -> float | None:

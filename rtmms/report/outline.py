@@ -1,0 +1,77 @@
+"""What a figure is handed to draw a robot with, by whoever knows the robots' shapes, and the states that it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.contract import TRUTH
+from rtmms.loop.trace import Trace
+from rtmms.plant import Drawn, Veiled
+
+if TYPE_CHECKING:
+    from rtmms.plant import Plant
+
+Array = npt.NDArray[np.float64]
+
+ALONG = 256
+"""Most states that are kept of a whole run to draw the robot from."""
+POSE = ("position", "quaternion")
+
+
+class Surfaces(NamedTuple):
+    """A robot in one state, m, body frame: flat faces (k, 3) of skins and of solids, and lines (k, 3)."""
+
+    skins: list[Array]
+    solids: list[Array]
+    lines: list[Array]
+
+
+class Samples(Protocol):
+    """States of a run, as a trace has them."""
+
+    def read(self) -> tuple[Array, dict[str, Array]]: ...
+
+
+class Outline(Protocol):
+    """Draws one robot."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Outputs that it is drawn from."""
+
+    def __call__(self, outputs: Mapping[str, Any]) -> Surfaces:
+        """outputs: arrays of any shape, by name."""
+
+
+@dataclass(frozen=True)
+class Outlined:
+    """A robot's outline, and states of the whole run to draw it in: samples of its needs and of the pose."""
+
+    outline: Outline
+    along: Samples
+
+
+def as_told(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the plant's own outputs as it tells them, through sensors too; those that it has."""
+    prefix = TRUTH if isinstance(plant, Veiled) else ""
+    known = {channel.name for channel in plant.outputs}
+    return tuple(prefix + name for name in names if prefix + name in known)
+
+
+def along(outline: Outline | None, plant: Plant, steps: int | None) -> Trace | None:
+    """An empty trace for `Outlined`, of a run of so many steps; None without an outline."""
+    if outline is None:
+        return None
+    names = as_told(plant, (*POSE, *outline.needs))
+    return Trace(plant.outputs, names, plant.dt, steps, ALONG)
+
+
+def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
+    """Outputs of the last seconds of a run that its figure needs."""
+    own = plant.recent_outputs if isinstance(plant, Drawn) else ()
+    return tuple(dict.fromkeys((*own, *as_told(plant, () if outline is None else outline.needs))))

@@ -1,0 +1,217 @@
+"""The robot itself in a figure: a strip of it over a period, and small ones along its path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.report.cycles import Period, at, last_period
+from rtmms.report.outline import Outline, Outlined, Surfaces
+from rtmms.report.style import BLUE, INK, MUTED, ORDERED, say
+from rtmms.spatial import quaternion_matrix
+
+Array = npt.NDArray[np.float64]
+
+FRAMES = 8
+SOLID = "#b9c2cc"
+LIGHT = np.array([-0.3, -0.5, 0.81])
+OUTLINES, LEAST_SHARE, MOST_SHARE = 6, 0.1, 0.4
+"""Robots along a path; one is drawn between these shares of the path's extent."""
+FAINT = 0.72
+"""How near to white they are."""
+STILL = 1e-6
+"""m: points that move less do not."""
+FLAT = 0.02
+"""Share of the motion's size below which it leaves a plane alone."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Where a robot is seen from: unit vectors to the right, up and towards the eye."""
+
+    name: str
+    right: Array
+    up: Array
+    eye: Array
+
+    def project(self, points: Array) -> Array:
+        """(k, 2) of (k, 3)."""
+        return points @ np.stack([self.right, self.up], axis=1)
+
+
+def _oblique(name: str, elevation: float, azimuth: float) -> View:
+    e, a = np.radians((elevation, azimuth))
+    eye = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+    right = np.array([-np.sin(a), np.cos(a), 0.0])
+    return View(name, right, np.cross(eye, right), eye)
+
+
+X, Y, Z = np.eye(3)
+ABOVE = View("from above", X, Y, Z)
+SIDE = View("from the side", X, Z, -Y)
+BEHIND = _oblique("from behind and above", 30.0, -148.0)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """States at the end of a run, and what of them is one period: seconds, None where nothing repeats."""
+
+    time: Array
+    values: Mapping[str, Array]
+    seconds: float | None
+    words: str
+
+
+def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | None, late: Array,
+            recent: Mapping[str, Array]) -> Stretch | None:  # fmt: skip
+    """The period that is drawn: `ahead`, one more of the robot's own gait, or else the last of what moves most in the
+    last seconds; those seconds where nothing repeats; None where there is nothing to draw from."""
+    if ahead is not None:
+        time, values = ahead
+        seconds = float(time[-1] - time[0])
+        return Stretch(time, values, seconds, f"over one more period of {seconds:.3g} s, the last command held")
+    names = [name for name in (outline.needs if outline is not None else tuple(recent)) if name in recent]
+    if len(late) < 2 or not names:
+        return None
+    flat = np.concatenate([recent[name].reshape(len(late), -1) for name in names], axis=1)
+    period: Period | None = last_period(late, flat[:, int(np.argmax(np.ptp(flat, axis=0)))])
+    if period is None:
+        return Stretch(late, recent, None, f"over the last {late[-1] - late[0]:.3g} s")
+    inside = (late >= period.start - 1e-9) & (late <= period.end + 1e-9)
+    if inside.sum() < 2:
+        return Stretch(late, recent, period.seconds, f"over a period of {period.seconds:.3g} s")
+    edges = slice(max(0, int(np.argmax(inside)) - 1), len(late) - int(np.argmax(inside[::-1])) + 1)
+    return Stretch(
+        late[edges], {name: value[edges] for name, value in recent.items()}, period.seconds,
+        f"over the last period of {period.seconds:.3g} s",
+    )  # fmt: skip
+
+
+def strip(panel: Any, outline: Outline, shown: Stretch | None) -> None:
+    """The robot at evenly spaced instants of a period, in its body's frame, from where its motion is seen."""
+    panel.set_title("The robot")
+    if shown is None or not all(name in shown.values for name in outline.needs):
+        return say(panel, "no steps")
+    share = np.arange(FRAMES) / (FRAMES if shown.seconds is not None else FRAMES - 1)
+    instants = shown.time[0] + share * (shown.time[-1] - shown.time[0])
+    states = [outline({n: at(shown.time, shown.values[n], t) for n in outline.needs}) for t in instants]
+    moving = _moving(states)
+    view = _view(states)
+    flat = [view.project(_points(state)) for state in states]
+    low, high = np.min([p.min(axis=0) for p in flat], axis=0), np.max([p.max(axis=0) for p in flat], axis=0)
+    every = 1.12 * (high[0] - low[0])
+    if not moving:
+        states = states[:1]
+    for k, state in enumerate(states):
+        _paint(panel, view, state, np.array([k * every, 0.0]), 0.0)
+        word = "t = 0" if k == 0 else f"t = {k}/{FRAMES} T"
+        word = word if shown.seconds is not None else f"{instants[k]:.3g} s"
+        panel.annotate(word if moving else "", (k * every + 0.5 * (low[0] + high[0]), low[1]), (0, -6),
+                       textcoords="offset points", ha="center", va="top", fontsize=8.5, color=MUTED)  # fmt: skip
+    panel.set_title(f"The robot {shown.words if moving else 'does not change its shape'}, seen {view.name}")
+    fill_panel(panel, low, high + np.array([(len(states) - 1) * every, 0.0]), 0.53)
+    panel.set_axis_off()
+
+
+def along_path(panel: Any, outlined: Outlined, a: int, b: int) -> str:
+    """Small robots where they were, seen along the axis that is left; what to say of their size, '' where none is.
+
+    The panel's limits make room for them.
+    """
+    import matplotlib
+
+    time, kept = outlined.along.read()
+    if len(time) < 2 or "position" not in kept:
+        return ""
+    right, up = np.eye(3)[a], np.eye(3)[b]
+    view = View("", right, up, np.cross(right, up))
+    place = kept["position"][:, (a, b)]
+    reach = float(np.ptp(kept["position"], axis=0).max())
+    size = float(np.ptp(_points(_state(outlined.outline, kept, 0)), axis=0).max())
+    if size <= 0.0:
+        return ""
+    # the same in all views: to scale, unless it would hide the path, or be lost in it
+    scale = float(np.clip(1.0, LEAST_SHARE * reach / size, MOST_SHARE * reach / size)) if reach > 1e-9 else 1.0
+    low, high = place.min(axis=0), place.max(axis=0)
+    chart = matplotlib.colormaps[ORDERED]
+    for k in spread(place[:, 0], place[:, 1], OUTLINES, least=1.25 * scale * size):
+        state = _state(outlined.outline, kept, int(k))
+        shade = chart(0.9 * float((time[k] - time[0]) / (time[-1] - time[0])))
+        _paint(panel, view, state, place[k], FAINT, scale, shade)
+        corners = place[k] + scale * view.project(_points(state))
+        low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
+    fill_panel(panel, low, high, 0.54)
+    return "robot to scale" if abs(scale - 1.0) < 1e-9 else f"robot drawn {scale:.2g} x its size"
+
+
+def fill_panel(panel: Any, low: Array, high: Array, share: float, least: float = 0.0) -> None:
+    """Equal scales on both axes that fill the panel, with what lies between two corners (2,) in its middle; share: of
+    half the tighter side to the panel's; least: m, across."""
+    box, page = panel.get_position(), panel.get_figure()
+    width, height = box.width * page.get_figwidth(), box.height * page.get_figheight()
+    unit = share * max((high[0] - low[0]) / width, (high[1] - low[1]) / height, least / width)
+    middle = 0.5 * (low + high)
+    panel.set_xlim(middle[0] - unit * width, middle[0] + unit * width)
+    panel.set_ylim(middle[1] - unit * height, middle[1] + unit * height)
+    panel.set_aspect("equal", adjustable="box")
+
+
+def spread(x: Array, y: Array, count: int, least: float) -> Array:
+    """Indices of up to `count` samples evenly spaced along the path, the first and the last among them."""
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+    straight = max(float(np.ptp(x)), float(np.ptp(y)))
+    if along[-1] < 0.3 * least:
+        return np.array([len(x) - 1])
+    many = int(np.clip(min(along[-1], 3.0 * straight) / least, 1, count - 1))
+    chosen: Array = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], many + 1)).clip(0, len(x) - 1))
+    return chosen
+
+
+def _points(state: Surfaces) -> Array:
+    return np.concatenate([*state.skins, *state.solids, *state.lines])
+
+
+def _state(outline: Outline, kept: Mapping[str, Array], k: int) -> Surfaces:
+    """Turned as it was, its origin at 0."""
+    found = outline({name: kept[name][k] for name in outline.needs})
+    turn = quaternion_matrix(kept["quaternion"][k]) if "quaternion" in kept else np.eye(3)
+    return Surfaces(*([one @ turn.T for one in part] for part in found))
+
+
+def _moving(states: list[Surfaces]) -> bool:
+    return bool(np.ptp([_points(state) for state in states], axis=0).max() > STILL)
+
+
+def _view(states: list[Surfaces]) -> View:
+    """Straight at a motion that is in a plane, else from behind and above, whence all of it is seen."""
+    way = np.ptp([_points(state) for state in states], axis=0).max(axis=0)
+    if way[2] <= FLAT * way.max():
+        return ABOVE if way.max() > STILL else BEHIND
+    return SIDE if way[1] <= FLAT * way.max() else BEHIND
+
+
+def _paint(
+    panel: Any, view: View, state: Surfaces, shift: Array, faint: float, scale: float = 1.0, shade: Any = None
+) -> None:
+    """Faces from far to near, then lines; faint: how near to white, shade: of everything, where it is one colour."""
+    from matplotlib.collections import LineCollection, PolyCollection
+    from matplotlib.colors import to_rgb
+
+    faces, colours = [*state.skins, *state.solids], []
+    for k, face in enumerate(faces):
+        base = np.array(to_rgb(shade if shade is not None else BLUE if k < len(state.skins) else SOLID))
+        normal = np.cross(face[1] - face[0], face[2] - face[0]) + np.cross(face[2] - face[0], face[-1] - face[0])
+        lit = abs(float(normal @ LIGHT)) / max(float(np.linalg.norm(normal)), 1e-15)
+        colours.append(faint + (1.0 - faint) * (0.75 + 0.25 * lit) * base)
+    order = np.argsort([float((face @ view.eye).mean()) for face in faces], kind="stable")
+    flat = [shift + scale * view.project(faces[k]) for k in order]
+    shades = [tuple(np.clip(colours[k], 0.0, 1.0)) for k in order]
+    under = 0.9 if faint else 1.0
+    panel.add_collection(PolyCollection(flat, facecolors=shades, edgecolors=shades, linewidths=0.3, zorder=under))
+    drawn = [shift + scale * view.project(line) for line in state.lines]
+    ink = INK if shade is None else shade
+    panel.add_collection(LineCollection(drawn, colors=[ink], linewidths=0.5, alpha=0.7, zorder=under))
