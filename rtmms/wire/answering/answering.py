@@ -99,7 +99,7 @@ class Answering:
         desk[a.EVENTS] = self._events.ctypes.data
         self._alarm, self._epoll = Alarm(), select.epoll()
         self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
-        desk[a.EPOLL] = self._epoll.fileno()
+        desk[a.EPOLL], desk[a.ALARM] = self._epoll.fileno(), self._alarm.descriptor
         desk[a.PATTERNS] = self._table.ctypes.data
 
     def go(self) -> None:
@@ -128,6 +128,7 @@ class Answering:
                 link._step = int(desk[a.STEP])
                 dealer.stands()
             if code == a.LOOK:
+                self._alarm.at_ns = 0  # compiled code may have set it
                 link.look_around()
                 self._looked_ns = monotonic_ns()
         self._settle(code, dealer)

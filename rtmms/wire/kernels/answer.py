@@ -15,6 +15,7 @@ from rtmms.wire.kernels.step import frame_extent
 from rtmms.wire.kernels.system import (
     EAGAIN,
     IN,
+    arm,
     bytes_at,
     event_descriptor,
     event_flags,
@@ -31,20 +32,22 @@ from rtmms.wire.kernels.system import (
     PATTERNS, N_PATTERNS, VALUES, N_OUTPUTS,
     UPDATE, MEMORY, N_MEMORY, COMMAND, N_COMMAND,
     FRAME, ROOM, PIECES, PIECES_END, PLACES, SEQ,
-    GOT, STEP, SENT, ANSWERED, LOOK_AT, FRAME_FROM, FRAME_BYTES, STEP_HEARD,
-) = range(32)  # fmt: skip
+    GOT, STEP, SENT, ANSWERED, LOOK_AT, FRAME_FROM, FRAME_BYTES, STEP_HEARD, ALARM,
+) = range(33)  # fmt: skip
 """Given: descriptors, addresses, counts; whether the plant's clock is ours, and whether it waits for each answer; a
 list of patterns of states (four words each), whose values are the time and the outputs; the update; room for a command
 with its head, its bytes between the numbers and where those before each begin; the last seq (written, too); LOOK_AT:
-once an answer was given after this instant, Python is to look around. Written: bytes in BUFFER that are for the general
-reader, the step that was answered last, bytes sent or -errno of the frame that begins at FRAME_FROM, and how many were
-answered."""
-WIDTH = 32
+once an answer was given after this instant, Python is to look around, but not before the state's deadline, for which
+ALARM is set: until then others on this core may have theirs to answer. Written: bytes in BUFFER that are for the
+general reader, the step that was answered last, bytes sent or -errno of the frame that begins at FRAME_FROM, and how
+many were answered."""
+WIDTH = 33
 
 PATTERN, BYTES, ROWS, N_ROWS = range(4)
 LOOK, UNREAD, UNSENT, FAILED = range(4)
 """Why it came back: something else to look at, or a signal; a message for the general reader; the last command left in
 part; the update raised something."""
+LATER_NS = 100_000_000
 HEAD = 9
 """Bytes before a command for the head of its frame."""
 
@@ -107,8 +110,13 @@ def answer(at: int) -> int:
         w[ANSWERED] += 1
         if w[SENT] != w[FRAME_BYTES]:
             return UNSENT
-        if found > 1 or now_ns(w[SCRATCH]) >= w[LOOK_AT]:
-            return LOOK  # where no state is waited for
+        now = now_ns(w[SCRATCH])
+        if found > 1 or now >= w[LOOK_AT]:
+            deadline = head[HEAD_SEQ]
+            if w[NEAR] == 0 or w[LOCKSTEP] != 0 or deadline <= now:
+                return LOOK  # where no state is waited for
+            w[LOOK_AT] = now + LATER_NS
+            arm(w[ALARM], deadline, w[SCRATCH])
 
 
 @kernel

@@ -21,7 +21,15 @@ class Awaiting:
         if hasattr(select, "poll"):
             with suppress(OSError):
                 self._alarm = Alarm()
-        self._alarmed = False
+        self._alarmed = self._soon = False
+
+    def ring(self, instant_ns: int) -> bool:
+        """A wait by `ready` ends then, though nothing has come; False where the last wait was not of that kind."""
+        if self._alarm is None or not self._alarmed:
+            return False
+        self._alarm.set(instant_ns)
+        self._soon = True
+        return True
 
     def ready(self, descriptors: tuple[int, ...], every_s: float) -> Callable[[], list[tuple[int, int]]] | None:
         """The wait itself, which lasts until one of them can be read, or an alarm rings that is set now and then: so no
@@ -31,16 +39,18 @@ class Awaiting:
             return None
         if descriptors != self._watched or self._poll is None or not self._alarmed:
             self._watch(descriptors).register(alarm.descriptor, select.POLLIN)
-            self._alarmed, alarm.at_ns = True, 0
+            self._alarmed, self._soon, alarm.at_ns = True, False, 0
         now_ns = monotonic_ns()
-        if alarm.at_ns - now_ns < 0.5e9 * every_s:
+        if not self._soon and alarm.at_ns - now_ns < 0.5e9 * every_s:
             alarm.set(now_ns + int(1e9 * every_s))
         return self._poll.poll  # type: ignore[union-attr]
 
     def told(self, found: list[tuple[int, int]]) -> list[int]:
         """The descriptors of what a wait told; [] when it was the alarm alone."""
         alarm = self._alarm
-        return [descriptor for descriptor, _ in found if alarm is None or descriptor != alarm.descriptor]
+        others = [descriptor for descriptor, _ in found if alarm is None or descriptor != alarm.descriptor]
+        self._soon = self._soon and len(others) == len(found)
+        return others
 
     def close(self) -> None:
         """Twice does nothing."""

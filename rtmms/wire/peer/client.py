@@ -54,7 +54,7 @@ class Link:
         self._seq = self._tick_seq = 0
         self._waiting: State | None = None
         self._warm = False
-        self._step = -1
+        self._step, self._due_ns = -1, 0
         self._requests, self._awaiting = Requests(), Awaiting()
         self._pack = packer()
         self._strict, self._named = self._refusals.how != COLLECT, frozenset[str]()
@@ -170,7 +170,14 @@ class Link:
             if self.lost or dealer.post(raw) != SENT:  # type: ignore[union-attr]
                 self.dropped += 1
         if monotonic() - self._looked_at > _LOOK_S and not self.lost:
-            self.look_around()  # here it is in nobody's way
+            self._look_later()
+
+    def _look_later(self) -> None:
+        """Look around once the last state's deadline is past: others on this core may still have it to answer."""
+        if self._at.near and self._due_ns > monotonic_ns() and self._awaiting.ring(self._due_ns):
+            self._looked_at = monotonic()
+        else:
+            self.look_around()
 
     def tick(self, timeout_s: float = 5.0) -> None:
         """Start the plant's next step (mode external). The first call waits until the plant has admitted this link.
@@ -199,7 +206,7 @@ class Link:
         message, waiting, self._waiting = self._newest(), self._waiting, None
         if message is None:
             return waiting
-        self._step = message["step"]
+        self._step, self._due_ns = message["step"], message.get("deadline_ns", 0)
         return State(message, self.plant)
 
     def _receiving(self) -> Callable[[int], bytes] | None:
@@ -220,7 +227,7 @@ class Link:
         if layout is not None and int.from_bytes(raw, "little") & layout.mask == layout.value:
             step, time, deadline_ns = layout.head(raw)
             if deadline_ns > monotonic_ns() or self._lockstep:
-                self._step, self._heard = step, raw
+                self._step, self._heard, self._due_ns = step, raw, deadline_ns
                 return Arrived(raw, layout, step, time, self.plant)
         if raw:  # else the plant's end is closed, as reading will tell again
             self._at.data.put_back(raw)  # type: ignore[union-attr]

@@ -75,6 +75,26 @@ def test_a_state_reads_as_the_contract_says(tcp: Looping) -> None:
         later.applied["nothing"]
 
 
+def test_a_link_looks_around_once_the_deadline_of_its_last_state_is_past(running: Looping, monkeypatch: Any) -> None:
+    looks: list[int] = []
+    with rtmms.connect(running.host.exchange, name="mine", claim="left.*") as link:
+        look, due = link.look_around, 0
+
+        def looked() -> None:
+            looks.append(time.monotonic_ns() - due)
+            look()
+
+        monkeypatch.setattr(link, "look_around", looked)
+        until = time.monotonic() + PATIENCE_S
+        for state in link:
+            due = state.deadline_ns
+            link.command({"left.front": 0.1})
+            if len(looks) >= 3 or time.monotonic() > until:
+                break
+    assert len(looks) >= 3
+    assert min(looks) >= 0
+
+
 def test_the_plant_is_described(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         plant = link.plant
