@@ -20,7 +20,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms_bridges.autopilot.pulses import map_channels
 from rtmms_bridges.autopilot.sitl_keys import Further, check
-from rtmms_bridges.autopilot.words import Words
+from rtmms_bridges.autopilot.words import Worded, Words
 from rtmms_bridges.lines.addresses import bound, family_of
 from rtmms_bridges.lines.pacing import LONGEST_S, Pacer, at_rest, substeps
 from rtmms_bridges.motion.frames import Home
@@ -80,7 +80,7 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
 
 
 @dataclass(kw_only=True)
-class ArduPilot(rtmms.Bridge):
+class ArduPilot(Worded):
     """Drives the plant from ArduPilot's software in the loop (--model JSON), and tells it how the robot moves.
 
     host, port   where to listen; it answers whoever sent the packet
@@ -176,17 +176,6 @@ class ArduPilot(rtmms.Bridge):
     def _wait_or_not(self, plant: rtmms.PlantInfo) -> None:
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
         self.peer_watch.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
-
-    def _not_taken(self, told: str) -> None:
-        self.counts.refuse("parameter")
-        self.io.tell(f"words: {told}")
-
-    def on_peer_lost(self, why: str) -> None:
-        super().on_peer_lost(why)
-        if self._words and not self.plant.granted:
-            self.io.tell(f"{why}: words: {self.peer_lost}")
-        if self.peer_lost == "neutral":
-            self._words.rest()
 
     # -- the autopilot -----------------------------------------------------------------------------------------------
 

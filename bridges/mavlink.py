@@ -17,7 +17,7 @@ from rtmms.shapes.rotations import euler
 from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
 from rtmms_bridges.autopilot.parameters import Parameter, Parameters
 from rtmms_bridges.autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
-from rtmms_bridges.autopilot.words import Words
+from rtmms_bridges.autopilot.words import Worded, Words
 from rtmms_bridges.lines.addresses import bound, family_of, host_port, resolved
 from rtmms_bridges.motion.frames import Home, bearing_deg, whole
 from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
@@ -34,7 +34,7 @@ _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "value
 
 
 @dataclass(kw_only=True)
-class Mavlink(rtmms.Bridge):
+class Mavlink(Worded):
     """Telemetry for ground stations (QGroundControl, Mission Planner, pymavlink), parameters, and set-points from them.
 
     stations     HOST:PORT each, to which all is sent, and from which alone anything is taken
@@ -307,17 +307,6 @@ class Mavlink(rtmms.Bridge):
     @property
     def _drives(self) -> bool:
         return bool(self._map) or bool(self._words)
-
-    def _not_taken(self, told: str) -> None:
-        self.counts.refuse("parameter")
-        self.io.tell(f"words: {told}")
-
-    def on_peer_lost(self, why: str) -> None:
-        super().on_peer_lost(why)
-        if self._words and not self.plant.granted:
-            self.io.tell(f"{why}: words: {self.peer_lost}")
-        if self.peer_lost == "neutral":
-            self._words.rest()
 
     def _to_neutral(self, names: tuple[str, ...]) -> None:
         self.command({name: self.plant.actuator(name).neutral for name in names})

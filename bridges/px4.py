@@ -21,7 +21,7 @@ from rtmms.bridging.untrusted import Fuzzed, Refusal
 from rtmms_bridges.autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from rtmms_bridges.autopilot.mavframes import Reader, Writer, fuzz_stream
 from rtmms_bridges.autopilot.pulses import map_channels
-from rtmms_bridges.autopilot.words import Words
+from rtmms_bridges.autopilot.words import Worded, Words
 from rtmms_bridges.lines.addresses import host_port, resolved
 from rtmms_bridges.lines.pacing import Pacer, at_rest, substeps
 from rtmms_bridges.lines.tcp_peer import TcpPeer
@@ -80,7 +80,7 @@ def fuzzed() -> Fuzzed:
 
 
 @dataclass(kw_only=True)
-class Px4(rtmms.Bridge):
+class Px4(Worded):
     """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and tells it what its sensors read.
 
     host, port   where to listen; PX4 connects to 4560 and its instance's number
@@ -308,17 +308,6 @@ class Px4(rtmms.Bridge):
         if not all(map(isfinite, spoken.values())):
             raise ValueError
         self._words.take({channel: round(max(-1.0, min(1.0, value)), 3) for channel, value in spoken.items()})
-
-    def _not_taken(self, told: str) -> None:
-        self.counts.refuse("parameter")
-        self.io.tell(f"words: {told}")
-
-    def on_peer_lost(self, why: str) -> None:
-        super().on_peer_lost(why)
-        if self._words and not self.plant.granted:
-            self.io.tell(f"{why}: words: {self.peer_lost}")
-        if self.peer_lost == "neutral":
-            self._words.rest()
 
     def _ask(self) -> None:
         """The next frame, unless one is under way."""

@@ -4,8 +4,9 @@ controller."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+import rtmms
 from rtmms.errors import ModelError, UnknownNameError
 
 
@@ -86,3 +87,21 @@ class Words:
             self._said.clear()  # what is there now is not known
             self._refused(str(told))
         self._say({})
+
+
+class Worded(rtmms.Bridge):
+    """A bridge whose peer may speak in words, `_words`: what is told of them, and what they are when it is gone."""
+
+    if TYPE_CHECKING:
+        _words: Words
+
+    def _not_taken(self, told: str) -> None:
+        self.counts.refuse("parameter")
+        self.io.tell(f"words: {told}")
+
+    def on_peer_lost(self, why: str) -> None:
+        super().on_peer_lost(why)
+        if self._words and not self.plant.granted:
+            self.io.tell(f"{why}: words: {self.peer_lost}")
+        if self.peer_lost == "neutral":
+            self._words.rest()

@@ -117,15 +117,11 @@ def gather(w: Any, rows: Any) -> int:
                     continue
                 if found != IN:
                     return -1
-            got = receive(row[d.DESCRIPTOR], row[d.BUFFER], row[d.BUFFER_BYTES])
-            asleep = got == -EAGAIN or got == -EINTR
-            if asleep:
-                continue
-            row[d.GOT] = got
-            if got <= 0 or not _take(w, row, got):
+            heard = _hear(w, row)
+            if heard < 0:
                 return -1
-            row[d.GOT] = d.UNREAD
-            missing -= 1
+            asleep = heard == 0
+            missing -= heard
             continue
         found = wait(w[d.EPOLL], events, most, -1 if in_time else 0)
         if found < 0:
@@ -142,21 +138,29 @@ def gather(w: Any, rows: Any) -> int:
                 peer += 1
             if peer == len(rows) or event_flags(events, k) != IN or rows[peer, d.ANSWERED]:
                 return -1
-            row = rows[peer]
-            got = receive(descriptor, row[d.BUFFER], row[d.BUFFER_BYTES])
-            if got == -EAGAIN or got == -EINTR:
-                continue
-            row[d.GOT] = got
-            if got <= 0 or not _take(w, row, got):
+            heard = _hear(w, rows[peer])
+            if heard < 0:
                 return -1
-            row[d.GOT] = d.UNREAD
-            missing -= 1
-            came += 1
+            missing -= heard
+            came += heard
         if not in_time:
             past += came
             if came == 0 or past >= AFTER_DEADLINE:
                 break
     return missing
+
+
+@kernel
+def _hear(w: Any, row: Any) -> int:
+    """1: the peer's command is in hand; 0: there is nothing; -1: Python must look at what there is."""
+    got = receive(row[d.DESCRIPTOR], row[d.BUFFER], row[d.BUFFER_BYTES])
+    if got == -EAGAIN or got == -EINTR:
+        return 0
+    row[d.GOT] = got
+    if got <= 0 or not _take(w, row, got):
+        return -1
+    row[d.GOT] = d.UNREAD
+    return 1
 
 
 @kernel
