@@ -46,7 +46,7 @@ def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path |
 @_PLANT
 def set_(pairs: tuple[str, ...], exchange: str, keys: Path | None, timeout_s: float, as_json: bool) -> None:
     """Change parameters of a plant that runs, or of a controller: CONTROLLER.PARAMETER=VALUE."""
-    wanted = settings(pairs)
+    wanted = settings(pairs, "")
     owners: dict[str, dict[str, Any]] = {}
     for key, value in wanted.items():
         owners.setdefault(key.partition(".")[0] if "." in key else "", {})[key] = value

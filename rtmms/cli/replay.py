@@ -30,7 +30,9 @@ def replay(file: Path, check: bool, as_json: bool) -> int:
         click.echo(f"rtmms: {file}: not the same: step {first['step']}: {first['quantity']}: {told}", err=True)
     if unchecked:
         click.echo(f"rtmms: {file}: cannot be replayed to its end: {unchecked}", err=True)
-    return 1 if check and (first is not None or unchecked) else 0
+    if check and not result["steps"]:
+        click.echo(f"rtmms: {file}: no steps to check", err=True)
+    return 1 if check and (first is not None or unchecked or not result["steps"]) else 0
 
 
 def _is_mcap(file: Path) -> bool:

@@ -98,16 +98,18 @@ def value(text: str) -> bool | int | float | str:
     return text
 
 
-def settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """['key=value', ...] -> {key: value}; ModelError for a pair without a key or '=', or a key named twice."""
+def settings(pairs: Iterable[str], option: str = "--set ") -> dict[str, Any]:
+    """['key=value', ...] -> {key: value}; ModelError for a pair without a key or '=', or a key named twice.
+
+    option  what was typed before each, for the message. 'fault.TARGET=' has no value: it ends the fault"""
     found: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         key = key.strip()
-        if not equals or not key or not text:
-            raise ModelError(f"--set {pair}: expected key=value")
+        if not equals or not key or not (text or key.startswith("fault.")):
+            raise ModelError(f"{option}{pair}: expected key=value")
         if key in found:
-            raise ModelError(f"--set {pair}: '{key}' is set twice")
+            raise ModelError(f"{option}{pair}: '{key}' is set twice")
         found[key] = value(text.strip())
     return found
 

@@ -13,7 +13,7 @@ from rtmms.loop.agenda import Agenda
 from rtmms.loop.names import TIMED
 from rtmms.loop.ports import Passing, Requesting
 from rtmms.loop.view import NEVER
-from rtmms.plant import Settable
+from rtmms.plant import Settable, Tunable
 
 if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
@@ -180,8 +180,11 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
     plant = requests.run.plant
     if not isinstance(plant, Settable):
         raise ValueError("set: this plant has no parameters that can be changed while it runs")
-    plant.set(**args)
-    requests.run.altered(op="set", args=dict(args))
+    # a plant that does not say what `set` takes may refuse the second of two when it has taken the first: one by one
+    parts = [dict(args)] if isinstance(plant, Tunable) or not args else [{name: one} for name, one in args.items()]
+    for values in parts:
+        plant.set(**values)
+        requests.run.altered(op="set", args=values)
 
 
 def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import base64
 import numpy as np
 import pytest
 
-from rtmms.errors import DivergedError
+from rtmms.errors import DivergedError, ModelError
 from rtmms.loop.commands import OUTCOMES, CommandTrace
 from rtmms.plant import Channel
 from tests.loop import bench as bench_module
@@ -212,6 +212,25 @@ def test_a_request_that_takes_longer_than_the_slack_costs_periods_and_no_overrun
     assert bench.world.replies == [("set", {"step": 1}, None)]
     assert (bench.counts, bench.statistics.overruns, bench.statistics.skipped) == ((3, 0, 0, 0), 0, 2)
     assert bench.loop.alterations == 1
+
+
+def test_of_two_values_the_one_that_was_taken_is_kept_for_a_replay() -> None:
+    """A plant that does not say what it takes, and refuses the second when it has taken the first."""
+
+    class Choosy(bench_module.Plant):
+        def set(self, **changes: float) -> None:
+            for name in changes:
+                if name != "mass":
+                    raise ModelError(f"{name} cannot change")
+                self.log.append(("set", dict(changes)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench_module, "Plant", Choosy)
+        asked = Happening(50, op="set", args={"mass": 2.0, "nosuch": 1.0})
+        bench = Bench(steps=3, arrivals=[Arrival(10 + 1000 * k, k, {0: 0.1}) for k in range(3)], happenings=[asked])
+    assert ("set", {"mass": 2.0}) in bench.log
+    assert [change["args"] for change in bench.loop.changes] == [{"mass": 2.0}]
+    assert "nosuch cannot change" in str(bench.world.replies[0][2])
 
 
 @pytest.mark.parametrize("mode", ["realtime", "lockstep", "free", "external"])
