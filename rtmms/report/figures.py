@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rtmms.contract import TRUTH
 from rtmms.plant import Drawing, Plant, Summarised, Veiled
-from rtmms.report.outline import Outlined
+
+if TYPE_CHECKING:
+    from rtmms.report.outline import Outlined
 
 FIGURES = {"manta": "rtmms.report.manta_figure"}
 """Modules with draw(path, plant, trace, recent, statistics), by robot."""
@@ -32,7 +35,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
     """
     if isinstance(plant, Veiled):
         if outlined is not None:
-            outlined = Outlined(outlined.outline, _Truth(outlined.along))
+            outlined = replace(outlined, along=_Truth(outlined.along))
         draw = drawing(robot, plant.truth, outlined)
         return None if draw is None else partial(_draw_truth, draw)
     if isinstance(plant, Drawing):

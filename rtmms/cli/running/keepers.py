@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rtmms.errors import ModelError
 from rtmms.plant import Summarised
 from rtmms.report.figures import small_outputs
-from rtmms.report.outline import Outlined, along, recent_names
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -39,6 +38,7 @@ class Keepers:
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
             self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_APART_S)
         if plan.figure is not None:
+            from rtmms.report.outline import Outlined, along, recent_names
             from rtmms.shapes.outline import figure_outline
 
             outline = figure_outline(plan.robot, plant)
