@@ -33,9 +33,9 @@ def jobs(many: bool, drift: bool, normals: bool) -> Iterator[tuple[Any, tuple[An
         line if drift else types.none,
         four if normals else types.none,
     )
-    memory = types.NamedTuple((table, line, table, cube, table, line, water, body_water, across), Memory)
+    memory = types.NamedTuple((cube, line, table, cube, table, line, water, body_water, across), Memory)
     finned, body, at = FINNED_RECORD, BODY_RECORD, types.literal
-    chains = types.NamedTuple((table, cube, water, across, line, line, line), Chains)
+    chains = types.NamedTuple((cube, cube, water, across, line, line, line), Chains)
     yield condense_block, (links, i, i, chains, i, types.UniTuple(f, 4))
     yield accelerate_block, (links, i, i, chains, i)
     yield add_to_body, (i, finned, line, i, line)
