@@ -25,7 +25,7 @@ from typing import Any
 FATES = ("undisturbed", "killed", "stopped", "driving", "driving, killed", "driving, stopped")
 AFTER_S = 0.1
 COUNTED = ("steps", "misses", "overruns", "bad", "unexplained", "after", "after_unexplained")
-_PATIENCE_S = 20.0
+_PATIENCE_S = 120.0
 _DT = 1e-3
 
 
