@@ -138,6 +138,7 @@ class Recorder:
     def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
         """These are the set-points at the end of `step`: in the log, after the rows that are in the ring now."""
         self._unsaid += encode({"set_points": dict(values), "step": step, "after": self.ring.head}) + b"\n"
+        self._send()
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
         if self.patient and not self.ring.room:
@@ -150,10 +151,7 @@ class Recorder:
     # --- between steps, and after the last ---------------------------------------------------------------------------
 
     def watch(self) -> list[str]:
-        """A sentence when something new is wrong: the writer is gone, or the disk is full. Called in the slack, so that
-        what the writer is to be told goes out here."""
-        if self._unsaid:
-            self._send()
+        """A sentence when something new is wrong: the writer is gone, or the disk is full."""
         trouble = ""
         if self.process.poll() is not None:
             trouble = f"the writer of {self.path} ended; later steps are not in the log"
