@@ -108,6 +108,7 @@ class Answering:
         dealer = link._at.data
         if not self.able or not isinstance(dealer, Dealer) or link.lost or link.ended or link._waiting is not None:
             return
+        link.unusual()
         code = a.LOOK
         while code == a.LOOK and not (link.ended or link.lost or link.errors):
             line = dealer.line()

@@ -18,6 +18,7 @@ class Awaiting:
         self._watched: tuple[int, ...] = ()
         self._poll: select.poll | None = None
         self._alarm: Alarm | None = None
+        self._at_door = -1
         if hasattr(select, "poll"):
             with suppress(OSError):
                 self._alarm = Alarm()
@@ -65,6 +66,13 @@ class Awaiting:
                 return list(select.select(descriptors, (), (), timeout_s)[0])
             self._watch(descriptors)
         return [descriptor for descriptor, _ in self._poll.poll(ceil(1e3 * timeout_s))]  # type: ignore[union-attr]
+
+    def readable_now(self, descriptor: int) -> bool:
+        """Whether something is there; does not wait."""
+        if self._at_door != descriptor:
+            self._door, self._at_door = select.poll(), descriptor
+            self._door.register(descriptor, select.POLLIN)
+        return bool(self._door.poll(0))
 
     def _watch(self, descriptors: tuple[int, ...]) -> select.poll:
         self._watched, self._poll, self._alarmed = descriptors, select.poll(), False

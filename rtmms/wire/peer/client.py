@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from math import isfinite
 from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
 from typing import Any
@@ -12,23 +11,40 @@ from rtmms.errors import ModelError
 from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.hearing import hear
 from rtmms.wire.peer.joining import Attachment, Terms
-from rtmms.wire.peer.layouts import Arrived, CommandLayout, StateLayouts, command_layout
+from rtmms.wire.peer.layouts import Arrived, Head, StateLayouts, Write, command_layout
 from rtmms.wire.peer.refusals import COLLECT, Refusals, check_command
 from rtmms.wire.peer.requests import Requests
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.errors import NotConnectedError, RequestError
 from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.port import SENT
-from rtmms.wire.protocol.state import State
+from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.stream.connection import NOW
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.zmtp import framed
 
 _LOOK_S = 0.1
-_PIECE = 1 << 16
+_BESIDE = 64
+"""Bytes: a state with something behind it is longer than any that is known."""
 _PATIENCE = 16
 """Commands, of which one may be learnt, beyond the first few."""
 _AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
+_DOOR_NS = 10_000_000
+"""Between two looks at the door, where the states come in time."""
+Usual = tuple[Callable[[int], bytes], int, Mapping[int, Head], PlantInfo, bool]
+"""Receive, and how many bytes; heads by length; whose states; whether they can be answered at any time."""
 GONE = "the plant is gone: its connection closed without a bye"
+new = Arrived.__new__
+
+
+def _nothing(raw: bytes, flags: int) -> int:
+    """Where a command cannot leave at once."""
+    return 0
+
+
+def _no_layout(seq: int, step: int, values: Mapping[str, float]) -> bytes | None:
+    """Before one is learnt."""
+    return None
 
 
 class Link:
@@ -42,6 +58,14 @@ class Link:
     dropped  commands that could not leave at once
     """
 
+    # more than thirty in a dict are found more slowly
+    __slots__ = (
+        "_again_at", "_at", "_awaiting", "_closed", "_delay", "_due_ns", "_gap_s", "_heard", "_learnt", "_lockstep",
+        "_look_ns", "_look_soon", "_looked_at", "_pack", "_post", "_reconnect", "_refusals", "_requests", "_seq",
+        "_states", "_step", "_strict", "_terms", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
+        "ended", "errors", "exchange", "lost", "name", "plant", "settable",
+    )  # fmt: skip
+
     def __init__(
         self, terms: Terms, timeout_s: float = 5.0, reconnect: bool = False, refusals: Refusals | None = None
     ) -> None:  # fmt: skip
@@ -53,15 +77,19 @@ class Link:
         self.dropped = 0
         self._seq = self._tick_seq = 0
         self._waiting: State | None = None
+        self._usual: Usual | None = None
+        self._post: Callable[[bytes, int], int] = _nothing
+        self._look_ns, self._look_soon = 0, False
         self._warm = False
         self._step, self._due_ns = -1, 0
         self._requests, self._awaiting = Requests(), Awaiting()
         self._pack = packer()
-        self._strict, self._named = self._refusals.how != COLLECT, frozenset[str]()
+        self._strict = self._refusals.how != COLLECT
         self._closed = self._lockstep = False
-        self._layout: CommandLayout | None = None
+        self._write: Write = _no_layout
         self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
         self._at = Attachment(terms, self._note)
+        self._looked_at = 0.0
         self.plant = self._at.join(timeout_s, reconnect)
         self._took_up()
         self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
@@ -72,7 +100,39 @@ class Link:
         return self
 
     def __next__(self) -> State:
-        """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which."""
+        """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which.
+
+        The usual state, one that is like those before it where there cannot be a newer one, is read here, in one go:
+        whatever is called in between lies in no cache, and is paid for in the exchange."""
+        while True:
+            usual = self._usual
+            if usual is not None:
+                receive, longest, known, info, any_time = usual
+                try:
+                    raw = receive(longest)
+                except OSError:  # nothing came for long, or the connection broke
+                    raw = b""
+                head = known.get(len(raw))
+                if head is not None:
+                    unpack, a, b, c, d, layout = head
+                    a_too, step, b_too, time, c_too, deadline_ns, d_too, _ = unpack(raw)
+                    now_ns = monotonic_ns()
+                    if a == a_too and b == b_too and c == c_too and d == d_too and (deadline_ns > now_ns or any_time):
+                        if now_ns > self._look_ns:
+                            self._usual = None
+                        self._step, self._heard, self._due_ns = step, raw, deadline_ns
+                        state = new(Arrived)
+                        state.step, state.time, state._raw, state._layout, state._info = step, time, raw, layout, info
+                        return state
+                self._usual = None
+                if raw:  # else reading will tell again
+                    self._at.data.put_back(raw)  # type: ignore[union-attr]
+            came = self._await()
+            if came is not None:
+                return came
+
+    def _await(self) -> State | None:
+        """The next state, by the general way; None when it is to be read by the usual one."""
         while not self._closed and not self.ended:
             self._refusals.due()
             if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
@@ -87,16 +147,16 @@ class Link:
                 self._rejoin()
                 continue
             watch = self.filenos()
+            if self._waits(watch):
+                return None
             wait = self._awaiting.ready(watch, 2.0 * _LOOK_S)
             if wait is None:
                 readable = self._awaiting.readable(watch, _LOOK_S)
             else:
-                receive, only = self._receiving(), [(watch[0], 1)]
                 found = wait()
-                if found == only and receive is not None:  # as nearly always: an exchange waits for what follows
-                    state = self._at_once(receive)
-                    if state is not None:
-                        return state
+                if found == [(watch[0], 1)] and self._at_hand():
+                    self._look_ns = 0  # so for this once
+                    return None
                 readable = self._awaiting.told(found)
             if self._at.data is not None and watch[0] in readable:
                 self._at.data.woken()
@@ -104,6 +164,34 @@ class Link:
                 self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
         self.ended = self.ended or "the link is closed"
         raise StopIteration
+
+    def _at_hand(self) -> bool:
+        """Where the first byte of the next state is the next one that comes, it is read as it usually is."""
+        dealer = self._at.data
+        if not isinstance(dealer, Dealer) or self._waiting is not None or not (self._lockstep or self._at.near):
+            return False
+        line, known = dealer.at_hand(), self._states.known
+        if line is None or not known:
+            return False
+        self._usual, self._post = (line.recv, max(known) + _BESIDE, known, self.plant, self._lockstep), line.send
+        return True
+
+    def _waits(self, watch: tuple[int, int]) -> bool:
+        """The next states are waited for by their receive alone, for some ms: nothing is said at the door, nor soon.
+
+        In lockstep what is said there comes before the next state, so both are watched."""
+        if self._look_soon or self._lockstep or self._requests.posted:
+            self._look_soon = False
+            return False
+        if monotonic() - self._looked_at > _LOOK_S:
+            self.look_around()
+        if self.ended or self.lost or not self._at_hand():
+            return False
+        if not self._at.data.waits(_LOOK_S) or self._awaiting.readable_now(watch[1]):  # type: ignore[union-attr]
+            self._usual = None
+            return False
+        self._look_ns = monotonic_ns() + _DOOR_NS
+        return True
 
     def filenos(self) -> tuple[int, int]:
         """Two descriptors to select on beside others: of states, and of what is said at the door.
@@ -113,13 +201,20 @@ class Link:
         others: ask for them before each wait."""
         if self._at.data is None or self._closed:
             raise ModelError("this link is closed")
+        self._usual = None
         return self._at.watch()
+
+    def unusual(self) -> None:
+        """Something was done to the connection that the usual way does not know of: the next state and command go the
+        general one."""
+        self._usual, self._post = None, _nothing
 
     def poll(self) -> State | None:
         """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
         if self._closed:
             self.ended = self.ended or "the link is closed"
             return None
+        self._usual = None
         self._refusals.due()
         return self._take()
 
@@ -156,26 +251,26 @@ class Link:
         Actuators of yours that are not named hold. ModelError for a name that is not yours, or no finite number (not
         with errors="collect": the plant refuses them then). What else the plant refuses is told as `connect` was asked.
         """
-        if self._closed or not self.plant.granted:
-            raise ModelError("this link drives nothing: it was made without a claim, or is closed")
-        if self._strict:
-            self._check(values)
         step = (self._step if step is None else step) + self._delay
-        raw = self._layout.write(self._seq + 1, step, values) if self._layout is not None else None
+        raw = self._write(self._seq + 1, step, values)
         if raw is None:
             self._command(values, step)
         else:
             self._seq += 1
-            dealer = self._at.data
-            if self.lost or dealer.post(raw) != SENT:  # type: ignore[union-attr]
-                self.dropped += 1
+            try:
+                sent = self._post(raw, NOW)
+            except OSError:
+                sent = 0
+            if sent != len(raw):
+                self._unsent(raw, sent)
         if monotonic() - self._looked_at > _LOOK_S and not self.lost:
             self._look_later()
 
     def _look_later(self) -> None:
         """Look around once the last state's deadline is past: others on this core may still have it to answer."""
-        if self._at.near and self._due_ns > monotonic_ns() and self._awaiting.ring(self._due_ns):
-            self._looked_at = monotonic()
+        later = self._at.near and self._due_ns > monotonic_ns() and self._awaiting.ready(self.filenos(), 2.0 * _LOOK_S)
+        if later and self._awaiting.ring(self._due_ns):
+            self._looked_at, self._look_soon = monotonic(), True
         else:
             self.look_around()
 
@@ -185,6 +280,7 @@ class Link:
         States that come meanwhile are kept, the newest of them, for the iteration. ModelError for a link that was made
         with neither `ticks` nor a claim, or is closed; NotConnectedError if the plant is gone, or does not admit it.
         """
+        self._usual = None
         if self._closed or not (self.plant.ticks or self.plant.granted):
             raise ModelError("this link cannot tick: it was made with neither ticks nor a claim, or is closed")
         end = monotonic() + timeout_s
@@ -209,42 +305,21 @@ class Link:
         self._step, self._due_ns = message["step"], message.get("deadline_ns", 0)
         return State(message, self.plant)
 
-    def _receiving(self) -> Callable[[int], bytes] | None:
-        """How the next state is received, where its first byte is the next one that comes."""
-        dealer = self._at.data
-        if not isinstance(dealer, Dealer) or self._waiting is not None or not (self._lockstep or self._at.near):
-            return None
-        return dealer.receiving()
-
-    def _at_once(self, receive: Callable[[int], bytes]) -> State | None:
-        """The state that has just come, if it is one like those before it and there cannot be a newer one; else what
-        came is for `_take`."""
-        try:
-            raw = receive(_PIECE)
-        except OSError:
-            return None
-        layout = self._states.known.get(len(raw))
-        if layout is not None and int.from_bytes(raw, "little") & layout.mask == layout.value:
-            step, time, deadline_ns = layout.head(raw)
-            if deadline_ns > monotonic_ns() or self._lockstep:
-                self._step, self._heard, self._due_ns = step, raw, deadline_ns
-                return Arrived(raw, layout, step, time, self.plant)
-        if raw:  # else the plant's end is closed, as reading will tell again
-            self._at.data.put_back(raw)  # type: ignore[union-attr]
-        return None
-
-    def _check(self, values: Mapping[str, float]) -> None:
-        """The same names as last time and no NaN: as nearly always."""
-        try:
-            if values.keys() == self._named and isfinite(sum(values.values())):
-                return
-        except (AttributeError, TypeError, ValueError):
-            pass
-        if isinstance(values, Mapping):
-            check_command(values, self.plant.granted)
-            self._named = frozenset(values)
+    def _unsent(self, raw: bytes, sent: int) -> None:
+        """The rest of a command, or all of it, has still to leave."""
+        dealer: Any = self._at.data
+        self.unusual()
+        if sent:
+            dealer.left(raw[sent:])
+        elif self.lost or dealer.post(raw) != SENT:
+            self.dropped += 1
 
     def _command(self, values: Mapping[str, float], step: int) -> None:
+        """Of any kind."""
+        if self._closed or not self.plant.granted:
+            raise ModelError("this link drives nothing: it was made without a claim, or is closed")
+        if self._strict and isinstance(values, Mapping):
+            check_command(values, self.plant.granted)
         self._seq += 1
         message = {
             "type": "command",
@@ -262,10 +337,12 @@ class Link:
         often = self._learnt * _PATIENCE > self._seq + 8 * _PATIENCE
         if step >= 0 and not often and isinstance(self._at.data, Dealer):
             self._learnt += 1
-            self._layout = command_layout(frame, values)
+            layout = command_layout(frame, values)
+            self._write = _no_layout if layout is None else layout.write
 
     def _send(self, frame: bytes) -> None:
         data = self._at.data
+        self.unusual()
         if data is None or self.lost or data.send(b"", frame) != SENT:
             self.dropped += 1
 
@@ -285,7 +362,7 @@ class Link:
         """
         if self._closed:
             return
-        self._closed = True
+        self._closed, self._usual, self._write = True, None, _no_layout
         self.ended = self.ended or "the link is closed"
         self._awaiting.close()
         self._at.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
@@ -304,11 +381,13 @@ class Link:
     def _took_up(self) -> None:
         """There is a plant, perhaps another one."""
         self._requests.most = self.plant.request_bytes
-        self._states, self._layout, self._learnt, self._heard = StateLayouts(), None, 0, b""
+        self._states, self._learnt, self._heard = StateLayouts(), 0, b""
+        self._usual, self._post, self._write = None, _nothing, _no_layout
         self._lockstep, self._delay = self.plant.mode == "lockstep", self.plant.delay
 
     def _lose(self, reason: str) -> None:
         """There is no plant any more: the end, or until there is one again."""
+        self._usual, self._write = None, _no_layout
         if self._reconnect and not self._closed:
             if not self.lost:
                 self.lost, self._waiting, self._warm = reason, None, False

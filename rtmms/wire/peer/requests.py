@@ -25,20 +25,21 @@ class Requests:
     again there, with the identity that the plant gave.
 
     most   bytes of a request that the plant takes, as its welcome says; 0 where it does not say
+    posted  what is to be told of the answers that are still to come, by their ids
     """
 
     def __init__(self) -> None:
         self.most = 0
         self._ids = itertools.count(1)
-        self._posted: dict[int, Done] = {}
+        self.posted: dict[int, Done] = {}
         self._pack = packer()
 
     def post(self, at: Attachment, op: str, args: Mapping[str, Any] | None, done: Done | None) -> None:
         """See Link.post."""
         ident, frame = self._request(op, args)
-        while len(self._posted) >= _MOST_POSTED:
-            del self._posted[next(iter(self._posted))]
-        self._posted[ident] = done or _ignored
+        while len(self.posted) >= _MOST_POSTED:
+            del self.posted[next(iter(self.posted))]
+        self.posted[ident] = done or _ignored
         at.door.send(b"", frame)
 
     def request(self, at: Attachment, op: str, args: Mapping[str, Any] | None, timeout_s: float) -> Any:
@@ -78,7 +79,7 @@ class Requests:
     def note(self, message: Mapping[str, Any], at: Attachment) -> None:
         """A reply or an error has come at the door: the one who posted the request is told."""
         ident = message.get("id")
-        done = self._posted.pop(ident, None) if isinstance(ident, int) else None
+        done = self.posted.pop(ident, None) if isinstance(ident, int) else None
         if done is None:
             return
         if message["type"] == "reply":

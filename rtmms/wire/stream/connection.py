@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable
 from time import monotonic_ns
 
 from rtmms.wire.protocol.port import FULL, GONE, SENT
@@ -15,6 +14,8 @@ from rtmms.wire.stream.polling import Poller
 from rtmms.wire.stream.zmtp import Reader
 
 _CHUNK = 65536
+NOW = getattr(socket, "MSG_DONTWAIT", 0)
+"""Its owner may have made the socket one that waits: nothing here does."""
 _LAST_CHUNKS = 16
 
 
@@ -47,7 +48,7 @@ class Connection:
         """Take in what is there: it is in `frame`, or for the reader. None for nothing, False when the other end has
         gone. Not before the last frame was taken away."""
         try:
-            data = self._recv(_CHUNK)
+            data = self._recv(_CHUNK, NOW)
         except BlockingIOError:
             return None
         except OSError:
@@ -56,11 +57,6 @@ class Connection:
             return False
         self.take(data)
         return True
-
-    @property
-    def receive(self) -> Callable[[int], bytes]:
-        """That of the socket."""
-        return self._recv
 
     def take(self, data: bytes) -> None:
         """What has been read."""
@@ -71,7 +67,7 @@ class Connection:
     def discard(self) -> bool:
         """What is there is nobody's business; False when the other end has gone."""
         try:
-            return bool(self.socket.recv(_CHUNK))
+            return bool(self.socket.recv(_CHUNK, NOW))
         except BlockingIOError:
             return True
         except OSError:
@@ -87,7 +83,7 @@ class Connection:
                 self.unsent += data
                 return SENT
         try:
-            sent = self._send(data)
+            sent = self._send(data, NOW)
         except BlockingIOError:
             sent = 0
         except OSError:
@@ -99,7 +95,7 @@ class Connection:
     def flush(self) -> bool:
         """Send on what was not sent; False when it has gone."""
         try:
-            sent = self.socket.send(self.unsent)
+            sent = self.socket.send(self.unsent, NOW)
         except BlockingIOError:
             return True
         except OSError:
@@ -114,6 +110,6 @@ class Connection:
             self.flush()
         with contextlib.suppress(OSError):
             for _ in range(_LAST_CHUNKS):
-                if not self.socket.recv(_CHUNK):
+                if not self.socket.recv(_CHUNK, NOW):
                     break
         self.socket.close()

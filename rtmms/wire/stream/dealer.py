@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 import selectors
 import socket
-from collections.abc import Callable
+import struct
+import sys
 from time import monotonic, monotonic_ns
 
 from rtmms.wire.protocol.port import GONE, MESSAGE, Heard
@@ -23,6 +24,8 @@ _GRACE_S = 1.0
 _AGAIN_S = 0.05
 _UNDER_WAY = frozenset((0, errno.EINPROGRESS))
 _ROUTERS = frozenset((b"ROUTER",))
+_WAITS = sys.platform == "linux"
+"""Elsewhere a time-out is given, and kept, in other ways."""
 
 
 class Dealer:
@@ -78,13 +81,28 @@ class Dealer:
             self._connection.flush()
         return None
 
-    def receiving(self) -> Callable[[int], bytes] | None:
-        """The receive of a connection on which nothing is under way, for one who puts back what he can make nothing of;
-        None where there is something for `next`."""
+    def at_hand(self) -> socket.socket | None:
+        """The socket of a connection on which nothing is under way, for one who reads and writes there himself: he puts
+        back what he can make nothing of, and hands on the rest of what did not leave. None where there is something
+        for `next`."""
         if self.line() < 0:
             return None
         self._tried_at = None
-        return self._connection.receive
+        return self._connection.socket
+
+    def waits(self, longest_s: float) -> bool:
+        """A receive at hand waits from now on, for so long at most; False where it cannot. All others never wait.
+
+        Its timer is one of the kernel's coarse ones, which costs a wait nothing: that of poll(2) is a fine one, and in
+        a virtual machine a way to the host and back."""
+        if not _WAITS:
+            return False
+        plain = self._connection.socket
+        if not plain.getblocking():
+            plain.setblocking(True)
+            seconds, rest = divmod(longest_s, 1.0)
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(seconds), int(1e6 * rest)))
+        return True
 
     def put_back(self, raw: bytes) -> None:
         """For `next`."""

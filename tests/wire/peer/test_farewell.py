@@ -11,9 +11,13 @@ class Words:
     """A link's sockets, taken out: what `close` was told."""
 
     def __init__(self) -> None:
-        self.link = Link.__new__(Link)
-        self.said: list[bool] = []
-        self.link.close = lambda reason="done", *, bye=True: self.said.append(bye)  # type: ignore[method-assign]
+        self.said = said = list[bool]()
+
+        class Quiet(Link):
+            def close(self, reason: str = "done", *, bye: bool = True) -> None:
+                said.append(bye)
+
+        self.link = Quiet.__new__(Quiet)
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ class Heap:
     def __init__(self, data: bytes) -> None:
         self.data = data
 
-    def recv(self, size: int) -> bytes:
+    def recv(self, size: int, flags: int) -> bytes:
         if not self.data:
             raise BlockingIOError
         piece, self.data = self.data[:size], self.data[size:]

@@ -1,0 +1,106 @@
+"""The usual exchange of a link: a receive that waits, a state and a command by their layouts, one send."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+import rtmms
+from rtmms.wire.peer.awaiting import Awaiting
+from rtmms.wire.peer.client import Link
+from tests.wire.bench import PATIENCE_S, Host
+from tests.wire.looping import Looping
+
+
+class Timed(Host):
+    """Its states can be answered for 20 ms."""
+
+    def publish(self, deadline_ns: int = 0) -> None:
+        super().publish(deadline_ns or time.monotonic_ns() + 20_000_000)
+
+
+@pytest.fixture
+def tcp() -> Iterator[Looping]:
+    host = Timed(token=None)
+    host.step = 1000  # small numbers are written otherwise
+    with Looping(host) as running:
+        yield running
+
+
+def _answered(link: Link, states: int, first: float = 0.1) -> int:
+    """States are answered with ever new values; how many of them the link waited for by its receive alone."""
+    usual = 0
+    for k, _ in zip(range(states), link, strict=False):
+        usual += link._usual is not None
+        link.command({"left.front": first + 1e-3 * k})
+    return usual
+
+
+def _first_bytes(post: Callable[[bytes, int], int], raw: bytes, flags: int) -> int:
+    return post(raw[:10], flags)
+
+
+def test_nearly_all_states_are_waited_for_by_their_receive_alone(tcp: Looping, monkeypatch: Any) -> None:
+    waits = list[int]()
+    ready = Awaiting.ready
+
+    def counted(self: Awaiting, *words: Any) -> Any:
+        waits.append(1)
+        return ready(self, *words)
+
+    monkeypatch.setattr(Awaiting, "ready", counted)
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        _answered(link, 20)
+        waits.clear()
+        assert _answered(link, 300, 0.3) > 200
+    assert len(waits) < 100
+    assert tcp.host.rejected == {}
+    assert tcp.host.command[0] == pytest.approx(0.3 + 1e-3 * 299)
+
+
+def test_a_command_that_the_kernel_takes_in_pieces_arrives_whole_and_in_order(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        _answered(link, 50)
+        shortened = 0
+        for k, _ in zip(range(200), link, strict=False):
+            post = link._post
+            if link._usual is not None and k % 3 == 0:
+                shortened += 1
+                link._post = partial(_first_bytes, post)
+            link.command({"left.front": 0.5 + 1e-3 * k})
+            link.command({"left.back": 1e-3 * k})
+        tcp.wait(lambda: tcp.host.command[:2].tolist() == [0.5 + 1e-3 * 199, 1e-3 * 199])
+    assert shortened > 20
+    assert set(tcp.host.rejected) <= {"step"}
+
+
+def test_what_is_said_at_the_door_is_heard_between_states_and_without_any(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*", errors="collect") as link:
+        assert _answered(link, 100) > 50
+        told = list[bool]()
+        link.post("pause", None, lambda ok, _: told.append(ok))
+        until = time.monotonic() + PATIENCE_S
+        while not told and time.monotonic() < until:
+            _answered(link, 1)
+        assert told == [True]
+        assert _answered(link, 50) > 20
+        link.command({"nobody": 0.5})
+        while not link.errors and time.monotonic() < until:
+            _answered(link, 1)
+        assert link.errors
+
+
+def test_a_plant_that_says_nothing_is_waited_for_until_it_says_bye(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        _answered(link, 50)
+        tcp.pause_s = 0.35  # longer than the receive waits
+        before = link._step
+        _answered(link, 3)
+        assert link._step >= before + 3
+        tcp.end("enough")
+        assert list(link)[3:] == []
+    assert "enough" in link.ended
