@@ -21,8 +21,8 @@ from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
 from rtmms.cli.words import Installed
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.wire.peer.client import GONE
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
+from rtmms.wire.peer.tie import GONE
 from rtmms.wire.places.endpoints import EXCHANGE
 from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
 

@@ -14,10 +14,10 @@ import click
 from rtmms.cli.words import Installed, Number
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.user_file import called
-from rtmms.wire.peer.client import GONE
 from rtmms.wire.peer.compiled import Bound
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
+from rtmms.wire.peer.tie import GONE
 from rtmms.wire.places.endpoints import EXCHANGE
 from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
 

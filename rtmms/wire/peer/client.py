@@ -10,12 +10,11 @@ from typing import Any
 from rtmms.errors import ModelError
 from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.hearing import hear
-from rtmms.wire.peer.joining import Attachment, Terms
+from rtmms.wire.peer.joining import Terms
 from rtmms.wire.peer.layouts import Arrived, Head, StateLayouts, Write, command_layout
 from rtmms.wire.peer.refusals import COLLECT, Refusals, check_command
-from rtmms.wire.peer.requests import Requests
-from rtmms.wire.protocol.codec import packer
-from rtmms.wire.protocol.errors import NotConnectedError, RequestError
+from rtmms.wire.peer.tie import Tie
+from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -28,12 +27,10 @@ _BESIDE = 64
 """Bytes: a state with something behind it is longer than any that is known."""
 _PATIENCE = 16
 """Commands, of which one may be learnt, beyond the first few."""
-_AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
 _DOOR_NS = 10_000_000
 """Between two looks at the door, where the states come in time."""
 Usual = tuple[Callable[[int], bytes], int, Mapping[int, Head], PlantInfo, bool]
 """Receive, and how many bytes; heads by length; whose states; whether they can be answered at any time."""
-GONE = "the plant is gone: its connection closed without a bye"
 new = Arrived.__new__
 
 
@@ -47,7 +44,7 @@ def _no_layout(seq: int, step: int, values: Mapping[str, float]) -> bytes | None
     return None
 
 
-class Link:
+class Link(Tie):
     """A connection to a plant: a context manager, and an iterator over its states that ends when the plant does.
 
     plant    PlantInfo
@@ -60,39 +57,25 @@ class Link:
 
     # more than thirty in a dict are found more slowly
     __slots__ = (
-        "_again_at", "_at", "_awaiting", "_closed", "_delay", "_due_ns", "_gap_s", "_heard", "_learnt", "_lockstep",
-        "_look_ns", "_look_soon", "_looked_at", "_pack", "_post", "_reconnect", "_refusals", "_requests", "_seq",
-        "_states", "_step", "_strict", "_terms", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
-        "ended", "errors", "exchange", "lost", "name", "plant", "settable",
+        "_awaiting", "_delay", "_due_ns", "_heard", "_learnt", "_lockstep", "_look_ns", "_look_soon", "_post", "_seq",
+        "_states", "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
     )  # fmt: skip
 
     def __init__(
         self, terms: Terms, timeout_s: float = 5.0, reconnect: bool = False, refusals: Refusals | None = None
     ) -> None:  # fmt: skip
-        self._terms, self._reconnect, self._refusals = terms, reconnect, refusals or Refusals("collect")
-        self.settable: Mapping[str, Any] = terms.settable.values if terms.settable is not None else {}
-        self.exchange, self.name = terms.exchange, terms.name
-        self.ended = self.lost = ""
-        self.errors = self._refusals.all
         self.dropped = 0
         self._seq = self._tick_seq = 0
         self._waiting: State | None = None
         self._usual: Usual | None = None
         self._post: Callable[[bytes, int], int] = _nothing
-        self._look_ns, self._look_soon = 0, False
-        self._warm = False
-        self._step, self._due_ns = -1, 0
-        self._requests, self._awaiting = Requests(), Awaiting()
-        self._pack = packer()
-        self._strict = self._refusals.how != COLLECT
-        self._closed = self._lockstep = False
         self._write: Write = _no_layout
-        self._again_at, self._gap_s = 0.0, _AGAIN_FIRST_S
-        self._at = Attachment(terms, self._note)
-        self._looked_at = 0.0
-        self.plant = self._at.join(timeout_s, reconnect)
-        self._took_up()
-        self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
+        self._look_ns, self._look_soon = 0, False
+        self._warm = self._lockstep = False
+        self._step, self._due_ns = -1, 0
+        self._awaiting = Awaiting()
+        super().__init__(terms, timeout_s, reconnect, refusals)
+        self._strict = self._refusals.how != COLLECT
 
     # -- states and commands -----------------------------------------------------------------------------------------
 
@@ -218,31 +201,11 @@ class Link:
         self._refusals.due()
         return self._take()
 
-    def look_around(self) -> None:
-        """Has something been said at the door, is the plant still there, or there again? For those who wait by
-        themselves."""
-        self._looked_at = monotonic()
-        if self.lost:
-            self._rejoin()
-            return
-        while self._at.hear_door() is not None:
-            pass
-        if not self.ended and not self.lost and self._at.gone():
-            self._lose(GONE)
-
     @property
     def heard(self) -> bytes:
         """The last state as it came, of those that can be answered at once."""
         raw = self._heard
         return raw[2 if raw[0] == 0 else 9 :] if raw else b""
-
-    def post(
-        self, op: str, args: Mapping[str, Any] | None = None, done: Callable[[bool, Any], None] | None = None
-    ) -> None:
-        """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
-        between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come.
-        RequestError for one that is larger than the plant takes."""
-        self._requests.post(self._at, op, args, done)
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Actuator values in answer to state `step` (None: the last one), for the step `plant.delay` later. Never
@@ -346,15 +309,6 @@ class Link:
         if data is None or self.lost or data.send(b"", frame) != SENT:
             self.dropped += 1
 
-    def request(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
-        """Ask the plant for something (reset, pause, resume, step, set, snapshot, restore, stop), done between steps.
-
-        Returns its result; RequestError if it refuses, does not answer in time, or takes none of that size.
-        """
-        if self._closed or self.lost:
-            raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
-        return self._requests.request(self._at, op, args, timeout_s)
-
     def close(self, reason: str = "done", *, bye: bool = True) -> None:
         """Say bye, which frees the claim, and close. Twice does nothing.
 
@@ -380,39 +334,15 @@ class Link:
 
     def _took_up(self) -> None:
         """There is a plant, perhaps another one."""
-        self._requests.most = self.plant.request_bytes
+        super()._took_up()
         self._states, self._learnt, self._heard = StateLayouts(), 0, b""
         self._usual, self._post, self._write = None, _nothing, _no_layout
         self._lockstep, self._delay = self.plant.mode == "lockstep", self.plant.delay
 
-    def _lose(self, reason: str) -> None:
-        """There is no plant any more: the end, or until there is one again."""
+    def _let_go(self) -> None:
         self._usual, self._write = None, _no_layout
-        if self._reconnect and not self._closed:
-            if not self.lost:
-                self.lost, self._waiting, self._warm = reason, None, False
-                self._again_at, self._gap_s = monotonic() + _AGAIN_FIRST_S, _AGAIN_FIRST_S
-        else:
-            self.ended = self.ended or reason
-
-    def _rejoin(self) -> bool:
-        """One attempt, if it is time for one; later ones come at growing distances."""
-        if monotonic() < self._again_at:
-            return False
-        self._at.close()
-        self.lost = lost = self.lost or GONE
-        try:
-            self._at = Attachment(self._terms, self._note)
-            self.plant = self._at.join(_AGAIN_LIMIT_S, True)
-            self._took_up()
-        except NotConnectedError as fault:
-            self.lost = lost
-            self.errors.append((fault.code, str(fault)))
-            self._again_at, self._gap_s = monotonic() + self._gap_s, min(2.0 * self._gap_s, _AGAIN_LIMIT_S)
-            return False
-        self.lost = ""
-        self.look_around()
-        return True
+        if self._reconnect:
+            self._waiting, self._warm = None, False
 
     def _newest(self) -> dict[str, Any] | None:
         """Read all that is there and keep the newest state: one that slept must not answer a backlog.
@@ -460,16 +390,3 @@ class Link:
             mine = self.plant.selected
             message["outputs"] = {name: value for name, value in message["outputs"].items() if name in mine}
         return message
-
-    def _note(self, message: Mapping[str, Any]) -> None:
-        if message["type"] == "bye":
-            self._lose(f"the plant said bye: {message.get('reason', '')}")
-        elif message["type"] == "error":
-            self._refusals.add(str(message.get("code", "")), str(message.get("text", "")))
-            self._requests.note(message, self._at)
-        elif message["type"] == "parameters" and self._terms.settable is not None:
-            self._at.door.send(b"", self._pack(self._terms.settable.take(message)))
-        elif message["type"] == "reply":
-            if "code" in message:  # refused at the door
-                self._refusals.add(str(message["code"]), str(message.get("error", "")))
-            self._requests.note(message, self._at)
