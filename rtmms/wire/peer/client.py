@@ -217,6 +217,10 @@ class Link(Tie):
         step = (self._step if step is None else step) + self._delay
         raw = self._write(self._seq + 1, step, values)
         if raw is None:
+            if self._closed or not self.plant.granted:
+                raise ModelError("this link drives nothing: it was made without a claim, or is closed")
+            if self._strict and isinstance(values, Mapping):
+                check_command(values, self.plant.granted)
             self._command(values, step)
         else:
             self._seq += 1
@@ -279,10 +283,6 @@ class Link(Tie):
 
     def _command(self, values: Mapping[str, float], step: int) -> None:
         """Of any kind."""
-        if self._closed or not self.plant.granted:
-            raise ModelError("this link drives nothing: it was made without a claim, or is closed")
-        if self._strict and isinstance(values, Mapping):
-            check_command(values, self.plant.granted)
         self._seq += 1
         message = {
             "type": "command",
