@@ -6,10 +6,12 @@ import base64
 import contextlib
 import os
 import select
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.record.compiled_rows import CompiledRows
 from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
 from rtmms.record.origin import plain
 from rtmms.record.patience import TOLD_S, Patience
@@ -28,6 +31,7 @@ from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
 if TYPE_CHECKING:
     from rtmms.loop.loop import Loop
     from rtmms.loop.ports import Applied, Array
+    from rtmms.plant import Account
 
 DEPTH_S = 4.0
 PATIENT_ROWS = 512
@@ -36,10 +40,13 @@ START_S = 10.0
 END_S = 10.0
 _UNTIMED = (UNDEFINED,) * len(TIMES)
 _NOBODY = (-1, -1, -1)
+_UNKNOWN = 1 << 62
 
 
 class Recorder:
-    """Observer: every step into the ring, about 2 us. Start it when the plant is loaded, before the loop is raised.
+    """Observer: every step into the ring. Start it when the plant is loaded, before the loop is raised.
+
+    Where the step is compiled, and the plant's outputs are, the row of a usual step is written within it (see Keeping).
 
     path      of the MCAP file, begun anew
     origin    what the log is of; JSON's own types. Needs dt, seed, actuators, outputs (see origin.describe)
@@ -62,6 +69,9 @@ class Recorder:
         floats = width(actuators) + width(outputs)
         self.ring = Ring.create(len(Head._fields), floats, _capacity(period_s, 8 * (floats + len(Head._fields))))
         self._policies = {policy: at for at, policy in enumerate(POLICIES)}
+        self._names, self._head, self._compiled = names, array("q", bytes(8 * len(Head._fields))), CompiledRows()
+        self._fill = struct.Struct(f"={len(Head._fields)}q").pack_into
+        self._offered, self._offered_at, self._ahead = _NOBODY, -1, _UNKNOWN
         self.due, self._plain, self._told = 0, True, ""
         self._loop: Loop | None = None
         self._seed = 0
@@ -93,7 +103,7 @@ class Recorder:
 
     def clear(self) -> None:
         """The plant was reset: the log goes on, with a start of its own."""
-        self.due = 0
+        self.due, self._offered, self._ahead = 0, _NOBODY, _UNKNOWN
 
     def start(self, outputs: Mapping[str, Array]) -> None:
         """The state before the first step, here or after a reset."""
@@ -114,15 +124,9 @@ class Recorder:
         self, step: int, time_s: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
         """One finished step."""
-        loop, statistics, ring = self._loop, self._statistics, self.ring
-        times, blame = statistics.last(), loop.blame  # type: ignore[union-attr]
-        judged = _NOBODY if blame is None or not blame.untold else blame.tell()
-        head = (
-            STEP, step, time.monotonic_ns(), self._seed, loop.alterations, statistics.outcome,  # type: ignore[union-attr]
-            self._policies.get(applied.policy, len(POLICIES)), applied.seq, applied.step, applied.lateness_ns,
-            applied.clamped, statistics.overruns, statistics.skipped, ring._dropped,
-            step - 1 if times[2] >= 0 else -1, *times, *judged,
-        )  # fmt: skip
+        policy = self._policies.get(applied.policy, len(POLICIES))
+        head = self._head_of(step, self._statistics.outcome, policy, applied)
+        self._offered = _NOBODY
         base = outputs[self._first].base if self._one_piece else None
         if base is not None and base is outputs[self._last].base and base.nbytes == self._bytes:
             floats = b"".join((command, base))  # type: ignore[arg-type]
@@ -130,17 +134,50 @@ class Recorder:
             floats = b"".join((command, *self._pick(outputs)))  # type: ignore[arg-type]
         else:
             floats = command.tobytes() + self._flat(self._pick(outputs))
-        if self.patient and not ring.room:
-            self.patience.wait()
-        ring.push(head, floats)
+        self._push(head, floats)
         self.due = step + 1
 
+    def _head_of(self, step: int, outcome: int, policy: int, applied: Applied) -> tuple[int, ...]:
+        """The whole numbers of a row."""
+        loop, statistics = self._loop, self._statistics
+        times = statistics.last()
+        return (
+            STEP, step, time.monotonic_ns(), self._seed, loop.alterations, outcome, policy,  # type: ignore[union-attr]
+            applied.seq, applied.step, applied.lateness_ns, applied.clamped, statistics.overruns, statistics.skipped,
+            self.ring.dropped, step - 1 if times[2] >= 0 else -1, *times, *self._judged(),
+        )  # fmt: skip
+
+    def _judged(self) -> tuple[int, int, int]:
+        """A bad step that was judged meanwhile: the one that was offered last, until a row has it."""
+        blame, head = self._loop.blame, self.ring.head  # type: ignore[union-attr]
+        if self._offered is _NOBODY or head != self._offered_at:
+            self._offered = _NOBODY if blame is None or not blame.untold else blame.tell()
+            self._offered_at = head
+        return self._offered
+
+    def row_memory(self, command: tuple[int, int], account: Account) -> int:
+        """See Keeping."""
+        found = [account.numbers.get(name) for name in self._names]
+        parts = [part for part in found if part is not None]
+        if [count for _, count in parts] != self._sizes or 8 * command[1] != len(self._no_command):
+            return 0
+        return self._compiled.bind(self.ring, self._head, [command, *parts], account)
+
+    def ready(self, step: int) -> None:
+        """See Keeping. What was told of the rows so far is on its way to the writer."""
+        self.ring.settle()
+        self._ahead = step - self.ring.head
+        assert self._loop is not None
+        self._fill(self._head, 0, *self._head_of(step, 0, 0, self._loop.exchange.applied))
+
     def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
-        """These are the set-points at the end of `step`: in the log, after the rows that are in the ring now."""
-        self._unsaid += encode({"set_points": dict(values), "step": step, "after": self.ring.head}) + b"\n"
+        """These are the set-points at the end of `step`: in the log, before its row, which may be in the ring."""
+        after = min(self.ring.head, step - self._ahead) if self._ahead != _UNKNOWN else self.ring.head
+        self._unsaid += encode({"set_points": dict(values), "step": step, "after": after}) + b"\n"
         self._send()
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
+        self.ring.settle()
         if self.patient and not self.ring.room:
             self.patience.wait()
         self.ring.push(head, floats)
@@ -152,6 +189,7 @@ class Recorder:
 
     def watch(self) -> list[str]:
         """A sentence when something new is wrong: the writer is gone, or the disk is full."""
+        self.ring.settle()
         trouble = ""
         if self.process.poll() is not None:
             trouble = f"the writer of {self.path} ended; later steps are not in the log"
@@ -170,6 +208,7 @@ class Recorder:
         end     ended, message, steps, and what else is to stand in end.json
         state   the plant's snapshot at the end, None when it is not sound
         """
+        self.ring.settle()
         full = dict(end)
         if self._loop is not None:
             full["changes"] = plain(self._loop.changes)
