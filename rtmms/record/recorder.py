@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import os
-import select
 import struct
 import subprocess
 import sys
@@ -21,11 +19,12 @@ import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.record.compiled_rows import CompiledRows
-from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
+from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, signals, width
 from rtmms.record.origin import plain
 from rtmms.record.patience import TOLD_S, Patience
 from rtmms.record.place import rescue
 from rtmms.record.ring import Ring
+from rtmms.record.telling import Telling
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ START_S = 10.0
 END_S = 10.0
 _UNTIMED = (UNDEFINED,) * len(TIMES)
 _NOBODY = (-1, -1, -1)
-_UNKNOWN = 1 << 62
 
 
 class Recorder:
@@ -71,19 +69,19 @@ class Recorder:
         self._policies = {policy: at for at, policy in enumerate(POLICIES)}
         self._names, self._head, self._compiled = names, array("q", bytes(8 * len(Head._fields))), CompiledRows()
         self._fill = struct.Struct(f"={len(Head._fields)}q").pack_into
-        self._offered, self._offered_at, self._ahead = _NOBODY, -1, _UNKNOWN
+        self._offered, self._offered_at = _NOBODY, -1
         self.due, self._plain, self._told = 0, True, ""
         self._loop: Loop | None = None
         self._seed = 0
-        self._unsaid = bytearray()
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip
+        self._telling = Telling(self.ring, self.process)
         self.patience = Patience(self.ring, self.process, lambda: self._loop is not None and bool(self._loop.ended))
-        self._say(origin, START_S)
+        self._telling.say(origin, START_S)
 
     def await_ready(self) -> None:
         """Until the writer has begun the file; ModelError when it cannot be written there."""
@@ -103,7 +101,8 @@ class Recorder:
 
     def clear(self) -> None:
         """The plant was reset: the log goes on, with a start of its own."""
-        self.due, self._offered, self._ahead = 0, _NOBODY, _UNKNOWN
+        self.due, self._offered = 0, _NOBODY
+        self._telling.clear()
 
     def start(self, outputs: Mapping[str, Array]) -> None:
         """The state before the first step, here or after a reset."""
@@ -164,20 +163,19 @@ class Recorder:
         return self._compiled.bind(self.ring, self._head, [command, *parts], account)
 
     def ready(self, step: int) -> None:
-        """See Keeping. What was told of the rows so far is on its way to the writer."""
-        self.ring.settle()
-        self._ahead = step - self.ring.head
+        """See Keeping."""
+        self._telling.settle()
+        self._telling.ahead = step - self.ring.head
         assert self._loop is not None
         self._fill(self._head, 0, *self._head_of(step, 0, 0, self._loop.exchange.applied))
 
     def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
-        """These are the set-points at the end of `step`: in the log, before its row, which may be in the ring."""
-        after = min(self.ring.head, step - self._ahead) if self._ahead != _UNKNOWN else self.ring.head
-        self._unsaid += encode({"set_points": dict(values), "step": step, "after": after}) + b"\n"
-        self._send()
+        """These are the set-points at the end of `step`. They are sent in the slack, or before a row that Python
+        writes: they stand in the log before the row of the step all the same."""
+        self._telling.note(step, values)
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
-        self.ring.settle()
+        self._telling.settle()
         if self.patient and not self.ring.room:
             self.patience.wait()
         self.ring.push(head, floats)
@@ -189,7 +187,7 @@ class Recorder:
 
     def watch(self) -> list[str]:
         """A sentence when something new is wrong: the writer is gone, or the disk is full."""
-        self.ring.settle()
+        self._telling.settle()
         trouble = ""
         if self.process.poll() is not None:
             trouble = f"the writer of {self.path} ended; later steps are not in the log"
@@ -208,7 +206,7 @@ class Recorder:
         end     ended, message, steps, and what else is to stand in end.json
         state   the plant's snapshot at the end, None when it is not sound
         """
-        self.ring.settle()
+        self._telling.settle()
         full = dict(end)
         if self._loop is not None:
             full["changes"] = plain(self._loop.changes)
@@ -216,10 +214,8 @@ class Recorder:
             full |= {"timed": self._loop.step - 1, "times": dict(zip(TIMES, self._statistics.last(), strict=True))}
         if state is not None:
             full["state"] = base64.b64encode(state).decode()
-        self._say(full, END_S)
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()
+        self._telling.say(full, END_S)
+        self._telling.close()
         self._await_end()
         written, status = self.ring.note(WRITTEN), self.process.poll()
         lost = self.ring.head + self.ring.dropped - written
@@ -239,9 +235,7 @@ class Recorder:
 
     def close(self) -> None:
         """Give up what is held; a writer that is still there ends by itself once it has written what it has."""
-        if self.process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self.process.stdin.close()
+        self._telling.close()
         try:
             self.process.wait(2.0)
         except subprocess.TimeoutExpired:
@@ -250,27 +244,6 @@ class Recorder:
             rescue(self.path)
         self._words.close()
         self.ring.close()
-
-    def _say(self, message: Mapping[str, Any], patience_s: float) -> None:
-        """One line to the writer; one that has stopped listening is not waited for."""
-        assert self.process.stdin is not None
-        descriptor = self.process.stdin.fileno()
-        os.set_blocking(descriptor, False)
-        self._unsaid += encode(dict(message)) + b"\n"
-        until = time.monotonic() + patience_s
-        while self._send() and time.monotonic() < until:
-            select.select([], [descriptor], [], 0.1)
-
-    def _send(self) -> bool:
-        """What the pipe takes now of what is to be said; whether there is more."""
-        assert self.process.stdin is not None
-        try:
-            del self._unsaid[: os.write(self.process.stdin.fileno(), self._unsaid)]
-        except BlockingIOError:
-            return True
-        except BrokenPipeError:
-            self._unsaid.clear()
-        return bool(self._unsaid)
 
     def _last_words(self) -> str:
         self._words.seek(0)

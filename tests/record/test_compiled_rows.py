@@ -190,6 +190,9 @@ def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(told: bool
         assert (kept.ring.tail, kept.ring.head, kept.ring.settled) == (1, 4, 1)
         if told:
             kept.note_set_points(2, {"angle_deg": 1.0})
+            assert kept.ring.settled == 1
+            kept.watch()
+            assert kept.ring.settled == 4
             assert kept.finish({"ended": "duration", "message": ""}, None)["rows"] == 4
         else:
             assert kept.process.stdin is not None
