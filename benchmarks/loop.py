@@ -250,5 +250,6 @@ def tell(result: Mapping[str, Any]) -> None:
     ))  # fmt: skip
     for how, ring in result["ring"].items():
         print(f"ring write of {ring['values']} values, {how}: p50 {ring['p50']:.2f}, p99.9 {ring['p999']:.2f}, "
-              f"max {ring['max']:.1f} us; {ring['dropped']} rows lost; a copy of the bytes p99.9 "
+              f"max {ring['max']:.1f} us; {ring['dropped']} rows lost; by Python p50 {ring['python']['p50']:.2f}, "
+              f"p99.9 {ring['python']['p999']:.2f}; a copy of the bytes p99.9 "
               f"{ring['copy']['p999']:.2f}, nothing at all {ring['nothing']['p999']:.2f}")  # fmt: skip

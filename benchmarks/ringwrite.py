@@ -10,10 +10,17 @@ import time
 from array import array
 from typing import Any
 
+import numpy as np
+from numba import njit
+
+from rtmms.loop.kernels.row import push_row
 from rtmms.loop.machine.cores import allowed, pin
 from rtmms.loop.machine.realtime import raised
+from rtmms.plant import Account
+from rtmms.record.compiled_rows import CompiledRows
 from rtmms.record.layout import Head
 from rtmms.record.ring import Ring
+from rtmms.wire.kernels.system import SCRATCH_WORDS, now_ns
 from rtmms_benchmarks.yardsticks import quantiles
 
 VALUES, ROWS, PERIOD_NS = 400, 5000, 1_000_000
@@ -30,19 +37,21 @@ while rows < int(sys.argv[2]) and not ring.note(2):
 
 
 def ring_write(rows: int = ROWS, period_ns: int = PERIOD_NS) -> dict[str, Any]:
-    """us of one write at the loop's priority, where that is permitted, and rows that were lost. By turns with it, as
-    yardsticks: `copy`, the same bytes put into other shared memory by one slice assignment, and `nothing`, the clock
+    """us of one write by compiled code, as within a usual step, at the loop's priority, where that is permitted; and
+    rows that were lost. By turns with it `python`, the same by Python, as of a step that is none; and as yardsticks, by
+    Python too, `copy`, the same bytes put into other shared memory by one slice assignment, and `nothing`, the clock
     read twice.
 
     period_ns   0: back to back, with everything in the caches; else once a period, as in a loop with nothing before it
     """
-    ring = Ring.create(len(Head._fields), VALUES, 1 << (rows - 1).bit_length())
-    reader = subprocess.Popen([sys.executable, "-c", READER, str(ring.descriptor), str(rows)],
+    ring = Ring.create(len(Head._fields), VALUES, 1 << (2 * rows - 1).bit_length())
+    compiled = Compiled(ring)
+    reader = subprocess.Popen([sys.executable, "-c", READER, str(ring.descriptor), str(2 * rows)],
                               pass_fds=(ring.descriptor,))  # fmt: skip
     while not ring.note(0) and reader.poll() is None:
         time.sleep(0.001)
     head, floats = tuple(range(len(Head._fields))), bytes(8 * VALUES)
-    taken, copied, idle = (array("q", [0]) * rows for _ in range(3))
+    taken, written, copied, idle = (array("q", [0]) * rows for _ in range(4))
     size = 8 * (len(head) + VALUES)
     row, other = bytes(size), mmap.mmap(-1, size * rows)
     for at in range(0, len(other), mmap.PAGESIZE):
@@ -54,9 +63,11 @@ def ring_write(rows: int = ROWS, period_ns: int = PERIOD_NS) -> dict[str, Any]:
             due = now()
             for k in range(rows):
                 due = _wait(due, period_ns)
+                taken[k] = compiled.push()
+                due = _wait(due, period_ns)
                 begun = now()
                 ring.push(head, floats)
-                taken[k] = now() - begun
+                written[k] = now() - begun
                 due = _wait(due, period_ns)
                 begun = now()
                 other[k * size : (k + 1) * size] = row
@@ -67,10 +78,37 @@ def ring_write(rows: int = ROWS, period_ns: int = PERIOD_NS) -> dict[str, Any]:
     finally:
         pin(os.getpid(), before)
     reader.wait(30)
-    out = {"values": VALUES, "rows": rows, "dropped": rows - ring.note(1), **quantiles(taken)}
+    out = {"values": VALUES, "rows": rows, "dropped": 2 * rows - ring.note(1), **quantiles(taken)}
     ring.close()
     other.close()
-    return out | {"copy": quantiles(copied), "nothing": quantiles(idle)}
+    return out | {"python": quantiles(written), "copy": quantiles(copied), "nothing": quantiles(idle)}
+
+
+class Compiled:
+    """Rows of VALUES numbers, in the two pieces that a plant has, by compiled code."""
+
+    def __init__(self, ring: Ring) -> None:
+        self._head, self._command, self._outputs = array("q", bytes(8 * ring.ints)), np.zeros(4), np.zeros(VALUES - 4)
+        sources = [(part.ctypes.data, len(part)) for part in (self._command, self._outputs)]
+        self._rows, self._scratch, self._call = CompiledRows(), np.zeros(SCRATCH_WORDS, dtype=np.int64), _timed()
+        self._at = self._rows.bind(ring, self._head, sources, Account(0, (), {}))
+        self.push()
+        for _ in ring.take():  # compiled now, and the ring is empty again
+            pass
+
+    def push(self) -> int:
+        """One row: the ns that it took by the clock of compiled code, without Python's way there and back."""
+        return int(self._call(self._at, self._scratch.ctypes.data))
+
+
+def _timed() -> Any:
+    @njit
+    def timed(at: int, scratch: int) -> int:
+        begun = now_ns(scratch)
+        push_row(at)
+        return int(now_ns(scratch) - begun)
+
+    return timed
 
 
 def _wait(due_ns: int, period_ns: int) -> int:

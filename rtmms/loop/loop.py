@@ -22,7 +22,7 @@ from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.commands import APPLIED, MISSED
 from rtmms.loop.limits import Counts, add, exceeded
 from rtmms.loop.pace import PeerError
-from rtmms.loop.ports import Compiling, Naming, Preparing
+from rtmms.loop.ports import Compiling, Keeping, Naming, Preparing
 from rtmms.loop.requests import Requests
 from rtmms.loop.stand_in import StandIn
 from rtmms.loop.statistics import UNDEFINED
@@ -127,7 +127,9 @@ class Loop:
         self._passage: Passage | None = None
         self._handed: Passed | None = None
         if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock):
-            self._passage = exchange.passage(plant, self._stand_in.miss)
+            keeper = next((one for one in observers if isinstance(one, Keeping)), None)
+            self._passage = exchange.passage(plant, self._stand_in.miss, keeper)
+            self.view.keeper = keeper if self._passage is not None and self._passage.keeps else None
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
@@ -326,8 +328,9 @@ class Loop:
 
         self.step = step + 1
         statistics.count(outcome)
-        if self.view.due <= step:
-            self.view.show(step, self.command, self.exchange.applied)
+        kept = passed is not None and passed.kept
+        if self.view.due <= step or (self.view.keeper is not None and not kept):
+            self.view.show(step, self.command, self.exchange.applied, kept)
         if self.commands is not None:
             self.commands.record(step, self.command, outcome, self.exchange.applied, self.outputs(step + 1))
         ended, missed, overruns = now(), outcome == MISSED, statistics.overruns
@@ -381,8 +384,8 @@ class Loop:
         self._entered.entered(found.status)  # type: ignore[union-attr]
         exchange_ns, plant_ns, complete = times[-1].tolist()
         statistics.count(APPLIED if complete else late)
-        if self.view.due < self.step:
-            self.view.show(self.step - 1, self.command, self.exchange.applied)
+        if self.view.due < self.step or (self.view.keeper is not None and not found.kept):
+            self.view.show(self.step - 1, self.command, self.exchange.applied, found.kept)
         statistics.record(UNDEFINED, exchange_ns, plant_ns, UNDEFINED)
 
     def _pass(self, step: int) -> Passed | None:

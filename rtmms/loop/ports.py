@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from rtmms.plant import Plant
+    from rtmms.plant import Account, Plant
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]
@@ -79,6 +79,7 @@ class Passed(NamedTuple):
     taken      all of it is done, else its state is out and `collect` goes on
     complete   every claimed actuator had its command
     stepped    0: the plant's step is still to be taken;  status  of it
+    kept       the keeper has its row
     """
 
     taken: bool
@@ -89,6 +90,7 @@ class Passed(NamedTuple):
     called: int
     stepped: int
     status: int
+    kept: bool
 
 
 class Stretched(NamedTuple):
@@ -98,6 +100,7 @@ class Stretched(NamedTuple):
     status     of the last one: where it is not 0, that one failed
     unfinished one more was begun;  handed   what it came to
     published_ns, answered   when the last state was sent, and whether the last step had a command
+    kept       the keeper has the row of the last one, as of all before it
     """
 
     done: int
@@ -106,11 +109,17 @@ class Stretched(NamedTuple):
     unfinished: bool
     published_ns: int
     answered: bool
+    kept: bool
     handed: Passed | None = None
 
 
 class Passage(Protocol):
-    """The usual step in one call, from waiting for its instant to the end of the plant's step."""
+    """The usual step in one call, from waiting for its instant to the end of the plant's step and the keeper's row.
+
+    keeps   it writes the keeper's rows
+    """
+
+    keeps: bool
 
     @property
     def take(self) -> Callable[[], int]:
@@ -131,7 +140,7 @@ class Passage(Protocol):
 class Compiling(Protocol):
     """An Exchange that can take a usual step without Python, and hands over what is not usual."""
 
-    def passage(self, plant: Plant, memory: Memory) -> Passage | None:
+    def passage(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> Passage | None:
         """Made before the run; None where there is none for this plant, or on this machine."""
 
 
@@ -225,3 +234,16 @@ class Observer(Protocol):
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
         """outputs at t = time (the end of `step`); command was held over it."""
+
+
+@runtime_checkable
+class Keeping(Observer, Protocol):
+    """An Observer that keeps every step as a row in memory, which compiled code can write in its place: then it is
+    not told of the step."""
+
+    def row_memory(self, command: tuple[int, int], account: Account) -> int:
+        """Once, before the run: the address of what compiled code needs for it (rtmms.loop.kernels.row_memory), 0
+        where it cannot.  command  address and count of its numbers;  account  of the outputs."""
+
+    def ready(self, step: int) -> None:
+        """In the slack before a step that may be taken so: what its row says beside what the step comes to."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtmms.loop.ports import Applied, Array, Observer
+    from rtmms.loop.ports import Applied, Array, Keeping, Observer
     from rtmms.plant import Plant
 
 NEVER = 1 << 62
@@ -15,11 +15,13 @@ NEVER = 1 << 62
 class View:
     """What the wire, the observers and a display see.
 
-    due   the next step whose end an observer asked for
+    due      the next step whose end an observer asked for, other than the keeper
+    keeper   an observer whose rows are written by compiled code where a step is a usual one; None where there is none
     """
 
     def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
         self._plant, self.observers, self.due = plant, tuple(observers), NEVER
+        self.keeper: Keeping | None = None
         self._step = -1
         self._outputs: Mapping[str, Array] = {}
 
@@ -44,12 +46,15 @@ class View:
         self.forget()
         for observer in self.observers:
             observer.start(self.outputs(0))
-        self.due = min((observer.due for observer in self.observers), default=NEVER)
+        self.due = self._next()
 
-    def show(self, step: int, command: Array, applied: Applied) -> None:
-        """The end of `step` to the observers that asked for it."""
+    def show(self, step: int, command: Array, applied: Applied, kept: bool) -> None:
+        """The end of `step` to the observers that asked for it.  kept  the keeper has its row."""
         outputs, time = self.outputs(step + 1), (step + 1) * self._plant.dt
         for observer in self.observers:
-            if observer.due <= step:
+            if observer.due <= step and not (kept and observer is self.keeper):
                 observer.after_step(step, time, outputs, command, applied)
-        self.due = min(observer.due for observer in self.observers)
+        self.due = self._next()
+
+    def _next(self) -> int:
+        return min((observer.due for observer in self.observers if observer is not self.keeper), default=NEVER)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import os
-import select
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, encode, signals, width
+from rtmms.record.compiled_rows import CompiledRows
+from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, signals, width
 from rtmms.record.origin import plain
 from rtmms.record.patience import TOLD_S, Patience
 from rtmms.record.place import rescue
 from rtmms.record.ring import Ring
+from rtmms.record.telling import Telling
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
 
 if TYPE_CHECKING:
     from rtmms.loop.loop import Loop
     from rtmms.loop.ports import Applied, Array
+    from rtmms.plant import Account
 
 DEPTH_S = 4.0
 PATIENT_ROWS = 512
@@ -39,7 +42,9 @@ _NOBODY = (-1, -1, -1)
 
 
 class Recorder:
-    """Observer: every step into the ring, about 2 us. Start it when the plant is loaded, before the loop is raised.
+    """Observer: every step into the ring. Start it when the plant is loaded, before the loop is raised.
+
+    Where the step is compiled, and the plant's outputs are, the row of a usual step is written within it (see Keeping).
 
     path      of the MCAP file, begun anew
     origin    what the log is of; JSON's own types. Needs dt, seed, actuators, outputs (see origin.describe)
@@ -62,18 +67,21 @@ class Recorder:
         floats = width(actuators) + width(outputs)
         self.ring = Ring.create(len(Head._fields), floats, _capacity(period_s, 8 * (floats + len(Head._fields))))
         self._policies = {policy: at for at, policy in enumerate(POLICIES)}
+        self._names, self._head, self._compiled = names, array("q", bytes(8 * len(Head._fields))), CompiledRows()
+        self._fill = struct.Struct(f"={len(Head._fields)}q").pack_into
+        self._offered, self._offered_at = _NOBODY, -1
         self.due, self._plain, self._told = 0, True, ""
         self._loop: Loop | None = None
         self._seed = 0
-        self._unsaid = bytearray()
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip
+        self._telling = Telling(self.ring, self.process)
         self.patience = Patience(self.ring, self.process, lambda: self._loop is not None and bool(self._loop.ended))
-        self._say(origin, START_S)
+        self._telling.say(origin, START_S)
 
     def await_ready(self) -> None:
         """Until the writer has begun the file; ModelError when it cannot be written there."""
@@ -93,7 +101,8 @@ class Recorder:
 
     def clear(self) -> None:
         """The plant was reset: the log goes on, with a start of its own."""
-        self.due = 0
+        self.due, self._offered = 0, _NOBODY
+        self._telling.clear()
 
     def start(self, outputs: Mapping[str, Array]) -> None:
         """The state before the first step, here or after a reset."""
@@ -114,15 +123,9 @@ class Recorder:
         self, step: int, time_s: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
         """One finished step."""
-        loop, statistics, ring = self._loop, self._statistics, self.ring
-        times, blame = statistics.last(), loop.blame  # type: ignore[union-attr]
-        judged = _NOBODY if blame is None or not blame.untold else blame.tell()
-        head = (
-            STEP, step, time.monotonic_ns(), self._seed, loop.alterations, statistics.outcome,  # type: ignore[union-attr]
-            self._policies.get(applied.policy, len(POLICIES)), applied.seq, applied.step, applied.lateness_ns,
-            applied.clamped, statistics.overruns, statistics.skipped, ring._dropped,
-            step - 1 if times[2] >= 0 else -1, *times, *judged,
-        )  # fmt: skip
+        policy = self._policies.get(applied.policy, len(POLICIES))
+        head = self._head_of(step, self._statistics.outcome, policy, applied)
+        self._offered = _NOBODY
         base = outputs[self._first].base if self._one_piece else None
         if base is not None and base is outputs[self._last].base and base.nbytes == self._bytes:
             floats = b"".join((command, base))  # type: ignore[arg-type]
@@ -130,17 +133,49 @@ class Recorder:
             floats = b"".join((command, *self._pick(outputs)))  # type: ignore[arg-type]
         else:
             floats = command.tobytes() + self._flat(self._pick(outputs))
-        if self.patient and not ring.room:
-            self.patience.wait()
-        ring.push(head, floats)
+        self._push(head, floats)
         self.due = step + 1
 
+    def _head_of(self, step: int, outcome: int, policy: int, applied: Applied) -> tuple[int, ...]:
+        """The whole numbers of a row."""
+        loop, statistics = self._loop, self._statistics
+        times = statistics.last()
+        return (
+            STEP, step, time.monotonic_ns(), self._seed, loop.alterations, outcome, policy,  # type: ignore[union-attr]
+            applied.seq, applied.step, applied.lateness_ns, applied.clamped, statistics.overruns, statistics.skipped,
+            self.ring.dropped, step - 1 if times[2] >= 0 else -1, *times, *self._judged(),
+        )  # fmt: skip
+
+    def _judged(self) -> tuple[int, int, int]:
+        """A bad step that was judged meanwhile: the one that was offered last, until a row has it."""
+        blame, head = self._loop.blame, self.ring.head  # type: ignore[union-attr]
+        if self._offered is _NOBODY or head != self._offered_at:
+            self._offered = _NOBODY if blame is None or not blame.untold else blame.tell()
+            self._offered_at = head
+        return self._offered
+
+    def row_memory(self, command: tuple[int, int], account: Account) -> int:
+        """See Keeping."""
+        found = [account.numbers.get(name) for name in self._names]
+        parts = [part for part in found if part is not None]
+        if [count for _, count in parts] != self._sizes or 8 * command[1] != len(self._no_command):
+            return 0
+        return self._compiled.bind(self.ring, self._head, [command, *parts], account)
+
+    def ready(self, step: int) -> None:
+        """See Keeping."""
+        self._telling.settle()
+        self._telling.ahead = step - self.ring.head
+        assert self._loop is not None
+        self._fill(self._head, 0, *self._head_of(step, 0, 0, self._loop.exchange.applied))
+
     def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
-        """These are the set-points at the end of `step`: in the log, after the rows that are in the ring now."""
-        self._unsaid += encode({"set_points": dict(values), "step": step, "after": self.ring.head}) + b"\n"
-        self._send()
+        """These are the set-points at the end of `step`. They are sent in the slack, or before a row that Python
+        writes: they stand in the log before the row of the step all the same."""
+        self._telling.note(step, values)
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
+        self._telling.settle()
         if self.patient and not self.ring.room:
             self.patience.wait()
         self.ring.push(head, floats)
@@ -152,6 +187,7 @@ class Recorder:
 
     def watch(self) -> list[str]:
         """A sentence when something new is wrong: the writer is gone, or the disk is full."""
+        self._telling.settle()
         trouble = ""
         if self.process.poll() is not None:
             trouble = f"the writer of {self.path} ended; later steps are not in the log"
@@ -170,6 +206,7 @@ class Recorder:
         end     ended, message, steps, and what else is to stand in end.json
         state   the plant's snapshot at the end, None when it is not sound
         """
+        self._telling.settle()
         full = dict(end)
         if self._loop is not None:
             full["changes"] = plain(self._loop.changes)
@@ -177,10 +214,8 @@ class Recorder:
             full |= {"timed": self._loop.step - 1, "times": dict(zip(TIMES, self._statistics.last(), strict=True))}
         if state is not None:
             full["state"] = base64.b64encode(state).decode()
-        self._say(full, END_S)
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()
+        self._telling.say(full, END_S)
+        self._telling.close()
         self._await_end()
         written, status = self.ring.note(WRITTEN), self.process.poll()
         lost = self.ring.head + self.ring.dropped - written
@@ -200,9 +235,7 @@ class Recorder:
 
     def close(self) -> None:
         """Give up what is held; a writer that is still there ends by itself once it has written what it has."""
-        if self.process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self.process.stdin.close()
+        self._telling.close()
         try:
             self.process.wait(2.0)
         except subprocess.TimeoutExpired:
@@ -211,27 +244,6 @@ class Recorder:
             rescue(self.path)
         self._words.close()
         self.ring.close()
-
-    def _say(self, message: Mapping[str, Any], patience_s: float) -> None:
-        """One line to the writer; one that has stopped listening is not waited for."""
-        assert self.process.stdin is not None
-        descriptor = self.process.stdin.fileno()
-        os.set_blocking(descriptor, False)
-        self._unsaid += encode(dict(message)) + b"\n"
-        until = time.monotonic() + patience_s
-        while self._send() and time.monotonic() < until:
-            select.select([], [descriptor], [], 0.1)
-
-    def _send(self) -> bool:
-        """What the pipe takes now of what is to be said; whether there is more."""
-        assert self.process.stdin is not None
-        try:
-            del self._unsaid[: os.write(self.process.stdin.fileno(), self._unsaid)]
-        except BlockingIOError:
-            return True
-        except BrokenPipeError:
-            self._unsaid.clear()
-        return bool(self._unsaid)
 
     def _last_words(self) -> str:
         self._words.seek(0)

@@ -3,11 +3,15 @@
 One producer, one consumer, fixed memory. A row is a stamp, some int64, some float64 and the stamp again. The producer
 writes the row first and the count of rows (`head`) last; the consumer frees a place (`tail`) when it has done with its
 row; so neither ever sees a row in the making where stores are seen in order (x86). Elsewhere `head` may be seen before
-the row: a consumer that takes only the rows it had seen at its previous look, some ms ago, is safe there too.
+the row where Python writes it: a consumer that takes only the rows it had seen at its previous look, some ms ago, is
+safe there too. Compiled code (rtmms.loop.kernels.row) writes the same rows at the same places, in order everywhere.
+
+`settled` counts the rows of which all is told that is told beside the ring, too: whoever hears of that takes no others.
 """
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import struct
@@ -47,7 +51,6 @@ class Ring:
         self._mask = capacity - 1
         self._front, self._stamp = struct.Struct(f"={1 + ints}q"), struct.Struct("=q")
         self._floats_at, self._end_at = 8 * (1 + ints), 8 * (1 + ints + floats)
-        self._made = self._counters[_HEAD]
         self._dropped = self._counters[_HEAD + 1]
 
     @classmethod
@@ -79,7 +82,8 @@ class Ring:
 
         floats   8 bytes for each number; another length raises IndexError or ValueError
         """
-        made, counters = self._made, self._counters
+        counters = self._counters
+        made = counters[_HEAD]
         if made - counters[_TAIL] >= self.capacity:
             self._dropped += 1
             counters[_HEAD + 1] = self._dropped
@@ -88,9 +92,17 @@ class Ring:
         self._front.pack_into(page, at, made, *ints)
         page[at + self._floats_at : at + self._end_at] = floats
         self._stamp.pack_into(page, at + self._end_at, made)
-        self._made = made + 1
-        counters[_HEAD] = made + 1
+        counters[_HEAD] = counters[_HEAD + 2] = made + 1
         return True
+
+    def settle(self) -> None:
+        """Of all rows that were written everything is told; of one that `push` writes it is."""
+        self._counters[_HEAD + 2] = self._counters[_HEAD]
+
+    def whereabouts(self) -> tuple[int, int, int]:
+        """Addresses of `head`, `tail` and the first row, for compiled code that pushes; good until `close`."""
+        at = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
+        return at + 8 * _HEAD, at + 8 * _TAIL, at + PAGE
 
     @property
     def room(self) -> int:
@@ -124,6 +136,11 @@ class Ring:
     def head(self) -> int:
         """Rows pushed since the ring was made."""
         return self._counters[_HEAD]
+
+    @property
+    def settled(self) -> int:
+        """Rows of which all is told."""
+        return self._counters[_HEAD + 2]
 
     @property
     def tail(self) -> int:

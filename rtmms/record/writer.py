@@ -141,16 +141,8 @@ class Ear:
 
     def line(self, wait_s: float) -> dict[str, Any] | None:
         """The next object that came within the wait."""
-        if self.gone:
-            time.sleep(wait_s)
-            return None
-        ready, _, _ = select.select([self._descriptor], [], [], wait_s)
-        if ready:
-            text = os.read(self._descriptor, 1 << 16)
-            self._text += text
-            self.gone = not text
-        elif os.getppid() != self._parent:
-            self.gone = True
+        if b"\n" not in self._text:
+            self._read(wait_s)
         whole, newline, rest = bytes(self._text).partition(b"\n")
         if not newline:
             return None
@@ -158,23 +150,40 @@ class Ear:
         found: dict[str, Any] = json.loads(whole)
         return found
 
+    def _read(self, wait_s: float) -> None:
+        if self.gone:
+            time.sleep(wait_s)
+            return
+        ready, _, _ = select.select([self._descriptor], [], [], wait_s)
+        if ready:
+            text = os.read(self._descriptor, 1 << 16)
+            self._text += text
+            self.gone = not text
+        elif os.getppid() != self._parent:
+            self.gone = True
+
 
 def drain(ring: Ring, log: Log, ear: Ear) -> dict[str, Any]:
-    """Until the run has ended; returns how, as it told us, or {} when it died."""
+    """Until the run has ended; returns how, as it told us, or {} when it died.
+
+    Set-points are told before their row is settled, so that what was settled at the last look has been heard of.
+    """
     end: dict[str, Any] | None = None
-    full_since, committed_s, seen = 0.0, time.monotonic(), ring.head
+    full_since, committed_s, seen = 0.0, time.monotonic(), ring.settled
     while True:
-        behind = not full_since and ring.head - ring.tail > ROWS_AT_ONCE
+        behind = not full_since and ring.settled - ring.tail > ROWS_AT_ONCE
         heard = ear.line(0.0 if behind else LOOK_S)
-        if heard is not None and "set_points" in heard:
-            log.note(heard)
-        elif heard is not None:
-            end = heard
+        while heard is not None:
+            if "set_points" in heard:
+                log.note(heard)
+            else:
+                end = heard
+            heard = ear.line(0.0)
         over = end is not None or ear.gone
         if log.stream.waiting + log.gathered < MOST_WAITING:
             for row in ring.take(seen, ROWS_AT_ONCE):
                 log.add(Head(*row.ints), row.floats)
-        seen, now = ring.head, time.monotonic()
+        seen, now = ring.head if over else ring.settled, time.monotonic()
         due = now - committed_s >= COMMIT_S or log.gathered >= CHUNK_BYTES or over
         if due and log.unwritten:
             committed_s = now

@@ -13,7 +13,7 @@ from rtmms.record.disk import WholeWrites
 from rtmms.record.layout import START, STEP, Head
 from rtmms.record.log import Step, open_log
 from rtmms.record.origin import describe
-from rtmms.record.writer import Log
+from rtmms.record.writer import Ear, Log
 from tests.pendulum import Pendulum
 
 
@@ -71,3 +71,14 @@ def test_rows_of_a_chunk_that_does_not_fit_are_not_counted(tmp_path: Path, monke
     monkeypatch.undo()
     assert log.commit()
     assert (log.committed, log.unwritten) == (200, False)
+
+
+def test_every_line_is_heard_that_came_before_the_pipe_s_end() -> None:
+    read, write = os.pipe()
+    os.write(write, b'{"a": 1}\n{"a": 2}\n{"a": 3}\n{"cut off')
+    os.close(write)
+    with os.fdopen(read, "rb") as stream:
+        ear = Ear(stream)
+        heard = [ear.line(0.0) for _ in range(5)]
+        assert ear.gone
+    assert heard == [{"a": 1}, {"a": 2}, {"a": 3}, None, None]

@@ -9,11 +9,13 @@ from __future__ import annotations
     FUNCTION, ARGUMENTS, TO_PLANT,
     BEGUN, PUBLISHED, GATHERED, CALLED, STEPPED, STATUS, COMPLETE,
     SEQ_USED, STEP_USED, LATENESS, CLAMPED,
-) = range(32)  # fmt: skip
+    ROW_MEMORY, KEPT,
+) = range(34)  # fmt: skip
 """Given: descriptors, counts, instants in ns (DUE 0: now; DEADLINE 0: none), addresses: of the peers' rows, of scratch,
 of the loop's memory (rtmms.loop.kernels.memory), of the plant's step (FUNCTION 0: it is Python) and where it looks for
-its command. Written: instants, the plant's status, whether all was in hand, and what `applied` is to say."""
-DESK = 32
+its command, of the recorder's row (rtmms.loop.kernels.row_memory; 0: Python writes it). Written: instants, the plant's
+status, whether all was in hand, what `applied` is to say (SEQ_USED -1: as before), and whether the row is written."""
+DESK = 34
 
 (
     DESCRIPTOR, STATE, STATE_BYTES, BUDGET_AT, OWN, N_OWN, PATTERN, PATTERN_BYTES, PATTERN_ROWS, N_ROWS, TARGETS,

@@ -14,7 +14,10 @@ from numba import carray
 
 from rtmms.addresses import call
 from rtmms.jit import kernel
+from rtmms.loop.commands import APPLIED, MISSED
 from rtmms.loop.kernels import memory as lm
+from rtmms.loop.kernels import row_memory as rm
+from rtmms.loop.kernels.row import push_row
 from rtmms.loop.kernels.stand_in import note_missing, replace_missing, take_complete
 from rtmms.wire.kernels import desk as d
 from rtmms.wire.kernels.numbers import write_bits
@@ -48,9 +51,7 @@ def take_step(at: int) -> int:
     w = carray(words_at(at), (d.DESK,))
     rows = carray(words_at(w[d.ROWS]), (w[d.PEERS], d.ROW))
     scratch = w[d.SCRATCH]
-    w[d.COMPLETE] = w[d.CLAMPED] = w[d.STATUS] = w[d.CALLED] = w[d.STEPPED] = w[d.GATHERED] = 0
-    for k in range(len(rows)):
-        rows[k, d.SENT], rows[k, d.ANSWERED], rows[k, d.GOT], rows[k, d.OUT_OF_RANGE] = 0, 0, d.UNREAD, 0
+    clear(w, rows)
     begun = now_ns(scratch)
     while begun < w[d.DUE]:
         if sleep_until(w[d.DUE], scratch):
@@ -75,7 +76,36 @@ def take_step(at: int) -> int:
         w[d.CALLED] = now_ns(scratch)
         w[d.STATUS] = call(w[d.FUNCTION], w[d.ARGUMENTS])
         w[d.STEPPED] = now_ns(scratch)
+        if w[d.ROW_MEMORY] and w[d.STATUS] == 0:
+            keep(w, MISSED)
     return lm.TAKEN
+
+
+@kernel
+def clear(w: Any, rows: Any) -> None:
+    """Nothing of the step has been done."""
+    w[d.COMPLETE] = w[d.CLAMPED] = w[d.STATUS] = w[d.CALLED] = w[d.STEPPED] = w[d.GATHERED] = w[d.KEPT] = 0
+    w[d.SEQ_USED] = -1
+    for k in range(len(rows)):
+        rows[k, d.SENT], rows[k, d.ANSWERED], rows[k, d.GOT], rows[k, d.OUT_OF_RANGE] = 0, 0, d.UNREAD, 0
+
+
+@kernel
+def keep(w: Any, late: int) -> None:
+    """The step's row for the recorder: the plant tells its outputs, the head what the step came to.
+
+    late   the outcome of a step whose commands were not all there
+    """
+    r = carray(words_at(w[d.ROW_MEMORY]), (rm.WORDS,))
+    head = carray(words_at(r[rm.HEAD]), (r[rm.N_HEAD],))
+    call(r[rm.ACCOUNT], r[rm.ARGUMENTS])
+    head[rm.H_STEP], head[rm.H_OUTCOME] = w[d.STEP], APPLIED if w[d.COMPLETE] else late
+    head[rm.H_POLICY] = carray(words_at(w[d.WORDS]), (lm.WORDS,))[lm.STOOD_IN]
+    if w[d.SEQ_USED] >= 0:
+        head[rm.H_SEQ], head[rm.H_MEANT_FOR] = w[d.SEQ_USED], w[d.STEP_USED]
+        head[rm.H_LATENESS_NS], head[rm.H_CLAMPED] = w[d.LATENESS], w[d.CLAMPED]
+    head[rm.H_WALL_NS] = now_ns(w[d.SCRATCH])
+    w[d.KEPT] = push_row(w[d.ROW_MEMORY])
 
 
 @kernel

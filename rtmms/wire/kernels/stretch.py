@@ -1,7 +1,8 @@
 """Many usual steps without Python, where no clock paces them: lockstep and free.
 
 Each is as in step.py, with what Python does in the slack before it: the plant is observed, and its state written. A
-step that is not a usual one is handed over as there; one whose state does not fit its template is not begun.
+step that is not a usual one is handed over as there; one whose state does not fit its template is not begun. A step
+whose row the recorder's ring has no room for is the last.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from numba import carray
 
 from rtmms.addresses import call
 from rtmms.jit import kernel
+from rtmms.loop.commands import MISSED, REUSED
 from rtmms.loop.kernels import memory as lm
+from rtmms.loop.kernels import row_memory as rm
 from rtmms.wire.kernels import desk as d
 from rtmms.wire.kernels.patterns import HEAD_SEQ, HEAD_STEP, write_state
-from rtmms.wire.kernels.step import gather, publish, resolve, take_frame, use
+from rtmms.wire.kernels.step import clear, gather, keep, publish, resolve, take_frame, use
 from rtmms.wire.kernels.system import (
     EAGAIN,
     EINTR,
@@ -50,6 +53,7 @@ TEMPLATE = 8
 
 SEND_EVERY_NS = 1_000_000
 _WHOLES, _ANY = 6, 1 << 30
+UNDEFINED = -1
 
 
 @kernel
@@ -60,7 +64,7 @@ def take_steps(at: int, stretch: int) -> None:
     times = carray(words_at(b[TIMES]), (b[MOST], TIME))
     fresh = carray(bytes_at(w[d.FRESH]), (w[d.ACTUATORS],))
     words = carray(words_at(w[d.WORDS]), (lm.WORDS,))
-    b[DONE] = b[UNFINISHED] = 0
+    b[DONE] = b[UNFINISHED] = w[d.KEPT] = 0
     while b[DONE] < b[MOST]:
         now = now_ns(w[d.SCRATCH])
         if now >= b[UNTIL]:
@@ -68,9 +72,7 @@ def take_steps(at: int, stretch: int) -> None:
         tell = not b[FREE] or b[ANSWERED] or now - b[PUBLISHED_NS] >= SEND_EVERY_NS
         if tell and (words[lm.STOOD_IN] != lm.NONE or not _write(w, b)):
             return
-        w[d.COMPLETE] = w[d.CLAMPED] = w[d.STATUS] = w[d.STEPPED] = w[d.GATHERED] = w[d.CALLED] = 0
-        for k in range(len(rows)):
-            rows[k, d.SENT], rows[k, d.ANSWERED], rows[k, d.GOT], rows[k, d.OUT_OF_RANGE] = 0, 0, d.UNREAD, 0
+        clear(w, rows)
         for i in range(len(fresh)):
             fresh[i] = 0
         w[d.BEGUN] = now_ns(w[d.SCRATCH])
@@ -94,8 +96,10 @@ def take_steps(at: int, stretch: int) -> None:
         w[d.CALLED] = now_ns(w[d.SCRATCH])
         w[d.STATUS] = call(w[d.FUNCTION], w[d.ARGUMENTS])
         w[d.STEPPED] = now_ns(w[d.SCRATCH])
+        if w[d.ROW_MEMORY] and w[d.STATUS] == 0:
+            keep(w, REUSED if b[FREE] else MISSED)
         _note(w, b, rows, times[b[DONE]])
-        if w[d.STATUS]:
+        if w[d.STATUS] or (w[d.ROW_MEMORY] and not w[d.KEPT]):
             return
 
 
@@ -115,15 +119,28 @@ def _note(w: Any, b: Any, rows: Any, time: Any) -> None:
             answered = 1
     if answered:
         b[A_SEQ], b[A_STEP], b[A_CLAMPED] = w[d.SEQ_USED], w[d.STEP_USED], w[d.CLAMPED]
+    if w[d.KEPT]:
+        _pass_on(w, time)
     b[ANSWERED] = answered
     b[DONE] += 1
     w[d.STEP] += 1
 
 
 @kernel
+def _pass_on(w: Any, time: Any) -> None:
+    """How long the step took, for the row of the next."""
+    r = carray(words_at(w[d.ROW_MEMORY]), (rm.WORDS,))
+    head = carray(words_at(r[rm.HEAD]), (r[rm.N_HEAD],))
+    head[rm.H_TIMED], head[rm.H_EXCHANGE], head[rm.H_PLANT] = w[d.STEP], time[EXCHANGE_NS], time[PLANT_NS]
+    head[rm.H_WAKE] = head[rm.H_SLACK] = UNDEFINED
+    head[rm.H_BLAMED] = head[rm.H_MISS] = head[rm.H_OVERRUN] = UNDEFINED
+
+
+@kernel
 def _write(w: Any, b: Any) -> bool:
-    """The plant's state into each template; False where it does not fit."""
-    call(b[FUNCTION], b[ARGUMENTS])
+    """The plant's state into each template; False where it does not fit. The row of the step before has its numbers."""
+    if not w[d.KEPT]:
+        call(b[FUNCTION], b[ARGUMENTS])
     dt = carray(numbers_at(b[DT]), (1,))[0]
     wholes = carray(words_at(w[d.SCRATCH] + 64), (_WHOLES,))
     wholes[0], wholes[1], wholes[2] = w[d.STEP], 0, 0

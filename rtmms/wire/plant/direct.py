@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.addresses import ARGUMENTS
 from rtmms.contract import Applied
-from rtmms.loop.kernels.memory import HANDED, INTERRUPTED, LOWER, TAKEN, UPPER
+from rtmms.loop.kernels.memory import COMMAND, HANDED, INTERRUPTED, LOWER, TAKEN, UPPER
 from rtmms.loop.ports import Passed, Stretched
 from rtmms.plant import Accounted, Entered
 from rtmms.wire.kernels import desk as d
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rtmms.loop.ports import Memory
+    from rtmms.loop.ports import Keeping, Memory
     from rtmms.plant import Plant
     from rtmms.wire.plant.peer import Peer
     from rtmms.wire.plant.peers import Peers
@@ -41,12 +41,13 @@ _ROOM = 65536
 _LEARN_EVERY = 64
 _WATCH_NS = 50_000_000
 """Where there is no deadline: waiting for a command goes back to Python after so long, or twice as long."""
-_COMMAND = b"\x82\xa3seq\x01\xa4step\x01"
+_EXAMPLE = b"\x82\xa3seq\x01\xa4step\x01"
 
 
 class Direct:
     """
     take     the call, INTERRUPTED, HANDED or TAKEN; only after `ready`, and `settle` follows it
+    keeps    it writes the keeper's rows
     """
 
     take: Callable[[], int]
@@ -61,8 +62,10 @@ class Direct:
         self._entered: Entered | None = None
         self._sent: list[tuple[Peer, Template]] = []
         self._stretch: Stretch | None = None
+        self._keeper: Keeping | None = None
+        self.keeps = False
 
-    def bind(self, plant: Plant, memory: Memory) -> bool:
+    def bind(self, plant: Plant, memory: Memory, keeper: Keeping | None = None) -> bool:
         """Once, before the run. False where there are no such calls: then nothing else here may be called."""
         if not AVAILABLE or self._socket is None or self._socket.descriptors is None or self._port.ticks is not None:
             return False
@@ -96,7 +99,11 @@ class Direct:
         if account is not None:
             self._stretch = Stretch(plant.dt, account, desk, self._rows)
             self._stretch.go(0, 0, False, Applied(), 0, True)
-        Pattern(_COMMAND, {}).read(_COMMAND)
+            if keeper is not None:
+                desk[d.ROW_MEMORY] = keeper.row_memory((memory.numbers[COMMAND].ctypes.data, n), account)
+                self.keeps = desk[d.ROW_MEMORY] != 0
+                self._keeper = keeper if self.keeps else None
+        Pattern(_EXAMPLE, {}).read(_EXAMPLE)
         return True
 
     # --- before the step --------------------------------------------------------------------------------------------
@@ -180,6 +187,8 @@ class Direct:
             else:
                 desk[d.FUNCTION], desk[d.TO_PLANT] = entry.function, entry.command
                 self._arguments[: len(entry.arguments)] = entry.arguments
+                if self._keeper is not None:
+                    self._keeper.ready(step)
 
     def _renew(self) -> None:
         """Peers came or went."""
@@ -246,7 +255,7 @@ class Direct:
             self._unread()
         return Passed(
             all_taken, complete, desk[d.BEGUN], desk[d.PUBLISHED], desk[d.GATHERED], desk[d.CALLED], desk[d.STEPPED],
-            desk[d.STATUS],
+            desk[d.STATUS], bool(desk[d.KEPT]),
         )  # fmt: skip
 
     def _went_on(self, step: int, found: Stretched) -> Stretched:

@@ -42,7 +42,7 @@ from rtmms.wire.protocol.messages import (
 from rtmms.wire.protocol.port import Guests
 
 if TYPE_CHECKING:
-    from rtmms.loop.ports import Array, Flags, Memory, Passage
+    from rtmms.loop.ports import Array, Flags, Keeping, Memory, Passage
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
@@ -162,9 +162,9 @@ class Server:
             self._tending.serve(now_ns, self._outputs)
             self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
-    def passage(self, plant: Plant, memory: Memory) -> Passage | None:
+    def passage(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> Passage | None:
         """See Compiling."""
-        return self._direct if self._direct.bind(plant, memory) else None
+        return self._direct if self._direct.bind(plant, memory, keeper) else None
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""

@@ -69,11 +69,13 @@ class Stretch:
         words[s.PUBLISHED_NS], words[s.ANSWERED] = published_ns, answered
         s.take_steps(*self._at)
         done, unfinished = int(words[s.DONE]), bool(words[s.UNFINISHED])
+        # of an unfinished one that of the step before is kept, or it would not have begun
+        kept = bool(self._desk[d.ROW_MEMORY] if unfinished else self._desk[d.KEPT])
         applied.seq, applied.step = int(words[s.A_SEQ]), int(words[s.A_STEP])
         applied.clamped = bool(words[s.A_CLAMPED])
         if done:
             applied.lateness_ns = 0
         return Stretched(
             done, self._times[:done, : s.OUTCOME + 1], int(self._desk[d.STATUS]) if done else 0, unfinished,
-            int(words[s.PUBLISHED_NS]), bool(words[s.ANSWERED]),
+            int(words[s.PUBLISHED_NS]), bool(words[s.ANSWERED]), kept,
         )  # fmt: skip

@@ -67,13 +67,15 @@ class Compiled(Toy):
 
 @kernel
 def tell(state: int, out: int) -> int:
-    """Position, quaternion, speed and thrust of the toy."""
-    y, told = carray(numbers_at(state), (5,)), carray(numbers_at(out), (12,))
+    """Position, quaternion, speed, thrust and joint angles of the toy."""
+    y, told = carray(numbers_at(state), (5,)), carray(numbers_at(out), (27,))
     for i in range(3):
         told[i] = y[i]
     told[3], told[7] = 1.0, y[4]
     for i in range(4):
         told[8 + i] = i + 1.0
+    for i in range(15):
+        told[12 + i] = i
     return 0
 
 
@@ -81,9 +83,9 @@ class Told(Compiled):
     """One whose outputs compiled code can get, too."""
 
     def account(self) -> Account | None:
-        self.out = np.zeros(12)
+        self.out = np.zeros(27)
         words = (self.state.ctypes.data, self.out.ctypes.data)
-        sizes = (("position", 0, 3), ("quaternion", 3, 4), ("speed", 7, 1), ("thrust", 8, 4))
+        sizes = (("position", 0, 3), ("quaternion", 3, 4), ("speed", 7, 1), ("thrust", 8, 4), ("joint_angle", 12, 15))
         return Account(native(tell, *words), words, {name: (words[1] + 8 * at, n) for name, at, n in sizes})
 
 

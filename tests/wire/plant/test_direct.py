@@ -6,12 +6,14 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rtmms.loop.commands import CommandTrace
 from rtmms.loop.kernels.memory import HANDED, TAKEN
+from rtmms.loop.kernels.row_memory import H_WALL_NS
 from rtmms.loop.loop import Beside
 from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.loop.paces.realtime import Realtime
@@ -19,8 +21,9 @@ from rtmms.loop.ports import Passed
 from rtmms.loop.schedule import Schedule
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.direct import Direct
+from tests.record.runs import recorder
 from tests.wire.bench import Toy
-from tests.wire.plant.direct import Compiled, Run
+from tests.wire.plant.direct import Compiled, Run, Told
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 
@@ -49,42 +52,46 @@ def program(what: str) -> str:
     return PROGRAM.replace("WHAT", what.replace("\n", "\n        "))
 
 
-def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_plants_step() -> None:
+@pytest.mark.parametrize("recorded", [False, True])
+def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(recorded: bool, tmp_path: Path) -> None:
+    """With a recorder, to the instant at which the row is written."""
     events: list[tuple[int, str]] = []
-    windows: list[Passed] = []
+    windows: list[tuple[Passed, int]] = []
+    kept = recorder(tmp_path / "run.mcap", Told(), patient=False) if recorded else None
 
     def hook(frame: Any, event: str, arg: Any) -> None:
         if event in ("call", "c_call"):
             events.append((time.monotonic_ns(), frame.f_code.co_name))
 
-    class Profiled(Compiled):
-        def reset(self, seed: int = 0) -> None:
-            super().reset(seed)
-
     class Hooked(Run):
         def _watch_codes(self) -> None:
             passage = self.loop._passage
             assert passage is not None
+            if kept is not None:
+                kept.bind(self.loop)
             settle = passage.settle
 
             def settled(code: int) -> Passed | None:
                 passed = settle(code)
-                if passed is not None and passed.taken:
-                    windows.append(passed)
+                if passed is not None and passed.taken and passed.kept is recorded:
+                    windows.append((passed, passed.stepped if kept is None else kept._head[H_WALL_NS]))
                 return passed
 
             passage.settle = settled  # type: ignore[method-assign]
             sys.setprofile(hook)
 
     try:
-        Hooked(realtime, steps=200, plant=Profiled())
+        Hooked(realtime, steps=200, plant=Told() if recorded else Compiled(), observers=[kept] if kept else [])
     finally:
         sys.setprofile(None)
+        if kept is not None:
+            kept.close()
     assert len(windows) > 50
     assert all(
-        passed.begun < passed.published < passed.gathered <= passed.called < passed.stepped for passed in windows
+        passed.begun < passed.published < passed.gathered <= passed.called < passed.stepped <= end
+        for passed, end in windows
     )
-    ends = sorted((passed.begun, passed.stepped) for passed in windows)
+    ends = [(passed.begun, end) for passed, end in windows]
     within = [name for at, name in events if any(begun <= at <= stepped for begun, stepped in ends)]
     assert not within
     assert len(events) > 1000, "the hook saw nothing at all"
