@@ -185,6 +185,39 @@ def test_work_by_the_byte_where_each_byte_could_begin_a_frame(head: bytes) -> No
     assert excess(lines.count, len(stranger)) <= 0
 
 
+def nested() -> bytes:
+    """A broken frame of 262 bytes in which each second byte begins one of 118, and a good one."""
+    found = b"\xfe\xfe\x00\x00\x00\x6e" + 60 * b"\xfe\x6e" + Writer(255, 190).pack(axes(7))
+    return found + bytes(262 - len(found))
+
+
+def test_work_by_the_byte_where_one_byte_shows_that_many_frames_are_none(reader: Reader) -> None:
+    stranger, lines, found = nested(), Lines(), []
+    for i in range(20 * len(stranger)):
+        at = i % len(stranger)
+        found += lines.call(reader.feed, stranger[at : at + 1])  # type: ignore[arg-type, operator]
+        assert excess(lines.count, 1) <= 0
+    while reader.behind:
+        found += reader.feed(b"")
+    assert len(reader._rest) < 280
+    assert len(found) >= 18
+
+
+def test_all_at_once_or_byte_by_byte_it_is_the_same() -> None:
+    noise, once, many = random.Random(3), Reader(lambda reason: None), Reader(lambda reason: None)
+    for x in range(200):
+        frame = bytearray(nested() if x % 5 == 0 else Writer(255, 190).pack(axes(x)))
+        frame[noise.randrange(len(frame))] ^= 1 << noise.randrange(8)
+        all_at_once = once.feed(bytes(frame))
+        while once.behind:
+            all_at_once += once.feed(b"")
+        by_bytes = [message for byte in frame for message in many.feed(bytes((byte,)))]
+        while many.behind:
+            by_bytes += many.feed(b"")
+        assert [m.get_msgbuf() for m in all_at_once] == [m.get_msgbuf() for m in by_bytes]
+        assert once._rest == many._rest
+
+
 def test_the_quick_checksum_is_the_one_of_pymavlink() -> None:
     from pymavlink.dialects.v20 import common as of
 
