@@ -178,7 +178,7 @@ def test_keys_in_files(tmp_path: Path) -> None:
         read_key(str(file))
 
 
-@pytest.mark.parametrize("head", [b"\xfe", b"\xfe\xf8", b"\xfe\x6e", b"\xfd\x6e\x00"])
+@pytest.mark.parametrize("head", [b"\xfd", b"\xfe", b"\xfe\xf8", b"\xfe\x6e", b"\xfd\x6e\x00"])
 def test_work_by_the_byte_where_each_byte_could_begin_a_frame(head: bytes) -> None:
     reader, stranger, lines = Reader(lambda reason: None), (head * 4096)[:4096], Lines()
     lines.call(reader.feed, stranger)
@@ -201,6 +201,15 @@ def test_work_by_the_byte_where_one_byte_shows_that_many_frames_are_none(reader:
         found += reader.feed(b"")
     assert len(reader._rest) < 280
     assert len(found) >= 18
+
+
+@pytest.mark.parametrize("piece", [3, 42, 130, 263])
+def test_work_by_the_byte_of_pieces_of_any_size(reader: Reader, piece: int) -> None:
+    stranger, lines = nested() + b"\xfd" * 300 + b"\xfe\x6e" * 200, Lines()
+    for at in range(0, 20 * piece, piece):
+        data = (stranger * 9)[at : at + piece]
+        lines.call(reader.feed, data)
+        assert excess(lines.count, piece) <= 0
 
 
 def test_all_at_once_or_byte_by_byte_it_is_the_same() -> None:
