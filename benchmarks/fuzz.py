@@ -25,6 +25,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.jit import die_with_parent
 from rtmms_benchmarks import setting
 from rtmms_benchmarks.mutation import Mutations
 from rtmms_benchmarks.work import Lines, excess
@@ -39,6 +40,7 @@ _FINDINGS = 20
 _OUTCOMES = 64
 _WEIGHED = 16  # one frame of so many has its lines counted, which takes some ten times as long as to read it
 _LIGHT = 64  # bytes that a frame is taken to be longer by, where the slowest is looked for: or it would be an empty one
+_GONE_ON = 512  # bytes of a frame that others are made from: of longer ones most of the time would go into their length
 _SETTLED = 0.2  # memory counts from when so much is done: caches and tables have their size then
 
 
@@ -97,7 +99,7 @@ def installed(names: list[str]) -> tuple[list[str], dict[str, str]]:
     """The parsers that can be tried, and the module that each of the others lacks. Found out in a process of its own,
     as what a parser imports is no affair of this one."""
     try:
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), die_with_parent) as pool:
             missing = dict(zip(names, pool.map(lacking, names), strict=True))
     except BrokenProcessPool:  # one of them ends its process: that is a finding, and will be made
         return names, {}
@@ -142,7 +144,7 @@ def fuzz(task: Task, tell: Callable[[int, bytes], None] = lambda done, frame: No
 
 def _weigh(result: Result, lines: int, frame: bytes, source: Mutations, heaviest: float) -> float:
     """A frame that takes more lines than it may is a finding; one that takes more a byte than any before is gone on
-    from. The most lines a byte so far."""
+    from, unless it is long. The most lines a byte of these so far."""
     over = excess(lines, len(frame))
     result.weighed += 1
     if result.weighed == 1 or over > excess(result.most_lines, result.most_lines_bytes):
@@ -150,9 +152,10 @@ def _weigh(result: Result, lines: int, frame: bytes, source: Mutations, heaviest
     if over > 0 and len(result.findings) < _FINDINGS:
         result.findings.append({"what": f"{lines} lines for {len(frame)} bytes", "frame": frame[:4096].hex()})
     weight = lines / (len(frame) + _LIGHT)
-    if weight > heaviest:
-        source.keep(frame)
-    return max(weight, heaviest)
+    if weight <= heaviest or len(frame) > _GONE_ON:
+        return heaviest
+    source.keep(frame)
+    return weight
 
 
 def _timed(read: Callable[[bytes], object], frame: bytes) -> int:
@@ -206,6 +209,10 @@ class _Worker:
 
 
 def _work(task: Task, page: Any, told: Any, answer: Any) -> None:
+    die_with_parent()
+    parent = multiprocessing.parent_process()
+    if parent is None or not parent.is_alive():  # it ended before we asked
+        return
     buffer = memoryview(page).cast("B")
 
     def tell(done: int, frame: bytes) -> None:

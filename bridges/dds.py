@@ -6,9 +6,9 @@ of its own; that something came reaches the bridge's loop through an inbox.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import floor, isfinite
 from typing import Any, Literal
@@ -40,7 +40,9 @@ HASHES = {
 """What ROS 2 tells of a type beside its name (REP 2011), from Iron on; older ones do not look."""
 
 _CONFIGURED = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface {}={}/></Interfaces>{}</General>{}
-</Domain></CycloneDDS>"""
+<Internal><MaxSampleSize>256 KiB</MaxSampleSize></Internal></Domain></CycloneDDS>"""
+"""A longer sample is not read at all: the library reads them in Python, at some 0.3 s a MiB."""
+_FATAL, _ERROR = 1, 2
 _ALONE = "<AllowMulticast>false</AllowMulticast>"
 _LOCAL = """<Discovery><SPDPInterval>1s</SPDPInterval>
 <ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
@@ -49,6 +51,15 @@ _LOCAL = """<Discovery><SPDPInterval>1s</SPDPInterval>
 
 def is_loopback(interface: str) -> bool:
     return interface in ("lo", "lo0", "::1") or interface.startswith("127.")
+
+
+def hush() -> None:
+    """Errors of Cyclone DDS's alone to standard error: it writes a line of 300 bytes for each packet of a stranger's
+    that makes no sense, 10,000 a second if they come, and has no word for that in its configuration."""
+    with contextlib.suppress(ImportError, AttributeError):  # it offers this in C alone
+        from cyclonedds.internal import DDS
+
+        DDS._dll_handle.dds_set_log_mask(_FATAL | _ERROR)
 
 
 def configuration(interface: str) -> str:
@@ -174,7 +185,8 @@ class Dds(rtmms.Bridge):
         self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
         self._imu = Imu(self.gravity)
         self._joints = Joints(plant, self.fin_joints)
-        here = from_here(self.io.tell) if is_loopback(self.interface) else nullcontext()
+        hush()
+        here = from_here(self.io.tell) if is_loopback(self.interface) else contextlib.nullcontext()
         try:
             with here:  # its sockets are open to all, whatever the interface
                 self._domain = self._configured()

@@ -337,7 +337,7 @@ class Mqtt(rtmms.Bridge):
                 topic = message.topic
             except UnicodeDecodeError:
                 return  # not one of ours
-            self._messages.put((topic, message.payload, message.retain))
+            self._messages.put((topic, message.payload[: _LONGEST_IN + 1], message.retain))  # more would only be kept
 
         def on_publish(client: Client, data: Any, mid: int, reason: Any, properties: Any) -> None:
             self._done.append(mid)

@@ -328,6 +328,8 @@ class Px4(Worded):
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
+        if self._reader.behind:
+            self._on_bytes(b"")
         if not self._here:
             return
         if self.waits and not self._in_lock and now >= self._next:

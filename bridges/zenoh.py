@@ -173,7 +173,7 @@ class Zenoh(rtmms.Bridge):
     def _heard(self, sample: Any) -> None:
         """In one of Zenoh's threads."""
         key = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
-        self.inbox.put((self._actuators.get(key, key), sample.payload.to_bytes()))
+        self.inbox.put((self._actuators.get(key, key), sample.payload.to_bytes()[: LONGEST + 1]))  # more is only kept
 
     def on_state(self, state: rtmms.State) -> None:
         at = self._pack({"time": state.time, "step": state.step})

@@ -68,7 +68,8 @@ def run(program: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[st
 def test_the_wheel_carries_the_package_its_plug_ins_and_no_more(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"rtmms", "rtmms_bridges", "rtmms_controllers"}
+    packages = {"rtmms", "rtmms_bridges", "rtmms_controllers"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == packages | {"rtmms_command.py"}
     examples = {f"rtmms_bridges/examples/{file.name}" for file in (ROOT / "bridges" / "examples").glob("*.toml")}
     assert examples <= set(names)
     assert "rtmms/py.typed" in names

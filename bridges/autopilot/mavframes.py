@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import stat
 from binascii import crc_hqx
 from collections.abc import Callable
+from itertools import cycle
 from time import time
 from typing import Any
 
@@ -23,6 +25,10 @@ V1, V2 = 0xFE, 0xFD
 _SIGNED = 0x01
 _SIGNATURE = 13
 _MOST_STREAMS = 64
+_BEHIND = 24
+_HIDING = ("garbled", "flags", "crc")
+"""Such a frame may have a broken length, which hides what follows."""
+_BEGIN = re.compile(b"[\xfd\xfe]")
 _EPOCH_S = 1420070400.0  # 2015-01-01, in units of 10 us
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _LATE = 6_000_000  # a stream that is new may be a minute late
@@ -33,7 +39,11 @@ class Reader:
 
     refuse   gets the reason for each piece that is passed over: garbled, crc, unknown, flags, signature
     signing  whose signatures are asked for; None: frames with a signature are taken like those without
+    behind   bytes were left for the next look, feed(b""): one byte can show that a frame of 280 was none,
+             and each of the 280 may begin another one
     """
+
+    behind = False
 
     def __init__(self, refuse: Callable[[str], None], signing: Signing | None = None) -> None:
         from pymavlink.dialects.v20 import common
@@ -54,51 +64,59 @@ class Reader:
         return found
 
     def feed(self, data: bytes) -> list[Any]:
-        """The messages that are complete with these bytes. Keeps less than one frame."""
-        rest = self._rest
+        """The messages that are complete with these bytes. Looks at as many bytes that could begin a frame as came, and
+        _BEHIND more. Keeps less than one frame, where it is not behind."""
+        rest, old = self._rest, len(self._rest)
         rest += data
-        found, at, end, skipped = [], 0, len(rest), False
-        while at < end:
+        found: list[Any] = []
+        at, end, left, skipped = 0, len(rest), len(data) + _BEHIND, False
+        while at < end and left > 0:
             if rest[at] not in (V1, V2):
-                at, skipped = at + 1, True
+                begin = _BEGIN.search(rest, at)
+                at, left, skipped = begin.start() if begin else end, left - 1, True
                 continue
             size = _size(rest, at)
             if size == 0 or at + size > end:
                 break
-            number = _number(rest, at)
-            if rest[at + 1] > self._longest.get(number, 255):  # told cheaply: decoding is not
-                at, skipped = at + 1, True
-                continue
-            try:
-                found.append(self._message(rest[at : at + size], number))
-                at += size
-            except Refusal as refusal:
-                self._refuse(refusal.reason)
-                at += size if refusal.reason in ("unknown", "signature") else 1  # a broken length hides what follows
+            reason = self._fault(rest, at, size) or self._taken(bytes(rest[at : at + size]), found)
+            if reason == "garbled":
+                skipped = True
+            elif reason:
+                self._refuse(reason)
+            step = 1 if reason in _HIDING else size
+            left -= step if at else max(0, step - old)
+            at += step
         if skipped:
             self._refuse("garbled")
         del rest[:at]
+        self.behind = left <= 0 and at < end
         return found
 
-    def _message(self, frame: bytearray, number: int) -> Any:
-        signed = frame[0] == V2 and bool(frame[2] & _SIGNED)
-        if frame[0] == V2 and frame[2] & ~_SIGNED:
-            raise Refusal("flags", "flags that are not known")
-        extra = self._extra.get(number)
-        if extra is None:
-            raise Refusal("unknown", "a message that is not of the common set")
-        if not _intact(frame[: len(frame) - _SIGNATURE * signed], extra):
-            raise Refusal("crc", "a checksum that is wrong")
-        whole = bytes(frame)
+    def _fault(self, data: bytearray, at: int, size: int) -> str:
+        """What is wrong with the whole frame that begins there, told cheaply, '' for nothing."""
+        number = data[at + 5] if data[at] == V1 else int.from_bytes(data[at + 7 : at + 10], "little")
+        if data[at + 1] > self._longest.get(number, 255):
+            return "garbled"
+        if data[at] == V2 and data[at + 2] & ~_SIGNED:
+            return "flags"
+        if number not in self._extra:
+            return "unknown"
+        signature = _SIGNATURE if data[at] == V2 and data[at + 2] & _SIGNED else 0
+        return "" if _intact(data[at : at + size - signature], self._extra[number]) else "crc"
+
+    def _taken(self, frame: bytes, found: list[Any]) -> str:
+        """Decode an intact frame and append its message; else what is wrong with it."""
         try:
-            message = self._decode(frame)
-        except self._error as fault:
-            raise Refusal("crc", str(fault)) from None
-        except (ValueError, IndexError, TypeError) as fault:
-            raise Refusal("garbled", str(fault)) from None
-        if self._signing is not None and not (signed and self._signing.accepts(whole)):
-            raise Refusal("signature", "not signed, wrongly signed, or signed before")
-        return message
+            message = self._decode(bytearray(frame))
+        except self._error:
+            return "crc"
+        except (ValueError, IndexError, TypeError):
+            return "garbled"
+        signed = frame[0] == V2 and frame[2] & _SIGNED
+        if self._signing is not None and not (signed and self._signing.accepts(frame)):
+            return "signature"
+        found.append(message)
+        return ""
 
 
 def _size(data: bytearray, at: int) -> int:
@@ -109,11 +127,6 @@ def _size(data: bytearray, at: int) -> int:
     if left < 3:
         return 0
     return data[at + 1] + 12 + (_SIGNATURE if data[at + 2] & _SIGNED else 0)
-
-
-def _number(data: bytearray, at: int) -> int:
-    """Of the message in the whole frame that begins there."""
-    return data[at + 5] if data[at] == V1 else int.from_bytes(data[at + 7 : at + 10], "little")
 
 
 def _intact(frame: bytearray, extra: bytes) -> bool:
@@ -205,14 +218,14 @@ def read_key(path: str) -> bytes:
 
 
 def fuzz_stream(means: Callable[[Any], object], signing: Signing | None = None) -> Callable[[bytes], str]:
-    """For `rtmms bench fuzz`: each frame as a datagram, and as a piece of one long stream."""
+    """For `rtmms bench fuzz`: the frames as datagrams and as pieces of one long stream, in turns."""
     reasons: list[str] = []
     stream, single = Reader(reasons.append, signing), Reader(reasons.append, signing)
+    turns = cycle((stream.feed, single.datagram))
 
     def read(data: bytes) -> str:
-        messages = stream.feed(data)
         reasons.clear()
-        for message in (*messages, *single.datagram(data)):
+        for message in next(turns)(data):
             try:
                 means(message)
             except Refusal as refusal:

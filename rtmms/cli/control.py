@@ -93,7 +93,7 @@ def _drive(
         answering = Answering
     return run_controller(
         controller, exchange, answering=answering, name=peer or called(name), timeout_s=timeout_s, keys=keys,
-        reconnect=reconnect, tell=lambda text: _say(f"refused: {text}"),
+        reconnect=reconnect, tell=_say,
     )  # fmt: skip
 
 

@@ -104,6 +104,7 @@ def rtmms() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Always ends by SystemExit."""
+    _open_descriptors()
     if "RTMMS_PARENT" in os.environ:
         from rtmms.cli.running.children import settle
 
@@ -111,6 +112,17 @@ def main(arguments: list[str] | None = None) -> None:
     status = _status(arguments)
     gc.freeze()  # there is nothing left to collect for: the interpreter's last collection would take 0.2 s after numba
     sys.exit(status)
+
+
+def _open_descriptors() -> None:
+    """What we were started without (`2>&-`) goes nowhere: else the next file that is opened is standard error."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _status(arguments: list[str] | None) -> int:

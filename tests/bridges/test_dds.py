@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
@@ -224,6 +225,56 @@ def test_arrays_as_commands(make_host: Callable[..., Host], place: dict[str, Any
         wait(lambda: beside.bridged.counts["refused"] == 2)
         assert beside.command == [0.25, -0.5, 0.0, 0.0]
     assert beside.bridged.counts.reasons() == {"wrong_length": 1, "not_finite": 1}
+
+
+def test_huge_samples_and_packets_that_are_none_cost_nothing(
+    make_host: Callable[..., Host], place: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    bridge = Dds(claim=("left.*",), command_type="Float64MultiArray", **place)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: hasattr(bridge, "_reader"))
+        peer = subprocess.Popen([sys.executable, "-c", HUGE, str(bridge.domain), bridge.namespace], cwd=ROOT)
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+                for port in range(7410 + 250 * bridge.domain, 7420 + 250 * bridge.domain):
+                    for _ in range(20):
+                        with contextlib.suppress(OSError):
+                            stranger.sendto(
+                                b"RTPS\2\3\1\x10" + bytes(12) + b"\7\1\4\0" + bytes(20), ("127.0.0.1", port)
+                            )
+            wait(lambda: beside.command == [0.25, -0.5, 0.0, 0.0])
+            assert peer.wait(6 * PATIENCE_S) == 0
+        finally:
+            peer.kill()
+            peer.wait()
+    assert beside.bridged.counts.reasons() == {}  # they are not even read
+    assert capfd.readouterr().err == ""
+
+
+HUGE = """
+import sys, time
+from cyclonedds.core import Policy, Qos
+from cyclonedds.domain import DomainParticipant
+from cyclonedds.pub import DataWriter
+from cyclonedds.topic import Topic
+from rtmms_bridges.dds import configuration, hush
+from rtmms_bridges.messages import ros2 as ros
+from cyclonedds.domain import Domain
+number, namespace = int(sys.argv[1]), sys.argv[2]
+hush()
+domain = Domain(number, configuration("127.0.0.1").replace("256 KiB", "8 MiB"))
+participant = DomainParticipant(number)
+topic = Topic(participant, f"rt/{namespace}/joint_commands", ros.Float64MultiArray)
+qos = Qos(Policy.Reliability.Reliable(10**9), Policy.DataRepresentation(use_cdrv0_representation=True))
+writer = DataWriter(participant, topic, qos=qos)
+while not writer.get_matched_subscriptions():
+    time.sleep(0.01)
+for _ in range(10):
+    writer.write(ros.Float64MultiArray(data=[0.0] * 500_000))
+    time.sleep(0.1)  # its pieces fill the readers' sockets
+    writer.write(ros.Float64MultiArray(data=[0.25, -0.5]))
+    time.sleep(0.1)
+"""
 
 
 def test_what_is_no_command() -> None:

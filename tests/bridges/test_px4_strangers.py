@@ -17,6 +17,7 @@ from rtmms_bridges.autopilot.mavframes import Reader, Writer
 from rtmms_bridges.lines.addresses import host_port, resolved
 from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.px4 import _MOST_GARBAGE, Px4
+from tests.bridges.autopilot.test_mavframes import nested
 from tests.bridges.harness import free_port, wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.bridges.test_px4 import Autopilot, bridge
@@ -131,6 +132,17 @@ def test_garbage_is_not_decoded(filling: str, monkeypatch: pytest.MonkeyPatch) -
     assert tried < size / 100
     good = Writer(1, 1).pack(common.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3))
     assert reader.feed(b"\0" * mavframes._size(bytearray(b"\xfd\xff\x01"), 0) + 2 * good)  # after a broken beginning
+
+
+def test_what_lies_behind_a_broken_frame_is_heard_without_another_byte() -> None:
+    port = free_port(socket.SOCK_STREAM)
+    with Sailing(bridge(port)) as sailing, socket.create_connection(("127.0.0.1", port)) as line:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        broken = nested()
+        line.sendall(broken[:-1])
+        wait(lambda: len(sailing.bridged.bridge._reader._rest) == len(broken) - 1)  # type: ignore[attr-defined]
+        line.sendall(broken[-1:])
+        wait(lambda: sailing.bridged.counts["received"] == 1)
 
 
 def test_a_course_just_below_north_is_not_360_degrees() -> None:

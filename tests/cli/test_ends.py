@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import finish, rtmms, start
+from tests.cli.shell import environment, finish, rtmms, start
 
 
 def test_ctrl_c_does_not_wait_for_the_end_of_a_long_step(tmp_path: Path) -> None:
@@ -42,7 +44,65 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_the_run(
     assert text in said.err
 
 
+def test_a_run_shorter_than_a_step_is_refused(tmp_path: Path) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "0.004")
+    assert (said.status, said.out) == (2, "")
+    assert "--duration 0.004: expected a step at least, 0.01 s" in said.err
+
+
 def test_an_endpoint_that_is_none_is_a_wrong_word(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "serve", "pendulum", "--exchange", "garbage")
     assert said.status == 2
     assert "exchange endpoint 'garbage'" in said.err
+
+
+_PRESSED = """
+import os, signal, sys
+class Pressed:
+    def find_spec(self, name, *_):
+        if name == "rtmms.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Pressed())
+import rtmms_command
+rtmms_command.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals")
+def test_ctrl_c_while_the_command_is_being_imported_ends_it_in_silence(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _PRESSED], env=environment(tmp_path), capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals")
+def test_a_terminal_that_is_closed_ends_a_run_with_report_and_log(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--json", "--log", "run.mcap")
+    assert process.stderr is not None
+    next(line for line in process.stderr if "misses" in line)
+    process.send_signal(signal.SIGHUP)
+    said = finish(process)
+    assert (said.status, said.report["ended"]) == (130, "interrupt")
+    assert said.report["log"]["whole"] is True
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell")
+def test_without_any_standard_file_it_runs_and_its_log_is_not_written_into(tmp_path: Path) -> None:
+    words = f"{sys.executable} -m rtmms run pendulum --controller none --duration 0.2 --log run.mcap <&- >&- 2>&-"
+    done = subprocess.run(["sh", "-c", f"exec {words}"], cwd=tmp_path, env=environment(tmp_path), timeout=60)
+    assert done.returncode == 0
+    assert "whole" in rtmms(tmp_path, "log", "info", "run.mcap").out
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("", "--log: expected the name of a file, got ''"),
+        (b"\xff.mcap", r"--log '\udcff.mcap': expected a name in UTF-8"),
+    ],
+)
+def test_a_log_without_a_name_or_not_in_utf_8_is_refused_as_it_was_written(
+    tmp_path: Path, name: str | bytes, text: str
+) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--log", name)  # type: ignore[arg-type]
+    assert said.status == 2
+    assert text in said.err

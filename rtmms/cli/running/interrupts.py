@@ -56,7 +56,8 @@ def heeding_interrupts(*, to_the_end: bool = False) -> Iterator[None]:
 
 @contextmanager
 def interrupts_end(run: Loop) -> Iterator[None]:
-    """Within: Ctrl-C and SIGTERM end the run after its step, and let what follows be; one more breaks off."""
+    """Within: Ctrl-C, SIGTERM and a terminal that is closed end the run after its step, and let what follows be; one
+    more breaks off. Where SIGHUP is ignored (nohup), it stays so."""
     first_s: list[float] = []
 
     def end(*_: Any) -> None:
@@ -66,7 +67,10 @@ def interrupts_end(run: Loop) -> Iterator[None]:
         first_s.append(time.monotonic())
         run.end("interrupt")
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:

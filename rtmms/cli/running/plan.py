@@ -143,11 +143,11 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
 def _refuse_name(path: Path, option: str) -> None:
     """ModelError for what no file can be kept under, or told of in a log and a report, which are UTF-8."""
     if not path.name:
-        raise ModelError(f"{option}: expected the name of a file, got '{path}'")
+        raise ModelError(f"{option}: expected the name of a file, got '{path if path.parts else ''}'")
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        raise ModelError(f"{option} {path!a}: expected a name in UTF-8") from None
+        raise ModelError(f"{option} {str(path)!a}: expected a name in UTF-8") from None
     if option != "--log":  # whose writer looks for itself, under its lock
         refuse_other_than_file(path, option)
 

@@ -202,6 +202,8 @@ class Session:
                 f"--duration {plan.duration:g}: the flow of robot '{plan.robot}' is known until t = {plant.ends:g} s "
                 "only"
             )
+        if plan.duration is not None and round(plan.duration / plant.dt) == 0:
+            raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
         plant = self._with_sensors(self._with_faults(plant))
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")

@@ -31,7 +31,7 @@ def run_controller(
 
     keys, reconnect   as connect's; `start` is called again with each new plant
     answering   makes what answers the usual states without Python, see rtmms.wire.answering; for a compiled update
-    tell   gets what the plant refused, as text for a person
+    tell   gets what the plant refused, and once that `update` returned None, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
     tracks: Sequence[str] = getattr(controller, "tracks", ())
@@ -47,7 +47,7 @@ def run_controller(
     ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)
-        drives, told = bool(plant.granted), set[str]()
+        drives, told, silent = bool(plant.granted), set[str](), False
         update, command, errors = controller.update, link.command, link.errors
         quick = answering(link, controller) if answering is not None and drives else None
         for state in link:
@@ -57,11 +57,15 @@ def run_controller(
             values = update(state)
             if drives:
                 command(values if values is not None else {})
+                if values is None and not silent:
+                    silent = True
+                    if tell is not None:
+                        tell("update returned None: its actuators hold (told once)")
             while errors:
                 code, text = errors.popleft()
                 if tell is not None and code not in told:
                     told.add(code)
-                    tell(f"{text} (told once for each kind)")
+                    tell(f"refused: {text} (told once for each kind)")
             if quick is not None:
                 quick.go()
         if quick is not None:

@@ -178,11 +178,53 @@ def test_keys_in_files(tmp_path: Path) -> None:
         read_key(str(file))
 
 
-@pytest.mark.parametrize("head", [b"\xfe", b"\xfe\xf8", b"\xfe\x6e", b"\xfd\x6e\x00"])
+@pytest.mark.parametrize("head", [b"\xfd", b"\xfe", b"\xfe\xf8", b"\xfe\x6e", b"\xfd\x6e\x00"])
 def test_work_by_the_byte_where_each_byte_could_begin_a_frame(head: bytes) -> None:
     reader, stranger, lines = Reader(lambda reason: None), (head * 4096)[:4096], Lines()
     lines.call(reader.feed, stranger)
     assert excess(lines.count, len(stranger)) <= 0
+
+
+def nested() -> bytes:
+    """A broken frame of 262 bytes in which each second byte begins one of 118, and a good one."""
+    found = b"\xfe\xfe\x00\x00\x00\x6e" + 60 * b"\xfe\x6e" + Writer(255, 190).pack(axes(7))
+    return found + bytes(262 - len(found))
+
+
+def test_work_by_the_byte_where_one_byte_shows_that_many_frames_are_none(reader: Reader) -> None:
+    stranger, lines, found = nested(), Lines(), []
+    for i in range(20 * len(stranger)):
+        at = i % len(stranger)
+        found += lines.call(reader.feed, stranger[at : at + 1])  # type: ignore[arg-type, operator]
+        assert excess(lines.count, 1) <= 0
+    while reader.behind:
+        found += reader.feed(b"")
+    assert len(reader._rest) < 280
+    assert len(found) >= 18
+
+
+@pytest.mark.parametrize("piece", [3, 42, 130, 263])
+def test_work_by_the_byte_of_pieces_of_any_size(reader: Reader, piece: int) -> None:
+    stranger, lines = nested() + b"\xfd" * 300 + b"\xfe\x6e" * 200, Lines()
+    for at in range(0, 20 * piece, piece):
+        data = (stranger * 9)[at : at + piece]
+        lines.call(reader.feed, data)
+        assert excess(lines.count, piece) <= 0
+
+
+def test_all_at_once_or_byte_by_byte_it_is_the_same() -> None:
+    noise, once, many = random.Random(3), Reader(lambda reason: None), Reader(lambda reason: None)
+    for x in range(200):
+        frame = bytearray(nested() if x % 5 == 0 else Writer(255, 190).pack(axes(x)))
+        frame[noise.randrange(len(frame))] ^= 1 << noise.randrange(8)
+        all_at_once = once.feed(bytes(frame))
+        while once.behind:
+            all_at_once += once.feed(b"")
+        by_bytes = [message for byte in frame for message in many.feed(bytes((byte,)))]
+        while many.behind:
+            by_bytes += many.feed(b"")
+        assert [m.get_msgbuf() for m in all_at_once] == [m.get_msgbuf() for m in by_bytes]
+        assert once._rest == many._rest
 
 
 def test_the_quick_checksum_is_the_one_of_pymavlink() -> None:

@@ -383,7 +383,10 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
 
     controller = Recorder()
     ended: list[str] = []
-    thread = threading.Thread(target=lambda: ended.append(run_controller(controller, tcp.host.exchange)))
+    told: list[str] = []
+    thread = threading.Thread(
+        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, tell=told.append))
+    )
     thread.start()
     tcp.wait(lambda: len(controller.log) > 20)
     assert tcp.host.server.admitted() == {"recorder"}
@@ -393,6 +396,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert controller.log[0] == ("left.front", "left.back")
     assert controller.log[-1] == ended[0]
     assert tcp.host.command[1] == 0.5
+    assert told == ["update returned None: its actuators hold (told once)"]
 
 
 def test_a_raw_peer_and_a_link_share_a_plant(host: Host, make_raw: Callable[[Host], Raw]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,6 +97,44 @@ def test_a_process_that_dies_or_hangs_is_told_with_its_frame(
     assert told in finding["what"]
     frame = bytes.fromhex(finding["frame"])
     assert len(frame) == 0 if what == "fatal" else len(frame) > 30
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG")
+def test_workers_end_with_the_fuzzer_that_is_killed() -> None:
+    def children(pid: int) -> set[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return set()
+
+    def alive(pid: str) -> bool:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return False
+
+    program = "from rtmms_benchmarks import fuzz; fuzz.measure(['zap'], 10**9, 0, 1)"
+    guarded = f"if __name__ == '__main__': {program}"
+    process = subprocess.Popen([sys.executable, "-c", guarded])
+    try:
+        while not (workers := children(process.pid)):
+            time.sleep(0.01)
+        time.sleep(1.5)  # its worker has begun
+        workers |= children(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+    for _ in range(500):
+        if not any(map(alive, workers)):
+            break
+        time.sleep(0.01)
+    assert not any(map(alive, workers))
+
+
+def test_long_frames_are_weighed_but_not_gone_on_from() -> None:
+    result, source = fuzz.Result("one"), Mutations([b"sample"], "0")
+    assert fuzz._weigh(result, 4000, bytes(600), source, 1.0) == 1.0
+    assert result.most_lines == 4000
+    assert fuzz._weigh(result, 900, bytes(60), source, 1.0) > 1.0
+    assert source._samples == [b"sample", bytes(60)]
 
 
 def test_the_same_seed_gives_the_same_frames() -> None:
