@@ -2,7 +2,8 @@
 
 Each test of a room runs once, alone and without the compiler, for the lines that it executes and the time it takes
 (`--maps FOLDER` keeps that). A mutant then meets the tests that execute its line, the quickest first, in a fork of a
-warm process (mutant_tests.py). A test that fails, or takes longer than `LIMIT_S` there, takes no part.
+warm process (mutant_tests.py). A test that fails, or takes longer than `--limit` s there (recording makes it twice as
+slow), takes no part.
 """
 
 from __future__ import annotations
@@ -39,8 +40,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "manta": ("tests/robots/manta", "tests/physics/test_rigid_body.py", "tests/physics/test_fluids.py"),
 }
-LIMIT_S = 10.0
-"""Of a test while its lines are recorded, which makes it about twice as slow."""
 PATIENCE = 5.0
 """A mutant makes a test endless where it takes this many times what it took, and 20 s at the least."""
 LEAST = 0.97
@@ -50,8 +49,8 @@ Map = dict[str, dict[str, Any]]
 class Room:
     """A copy of the tree, its tests, and the warm process that runs them."""
 
-    def __init__(self, name: str, folder: Path, maps: str) -> None:
-        self.name, self.tree = name, folder / "tree"
+    def __init__(self, name: str, folder: Path, maps: str, limit: float) -> None:
+        self.name, self.tree, self._limit = name, folder / "tree", limit
         self._environment = os.environ | {
             "PYTHONPATH": str(self.tree), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_DISABLE_JIT": "1",
             "OPENBLAS_NUM_THREADS": "1", "RTMMS_QUIET": "1", "MPLBACKEND": "agg",
@@ -98,10 +97,10 @@ class Room:
             digest = hashlib.sha256(sources.encode() + file.read_bytes()).hexdigest()
             found[test] = before.get(test, {})
             if found[test].get("digest") != digest:
-                found[test] = self._ask(map=test, limit_s=LIMIT_S) | {"digest": digest}
+                found[test] = self._ask(map=test, limit_s=self._limit) | {"digest": digest}
                 taking = f"{self.name} {k + 1}/{len(self._tests)} {found[test]['seconds']:.1f} s"
                 click.echo(f"{taking} {found[test]['verdict']} {test}", err=True)
-                if kept and k % 50 == 0:
+                if kept and k % 10 == 0:
                     kept.write_text(json.dumps(before | found), encoding="utf-8")
         if kept:
             kept.write_text(json.dumps(found), encoding="utf-8")
@@ -175,13 +174,13 @@ def _drawn(tree: Path, rooms: list[str], count: int, seed: int) -> tuple[list[tu
 
 def main(
     as_json: bool = False, room: str = "", count: int = 30, seed: int = 0, maps: str = "", again: str = "",
-    minutes: float = 0.0,
+    minutes: float = 0.0, limit: float = 10.0,
 ) -> int:  # fmt: skip
     """Mutants of the kernels of a room ('trees', 'manta', '' for both), drawn at random, and how many the tests kill.
 
     maps     a folder: which test executes what is kept there, for sources and tests that stay as they are
     again    a report (--json) of before: of the same drawing, only those that survived are tried
-    minutes  no further one is begun after that many, 0: no end
+    minutes  no further one is begun after that many, 0: no end;  limit  s of a test, see above
     1 where fewer than LEAST of them are killed."""
     if room and room not in ROOMS:
         raise UnknownNameError("room", room, ROOMS)
@@ -199,7 +198,7 @@ def main(
             before = json.loads(Path(again).read_text(encoding="utf-8"))
             left, drawn = {(one["place"], one["change"]) for one in before["survivors"]}, drawn[: before["tried"]]
         for name in dict.fromkeys(of for of, _ in drawn):
-            rooms[name] = Room(name, Path(folder), maps)
+            rooms[name] = Room(name, Path(folder), maps, limit)
         begun = time.monotonic()
         for k, (name, mutant) in enumerate(drawn):
             if minutes and time.monotonic() - begun > 60.0 * minutes:

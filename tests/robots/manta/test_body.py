@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.dynamics.rigid_body import move_pose
 from rtmms.robots.manta.coupling import iterated
-from rtmms.robots.manta.coupling.layout import POSITION, RODS, W_FORCE, W_MATRIX, W_ON_BODY
+from rtmms.robots.manta.coupling.layout import ACCELERATION, POSITION, RODS, TWIST, W_FORCE, W_MATRIX, W_ON_BODY
 from rtmms.robots.manta.kernels import body as kernels
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from tests.robots.gaits import randomise
@@ -86,6 +87,7 @@ def test_what_is_solved_at_once_leaves_no_residual():
         assert plant.observe()["interface_residual"] == 0.0
 
 
+@pytest.mark.slow  # samplers of its own to compile
 def test_a_gradient_is_a_current_wherever_one_stands():
     """u = G x: at x it is the uniform current G x and the same gradient seen from the origin; body and fins alike."""
     gradient = np.array([[0.5, 0.1, 0.0], [0.0, -0.25, 0.2], [0.3, 0.0, -0.25]])
@@ -103,3 +105,21 @@ def test_a_gradient_is_a_current_wherever_one_stands():
         found.append(plant.observe())
     for name in ("acceleration", "angular_acceleration", "thrust", "rod_torque", "drag_power"):
         assert found[0][name] == pytest.approx(found[1][name], rel=1e-9, abs=1e-9), name
+
+
+@pytest.mark.parametrize("method", ["matched", "euler"])
+def test_a_short_step_begins_with_the_accelerations_of_its_state(method):
+    """And Euler's goes on by dt with the twist that it had, and with that acceleration."""
+    dt = 1e-7
+    plant = rtmms.load("manta", dt=dt, chains=5, coupling="monolithic", body_method=method, joint_damping_n_m_s=1e-4)
+    randomise(plant, 9)
+    command = plant.observe()["rod_angle"].copy()
+    plant.step(command)  # from here on the rods accelerate as their servos say
+    seen, state = plant.observe(), plant._state.copy()
+    plant.step(command)
+    moved, expected = plant._state, np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
+    assert moved[ACCELERATION : ACCELERATION + 6] == pytest.approx(expected, rel=2e-3, abs=2e-3)
+    assert moved[TWIST : TWIST + 6] == pytest.approx(state[TWIST : TWIST + 6] + dt * expected, rel=1e-9)
+    if method == "euler":
+        move_pose(state, POSITION, state[TWIST : TWIST + 6].copy(), 0, dt, state, POSITION)
+        assert moved[POSITION : POSITION + 7] == pytest.approx(state[POSITION : POSITION + 7], abs=1e-15)
