@@ -61,7 +61,7 @@ def main(
         times, damped = ([float(word) for word in text.split(",")] for text in (steps, dampings))
     except ValueError:
         raise ModelError(f"bench balance: expected numbers with commas, got '{steps}' and '{dampings}'") from None
-    rows = []
+    rows: list[dict[str, Any]] = []
     for added_mass in (False, True):
         for c in damped:
             print(f"balance: added_mass={added_mass}, damping {c:g} N m s", file=sys.stderr, flush=True)
