@@ -11,6 +11,7 @@ from scipy.io import mmwrite
 
 import rtmms
 from rtmms import dynamics
+from rtmms.dynamics import modal_motion
 from rtmms.model.compiled import State
 from rtmms.model.description import Body, Joint, Mechanism, Modal, Section
 from rtmms.model.modal import (
@@ -322,3 +323,20 @@ def test_what_cannot_bend_so_is_refused():
     for build, told in cases:
         with pytest.raises(rtmms.ModelError, match=told):
             build()
+
+
+def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_change():
+    """cos n, (1 - cos n) / n2, (n - sin n) / n3, sin n / n, and the slopes over n of the second and third."""
+    axis = np.array([0.6, -0.48, 0.64])
+    plain = getattr(modal_motion.turning, "py_func", modal_motion.turning)
+    for n2 in (0.0, 1e-6, 0.99 * modal_motion.SMALL, 1.01 * modal_motion.SMALL, 0.5, 4.0):
+        sums = [
+            math.fsum((-1.0) ** k * n2**k / math.factorial(2 * k + first) for k in range(30)) for first in (0, 2, 3, 1)
+        ]
+        slopes = [
+            math.fsum((-1.0) ** k * 2 * k * n2 ** (k - 1) / math.factorial(2 * k + first) for k in range(1, 30))
+            for first in (2, 3)
+        ]
+        told = plain(*(np.sqrt(n2) * axis))
+        assert told[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.SMALL else 1e-11)
+        assert told[4:] == pytest.approx(slopes, rel=5e-6)
