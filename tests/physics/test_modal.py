@@ -108,6 +108,20 @@ def test_inverse_direct_and_mass_matrix_agree(soft_base):
     np.testing.assert_allclose(j @ np.concatenate([state.twist, state.qd]), twists[model.body("c.s1")], atol=1e-12)
 
 
+@pytest.mark.parametrize("soft_base", [False, True])
+def test_rotors_springs_and_dampers_between_soft_bodies_count_both_ways(soft_base):
+    whole = tree("free", soft_base)
+    loose = [j if j.type == "fixed" else replace(j, rotor=0.07, damping=0.2, stiffness=0.5) for j in whole.joints]
+    model = rtmms.compile(replace(whole, joints=loose))
+    state, torque = any_state(model, 3)
+    state.twist = RNG.normal(size=6)
+    direct = dynamics.forward_dynamics(model, state, torque)
+    np.testing.assert_allclose(dynamics.inverse_dynamics(model, state, direct.qdd).torque, torque, atol=1e-11)
+    accelerations = np.concatenate([direct.base_acceleration, direct.qdd])
+    told = dynamics.mass_matrix(model, state) @ accelerations + dynamics.bias(model, state)
+    np.testing.assert_allclose(told, np.concatenate([np.zeros(6), torque]), atol=1e-10)
+
+
 def along(state, rates, h):
     """The state h seconds on, to second order in what counts for a central difference."""
     w = state.twist[3:]
