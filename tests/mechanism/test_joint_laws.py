@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from rtmms.mechanism.actuators import JointMotion
+from rtmms.mechanism.actuators import JointMotion, JointStop
 from rtmms.mechanism.joint_laws import Law, settle
 from rtmms.mechanism.plant import TreePlant
-from rtmms.model import Body, Joint, Mechanism
+from rtmms.model import Body, Joint, Mechanism, at
 
 
 @pytest.mark.parametrize("bandwidth", [0.5, 20.0, 60.0, 1e4, 1e6])
@@ -46,3 +46,23 @@ def test_substeps_are_steps():
 
 def test_a_command_has_the_unit_of_its_joint():
     assert [channel.unit for channel in two_joints(0.01).actuators] == ["rad", "m"]
+
+
+@pytest.mark.parametrize("method", ["implicit1", "implicit2", "rk4"])
+def test_the_work_of_a_stiff_stop_is_what_the_energy_lacks(method):
+    """At one of two joints, hit at speed and left again: all that is put in and taken out is its work."""
+    bodies = [Body.about_centre(name, 1.0, (0.2, 0.1, 0.0), 0.1 * np.eye(3)) for name in "abc"]
+    joints = [Joint("first", "a", "b"), Joint("second", "b", "c", placement=at(0.3))]
+    plant = TreePlant(
+        Mechanism("arm", bodies, joints, gravity=(0, 0, 0)), 2e-4, method=method,
+        actuators=[JointStop("second", -0.02, 0.02, 500.0, 5.0)],
+    )  # fmt: skip
+    state = plant.model.state()
+    state.qd[:] = 0.5, 3.0
+    plant.place(state)
+    before = float(plant.observe()["energy"])
+    for _ in range(150):
+        plant.step(plant.neutral)
+    seen = plant.observe()
+    assert abs(float(seen["work"])) > 0.1
+    assert seen["work"] == pytest.approx(seen["energy"] - before, rel={"implicit1": 0.1}.get(method, 0.01))

@@ -12,8 +12,10 @@ from scipy.io import mmwrite
 import rtmms
 from rtmms import dynamics
 from rtmms.dynamics import modal_motion
+from rtmms.mechanism.plant import TreePlant
 from rtmms.model.compiled import State
 from rtmms.model.description import Body, Joint, Mechanism, Modal, Section
+from rtmms.model.layout import C_DAMPING, C_STIFFNESS
 from rtmms.model.modal import (
     bending,
     from_finite_elements,
@@ -354,3 +356,19 @@ def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_ch
         told = plain(*(np.sqrt(n2) * axis))
         assert told[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.SMALL else 1e-11)
         assert told[4:] == pytest.approx(slopes, rel=5e-6)
+
+
+@pytest.mark.slow  # the modal plants' kernels
+def test_an_implicit_step_answers_the_slopes_of_all_springs_and_dampers():
+    """(M + h (C + h K)) qdd = - rest - h K qd, of joints and modes, by a long step of implicit1."""
+    whole, h = tree("fixed"), 0.05
+    loose = [j if j.type == "fixed" else replace(j, rotor=0.07, damping=0.2, stiffness=0.5) for j in whole.joints]
+    model = rtmms.compile(replace(whole, joints=loose))
+    state, _ = any_state(model, 4)
+    plant = TreePlant(model, h, method="implicit1", initial=state)
+    plant.step(plant.neutral)
+    qdd = (plant.vector[-model.n :] - state.qd) / h
+    c, k = (model.constant[1 : model.n + 1, column] for column in (C_DAMPING, C_STIFFNESS))
+    m, rest = (part[..., -model.n :] for part in (dynamics.mass_matrix(model, state), dynamics.bias(model, state)))
+    left = m[-model.n :] @ qdd + rest + h * (c + h * k) * qdd + h * k * state.qd
+    np.testing.assert_allclose(left, 0.0, atol=1e-9 * np.abs(rest).max())
