@@ -65,4 +65,6 @@ def test_the_work_of_a_stiff_stop_is_what_the_energy_lacks(method):
         plant.step(plant.neutral)
     seen = plant.observe()
     assert abs(float(seen["work"])) > 0.1
-    assert seen["work"] == pytest.approx(seen["energy"] - before, rel={"implicit1": 0.1}.get(method, 0.01))
+    assert seen["work"] == pytest.approx(
+        seen["energy"] - before, rel={"implicit1": 0.03, "implicit2": 1.2e-4, "rk4": 1e-5}[method]
+    )

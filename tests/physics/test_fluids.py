@@ -250,10 +250,12 @@ def test_a_tether_pulls_at_its_point():
 
 def swirling(t, x, y, z, out):
     """A velocity that is linear in place and time, with its gradient and rate."""
-    out[0], out[1], out[2] = 0.3 * y - 0.2 * z + 0.5 * t, 0.4 * x + 0.1 * z - 0.3 * t, 0.2 * x - 0.3 * y + 0.2 * t
-    out[3], out[4], out[5] = 0.0, 0.3, -0.2
-    out[6], out[7], out[8] = 0.4, 0.0, 0.1
-    out[9], out[10], out[11] = 0.2, -0.3, 0.0
+    out[0] = 0.1 * x + 0.3 * y - 0.2 * z + 0.5 * t
+    out[1] = 0.4 * x - 0.3 * y + 0.1 * z - 0.3 * t
+    out[2] = 0.2 * x - 0.3 * y + 0.2 * z + 0.2 * t
+    out[3], out[4], out[5] = 0.1, 0.3, -0.2
+    out[6], out[7], out[8] = 0.4, -0.3, 0.1
+    out[9], out[10], out[11] = 0.2, -0.3, 0.2
     out[12], out[13], out[14] = 0.5, -0.3, 0.2
 
 
@@ -304,3 +306,23 @@ def test_the_couple_of_a_tapering_section_is_that_of_its_own_acceleration():
     lacking = dynamics.mass_matrix(model, state) @ (found[1] - found[0])
     assert abs(m * across) > 0.01
     np.testing.assert_allclose(lacking, [0.0, 0.0, 0.0, *(-m * across * e[:, 2])], atol=2e-4 * abs(m * across))
+
+
+def test_each_wake_pulls_at_its_own_body():
+    """F = p V1 - 1/2 (p . eta) e1 about its place, p = M_f eta, where V1 < 0 (of two on each body, one)."""
+    turns = PLACE.rotation, PLACE.rotation @ np.diag([-1.0, -1.0, 1.0])
+    wakes = [Wake((0.02, 0.8, 0.6), Placement(turn, 0.2 * turn[0])) for turn in turns]
+    bodies = [Body(name, **BODY, elements=wakes) for name in ("b", "arm")]
+    model = rtmms.compile(Mechanism("two", bodies, [Joint("j", "b", "arm", placement=PLACE)], gravity=(0, 0, 0)))
+    state = random_state(model, 14)
+    twists, told = dynamics.body_twists(model, state), fluid_wrench(model, state)
+    for name in ("b", "arm"):
+        row, wrench = model.body(name), np.zeros(6)
+        for wake in wakes:
+            turn, at = wake.placement.rotation, wake.placement.position
+            v, w = turn.T @ (twists[row][:3] + np.cross(twists[row][3:], at)), turn.T @ twists[row][3:]
+            added = np.array([0.0, *wake.added[1:]]) * v, np.array([wake.added[0], 0.0, 0.0]) * w
+            if v[0] < 0.0:
+                force = turn @ (added[0] * v[0] - 0.5 * (added[0] @ v + added[1] @ w) * np.eye(3)[0])
+                wrench += [*force, *(turn @ added[1] * v[0] + np.cross(at, force))]
+        np.testing.assert_allclose(told[row], wrench, rtol=1e-12, atol=1e-14)
