@@ -105,7 +105,7 @@ def _work(request: dict[str, Any], items: dict[str, Any], functions: dict[str, l
         tell({"verdict": verdict, "lines": _lines(recorder)})
         return
     path = str(Path.cwd() / request["file"])
-    if not _exchanged(request["before"], request["after"], path, functions.get(path)):
+    if not exchanged(request["before"], request["after"], path, functions.get(path)):
         tell({"verdict": "fresh"})
         return
     tests = [items[test] for test, _ in request["tests"]]
@@ -132,7 +132,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _exchanged(before: str, after: str, path: str, functions: list[FunctionType] | None) -> bool:
+def exchanged(before: str, after: str, path: str, functions: list[FunctionType] | None) -> bool:
     """Put the changed code into the functions of a file; False where that cannot be. A file that nobody has imported
     yet is right as it is: it is changed on disk."""
     if functions is None:
