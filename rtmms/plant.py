@@ -296,6 +296,15 @@ class Twin(Protocol):
 
 
 @runtime_checkable
+class Given(Twin, Protocol):
+    """A twin with joints that are given their motion: what a step's stages miss of it, half steps may miss as well."""
+
+    def unseen(self, begin: Kept, end: Kept) -> float:
+        """rad2, the sum of squares over the joints: how far they went from `begin` to `end`, a step later, without any
+        stage of the step seeing it. The command is that of the last step of this twin."""
+
+
+@runtime_checkable
 class Twinned(Protocol):
     """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.monitor` on it."""
 

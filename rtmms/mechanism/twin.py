@@ -15,6 +15,7 @@ from rtmms.mechanism.door import DT, START, Door
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.step import SOUND
 from rtmms.mechanism.take_step import take_step
+from rtmms.mechanism.unseen_motion import given_rates, nodes
 from rtmms.model.layout import BASE_FREE
 from rtmms.plant import Kept
 from rtmms.spatial import Array
@@ -112,7 +113,8 @@ class TreeTwin:
         self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
         self._scratch = tuple(np.zeros_like(array) for array in plant._scratch)
         self._given = np.zeros(len(plant._kinds))
-        self._time = 0.0
+        self._time, self._imposed = 0.0, model.imposed
+        self._nodes, self._weights = nodes(METHODS[plant.method], plant.substeps)
         self._take_up()
 
     def _take_up(self) -> None:
@@ -178,6 +180,19 @@ class TreeTwin:
         status = plant._doors[0](self._door.address) if plant._doors else self._plain_step(dt)
         self._time += dt
         return bool(status == SOUND)
+
+    def unseen(self, begin: Kept, end: Kept) -> float:
+        """See rtmms.plant.Given."""
+        if not self._imposed.any():
+            return 0.0
+        n, parts, start = self._n, self._parts, float(begin.all[-1]) * self.dt
+        before = Parts.of(begin.all[: self._size], n, len(self.plant._kinds), self.plant._losing, self.plant._spending)
+        with np.errstate(all="ignore"):
+            rates = given_rates(
+                self.plant._law, before.servo, parts.target, self.plant.bandwidth, start, self.dt * self._nodes
+            )
+            missed = (end.joints - begin.joints - self.dt * (rates @ self._weights))[self._imposed]
+        return float(missed @ missed)
 
     def _plain_step(self, dt: float) -> int:
         """The step where kernels run as plain Python."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rtmms.plant import Kept, Twin
+from rtmms.plant import Given, Kept, Twin
 from rtmms.spatial import Array
 
 STILL_M_S2 = 1e-6
@@ -118,6 +118,7 @@ class Errors:
     def __init__(self, twin: Twin) -> None:
         self.twin, self.sharpen = twin, 1.0 / (1.0 - 0.5**twin.order)
         self._apart, self._change = Vectors(twin), Vectors(twin)
+        self._given = twin if isinstance(twin, Given) else None
         self.clear()
 
     def clear(self) -> None:
@@ -131,7 +132,8 @@ class Errors:
 
     def add(self, begin: Kept, end: Kept, halves: Kept, sound: bool, weight: float) -> StepError:
         """One doubled step: where both began, where the plant went, where the half steps went if they were
-        sound. It stands for `weight` steps."""
+        sound. It stands for `weight` steps. What the stages did not see of a given motion counts as an error of the
+        joints, though they stand right at the end: bodies and work have missed it, and half steps may have too."""
         apart, change, dt = self._apart, self._change, self.twin.dt
         change.between(begin, end)
         twist, joints = change.squares()
@@ -146,6 +148,8 @@ class Errors:
             apart.twist[:], apart.way[:], apart.turn[:] = change.twist, change.way, 0.0
         else:
             swung(halves.quaternion, end.quaternion, apart.turn)
+            if self._given is not None:
+                bent += self._given.unseen(begin, end) / self.sharpen**2
         self.count += 1
         self._weight += weight
         self._twist[0] += weight * off

@@ -76,7 +76,7 @@ class Verdict:
 
 
 def _percent(fraction: float) -> str:
-    return f"{100.0 * fraction:.2g} %" if fraction < 1.0 else "more than 100 %"
+    return f"{100.0 * fraction:.2g} %" if fraction < 0.995 else "100 %" if fraction <= 1.0 else "more than 100 %"
 
 
 class Monitor:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rtmms import model as m
 from rtmms.model.random_tree import random_tree
+from rtmms.spatial import quaternion_matrix
 
 
 def chain(
@@ -48,6 +49,24 @@ def wheeled_tree(n: int, seed: int) -> m.Mechanism:
         )  # fmt: skip
         contacts.append(m.Wheel(f"w{k}", 0.1, lateral=bool(k)))
     return m.Mechanism("wheeled", bodies, joints, gravity=tree.gravity, contacts=contacts)
+
+
+def held_far_out(n: int, seed: int) -> m.Mechanism:
+    """A random spatial chain whose last body stays in a plane and has an axle, both turned any way, and a wheel: its
+    rows go up through all joints, more of them than joints at first; some joints slide."""
+    random = np.random.default_rng(seed)
+    tree = random_tree(n, seed, branching=0.0, prismatic=0.4)
+    last = tree.bodies[-1].name
+    rim = m.Body("rim", 0.2, inertia=np.diag([2e-3, 2e-3, 3e-3]))
+    joint = m.Joint("w", last, "rim", placement=m.at(*random.normal(size=3)), axis=(0, 1, 0))
+    contacts = [m.Plane(last, _anywhere(random)), m.Axle("rim", _anywhere(random)), m.Wheel("w", 0.1)]
+    return m.Mechanism(
+        "held", [*tree.bodies, rim], [*tree.joints, joint], gravity=tree.gravity, contacts=contacts[: 2 + seed % 2]
+    )
+
+
+def _anywhere(random: np.random.Generator) -> m.Placement:
+    return m.Placement(quaternion_matrix(random.normal(size=4)), random.normal(size=3))
 
 
 def state_of(model: m.Model, seed: int = 0) -> m.State:

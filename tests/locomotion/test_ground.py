@@ -14,11 +14,12 @@ from rtmms.locomotion import reduced, rows
 from rtmms.model.facing import facing
 from rtmms.model.random_tree import random_state
 from rtmms.spatial import adjoint, rotation_z
-from tests.locomotion.mechanisms import chain, state_of, wheeled_tree
+from tests.locomotion.mechanisms import chain, held_far_out, state_of, wheeled_tree
 
 CASES = [
     chain(8), chain(8, plane=False), chain(5, ["motion", *["torque"] * 3]), chain(3, "motion"), chain(2, "motion"),
     *(wheeled_tree(n, seed) for n, seed in ((1, 3), (3, 4), (6, 5), (9, 6), (12, 7))),
+    *(held_far_out(n, seed) for n, seed in ((3, 8), (4, 9), (6, 10))),
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.loop.bench import Bench, Happening, on_time
+from tests.loop.bench import Bench, Happening, Plant, on_time
 
 REST = (0.0, 0.25)
 """The command before there was one."""
@@ -70,3 +70,41 @@ def test_a_reset_clears_it_and_a_change_makes_it_forget() -> None:
     requests: list[Any] = [Happening(5_500, op="reset")]
     Bench("realtime", steps=9, arrivals=on_time(9), happenings=requests, monitor=watcher)
     assert (watcher.cleared, watcher.forgot) == (1, 0)
+
+
+@pytest.mark.parametrize("cost_us", [{}, {2: 850}, {2: 1400}])
+def test_nothing_of_it_is_within_a_step(cost_us: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In real time a look comes after the step has ended and before the next instant: with looks of 300 us the states
+    go out, and steps begin and end, when they do without, also beside steps that leave little slack or none."""
+
+    class Slow(Watcher):
+        def look(self, command: np.ndarray) -> int:
+            if running:
+                running[0].log.append(("look", running[0].clock.now()))
+                running[0].clock.advance(300_000)
+                running[0].log.append(("looked", running[0].clock.now()))
+            return super().look(command)
+
+    running: list[Plant] = []
+    times: list[list[Any]] = []
+    step = Plant.step
+
+    def timed(plant: Plant, command: np.ndarray) -> None:
+        running[:] = [plant]
+        times[-1].append(plant.clock.now())
+        step(plant, command)
+        times[-1].append(plant.clock.now())
+
+    monkeypatch.setattr(Plant, "step", timed)
+    published = []
+    for monitor in (None, Slow(longest_us=300)):
+        times.append([])
+        bench = Bench(steps=6, arrivals=on_time(6), cost_us=cost_us, monitor=monitor)
+        published.append([event for event in bench.log if event[0] == "publish"])
+    assert times[0] == times[1]
+    assert published[0] == published[1]
+    kinds = [event[0] for event in bench.events]
+    looks = [k for k, kind in enumerate(kinds) if kind == "look"]
+    assert len(looks) >= 4
+    assert all(kinds[k - 1 : k + 2] == ["step", "look", "looked"] for k in looks)
+    assert all(k + 2 == len(kinds) or kinds[k + 2] == "publish" for k in looks)

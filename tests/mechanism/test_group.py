@@ -22,6 +22,14 @@ def turn(state: np.ndarray) -> Rotation:
     return Rotation.from_quat(state[[4, 5, 6, 3]])
 
 
+@pytest.mark.parametrize("angle", [1e-9, 9e-5, 1.1e-4])
+def test_a_small_turn_from_rest_has_all_its_digits(angle: float) -> None:
+    state, rate = np.zeros(13 + 2 * N), np.zeros(12 + 2 * N)
+    state[3], rate[3:6] = 1.0, (0.6 * angle, 0.0, -0.8 * angle)
+    displace(state, rate, 1.0, state)
+    assert state[4:7] == pytest.approx(np.sin(0.5 * angle) * np.array([0.6, 0.0, -0.8]), rel=1e-13, abs=0.0)
+
+
 @pytest.mark.parametrize("angle", [1e-9, 9e-5, 1.1e-4, 0.5, 2.5])
 def test_a_displaced_attitude_is_the_exponential(angle: float) -> None:
     state, rate, out = random_state(1), random_state(2)[1:], np.zeros(13 + 2 * N)

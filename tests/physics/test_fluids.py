@@ -10,7 +10,9 @@ from rtmms import dynamics
 from rtmms.fluids.ambient import SAMPLE, Flow, Wave, sample
 from rtmms.mechanism.fluid_wrench import fluid_wrench
 from rtmms.mechanism.plant import TreePlant
-from rtmms.model import Blade, Body, Mechanism, Placement, State, Strip, elliptic_strip
+from rtmms.model import Blade, Body, Joint, Mechanism, Placement, State, Strip, elliptic_strip
+from rtmms.model.elements import Tether, Wake
+from rtmms.model.elongated import elongated_body
 from rtmms.model.random_tree import random_state
 from rtmms.robots import eel
 from rtmms.spatial import quaternion_matrix, skew
@@ -230,3 +232,97 @@ def test_buoyancy_lifts_what_is_lighter_than_its_fluid():
     model = rtmms.compile(Mechanism("cork", [body]))
     out = dynamics.forward_dynamics(model, model.state(), np.zeros(0))
     np.testing.assert_allclose(out.base_acceleration, [0, 0, 9.81, 0, 0, 0], atol=1e-12)
+
+
+TETHER = Tether((30.0, 20.0, 10.0), (3.0, 2.0, 1.0), (0.1, -0.2, 0.3), (1.0, 2.0, -0.5), PLACE)
+
+
+def test_a_tether_pulls_at_its_point():
+    """F = - k (x - anchor) - c x', along the world's axes, at the point."""
+    model = single(TETHER)
+    state = random_state(model, 11)
+    turn, arm = quaternion_matrix(state.orientation), PLACE.position + PLACE.rotation @ TETHER.point
+    speed = turn @ (state.twist[:3] + np.cross(state.twist[3:], arm))
+    stretch = state.position + turn @ arm - TETHER.anchor
+    force = turn.T @ (-np.array(TETHER.stiffness) * stretch - np.array(TETHER.damping) * speed)
+    np.testing.assert_allclose(fluid_wrench(model, state)[0], [*force, *np.cross(arm, force)], rtol=1e-12)
+
+
+def swirling(t, x, y, z, out):
+    """A velocity that is linear in place and time, with its gradient and rate."""
+    out[0] = 0.1 * x + 0.3 * y - 0.2 * z + 0.5 * t
+    out[1] = 0.4 * x - 0.3 * y + 0.1 * z - 0.3 * t
+    out[2] = 0.2 * x - 0.3 * y + 0.2 * z + 0.2 * t
+    out[3], out[4], out[5] = 0.1, 0.3, -0.2
+    out[6], out[7], out[8] = 0.4, -0.3, 0.1
+    out[9], out[10], out[11] = 0.2, -0.3, 0.2
+    out[12], out[13], out[14] = 0.5, -0.3, 0.2
+
+
+@pytest.mark.parametrize("flow", [Flow((0.2, -0.1, 0.3), acceleration=(0.5, 0.4, -0.3)), Flow(compiled=swirling)])
+def test_energy_closes_term_by_term_for_bodies_that_turn_any_way(flow):
+    """d/dt of all that is stored against the powers told, by steps of RK4 to either side."""
+    strip = Strip(0.7, drag=(0.3, 2.0, 1.2), roll_drag=0.4, added=(0.2, 3.0, 2.0), displaced=1.5, placement=PLACE)
+    turns = PLACE.rotation, PLACE.rotation @ np.diag([-1.0, -1.0, 1.0])
+    wakes = [Wake((0.02, 0.8, 0.6), Placement(turn, 0.2 * turn[0])) for turn in turns]
+    arm = Body.about_centre("arm", 0.5, (0.1, 0.2, 0.0), np.eye(3) * 0.1, elements=[strip, *wakes])
+    bodies = [Body("b", **BODY, elements=[strip, TETHER, *wakes]), arm]
+    joint = Joint("j", "b", "arm", axis=(0.48, 0.6, 0.64), placement=PLACE, stiffness=2.0, damping=0.3)
+    tree = Mechanism("two", bodies, [joint], gravity=(0.0, 0.0, -9.81))
+    h, seen = 1e-4, []
+    plant = TreePlant(tree, h, initial=random_state(rtmms.compile(tree), 12), flow=flow, audited=True)
+    for _ in range(5):
+        seen.append({name: float(value) for name, value in plant.observe().items() if np.ndim(value) == 0})
+        plant.step(plant.neutral)
+    rate = np.dot([1.0, -8.0, 0.0, 8.0, -1.0], [one["energy"] for one in seen]) / (12.0 * h)
+    powers = [seen[2][f"{name}_power"] for name in ("flow", "wake", "drag", "damping")]
+    assert min(map(abs, powers)) > 0.01
+    assert rate == pytest.approx(sum(powers), abs=1e-8 * sum(map(abs, powers)))
+
+
+def test_an_elongated_body_with_its_axes_exchanged_exchanges_its_sides():
+    given = {"start": 0.0, "end": 0.4, "pieces": 3, "density": 1000.0, "friction": 0.01}
+    one = elongated_body("b", lambda x: (0.02 + 0.01 * x, 0.05 - 0.02 * x), **given, cross=(0.7, 1.1))
+    other = elongated_body("b", lambda x: (0.05 - 0.02 * x, 0.02 + 0.01 * x), **given, cross=(1.1, 0.7))
+    for mine, theirs in zip(one.elements, other.elements, strict=True):
+        np.testing.assert_allclose(mine.drag, np.array(theirs.drag)[[0, 2, 1]], rtol=1e-12)
+        np.testing.assert_allclose(mine.added, np.array(theirs.added)[[0, 2, 1]], rtol=1e-12)
+        assert mine.displaced == pytest.approx(theirs.displaced, rel=1e-12)
+    assert one.elements[0].drag[1] == pytest.approx(1000.0 * 0.7 * (0.05 - 0.02 * 0.2 / 3.0), rel=1e-6)
+
+
+def test_the_couple_of_a_tapering_section_is_that_of_its_own_acceleration():
+    """M (a - a without it) = - m dV2/dt about e3, V2 across at the middle (48): of the acceleration that is found."""
+    e, m, found, h = PLACE.rotation, 0.7 * 0.05, [], 1e-6  # 0.7 m of 0.05 kg
+    for couple in (0.0, 0.05):
+        strip = Strip(0.7, drag=(0.3, 20.0, 12.0), added=(0.2, 3.0, 2.0), couple=couple, placement=PLACE)
+        tree = Mechanism("one", [Body("b", **BODY, elements=[strip])], gravity=(0, 0, -9.81))
+        model = rtmms.compile(tree)
+        state = random_state(model, 13)
+        plant = TreePlant(tree, h, initial=state)
+        plant.step(plant.neutral)
+        found.append((plant.vector[-6:] - state.twist) / h)
+    across = e[:, 1] @ (found[1][:3] + np.cross(found[1][3:], PLACE.position))
+    lacking = dynamics.mass_matrix(model, state) @ (found[1] - found[0])
+    assert abs(m * across) > 0.01
+    np.testing.assert_allclose(lacking, [0.0, 0.0, 0.0, *(-m * across * e[:, 2])], atol=2e-4 * abs(m * across))
+
+
+def test_each_wake_pulls_at_its_own_body():
+    """F = p V1 - 1/2 (p . eta) e1 about its place, p = M_f eta, where V1 < 0 (of two on each body, one)."""
+    turns = PLACE.rotation, PLACE.rotation @ np.diag([-1.0, -1.0, 1.0])
+    wakes = [Wake((0.02, 0.8, 0.6), Placement(turn, 0.2 * turn[0])) for turn in turns]
+    bodies = [Body(name, **BODY, elements=wakes) for name in ("b", "arm")]
+    model = rtmms.compile(Mechanism("two", bodies, [Joint("j", "b", "arm", placement=PLACE)], gravity=(0, 0, 0)))
+    state = random_state(model, 14)
+    twists, told = dynamics.body_twists(model, state), fluid_wrench(model, state)
+    for name in ("b", "arm"):
+        row, wrench = model.body(name), np.zeros(6)
+        for wake in wakes:
+            turn, at = wake.placement.rotation, wake.placement.position
+            v, w = turn.T @ (twists[row][:3] + np.cross(twists[row][3:], at)), turn.T @ twists[row][3:]
+            added = np.array([0.0, *wake.added[1:]]) * v, np.array([wake.added[0], 0.0, 0.0]) * w
+            if v[0] < 0.0:
+                force = turn @ (added[0] * v[0] - 0.5 * (added[0] @ v + added[1] @ w) * np.eye(3)[0])
+                wrench += [*force, *(turn @ added[1] * v[0] + np.cross(at, force))]
+        np.testing.assert_allclose(told[row], wrench, rtol=1e-12, atol=1e-14)

@@ -11,8 +11,11 @@ from scipy.io import mmwrite
 
 import rtmms
 from rtmms import dynamics
+from rtmms.dynamics import modal_motion
+from rtmms.mechanism.plant import TreePlant
 from rtmms.model.compiled import State
 from rtmms.model.description import Body, Joint, Mechanism, Modal, Section
+from rtmms.model.layout import C_DAMPING, C_STIFFNESS
 from rtmms.model.modal import (
     bending,
     from_finite_elements,
@@ -105,6 +108,20 @@ def test_inverse_direct_and_mass_matrix_agree(soft_base):
     twists = dynamics.body_twists(model, state)
     j = dynamics.jacobian(model, state, "c.s1")
     np.testing.assert_allclose(j @ np.concatenate([state.twist, state.qd]), twists[model.body("c.s1")], atol=1e-12)
+
+
+@pytest.mark.parametrize("soft_base", [False, True])
+def test_rotors_springs_and_dampers_between_soft_bodies_count_both_ways(soft_base):
+    whole = tree("free", soft_base)
+    loose = [j if j.type == "fixed" else replace(j, rotor=0.07, damping=0.2, stiffness=0.5) for j in whole.joints]
+    model = rtmms.compile(replace(whole, joints=loose))
+    state, torque = any_state(model, 3)
+    state.twist = RNG.normal(size=6)
+    direct = dynamics.forward_dynamics(model, state, torque)
+    np.testing.assert_allclose(dynamics.inverse_dynamics(model, state, direct.qdd).torque, torque, atol=1e-11)
+    accelerations = np.concatenate([direct.base_acceleration, direct.qdd])
+    told = dynamics.mass_matrix(model, state) @ accelerations + dynamics.bias(model, state)
+    np.testing.assert_allclose(told, np.concatenate([np.zeros(6), torque]), atol=1e-10)
 
 
 def along(state, rates, h):
@@ -322,3 +339,36 @@ def test_what_cannot_bend_so_is_refused():
     for build, told in cases:
         with pytest.raises(rtmms.ModelError, match=told):
             build()
+
+
+def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_change():
+    """cos n, (1 - cos n) / n2, (n - sin n) / n3, sin n / n, and the slopes over n of the second and third."""
+    axis = np.array([0.6, -0.48, 0.64])
+    plain = getattr(modal_motion.turning, "py_func", modal_motion.turning)
+    for n2 in (0.0, 1e-6, 0.99 * modal_motion.SMALL, 1.01 * modal_motion.SMALL, 0.5, 4.0):
+        sums = [
+            math.fsum((-1.0) ** k * n2**k / math.factorial(2 * k + first) for k in range(30)) for first in (0, 2, 3, 1)
+        ]
+        slopes = [
+            math.fsum((-1.0) ** k * 2 * k * n2 ** (k - 1) / math.factorial(2 * k + first) for k in range(1, 30))
+            for first in (2, 3)
+        ]
+        told = plain(*(np.sqrt(n2) * axis))
+        assert told[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.SMALL else 1e-11)
+        assert told[4:] == pytest.approx(slopes, rel=5e-6)
+
+
+@pytest.mark.slow  # the modal plants' kernels
+def test_an_implicit_step_answers_the_slopes_of_all_springs_and_dampers():
+    """(M + h (C + h K)) qdd = - rest - h K qd, of joints and modes, by a long step of implicit1."""
+    whole, h = tree("fixed"), 0.05
+    loose = [j if j.type == "fixed" else replace(j, rotor=0.07, damping=0.2, stiffness=0.5) for j in whole.joints]
+    model = rtmms.compile(replace(whole, joints=loose))
+    state, _ = any_state(model, 4)
+    plant = TreePlant(model, h, method="implicit1", initial=state)
+    plant.step(plant.neutral)
+    qdd = (plant.vector[-model.n :] - state.qd) / h
+    c, k = (model.constant[1 : model.n + 1, column] for column in (C_DAMPING, C_STIFFNESS))
+    m, rest = (part[..., -model.n :] for part in (dynamics.mass_matrix(model, state), dynamics.bias(model, state)))
+    left = m[-model.n :] @ qdd + rest + h * (c + h * k) * qdd + h * k * state.qd
+    np.testing.assert_allclose(left, 0.0, atol=1e-9 * np.abs(rest).max())

@@ -176,3 +176,10 @@ def test_placements_are_checked():
         Placement(2 * np.eye(3), np.zeros(3))
     with pytest.raises(rtmms.ModelError, match=r"expected rotation \(3, 3\)"):
         Placement(np.eye(3), np.zeros(2))
+
+
+@pytest.mark.parametrize("size", [1e-3, 10.0])
+def test_added_inertia_that_would_give_energy_is_refused(size):
+    added = np.diag([size, size, size, size, size, -0.1 * size])
+    with pytest.raises(rtmms.ModelError, match="no negative eigenvalue"):
+        rtmms.compile(Mechanism("one", [Body("b", 100.0, inertia=100.0 * np.eye(3), added=added)]))

@@ -9,8 +9,10 @@ from rtmms.dynamics.rigid_body import move_pose
 from rtmms.robots.manta import load
 from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.robots.manta.kernels.fin_layout import AN, LANES, QDD
+from rtmms.robots.manta.kernels.fin_layout import AN, LANES, LENGTH, QDD, L
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.kernels.support import POINT, ROTATION, SUPPORT_SIZE
+from rtmms.spatial import quaternion_matrix
 from tests.robots.gaits import gait, randomise, run
 
 
@@ -52,6 +54,7 @@ CASES = [
     {"chains": 5, "links": 3, "support_roll": "zero", "body_moment": "linear", "body_drag": "componentwise"},
     {"chains": 9, "links": 3, "current_m_s": (0.3, -0.2, 0.1)},
     {"chains": 20, "links": 3, "left_chains_lost": 9, "right_chains_lost": 1},
+    {"chains": 2, "links": 3, "buoyancy_centre_m": (0.04, -0.03, 0.05), "body_moment": "norm"},
 ]
 
 
@@ -272,6 +275,28 @@ def test_a_field_is_sampled_where_the_links_are():
     assert 0.0 < a.observe()["velocity"][0] < 0.5
 
 
+def places(plant):
+    """Of the middles of the links, as vectors of the support's axes (a field that tells the place gives these), and of
+    the body: by matrices, from the joints' angles."""
+    memory, state, lanes = plant._memory, plant._state, np.arange(LANES)
+    m, blocks, attitude = plant.parameters.links, plant._blocks, quaternion_matrix(state[QUATERNION : QUATERNION + 4])
+    found = np.zeros((2, blocks, m, 3, LANES))
+    angles = np.cumsum(memory.joints[:, :LANES].reshape(2, blocks, m, LANES), axis=2)
+    for f, b in np.ndindex(2, blocks):
+        mirror = np.diag([1.0, 1.0 - 2.0 * f, 1.0])
+        s = SUPPORTS + f * SUPPORT_SIZE
+        support, root = state[s + ROTATION : s + ROTATION + 9].reshape(3, 3), state[s + POINT : s + POINT + 3]
+        end = np.stack([memory.param[f, b, m * L + lanes], 0.0 * lanes, 0.0 * lanes])
+        for j in range(m):
+            along = np.stack([0.0 * lanes, np.cos(angles[f, b, j]), np.sin(angles[f, b, j])])
+            link = memory.param[f, b, j * L + LENGTH * LANES + lanes] * along
+            body = mirror @ ((plant.model.finned["root"][0] + root)[:, None] + support @ (end + 0.5 * link))
+            world = state[POSITION : POSITION + 3, None] + attitude @ body
+            found[f, b, j] = support.T @ mirror @ attitude.T @ world
+            end += link
+    return np.append(found, state[POSITION : POSITION + 3])
+
+
 def test_a_field_is_sampled_where_the_links_will_be():
     """A field that tells the place itself: seen h ahead it is that of the state h later, to second order in h."""
     plant = load(chains=7, current_field=lambda x, y, z, t: (x, y, z))
@@ -286,6 +311,7 @@ def test_a_field_is_sampled_where_the_links_will_be():
         )
         return np.append(drift, body)
 
+    assert sampled(0.0) == pytest.approx(places(plant), abs=1e-12)
     for h in (2e-5, 1e-5):
         plant._state[:] = state
         foretold = sampled(h)

@@ -133,3 +133,19 @@ def test_ideal_positions_integrate_its_own_accelerations():
     q = np.concatenate([[0.0], np.cumsum(DT * v[:-1] + DT**2 * (a[:-1] / 3.0 + a[1:] / 6.0))])
     assert out[:, 1] == pytest.approx(v[1:], abs=1e-9)
     assert out[:, 0] == pytest.approx(q[1:], abs=1e-12)
+
+
+def test_the_middle_of_an_ideal_step_lies_on_the_cubic_through_both_ends():
+    """Angle, rate and acceleration there, from the end of the step back."""
+    rods, h = np.zeros(ROD_SIZE + 3), 0.5 * DT
+    for u in (0.1, 0.4, -0.2, 0.3, 0.25):
+        before = rods[2]
+        advance_rods(IDEAL, PARAMETERS, DT, np.array([u]), rods, 0, ROD_SIZE, True)
+        angle, rate, accel = rods[:3]
+        jerk = (accel - before) / DT
+        back = [
+            angle - h * (rate - h * (accel / 2.0 - h * jerk / 6.0)),
+            rate - h * (accel - h * jerk / 2.0),
+            accel - h * jerk,
+        ]
+        assert rods[ROD_SIZE:] == pytest.approx(np.array(back), rel=1e-12, abs=1e-15)

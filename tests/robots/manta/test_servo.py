@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 from rtmms.robots.manta import load
-from rtmms.robots.manta.kernels.servo import servo_linear, servo_response
+from rtmms.robots.manta.kernels.servo import servo_linear, servo_response, servo_step
 
 DAMPING = [0.01, 0.3, 0.7, 1.0 - 1e-9, 1.0 - 1e-14, 1.0, 1.0 + 1e-14, 1.0 + 1e-9, 1.0001, 1.5, 46.0, 1e3, 1e4]
 STEPS = [1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
@@ -67,3 +67,26 @@ def test_a_stiff_servo_moves_its_rods_and_no_more(damping):
     slow = 2.0 * np.pi * 5.0 / (damping + np.sqrt(damping**2 - 1.0))
     assert seen["rod_angle"] == pytest.approx(0.3 * (1.0 - np.exp(-slow * 3.0)), abs=1e-3)
     assert np.abs(seen["position"]).max() < 0.05
+
+
+def test_the_quick_way_is_taken_only_where_no_limit_holds_meanwhile():
+    """Anywhere near the limits: a step is what a hundred short ones come to."""
+    draw, quick = np.random.default_rng(7), 0
+    omega, zeta = 2.0 * np.pi * 5.0, 0.7
+    servo, dt = (omega, zeta, 8.0, 200.0), 5e-3
+    for _ in range(60):
+        angle, rate, slope = 0.0, draw.uniform(-8.0, 8.0), draw.uniform(-2.0, 2.0)
+        # about where k rate and omega^2 away cancel, or add to either limit
+        away = 2.0 * zeta / omega * rate + draw.uniform(-1.2, 1.2) * 200.0 / omega**2
+        whole = servo_step(
+            angle, rate, angle + away, angle + away + slope * dt, dt, servo, servo_response(omega, zeta, dt)
+        )
+        short, fine = servo_response(omega, zeta, dt / 100), (angle, rate, 0.0)
+        for k in range(100):
+            r0, r1 = (angle + away + slope * dt * (k + i) / 100 for i in (0, 1))
+            fine = servo_step(fine[0], fine[1], r0, r1, dt / 100, servo, short)
+            assert abs(fine[2]) <= 200.0 * (1.0 + 1e-9)
+        assert whole == pytest.approx(fine, rel=1e-8, abs=1e-9)
+        linear = servo_linear(angle, rate, away, slope, omega, servo_response(omega, zeta, dt))
+        quick += whole == pytest.approx(linear, rel=1e-9)
+    assert 10 < quick < 50
