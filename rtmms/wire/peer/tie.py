@@ -19,9 +19,10 @@ GONE = "the plant is gone: its connection closed without a bye"
 class Tie:
     """What a Link has beside states and commands."""
 
+    # a user's own attributes, and weak references, as any object has them
     __slots__ = (
-        "_again_at", "_at", "_closed", "_gap_s", "_looked_at", "_pack", "_reconnect", "_refusals", "_requests",
-        "_terms", "ended", "errors", "exchange", "lost", "name", "plant", "settable",
+        "__dict__", "__weakref__", "_again_at", "_at", "_closed", "_gap_s", "_looked_at", "_pack", "_reconnect",
+        "_refusals", "_requests", "_terms", "ended", "errors", "exchange", "lost", "name", "plant", "settable",
     )  # fmt: skip
 
     def __init__(
