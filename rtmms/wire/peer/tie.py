@@ -48,8 +48,8 @@ class Tie:
         if self.lost:
             self._rejoin()
             return
-        while self._at.hear_door() is not None:
-            pass
+        while not self._closed and self._at.hear_door() is not None:
+            pass  # one who is told of an answer may close the link
         if not self.ended and not self.lost and self._at.gone():
             self._lose(GONE)
 

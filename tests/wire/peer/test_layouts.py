@@ -206,7 +206,7 @@ def test_a_state_can_be_copied_and_sent_to_another_process() -> None:
     assert mine is not None
     for other in (pickle.loads(pickle.dumps(mine)), copy.deepcopy(mine), copy.copy(mine)):
         assert (other.step, other.time, other.outputs) == (1001, 1.5, mine.outputs)
-        assert other["velocity"].tolist() == mine["velocity"].tolist()
+        assert np.array_equal(other["velocity"], mine["velocity"])
         assert (other.deadline_ns, other.plant) == (mine.deadline_ns, INFO)
 
 

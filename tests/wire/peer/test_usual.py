@@ -134,3 +134,12 @@ def test_a_link_takes_attributes_of_the_users_and_weak_references(tcp: Looping) 
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         link.mine = 1  # type: ignore[attr-defined]
         assert weakref.ref(link)() is link
+
+
+def test_one_who_is_told_of_an_answer_may_close_the_link(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        _answered(link, 50)
+        link.post("pause", None, lambda ok, _: link.close())
+        for _ in link:
+            link.command({"left.front": 0.1})
+        assert link.ended == "the link is closed"
