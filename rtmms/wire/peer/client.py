@@ -93,7 +93,9 @@ class Link(Tie):
                 receive, longest, known, info, any_time = usual
                 try:
                     raw = receive(longest)
-                except OSError:  # nothing came for long, or the connection broke
+                except OSError as fault:  # nothing came for long, or the connection broke
+                    if fault.errno is None:  # no system's: a handler of a signal raised it, as TimeoutError
+                        raise
                     raw = b""
                 head = known.get(len(raw))
                 if head is not None:
@@ -123,6 +125,7 @@ class Link(Tie):
             state = self._take()
             if state is not None:
                 return state
+            self._refusals.due()  # what was refused may have come alone: no state goes before it
             if self._over():
                 break
             if self.lost:
@@ -168,7 +171,10 @@ class Link(Tie):
             return False
         if monotonic() - self._looked_at > _LOOK_S:
             self.look_around()
-        if self.ended or self.lost or not self._at_hand():
+            self._refusals.due()
+        if self.ended or self.lost:
+            return True  # what there is to wait for is another thing now, or nothing
+        if not self._at_hand():
             return False
         if not self._at.data.waits(_LOOK_S) or self._awaiting.readable_now(watch[1]):  # type: ignore[union-attr]
             self._usual = None
@@ -226,7 +232,9 @@ class Link(Tie):
             self._seq += 1
             try:
                 sent = self._post(raw, NOW)
-            except OSError:
+            except OSError as fault:
+                if fault.errno is None:  # as above
+                    raise
                 sent = 0
             if sent != len(raw):
                 self._unsent(raw, sent)
@@ -380,6 +388,10 @@ class Link(Tie):
                 self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
             data.stands()
         return newest
+
+    def _note(self, message: Mapping[str, Any]) -> None:
+        self._usual = None  # what was refused is raised before the next state
+        super()._note(message)
 
     def _over(self) -> bool:
         return bool(self.ended)

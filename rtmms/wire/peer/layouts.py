@@ -8,8 +8,10 @@ Whatever does not fit goes to the general reader and writer, which say the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from math import isfinite
 from struct import Struct
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from rtmms.errors import ModelError
@@ -150,6 +152,10 @@ class Arrived(State):
         self.outputs = self._message["outputs"]
         return self._message if name == "_message" else self.outputs
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied, or sent to another process, as a state like any other: a layout cannot be."""
+        return State, (self._message, self._info)
+
     def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
         pick = self._picks.get(name)
         if pick is None:
@@ -167,12 +173,13 @@ class CommandLayout:
 
     def __init__(self, frame: bytes, values: Mapping[str, float]) -> None:
         """UnlikelyError for a frame that is not worth it."""
-        self.names = tuple(values)
         raw = framed(frame)
         found = numbers(raw, len(raw) - len(frame))
-        wanted = [("seq",), ("step",), *(("values", name) for name in self.names)]
-        if [path for _, _, path in found] != wanted or len(self.names) > _MOST_NAMES:
+        wanted = [("seq",), ("step",), *(("values", name) for name in values)]
+        if [path for _, _, path in found] != wanted or len(values) > _MOST_NAMES:
             raise UnlikelyError("other numbers than those of a command")
+        # as they were read, plain text: those of `values` may be of a class of text that shows itself in its own way
+        self.names = tuple(str(path[1]) for _, _, path in found[2:])
         tags = [raw[at] for at, _, _ in found]
         if any(tag not in _UNSIGNED for tag in tags[:2]) or any(tag != _FLOAT for tag in tags[2:]):
             raise UnlikelyError("numbers of other kinds")
@@ -199,8 +206,17 @@ def _writer(
     parts += [f"t{k}" for k in range(len(numbers), len(texts))]
     kinds = " is ".join([*(f"type({value})" for value in given), "float"]) if given else "True"
     fetched = "; ".join(f"{value} = values[{name!r}]" for value, name in zip(given, names, strict=True)) or "pass"
+    bound = [
+        "pack",
+        "isfinite",
+        "seq_least",
+        "seq_top",
+        "step_least",
+        "step_top",
+        *(f"t{k}" for k in range(len(texts))),
+    ]
     source = f"""
-def write(seq, step, values, pack=pack, isfinite=isfinite, {", ".join(f"t{k}=t{k}" for k in range(len(texts)))}):
+def write(seq, step, values, {", ".join(f"{name}={name}" for name in bound)}):
     if type(values) is not dict or len(values) != {len(names)}:
         return None
     try:
@@ -209,15 +225,22 @@ def write(seq, step, values, pack=pack, isfinite=isfinite, {", ".join(f"t{k}=t{k
         return None
     if (
         {kinds} and isfinite({" + ".join(given) or 0})
-        and {limits[0]} <= seq <= {limits[1]} and {limits[2]} <= step <= {limits[3]}
+        and seq_least <= seq <= seq_top and step_least <= step <= step_top
     ):
         return pack({", ".join(parts)})
     return None
 """
-    place: dict[str, Any] = {"pack": pack, "isfinite": isfinite, **{f"t{k}": text for k, text in enumerate(texts)}}
-    exec(source, place)
-    write: Write = place["write"]
+    place: dict[str, Any] = dict(zip(bound, (pack, isfinite, *limits, *texts), strict=True))
+    exec(_code(source), place)
+    write: Write = place.pop("write")  # or the function and its globals would keep each other
     return write
+
+
+@lru_cache(maxsize=16)
+def _code(source: str) -> CodeType:
+    """The same for the same names: compiling takes longer than all else here, and one who drives now these, now those
+    has a layout learnt again and again."""
+    return compile(source, "<command>", "exec")
 
 
 def command_layout(frame: bytes, values: Mapping[str, float]) -> CommandLayout | None:

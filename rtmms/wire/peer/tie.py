@@ -19,9 +19,10 @@ GONE = "the plant is gone: its connection closed without a bye"
 class Tie:
     """What a Link has beside states and commands."""
 
+    # a user's own attributes, and weak references, as any object has them
     __slots__ = (
-        "_again_at", "_at", "_closed", "_gap_s", "_looked_at", "_pack", "_reconnect", "_refusals", "_requests",
-        "_terms", "ended", "errors", "exchange", "lost", "name", "plant", "settable",
+        "__dict__", "__weakref__", "_again_at", "_at", "_closed", "_gap_s", "_looked_at", "_pack", "_reconnect",
+        "_refusals", "_requests", "_terms", "ended", "errors", "exchange", "lost", "name", "plant", "settable",
     )  # fmt: skip
 
     def __init__(
@@ -47,8 +48,8 @@ class Tie:
         if self.lost:
             self._rejoin()
             return
-        while self._at.hear_door() is not None:
-            pass
+        while not self._closed and self._at.hear_door() is not None:
+            pass  # one who is told of an answer may close the link
         if not self.ended and not self.lost and self._at.gone():
             self._lose(GONE)
 

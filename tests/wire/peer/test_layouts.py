@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import enum
+import gc
 import math
+import pickle
 import random
+import weakref
 from typing import Any
 
 import msgpack
+import numpy as np
 import pytest
 
 from rtmms.errors import ModelError, UnknownNameError
@@ -158,6 +164,50 @@ def test_a_command_is_written_byte_for_byte_as_by_msgpack() -> None:
     empty = command_layout(command(1000, 900, {}), {})
     assert empty is not None
     assert empty.write(1001, 901, {}) == framed(command(1001, 901, {}))
+
+
+class Rod(enum.StrEnum):
+    FRONT = "left.front"
+
+
+class Hostile(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "print('never')"
+
+
+@pytest.mark.parametrize("kind", [np.str_, Rod, Hostile])
+def test_names_of_a_class_of_text_are_the_text_they_are(kind: type[str], capsys: Any) -> None:
+    values = {kind("left.front"): 0.5}
+    message = {"type": "command", "seq": 1000, "step": 900, "values": {"left.front": 0.5}}
+    layout = command_layout(packed(message), values)
+    assert layout is not None
+    assert layout.write(1000, 900, values) == layout.write(1000, 900, {"left.front": 0.5}) == framed(packed(message))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_writer_is_not_kept_by_its_own_globals() -> None:
+    layout = command_layout(packed({"type": "command", "seq": 1000, "step": 900, "values": VALUES}), VALUES)
+    assert layout is not None
+    gone = weakref.ref(layout.write)
+    gc.disable()
+    try:
+        del layout
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_state_can_be_copied_and_sent_to_another_process() -> None:
+    layouts = StateLayouts()
+    layouts.learn(packed(state()))
+    mine = arrive(layouts, packed(state(1001)))
+    assert mine is not None
+    for other in (pickle.loads(pickle.dumps(mine)), copy.deepcopy(mine), copy.copy(mine)):
+        assert (other.step, other.time, other.outputs) == (1001, 1.5, mine.outputs)
+        assert np.array_equal(other["velocity"], mine["velocity"])
+        assert (other.deadline_ns, other.plant) == (mine.deadline_ns, INFO)
 
 
 def test_many_actuators_make_a_long_frame() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -105,3 +107,39 @@ def test_a_plant_that_says_nothing_is_waited_for_until_it_says_bye(tcp: Looping)
         tcp.end("enough")
         assert list(link)[3:] == []
     assert "enough" in link.ended
+
+
+def test_what_a_handler_of_a_signal_raises_ends_the_wait_whatever_it_is(tcp: Looping) -> None:
+    def ring(*_: object) -> None:
+        raise TimeoutError("enough of this")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+            _answered(link, 50)
+            tcp.pause_s = 0.5
+            _answered(link, 1)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(TimeoutError, match="enough"):
+                _answered(link, 10)
+            tcp.pause_s = 1e-3
+            _answered(link, 10)
+            assert link.ended == link.lost == ""
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_link_takes_attributes_of_the_users_and_weak_references(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        link.mine = 1  # type: ignore[attr-defined]
+        assert weakref.ref(link)() is link
+
+
+def test_one_who_is_told_of_an_answer_may_close_the_link(tcp: Looping) -> None:
+    with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
+        _answered(link, 50)
+        link.post("pause", None, lambda ok, _: link.close())
+        for _ in link:
+            link.command({"left.front": 0.1})
+        assert link.ended == "the link is closed"
