@@ -77,6 +77,7 @@ class Answering:
         self._alarm: Alarm | None = None
         self._epoll: Any = None
         self._watched: tuple[int, ...] = ()
+        self._socket: Any = None
         self._heard, self._known = b"", False
         self._looked_ns = 0
         self._names: tuple[str, ...] | None = None
@@ -115,8 +116,10 @@ class Answering:
             if line < 0 or dealer is not link._at.data or not self._learn():
                 return
             watched = (line, link._at.door.descriptor)
-            if watched != self._watched:
+            plain = dealer.at_hand()
+            if watched != self._watched or plain is not self._socket:  # another one may have the same number
                 self._watch(watched)
+                self._socket = plain
             assert self._alarm is not None
             now_ns = monotonic_ns()
             desk[a.LOOK_AT] = self._looked_ns + _LOOK_NS

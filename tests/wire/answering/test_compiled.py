@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from rtmms.plant import Channel
 from rtmms.wire.answering.answering import prepare
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.protocol.state import PlantInfo, State
+from tests.wire.bench import Host
+from tests.wire.looping import Looping
 from tests.wire.plant.direct import Compiled, Run
 
 CONTROLLER = """
@@ -103,6 +106,32 @@ def test_a_value_that_is_no_number_is_refused_and_the_last_good_one_kept() -> No
     told = run.server.report()
     assert told["rejected"]["not_finite"] >= 40
     assert abs(run.plant.state[:4]).max() < 0.2
+
+
+class Timed(Host):
+    """Its states can be answered for 1 s, and are alike from the first on."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(token="secret", **options)
+        self.step = 1000
+
+    def publish(self, deadline_ns: int = 0) -> None:
+        super().publish(time.monotonic_ns() + 1_000_000_000)
+
+
+def test_it_goes_on_with_the_next_plant_whose_sockets_have_the_same_numbers(tmp_path: Path) -> None:
+    ends = {role: f"ipc://{tmp_path}/{role}" for role in ("exchange", "step", "telemetry")}
+    text = program().replace("answering=Counted", "answering=Counted, reconnect=True")
+    with subprocess.Popen([sys.executable, "-c", text, ends["exchange"], "mine"], stdout=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(2):
+                host = Timed(**ends)
+                with Looping(host) as running:
+                    for _ in range(3):  # each time another value
+                        before = host.command.copy()
+                        running.wait(lambda host=host, before=before: (host.command != before).all())
+        finally:
+            process.kill()
 
 
 def test_parameters_are_set_while_it_answers() -> None:
