@@ -132,7 +132,8 @@ def strange(home: Path) -> str:
 def _instead(home: Path, why: str, kind: str) -> tuple[Path, Path]:
     """A new folder that goes with this process, for it and those that it starts, in place of one not to be trusted."""
     advice = "rm -r it, or name another folder in XDG_CACHE_HOME"
-    print(f"rtmms: compiled kernels are not kept: {why}; expected '{home}' to be ours alone, and to be written: {advice}", file=sys.stderr)
+    wanted = f"expected '{home}' to be ours alone, and to be written"
+    print(f"rtmms: compiled kernels are not kept: {why}; {wanted}: {advice}", file=sys.stderr)
     made, maker = tempfile.mkdtemp(prefix="rtmms-kernels-"), os.getpid()
 
     def sweep() -> None:
