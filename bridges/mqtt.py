@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
 _LONGEST_IN = 8192
+_LONGEST_PACKET = 2 * _LONGEST_IN + 65536
+"""Bytes: a topic may have 65535 beside what is in the message. Of a longer one the end is not kept."""
 _IN_FLIGHT = 16
 _KEPT = 8
 """Room for status and info beside the states, with a broker that acknowledges nothing."""
@@ -307,10 +309,9 @@ class Mqtt(rtmms.Bridge):
     # -- paho --------------------------------------------------------------------------------------------------------
 
     def _made(self) -> Client:
-        from paho.mqtt.client import Client
-        from paho.mqtt.enums import CallbackAPIVersion
+        from rtmms_bridges.lines.mqtt_client import BoundedClient
 
-        client = Client(CallbackAPIVersion.VERSION2, client_id=self.client_id)
+        client = BoundedClient(self.client_id, _LONGEST_PACKET)
         client.reconnect_delay_set(1, 5)
         client.connect_timeout = 3.0
         client.max_queued_messages_set(_IN_FLIGHT + _KEPT)

@@ -102,8 +102,12 @@ def _use_cache(kind: str = "") -> None:
         others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
         for old in others[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
-    except OSError:
-        return  # no home to write to: numba falls back on its own choice
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as fault:
+        try:  # not numba's own choice, beside the sources: what is there can be of other sources and flags
+            folder, _ = _instead(home, f"'{folder}' cannot be written ({fault.strerror})", kind)
+        except OSError:
+            return  # nothing can be written anywhere
     config.CACHE_DIR = _home[kind] = str(folder)
 
 
@@ -128,7 +132,8 @@ def strange(home: Path) -> str:
 def _instead(home: Path, why: str, kind: str) -> tuple[Path, Path]:
     """A new folder that goes with this process, for it and those that it starts, in place of one not to be trusted."""
     advice = "rm -r it, or name another folder in XDG_CACHE_HOME"
-    print(f"rtmms: compiled kernels are not kept: {why}; expected '{home}' to be ours alone: {advice}", file=sys.stderr)
+    wanted = f"expected '{home}' to be ours alone, and to be written"
+    print(f"rtmms: compiled kernels are not kept: {why}; {wanted}: {advice}", file=sys.stderr)
     made, maker = tempfile.mkdtemp(prefix="rtmms-kernels-"), os.getpid()
 
     def sweep() -> None:
@@ -164,7 +169,10 @@ INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinli
 class _Cache(FunctionCache):  # type: ignore[misc]
     """numba's cache on disk, written by one process at a time: two that add to one index would mix up their entries.
 
-    What cannot be read there (a machine that went down while it was written) is compiled again."""
+    What cannot be read there (a machine that went down while it was written) is compiled again; what cannot be written
+    (a disk that is full) is not kept."""
+
+    _told = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -175,8 +183,17 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        with _writing(Path(self.cache_path)):
-            super().save_overload(sig, data)
+        try:
+            with _writing(Path(self.cache_path)):
+                super().save_overload(sig, data)
+        except OSError as fault:
+            if not _Cache._told:
+                _Cache._told = True
+                print(
+                    f"rtmms: compiled kernels are not kept, and compiled again each time: {self.cache_path}: "
+                    f"{fault.strerror}; make room, or name another folder in XDG_CACHE_HOME",
+                    file=sys.stderr,
+                )
 
 
 @contextmanager

@@ -47,6 +47,46 @@ def test_a_damaged_cache_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.Mo
         jit._use_cache()
 
 
+@pytest.mark.skipif(not jit.COMPILED, reason="NUMBA_DISABLE_JIT")
+def test_a_full_disk_costs_what_is_kept_and_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(jit._home, "", str(tmp_path / "kept"))
+    monkeypatch.setattr(jit._Cache, "_told", False)
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
+    path = tmp_path / "kept_kernel.py"
+    path.write_text(SOURCE)
+    jit._use_cache()
+    try:
+        assert _fresh(path)(1.5) == 3.0
+        assert _fresh(path)(2) == 4.0
+    finally:
+        monkeypatch.undo()
+        jit._use_cache()
+    assert capsys.readouterr().err.count("No space left on device") == 1
+
+
+def test_a_cache_that_cannot_be_written_is_never_beside_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """numba's own choice is, under the name of one source alone: what it calls may have changed since."""
+    (tmp_path / "home").write_text("no folder")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "home"))
+    monkeypatch.setattr(jit, "_home", {})
+    monkeypatch.setattr(jit.tempfile, "mkdtemp", lambda prefix: str(tmp_path / "own"))
+    monkeypatch.setattr(jit.atexit, "register", lambda function: None)
+    jit._use_cache()
+    try:
+        assert Path(jit._home[""]).parent == tmp_path / "own"
+        assert "cannot be written (Not a directory)" in capsys.readouterr().err
+    finally:
+        monkeypatch.undo()
+        jit._use_cache()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="modes")
 def test_a_cache_that_others_can_write_is_strange(tmp_path: Path) -> None:
     inner = tmp_path / "home" / "kernels"

@@ -13,6 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from rtmms.errors import RtmmsError
+from rtmms.whole_file import beside
 
 INK, MUTED, GRID, PAPER = "#17324d", "#6b7f92", "#dfe6ec", "#ffffff"
 BLUE, CORAL, TEAL, SAND = "#1f6fb2", "#e4572e", "#17a398", "#e9b44c"
@@ -49,9 +50,10 @@ def figure(width: float, height: float) -> Figure:
 
 
 def save(page: Figure, path: Path, dpi: int = 150) -> None:
-    """Write the page in the format of path's ending; RtmmsError where that is not possible."""
+    """Write the page in the format of path's ending, whole or not at all; RtmmsError where that is not possible."""
     try:
-        page.savefig(path, dpi=dpi)
+        with beside(path) as part:
+            page.savefig(part, dpi=dpi)
     except (OSError, ValueError) as error:
         raise RtmmsError(f"figure {path}: could not be written: {error}") from None
 

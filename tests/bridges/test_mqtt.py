@@ -106,6 +106,26 @@ def test_a_flood_of_commands(broker: Broker, listener: Subscriber, make_host: Ca
 
 
 @needs_mosquitto
+def test_of_a_message_that_is_too_long_the_beginning_is_kept(
+    broker: Broker, listener: Subscriber, make_host: Callable[..., Host]
+) -> None:
+    bridge = Mqtt(port=broker.port, claim=("*",), qos=1)
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: listener.of("rtmms/toy/state"))
+        client: Any = bridge._client
+        kept: list[int] = []
+        handle = client._packet_handle
+        client._packet_handle = lambda: kept.append(len(client._in_packet["packet"])) or handle()
+        for _ in range(3):
+            listener.say("rtmms/toy/command/left.front", b"1" * 5_000_000)
+        listener.say("rtmms/toy/command/left.front", "0.25")
+        wait(lambda: beside.command[0] == 0.25)
+        assert beside.bridged.counts.reasons() == {"oversize": 3}
+        assert beside.bridged.counts["reconnects"] == 0
+        assert 8192 < max(kept) < 300_000
+
+
+@needs_mosquitto
 def test_channels(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     channels = (ChannelMapping(channel="servo1", actuator="right.back", scale=0.01, reversed=True),)
     with Beside(Mqtt(port=broker.port, channels=channels), make_host) as beside:

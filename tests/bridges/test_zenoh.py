@@ -135,6 +135,25 @@ def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, 
     assert beside.running.host.rejected == {}
 
 
+def test_a_command_that_is_too_long_is_not_put_together(
+    make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]
+) -> None:
+    bridge = Zenoh(listen=(endpoint,), claim=("*",))
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        session = connected().session
+        lengths: list[int] = []
+        put = bridge.inbox.put
+        bridge.inbox.put = lambda message: (lengths.append(len(message[1])), put(message))  # type: ignore[assignment]
+        block = zenoh.CongestionControl.BLOCK
+        session.put("rtmms/toy/command", b"1" * 100_000, congestion_control=block)
+        wait(lambda: beside.bridged.counts.reasons() == {"oversize": 1})
+        session.put("rtmms/toy/command", b"1" * 30_000_000, congestion_control=block)
+        wait(lambda: session.put("rtmms/toy/command/left.front", b"0.25") or beside.command[0] == 0.25)
+        assert beside.bridged.counts.reasons() == {"oversize": 1}
+        assert max(lengths) == 65537
+
+
 def test_one_that_does_not_read_costs_nothing(
     make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]
 ) -> None:

@@ -31,13 +31,17 @@ class Lockstep(Unpaced):
                 raise PeerError(f"{run.dead[0]}; lockstep cannot go on without it (step {step})")
             if now - since >= SILENT_NS:
                 silent = ", ".join(run.exchange.waiting_for()) or "a peer"
-                refused = run.exchange.report().get("rejected") or {}
-                told = ", ".join(f"{reason} {count}" for reason, count in refused.items())
                 raise PeerError(
-                    f"{silent} sent no command for step {step} within {SILENT_NS * 1e-9:g} s"
-                    + (f"; refused so far: {told}" if told else "")
+                    f"{silent} sent no command for step {step} within {SILENT_NS * 1e-9:g} s{self._refused()}"
                 )
         return True
+
+    def _refused(self) -> str:
+        """What was refused so far, by reason, and the last of each peer in words; '' for nothing."""
+        report = self.run.exchange.report()
+        counts = ", ".join(f"{reason} {count}" for reason, count in (report.get("rejected") or {}).items())
+        words = [f"{peer['name']}: {peer['refusal']}" for peer in report.get("peers", ()) if peer.get("refusal")]
+        return (f"; refused so far: {counts}" if counts else "") + "".join(f"; the last of {one}" for one in words)
 
     def finish(self, step: int, now_ns: int) -> int:
         self.run.check()

@@ -121,7 +121,7 @@ class Door:
         except Refused as refusal:
             self._count(refusal.code)
             if peer is not None:
-                peer.rejected += 1
+                peer.refused(refusal.text)
             self._tell(door, peer, refusal)
         return True
 

@@ -32,12 +32,13 @@ class Peer(Standing):
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
     queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at)
     error       the next one to be told: (code, text, unknown name);  told  how many it may be told at the door
+    refusal     the text of the last one;  rejected  how many there were
     """
 
     __slots__ = (
         "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "fresh", "heard",
-        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "rejected",
-        "selection", "seq", "settable", "since_ns", "skipped", "tick_seq", "ticks", "told", "turns",
+        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "refusal",
+        "rejected", "selection", "seq", "settable", "since_ns", "skipped", "tick_seq", "ticks", "told", "turns",
         "wants_ticks", "warm_step",
     )  # fmt: skip
 
@@ -62,7 +63,7 @@ class Peer(Standing):
         self.queue: dict[int, tuple[int, dict[str, float], int]] = {}
         self.since_ns = self.probe_ns = now_ns
         self.error: tuple[str, str, str] | None = None
-        self.error_ns = 0
+        self.error_ns, self.refusal = 0, ""
         self.told = Measure(ERROR_BURST)
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
 
@@ -83,12 +84,18 @@ class Peer(Standing):
                 raise Refused(Reason.TOO_EARLY, f"command: {AHEAD_STEPS} commands of yours wait for their steps")
         self.queue[step] = (seq, values, monotonic_ns())
 
+    def refused(self, text: str) -> None:
+        """Something of its was."""
+        self.rejected += 1
+        self.refusal = text
+
     def summary(self) -> dict[str, Any]:
         """For the final report."""
         return {
             "name": self.name, "claim": list(self.claim), "state": self.state, "commands": self.commands,
             "late": self.late, "every": self.turns.every, "delay": self.turns.delay, "clamped": self.clamped,
-            "rejected": self.rejected, "states_withheld": self.skipped, "settable": dict(self.settable),
+            "rejected": self.rejected, "refusal": self.refusal, "states_withheld": self.skipped,
+            "settable": dict(self.settable),
         }  # fmt: skip
 
 

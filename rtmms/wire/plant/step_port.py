@@ -289,7 +289,7 @@ class StepPort:
                 self._hear(peer, message)
         except Refused as refusal:
             self.count(refusal.code)
-            peer.rejected += 1
+            peer.refused(refusal.text)
             if peer.error is None:
                 peer.error = (refusal.code, refusal.text, refusal.unknown)
         return True

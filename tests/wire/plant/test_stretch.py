@@ -89,3 +89,11 @@ def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
     assert run.outcome.ended == "peer"
     assert "p0 sent no command for step 300" in run.outcome.message
     assert run.outcome.steps == 300
+
+
+def test_what_was_refused_of_a_silent_peer_is_told_in_words(monkeypatch: Any) -> None:
+    monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 300_000_000)
+    run = Run(Lockstep, steps=600, plant=Told(), program=program("if k == 300: values = {names[0]: float('nan')}"))
+    assert run.outcome.ended == "peer"
+    assert "refused so far: not_finite 1; the last of p0: command" in run.outcome.message
+    assert "nan" in run.outcome.message
