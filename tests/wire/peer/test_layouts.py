@@ -101,7 +101,7 @@ def test_any_frame_that_is_taken_for_a_state_is_one() -> None:
     rng, layouts, good = random.Random(8), StateLayouts(), packed(state())
     layouts.learn(good)
     taken = refused = 0
-    for _ in range(60_000):
+    for _ in range(30_000):
         frame = bytearray(good)
         for _ in range(rng.randrange(1, 4)):
             frame[rng.randrange(len(frame))] = rng.randrange(256)
@@ -120,7 +120,7 @@ def test_any_frame_that_is_taken_for_a_state_is_one() -> None:
         assert (mine.step, repr(mine.time)) == (general.step, repr(general.time))
         for name in ("speed", "velocity", "thrust", "flag"):
             assert told(mine, name) == told(general, name)
-    assert taken > 10_000
+    assert taken > 5_000
     assert refused > 100
 
 
