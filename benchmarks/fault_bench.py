@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import rtmms
+from rtmms.jit import die_with_parent
 
 PEER_PRIORITY = 70
 PEERS, PROXY = "rtmms_benchmarks.fault_peers", "rtmms_benchmarks.fault_proxy"
@@ -37,8 +38,9 @@ class Bench:
 
     def spawn(self, words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, text=True, env=self.environment, **({"stderr": subprocess.DEVNULL} | more)
-        )
+            words, stdout=subprocess.PIPE, text=True, env=self.environment, preexec_fn=die_with_parent,
+            **({"stderr": subprocess.DEVNULL} | more),
+        )  # fmt: skip
         self.started.append(process)
         return process
 
