@@ -15,6 +15,10 @@ ESTIMATE = "estimate."
 """Under such names stands what an estimator makes of the sensors."""
 
 
+STOOD_IN = ("", "hold", "extrapolate", "home")
+"""What `policy` of Applied may be."""
+
+
 @dataclass(slots=True)
 class Applied:
     """What was used for the step that led to a state: as attributes or by name. The plant rewrites one each step.

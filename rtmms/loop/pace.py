@@ -20,6 +20,8 @@ MARGIN_NS = 30_000
 PREPARE_NS = 100_000
 """What is left of the slack for the state to come, of which the monitor takes nothing."""
 SERVE_NS = 200_000
+SERVE_GAP_NS = 800_000
+"""The low-priority work is not done again so soon: of short periods, in one of several."""
 SERVE_EVERY_NS = 5_000_000
 SEND_EVERY_NS = 1_000_000
 STARVED_NS = 100_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -192,22 +193,32 @@ def test_a_newcomer_has_a_second_for_its_first_answer_beside_one_that_answers() 
 
 
 def test_the_schedule_begins_when_the_first_commands_are_in_hand() -> None:
-    arrivals = [Arrival(2_000, 0, {0: 0.1}), Arrival(3_100, 1, {0: 0.2})]
+    arrivals = [Arrival(2_000, 0, {0: 0.1}), Arrival(4_110, 1, {0: 0.2})]
     bench = Bench(steps=2, arrivals=arrivals, first_us=50_000, miss="abort")
     assert bench.counts == (2, 0, 0, 0)
     # the bench's 0 is one period after the clock's start
     assert bench.events == [
-        ("publish", 0, -1000.0), ("step", 0, (0.1, 0.25)), ("publish", 1, 3000.0), ("step", 1, (0.2, 0.25)),
+        ("publish", 0, -1000.0), ("step", 0, (0.1, 0.25)), ("publish", 1, 4010.0), ("step", 1, (0.2, 0.25)),
     ]  # fmt: skip
-    assert bench.outcome.wall_s == pytest.approx(2e-3)
+    # the next step begins 2 ms after the end of each of the first five
+    assert bench.outcome.wall_s == pytest.approx(4.12e-3)
     assert bench.world.published[0][2:4] == (bench.world.at(49_000), 50_000_000)
     assert bench.statistics.histogram("exchange")[0] == pytest.approx([100.0], rel=2e-3)  # step 0 is none of these
+
+
+def test_the_first_steps_are_further_apart_and_none_of_them_overruns() -> None:
+    arrivals = [Arrival(2_000 * (k + 1) + 30 * k, k, {0: 0.1}) for k in range(9)]
+    bench = Bench(steps=9, arrivals=arrivals, first_us=50_000, cost_us={3: 1500})
+    begins = np.diff([event[2] for event in bench.events if event[0] == "publish"])
+    assert list(begins[1:3]) == [2010.0, 2010.0]
+    assert list(begins[5:]) == [1000.0, 1000.0, 1000.0]
+    assert bench.statistics.overruns == bench.statistics.skipped == 0
 
 
 def test_one_that_never_answers_delays_the_start_by_no_more_than_that() -> None:
     bench = Bench(steps=2, first_us=50_000)
     assert bench.counts == (0, 2, 0, 0)
-    assert [event[2] for event in bench.events if event[0] == "publish"] == [-1000.0, 49_000.0, 50_000.0]
+    assert [event[2] for event in bench.events if event[0] == "publish"] == [-1000.0, 49_000.0, 51_510.0]
 
 
 def test_without_claims_nothing_is_waited_for() -> None:

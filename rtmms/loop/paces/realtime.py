@@ -6,11 +6,16 @@ import math
 from typing import TYPE_CHECKING
 
 from rtmms.loop.overrun import OVERRUN_POLICIES, skip
-from rtmms.loop.pace import LONG_NS, MARGIN_NS, PREPARE_NS, SERVE_NS, SLICE_NS, STARVED_NS
+from rtmms.loop.pace import LONG_NS, MARGIN_NS, PREPARE_NS, SERVE_GAP_NS, SERVE_NS, SLICE_NS, STARVED_NS
 
 if TYPE_CHECKING:
     from rtmms.loop.pace import Run
     from rtmms.loop.schedule import Schedule
+
+
+_OPENING, _OPENING_NS = 5, 2_000_000
+"""Of the first steps of a run with claims: how many are followed by the next one no sooner than that. What runs for the
+first time takes many times as long, here and in the controllers."""
 
 
 class Realtime:
@@ -23,7 +28,7 @@ class Realtime:
 
     def __init__(self, schedule: Schedule, first_ns: int = 0) -> None:
         self.schedule, self.first_ns = schedule, first_ns
-        self.first = False
+        self.first, self.opening = False, 0
 
     def bind(self, run: Run) -> None:
         self.run, self.clock = run, run.clock
@@ -56,6 +61,7 @@ class Realtime:
         run, until, self.first_ns = self.run, self.clock.now() + self.first_ns, 0
         if not run.claims.any:
             return
+        self.opening = _OPENING
         run.publish(step, until, until - self.clock.now())
         complete = False
         while not complete and not run.ended and self.clock.now() < until:
@@ -100,6 +106,9 @@ class Realtime:
         return self.run.collect(step, deadline)
 
     def finish(self, step: int, now_ns: int) -> int:
+        if self.opening:
+            self.opening -= 1
+            self.schedule.anchor(now_ns + max(int(self.schedule.period_ns), _OPENING_NS), step + 1)
         slack = self.schedule.due(step + 1) - now_ns
         if slack < 0:
             self._overrun(step, now_ns)
@@ -107,8 +116,9 @@ class Realtime:
         if until <= now_ns and now_ns - self.served_ns > STARVED_NS:
             until = now_ns + MARGIN_NS  # no slack for long: a peer must still be able to ask for an end
         if until > now_ns:
-            self.served_ns = now_ns
-            self.run.serve(until)
+            if now_ns - self.served_ns >= SERVE_GAP_NS:
+                self.served_ns = now_ns
+                self.run.serve(until)
             self.run.check(until - PREPARE_NS)
             if self.clock.now() < until:
                 self.run.prepare(step + 1, self.schedule.due(step + 1) + self.schedule.deadline_ns)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.contract import STOOD_IN
 from rtmms.errors import ModelError, uncoloured
 from rtmms.jit import COMPILED
 from rtmms.wire.kernels import answer as a
@@ -18,12 +19,13 @@ from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.compiled import Bound, memory_of
 from rtmms.wire.protocol.codec import packer
-from rtmms.wire.protocol.layout import UnlikelyError, numbers
+from rtmms.wire.protocol.layout import UnlikelyError, numbers, with_policy
 from rtmms.wire.stream.alarm import Alarm
 from rtmms.wire.stream.dealer import Dealer
 
-_ROOM, _MOST = 65536, 4
+_ROOM, _MOST = 65536, 8
 _LOOK_NS = 100_000_000
+"""Signals are seen to as often as that; what is said at the door, at once."""
 Words = npt.NDArray[np.int64]
 
 
@@ -66,6 +68,23 @@ def _kept(function: Any) -> bool:
     return not function.__code__.co_filename.startswith("<")
 
 
+def _alike(frame: bytes, rows: Words) -> list[tuple[npt.NDArray[np.uint8], Words]]:
+    """Of a state: what it is known by, and what its like are in which another policy stood in, or a value was
+    clamped."""
+    found = [(np.frombuffer(frame, np.uint8).copy(), rows)]
+    begin = int(rows[-1, 0])
+    head, tail = frame[:begin], frame[begin:]
+    with suppress(UnlikelyError):
+        for policy in STOOD_IN:
+            for clamped in (False, True):
+                text = with_policy(tail, policy, clamped)
+                if text != tail:
+                    row = rows.copy()
+                    row[-1, 1] = len(text)
+                    found.append((np.frombuffer(head + text, np.uint8).copy(), row))
+    return found
+
+
 class Answering:
     """One controller on one link. `go` answers what it can; states that are told to `heard` are what it learns from."""
 
@@ -79,7 +98,7 @@ class Answering:
         self._watched: tuple[int, ...] = ()
         self._socket: Any = None
         self._heard, self._known = b"", False
-        self._looked_ns = 0
+        self._desk_at = self._desk.ctypes.data
         self._names: tuple[str, ...] | None = None
         self._patterns: list[tuple[npt.NDArray[np.uint8], Words]] = []
         self._table: Words = np.zeros((_MOST, 4), dtype=np.int64)
@@ -120,22 +139,31 @@ class Answering:
             if watched != self._watched or plain is not self._socket:  # another one may have the same number
                 self._watch(watched)
                 self._socket = plain
-            assert self._alarm is not None
-            now_ns = monotonic_ns()
-            desk[a.LOOK_AT] = self._looked_ns + _LOOK_NS
-            if self._alarm.at_ns < now_ns + _LOOK_NS:
-                self._alarm.set(now_ns + 2 * _LOOK_NS)
-            desk[a.SEQ] = link._seq
-            code = a.answer(desk.ctypes.data)
-            link._seq = int(desk[a.SEQ])
-            if desk[a.ANSWERED]:
+            code, answered = self._answer()
+            if answered:
                 link._step = int(desk[a.STEP])
                 dealer.stands()
             if code == a.LOOK:
+                assert self._alarm is not None
                 self._alarm.at_ns = 0  # compiled code may have set it
                 link.look_around()
-                self._looked_ns = monotonic_ns()
         self._settle(code, dealer)
+
+    def _answer(self) -> tuple[int, bool]:
+        """Until there is more for Python than its signals: why, and whether anything was answered."""
+        link, desk, alarm, answered = self._link, self._desk, self._alarm, False
+        assert alarm is not None
+        while True:
+            now_ns = monotonic_ns()
+            desk[a.LOOK_AT] = now_ns + _LOOK_NS
+            if alarm.at_ns < now_ns + _LOOK_NS:
+                alarm.set(now_ns + 2 * _LOOK_NS)
+            desk[a.SEQ] = link._seq
+            code = a.answer(self._desk_at)
+            link._seq = int(desk[a.SEQ])
+            answered = answered or desk[a.ANSWERED] > 0
+            if code != a.PAUSE or self._controller.memory is not self._memory:
+                return (a.LOOK if code == a.PAUSE else code), answered
 
     def _settle(self, code: int, dealer: Dealer) -> None:
         """What compiled code could not do."""
@@ -202,7 +230,7 @@ class Answering:
             self._patterns.clear()
             self._values = np.zeros(1 + count)
             desk[a.VALUES], desk[a.N_OUTPUTS] = self._values.ctypes.data, count
-        self._patterns.insert(0, (np.frombuffer(frame, np.uint8).copy(), np.array(rows, dtype=np.int64)))
+        self._patterns[:0] = _alike(frame, np.array(rows, dtype=np.int64))
         del self._patterns[_MOST:]
         for k, (pattern, row) in enumerate(self._patterns):
             self._table[k] = pattern.ctypes.data, len(pattern), row.ctypes.data, len(row)

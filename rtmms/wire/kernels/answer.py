@@ -37,17 +37,17 @@ from rtmms.wire.kernels.system import (
 """Given: descriptors, addresses, counts; whether the plant's clock is ours, and whether it waits for each answer; a
 list of patterns of states (four words each), whose values are the time and the outputs; the update; room for a command
 with its head, its bytes between the numbers and where those before each begin; the last seq (written, too); LOOK_AT:
-once an answer was given after this instant, Python is to look around, but not before the state's deadline, for which
-ALARM is set: until then others on this core may have theirs to answer. Written: bytes in BUFFER that are for the
+once an answer was given after this instant, it pauses. Where something else is there, too, Python is to look around,
+but not before the state's deadline, for which ALARM is set: until then others on this core may have theirs to answer.
+Written: bytes in BUFFER that are for the
 general reader, the step that was answered last, bytes sent or -errno of the frame that begins at FRAME_FROM, and how
 many were answered."""
 WIDTH = 33
 
 PATTERN, BYTES, ROWS, N_ROWS = range(4)
-LOOK, UNREAD, UNSENT, FAILED = range(4)
+LOOK, UNREAD, UNSENT, FAILED, PAUSE = range(5)
 """Why it came back: something else to look at, or a signal; a message for the general reader; the last command left in
-part; the update raised something."""
-LATER_NS = 100_000_000
+part; the update raised something; only so that Python can see to signals."""
 HEAD = 9
 """Bytes before a command for the head of its frame."""
 
@@ -111,12 +111,13 @@ def answer(at: int) -> int:
         if w[SENT] != w[FRAME_BYTES]:
             return UNSENT
         now = now_ns(w[SCRATCH])
-        if found > 1 or now >= w[LOOK_AT]:
+        if found > 1:
             deadline = head[HEAD_SEQ]
             if w[NEAR] == 0 or w[LOCKSTEP] != 0 or deadline <= now:
                 return LOOK  # where no state is waited for
-            w[LOOK_AT] = now + LATER_NS
             arm(w[ALARM], deadline, w[SCRATCH])
+        elif now >= w[LOOK_AT]:
+            return PAUSE
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.jit import kernel
-from rtmms.wire.kernels.numbers import WHOLE, bits_of, read_number, width, write_bits, write_whole
+from rtmms.wire.kernels.numbers import FLOAT64, WHOLE, bits_of, put_whole, read_number, width, write_bits, write_whole
 
 SEQ, STEP, OTHER = -1, -2, -3
 """What a number of a command is for; from 0 on: the value of that place."""
@@ -64,3 +64,33 @@ def write_state(frame: Any, wholes: Any, reals: Any, given: Any, numbers: Any) -
     for k in range(len(reals)):
         write_bits(frame, reals[k] + 1, bits_of(numbers[k]), 8)
     return True
+
+
+@kernel
+def lay_out(
+    frame: Any, pieces: Any, ends: Any, order: Any, wholes: Any, reals: Any, given: Any, numbers: Any
+) -> int:  # fmt: skip
+    """The same from its beginning, each whole number in its least width; how many bytes it takes. wholes and reals are
+    written: where each begins now.
+
+    pieces, ends   the bytes between the numbers, and where those before each number end
+    order (k + m,) the place in `given` of each number of the message; k and beyond: in `numbers`
+    """
+    at = begin = 0
+    for n in range(len(order)):
+        for j in range(begin, ends[n]):
+            frame[at] = pieces[j]
+            at += 1
+        begin, k = ends[n], order[n]
+        if k < len(wholes):
+            wholes[k] = at
+            at = put_whole(frame, at, given[k])
+        else:
+            reals[k - len(wholes)] = at
+            frame[at] = FLOAT64
+            write_bits(frame, at + 1, bits_of(numbers[k - len(wholes)]), 8)
+            at += 9
+    for j in range(begin, len(pieces)):
+        frame[at] = pieces[j]
+        at += 1
+    return at

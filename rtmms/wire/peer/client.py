@@ -11,7 +11,7 @@ from rtmms.errors import ModelError
 from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.hearing import hear
 from rtmms.wire.peer.joining import Terms
-from rtmms.wire.peer.layouts import Arrived, Head, StateLayouts, Write, command_layout
+from rtmms.wire.peer.layouts import Arrived, Head, StateLayouts, Write, command_layout, rehearse
 from rtmms.wire.peer.refusals import COLLECT, Refusals, check_command
 from rtmms.wire.peer.tie import Tie
 from rtmms.wire.protocol.errors import NotConnectedError
@@ -58,7 +58,7 @@ class Link(Tie):
     # more than thirty in a dict are found more slowly
     __slots__ = (
         "_awaiting", "_delay", "_due_ns", "_heard", "_learnt", "_lockstep", "_look_ns", "_look_soon", "_post", "_seq",
-        "_states", "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
+        "_states", "_step", "_strict", "_tick_seq", "_to_learn", "_usual", "_waiting", "_warm", "_write", "dropped",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,7 @@ class Link(Tie):
         self._usual: Usual | None = None
         self._post: Callable[[bytes, int], int] = _nothing
         self._write: Write = _no_layout
+        self._to_learn = b""
         self._look_ns, self._look_soon = 0, False
         self._warm = self._lockstep = False
         self._step, self._due_ns = -1, 0
@@ -88,6 +89,9 @@ class Link(Tie):
         The usual state, one that is like those before it where there cannot be a newer one, is read here, in one go:
         whatever is called in between lies in no cache, and is paid for in the exchange."""
         while True:
+            if self._to_learn:
+                self._states.learn(self._to_learn)
+                self._to_learn = b""
             usual = self._usual
             if usual is not None:
                 receive, longest, known, info, any_time = usual
@@ -102,7 +106,10 @@ class Link(Tie):
                     unpack, a, b, c, d, layout = head
                     a_too, step, b_too, time, c_too, deadline_ns, d_too, _ = unpack(raw)
                     now_ns = monotonic_ns()
-                    if a == a_too and b == b_too and c == c_too and d == d_too and (deadline_ns > now_ns or any_time):
+                    if (
+                        a == a_too and b == b_too and c == c_too and d == d_too
+                        and (deadline_ns > now_ns or any_time) and step >= 0
+                    ):  # fmt: skip
                         if now_ns > self._look_ns:
                             self._usual = None
                         self._step, self._heard, self._due_ns = step, raw, deadline_ns
@@ -343,7 +350,7 @@ class Link(Tie):
     def _took_up(self) -> None:
         """There is a plant, perhaps another one."""
         super()._took_up()
-        self._states, self._learnt, self._heard = StateLayouts(), 0, b""
+        self._states, self._learnt, self._heard, self._to_learn = StateLayouts(), 0, b"", b""
         self._usual, self._post, self._write = None, _nothing, _no_layout
         self._lockstep, self._delay = self.plant.mode == "lockstep", self.plant.delay
 
@@ -370,7 +377,7 @@ class Link(Tie):
                         if kind == "state":
                             self._heard = framed(heard[2])
                             if self._lockstep or in_time:
-                                self._states.learn(heard[2])
+                                self._to_learn = heard[2]  # once it has been answered
                         if in_time:
                             data.stands()
                             return newest  # it can still be answered in time: so the plant has not sent another one
@@ -379,6 +386,7 @@ class Link(Tie):
                             return newest  # the plant goes on for `delay` steps, and then waits for each answer
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
+                        rehearse(heard[2], self.plant.granted)
                         # a plant that asks whether we are there says -1, too, but nothing of itself
                         last = message["step"] == -1 and bool(message["outputs"] or message.get("applied"))
                         self._warm = self._warm or last

@@ -7,7 +7,8 @@ Whatever does not fit goes to the general reader and writer, which say the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from math import isfinite
 from struct import Struct
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.errors import ModelError
 from rtmms.wire.peer.hearing import hear
-from rtmms.wire.protocol.codec import decode_from_plant
+from rtmms.wire.protocol.codec import decode_from_plant, packer
 from rtmms.wire.protocol.layout import Number, UnlikelyError, numbers
 from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+_ONE_BYTE = 0x80
 _UNSIGNED = {0xCC: "B", 0xCD: "H", 0xCE: "I", 0xCF: "Q"}
 _FLOAT, _FALSE, _TRUE = 0xCB, 0xC2, 0xC3
 _TOP = {0xCC: 0xFF, 0xCD: 0xFFFF, 0xCE: 0xFFFFFFFF, 0xCF: (1 << 63) - 1}
@@ -56,7 +58,9 @@ class StateLayout:
         found = numbers(frame, begin)
         mask = bytearray(b"\xff" * len(frame))
         for at, size, _ in found:
-            mask[at + 1 : at + size] = bytes(size - 1)  # a number of one byte is a part of what must be alike
+            mask[at + 1 : at + size] = bytes(size - 1)
+            if frame[at] < _ONE_BYTE:  # a number in one byte: the others are those below the same bound
+                mask[at] = _ONE_BYTE
         if frame[-1] in (_FALSE, _TRUE):  # clamped, the last field of all
             mask[-1] = 0xFE
         self.mask = int.from_bytes(mask, "little")
@@ -79,14 +83,15 @@ class StateLayout:
         if [path for _, _, path in found[:4]] != _HEAD:
             raise UnlikelyError("no state, or in another order")
         words, texts, begin = ">", list[bytes](), 0
-        for (at, size, path), alike in zip(found, (False, False, True, True), strict=False):
+        for at, size, path in found[:4]:
             tag = frame[at]
             if tag == _FLOAT and path == ("timestamp",):
                 word = "d"
             elif tag in _UNSIGNED and path != ("timestamp",):
                 word = _UNSIGNED[tag]
-            elif alike and tag < 0x80:
-                word, at, size = "B", at - 1, 2  # the number is its tag, and no part of the text
+            elif tag < _ONE_BYTE and path != ("timestamp",):
+                # the number is its tag, and no part of the text; that of a step below 0 is of one byte, too
+                word, at, size = "b" if path == ("step",) else "B", at - 1, 2
             else:
                 raise UnlikelyError("numbers of other kinds")
             texts.append(frame[begin : at + 1])
@@ -249,3 +254,19 @@ def command_layout(frame: bytes, values: Mapping[str, float]) -> CommandLayout |
         return CommandLayout(frame, values)
     except UnlikelyError:
         return None
+
+
+def rehearse(warm_up: bytes, names: Sequence[str]) -> None:
+    """A state of the warm-up, and commands for these actuators, as they will be read and written: what runs for the
+    first time takes many times as long, so it does before it counts."""
+    pack, often = packer(), 1000
+    with suppress(UnlikelyError, Refused):
+        at = numbers(warm_up)[0].at
+        raw = framed(warm_up[:at] + b"\0" + warm_up[at + 1 :])  # of step 0, where it was of one below
+        layout = StateLayout(raw)
+        layout.head[0](raw)
+        layout.fits(raw)
+        values = dict.fromkeys(names, 0.5)
+        CommandLayout(pack({"type": "command", "seq": often, "step": often, "values": values}), values).write(
+            often, often, values
+        )

@@ -129,7 +129,7 @@ class Direct:
         if stretch is None or not self._usual(step):
             return None
         for k, (peer, _) in enumerate(self._lines):
-            state = peer.selection.templates.newest("")
+            state = peer.selection.templates.of("")
             if state is None or not stretch.fit(k, state):
                 return None
             self._send(k, peer, state, 0)
@@ -283,7 +283,7 @@ class Direct:
 
     def _unsent(self, peer: Peer, state: Template, sent: int) -> None:
         assert self._socket is not None
-        frame = state.buffer[len(state.buffer) - state.bytes :].tobytes()
+        frame = state.frame
         if self._socket.went(peer.identity, frame, sent) == GONE and peer.state is LIVE:
             peer.dies()
 

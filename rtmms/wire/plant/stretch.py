@@ -46,6 +46,7 @@ class Stretch:
     def fit(self, k: int, template: Template) -> bool:
         """The state of peer k is written by this template; False where the plant has not all of its outputs."""
         if self._fitted.get(k) is template:
+            self._templates[k, s.PAYLOAD_BYTES] = template.size
             return True
         parts = [self._account.numbers.get(name) for name in template.names]
         sources: Words = np.array([part for part in parts if part is not None], dtype=np.int64).reshape(-1, 2)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import Applied
+from rtmms.contract import STOOD_IN, Applied
 from rtmms.plant import Channel
-from rtmms.wire.kernels.patterns import write_state
+from rtmms.wire.kernels.patterns import lay_out, write_state
 from rtmms.wire.kernels.system import AVAILABLE
-from rtmms.wire.protocol.layout import UnlikelyError, numbers
-from rtmms.wire.stream.zmtp import framed
+from rtmms.wire.protocol.layout import UnlikelyError, numbers, with_policy
+from rtmms.wire.stream.zmtp import frame_head
 
 Words = npt.NDArray[np.int64]
 _FLOAT = np.dtype(np.float64)
@@ -24,66 +25,103 @@ _WHOLES = (
 _TIME, _BUDGET = ("timestamp",), ("budget_ns",)
 _ROOM = 9
 """Bytes before the message for the head of its frame."""
-_MOST, _A_MESSAGE = 4, 1 / 16
-"""Templates that are kept, which is also how many may be made in a row; and how many for each message later."""
+_WIDEST = 9
+_TRIES = 4
+"""Messages that are looked at for a layout, where the first ones have none."""
 
 
 class Template:
-    """One layout: a policy, and how many bytes each whole number takes.
+    """States of one policy. Its numbers are written where they stand; where a whole number needs another width than
+    there is, the message is laid out anew around it, of the same pieces.
 
-    buffer   (9 + bytes,) the message with room for the head of its frame before it;  size  bytes of the message
+    buffer   the message, from byte 9 on, with the head of its frame right before it;  size  bytes of the message
     address  of the frame as it leaves, head and all;  bytes  how many
     wholes, reals   where the whole numbers begin in the message, and the float64: time, then those of `names` in order
     budget_at  where in that frame the four bytes of the budget stand; 0: it has fewer, or more
     """
 
-    def __init__(self, payload: bytes, policy: str, channels: Sequence[Channel]) -> None:
-        """UnlikelyError for a payload that is not of these channels."""
-        found = {path: at for at, _, path in numbers(payload)}
-        frame = framed(payload)
-        self.policy, self.size = policy, len(payload)
-        self.buffer: npt.NDArray[np.uint8] = np.zeros(_ROOM + len(payload), dtype=np.uint8)
-        start = _ROOM - (len(frame) - len(payload))
-        self.buffer[start:] = np.frombuffer(frame, np.uint8)
-        self.payload = self.buffer[_ROOM:]
-        self.names = tuple(channel.name for channel in channels)
-        self.address, self.bytes = self.buffer.ctypes.data + start, len(frame)
-        paths: list[tuple[str | int, ...]] = [_TIME]
+    def __init__(
+        self, policy: str, names: tuple[str, ...], tail: bytes, pieces: bytes, ends: Words, order: Words
+    ) -> None:
+        """pieces, ends   what stands between the numbers, and where each of them ends;  tail  what follows the last
+        order   for each number, in the order of the message: its place among the whole ones, then among the others
+        """
+        self.policy, self.names = policy, names
+        self._tail = tail
+        self._pieces = np.frombuffer(pieces + tail, np.uint8)
+        self._ends, self._order = ends, order
+        self.buffer: npt.NDArray[np.uint8] = np.zeros(_ROOM + len(self._pieces) + _WIDEST * len(order), dtype=np.uint8)
+        self._frame = self.buffer[_ROOM:]
+        self.wholes: Words = np.zeros(len(_WHOLES), dtype=np.int64)
+        self.reals: Words = np.zeros(len(order) - len(_WHOLES), dtype=np.int64)
+        self._start = self.buffer.ctypes.data
+        self._lay_out(np.zeros(len(self.wholes), dtype=np.int64), np.zeros(len(self.reals)))
+
+    @classmethod
+    def of(cls, payload: bytes, policy: str, channels: Sequence[Channel]) -> Template:
+        """From a message. UnlikelyError for one that is not of these channels."""
+        found = numbers(payload)
+        paths: list[tuple[str | int, ...]] = [*_WHOLES, _TIME]
         for channel in channels:
             size = math.prod(channel.shape)
             paths += (
                 [("outputs", channel.name, k) for k in range(size)] if channel.shape else [("outputs", channel.name)]
             )
-        try:
-            self.wholes: Words = np.array([found[path] for path in _WHOLES], dtype=np.int64)
-            self.reals: Words = np.array([found[path] for path in paths], dtype=np.int64)
-            budget = found[_BUDGET]
-        except KeyError:
-            raise UnlikelyError("not the numbers of a state") from None
-        if len(found) != len(self.wholes) + len(self.reals) or any(payload[at] != 0xCB for at in self.reals):
+        places = {path: k for k, path in enumerate(paths)}
+        if {number.path for number in found} != places.keys() or len(found) != len(places):
             raise UnlikelyError("other numbers than those of a state")
-        self.budget_at = _ROOM - start + budget + 1 if payload[budget] == 0xCE else 0
-        # of the last field of all, which is a flag
-        self._clamped = len(payload) - 1
-        if payload[self._clamped] not in (0xC2, 0xC3):
+        if payload[-1] not in (0xC2, 0xC3):
             raise UnlikelyError("no flag at the end")
+        pieces, ends, begin = bytearray(), [], 0
+        for at, size, _ in found:
+            pieces += payload[begin:at]
+            ends.append(len(pieces))
+            begin = at + size
+        names = tuple(channel.name for channel in channels)
+        order = [places[number.path] for number in found]
+        return cls(policy, names, payload[begin:], bytes(pieces), np.array(ends), np.array(order))
 
-    def write(self, wholes: Words, reals: npt.NDArray[np.float64], clamped: bool) -> bool:
-        """False where a number does not fit."""
-        self.payload[self._clamped] = 0xC3 if clamped else 0xC2
-        return bool(write_state(self.payload, self.wholes, self.reals, wholes, reals))
+    def of_policy(self, policy: str) -> Template:
+        """The same of another one. UnlikelyError where this one's does not stand behind the last number."""
+        tail = with_policy(self._tail, policy)
+        pieces = self._pieces.tobytes()[: len(self._pieces) - len(self._tail)]
+        return Template(policy, self.names, tail, pieces, self._ends, self._order)
+
+    @property
+    def payload(self) -> npt.NDArray[np.uint8]:
+        """The message."""
+        return self._frame[: self.size]
+
+    @property
+    def frame(self) -> bytes:
+        """The same with its head, as it leaves."""
+        end = _ROOM + self.size
+        return self.buffer[end - self.bytes : end].tobytes()
+
+    def write(self, wholes: Words, reals: npt.NDArray[np.float64], clamped: bool) -> None:
+        """In place, as msgpack would write it."""
+        if not write_state(self._frame, self.wholes, self.reals, wholes, reals):
+            self._lay_out(wholes, reals)
+        self._frame[self.size - 1] = 0xC3 if clamped else 0xC2
+
+    def _lay_out(self, wholes: Words, reals: npt.NDArray[np.float64]) -> None:
+        self.size = size = int(
+            lay_out(self._frame, self._pieces, self._ends, self._order, self.wholes, self.reals, wholes, reals)
+        )
+        head = frame_head(size)
+        self.buffer[_ROOM - len(head) : _ROOM] = np.frombuffer(head, np.uint8)
+        self.address, self.bytes = self._start + _ROOM - len(head), len(head) + size
+        budget = int(self.wholes[_WHOLES.index(_BUDGET)])
+        self.budget_at = len(head) + budget + 1 if self._frame[budget] == 0xCE else 0
 
 
 class Templates:
-    """Those of one selection of outputs. Where there is none that fits, the general writer makes the message, and the
-    next one has one: a new one is made from time to time only.
-
-    used   the one that the last message was written with; None: it was the general writer's
-    """
+    """Those of one selection of outputs, one for each policy. Where there is none, the general writer makes the
+    message, and the next one has them."""
 
     def __init__(self, channels: Sequence[Channel]) -> None:
         self._channels = tuple(channels)
-        self._known: list[Template] = []
+        self._known: dict[str, Template] = {}
         self._wholes = np.zeros(len(_WHOLES), dtype=np.int64)
         self._numbers = np.zeros(1 + sum(math.prod(c.shape) for c in channels))
         self._places: list[tuple[str, slice, tuple[int, ...]]] = []
@@ -92,15 +130,17 @@ class Templates:
             size = math.prod(channel.shape)
             self._places.append((channel.name, slice(at, at + size), channel.shape))
             at += size
-        self._credit = float(_MOST)
-        self.used: Template | None = None
+        self._tries = _TRIES if AVAILABLE else 0
+        self._to_come: list[tuple[Template, str]] = []
 
     def write(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> Template | None:
         """The message in place, or None."""
-        self.used, self._credit = None, min(_MOST, self._credit + _A_MESSAGE)
-        if not AVAILABLE or not self._known or type(time) is not float:
+        if self._to_come:
+            self._derive()
+        one = self._known.get(applied.policy)
+        if one is None or type(time) is not float:
             return None
         flat = self._numbers
         flat[0] = time
@@ -113,26 +153,28 @@ class Templates:
             self._wholes[:] = step, deadline_ns, budget_ns, applied.seq, applied.step, applied.lateness_ns
         except OverflowError:
             return None
-        for k, one in enumerate(self._known):
-            if one.policy == applied.policy and one.write(self._wholes, flat, applied.clamped):
-                if k:
-                    self._known.insert(0, self._known.pop(k))
-                self.used = one
-                return one
-        return None
+        one.write(self._wholes, flat, applied.clamped)
+        return one
 
-    def newest(self, policy: str) -> Template | None:
-        """The last one that was made or used for a policy."""
-        return next((one for one in self._known if one.policy == policy), None)
+    def of(self, policy: str) -> Template | None:
+        """What states of this policy are written by."""
+        return self._known.get(policy)
 
     def learn(self, payload: bytes, policy: str) -> bool:
-        """What the general writer made in place of it: whether the next like it will be written in place."""
-        if not AVAILABLE or self._credit < 1.0:
+        """What the general writer made: whether there are templates of it that there were not before."""
+        if self._tries < 1 or policy in self._known:
             return False
-        self._credit -= 1.0
+        self._tries -= 1
         try:
-            self._known.insert(0, Template(payload, policy, self._channels))
+            one = self._known[policy] = Template.of(payload, policy, self._channels)
         except UnlikelyError:
             return False
-        del self._known[_MOST:]
+        self._to_come = [(one, other) for other in STOOD_IN if other not in self._known]
         return True
+
+    def _derive(self) -> None:
+        """One for another policy, before there is a step that needs it: one a message, as each takes a while."""
+        one, policy = self._to_come.pop()
+        if policy not in self._known:
+            with suppress(UnlikelyError):
+                self._known[policy] = one.of_policy(policy)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rtmms.contract import STOOD_IN
+from rtmms.wire.protocol.codec import packer
+
 _DEEPEST = 8
+_pack = packer()
 _NUMBERS = {0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9}
 _TEXTS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
 _BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}
@@ -97,3 +101,17 @@ def _count(frame: bytes, at: int, few: int, long: int) -> tuple[int, int]:
         return few, at + 1
     size = 2 if frame[at] == long else 4
     return int.from_bytes(frame[at + 1 : at + 1 + size], "big"), at + 1 + size
+
+
+def with_policy(tail: bytes, policy: str, clamped: bool | None = None) -> bytes:
+    """What follows the last number of a state, with another policy, and another flag where one is given; UnlikelyError
+    where it is no such text."""
+    for said in STOOD_IN:
+        before, found, after = tail.partition(_pack("policy") + _pack(said))
+        if found:
+            text = before + _pack("policy") + _pack(policy) + after
+            if clamped is None:
+                return text
+            if text.endswith((b"\xc2", b"\xc3")):
+                return text[:-1] + _pack(clamped)
+    raise UnlikelyError("no policy behind the numbers")

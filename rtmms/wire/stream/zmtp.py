@@ -44,8 +44,12 @@ def ready(kind: bytes, identity: bytes = b"") -> bytes:
 
 def framed(frame: bytes) -> bytes:
     """A message of one frame: what is sent in each step, so it is made in one piece."""
-    size = len(frame)
-    return (bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")) + frame
+    return frame_head(len(frame)) + frame
+
+
+def frame_head(size: int) -> bytes:
+    """What goes before the bytes of a message of one frame."""
+    return bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")
 
 
 def encoded(frames: Sequence[bytes]) -> bytes:
