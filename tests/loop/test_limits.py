@@ -210,7 +210,7 @@ def test_the_first_steps_are_further_apart_and_none_of_them_overruns() -> None:
     arrivals = [Arrival(2_000 * (k + 1) + 30 * k, k, {0: 0.1}) for k in range(9)]
     bench = Bench(steps=9, arrivals=arrivals, first_us=50_000, cost_us={3: 1500})
     begins = np.diff([event[2] for event in bench.events if event[0] == "publish"])
-    assert list(begins[1:3]) == [2010.0, 2010.0]
+    assert min(begins[1:5]) >= 2000.0
     assert list(begins[5:]) == [1000.0, 1000.0, 1000.0]
     assert bench.statistics.overruns == bench.statistics.skipped == 0
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
-import msgpack
 import pytest
 
 from rtmms.contract import STOOD_IN
 from rtmms.loop.miss import NAMES
+from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.layout import UnlikelyError, numbers, with_policy
 
 
@@ -16,11 +16,11 @@ def test_the_contract_names_what_may_stand_in() -> None:
     assert set(STOOD_IN) == set(NAMES) - {"abort"}
 
 
-@pytest.mark.parametrize(("policy", "other"), product(STOOD_IN, STOOD_IN))
+@pytest.mark.parametrize(("policy", "other"), list(product(STOOD_IN, STOOD_IN)))
 def test_a_state_with_another_policy_is_what_msgpack_would_write(policy: str, other: str) -> None:
     def tail(said: str, clamped: bool) -> bytes:
         state = {"step": 1, "outputs": {"policy": "no"}, "applied": {"seq": 2, "policy": said, "clamped": clamped}}
-        payload: bytes = msgpack.packb(state)
+        payload = packer()(state)
         at, size, _ = numbers(payload)[-1]
         return payload[at + size :]
 
@@ -31,4 +31,4 @@ def test_a_state_with_another_policy_is_what_msgpack_would_write(policy: str, ot
 
 def test_what_has_no_policy_is_refused() -> None:
     with pytest.raises(UnlikelyError):
-        with_policy(msgpack.packb("clamped") + b"\xc2", "hold")
+        with_policy(packer()("clamped") + b"\xc2", "hold")
