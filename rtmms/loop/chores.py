@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 WATCH_EVERY_NS = 50_000_000
 WATCH_COST_NS = 120_000
 JUDGE_NS = 60_000
+_ROWS, _ROW_NS = 256, 500
 
 Watch = Callable[[], Sequence[str]]
 """Called about every 50 ms between steps; returns a sentence for each process that has died since the last call."""
@@ -36,7 +37,7 @@ class Chores:
         if unwatched >= WATCH_EVERY_NS and (until_ns - now > WATCH_COST_NS or unwatched > 10 * WATCH_EVERY_NS):
             self.watch_now()
             return
-        self._statistics.drain(min(8, (until_ns - now) // 4000))
+        self._statistics.drain(min(_ROWS, max(0, until_ns - now) // _ROW_NS))
         if self._blame is not None and self._blame.waiting and until_ns - now > JUDGE_NS:
             self._blame.judge(now, 2)
 

@@ -1,8 +1,8 @@
 """What a run's steps amounted to, in fixed memory: counters, and a histogram of each part of a step.
 
-A step writes four integers into a ring of plain machine words. They move into the HDR histograms (0.7 us a value,
-3 digits) in the loop's slack, or, where a mode has none, all at once when the ring is full: then equal values are
-counted first, which brings the cost below 0.1 us a step.
+A step writes four integers into a ring of plain machine words. They are counted in the bins of HDR histograms (3
+digits) in the loop's slack, or, where a mode has none, all at once when the ring is full. The histograms themselves are
+made of the bins when somebody asks.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from rtmms.loop.commands import APPLIED, MISSED, UNCLAIMED
+from rtmms.loop.kernels.tally import BINS, LONGEST_NS, tally, values_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,7 +24,6 @@ PARTS = ("wake", "exchange", "plant", "slack")
 """wake: start of the step after its instant; exchange: state published to commands in hand (or given up);
 plant: plant.step alone; slack: left of the period when the step was done, 0 at an overrun."""
 
-LONGEST_NS = 3_600_000_000_000
 UNDEFINED = -1
 _histogram: Any = partial(HdrHistogram, 1, LONGEST_NS, 3)  # the library is not typed
 _QUANTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
@@ -44,7 +44,7 @@ class Statistics:
     """
 
     __slots__ = (
-        "_drained", "_histograms", "_mask", "_ring", "_written", "applied", "consecutive", "deadline_us",
+        "_counts", "_drained", "_mask", "_ring", "_rows_of", "_written", "applied", "consecutive", "deadline_us",
         "max_consecutive", "misses", "outcome", "overruns", "period_us", "reused", "skipped", "steps", "unclaimed",
     )  # fmt: skip
 
@@ -54,7 +54,9 @@ class Statistics:
         self._ring = array("q", [0]) * (capacity * len(PARTS))
         self._mask = capacity - 1
         self.period_us, self.deadline_us = period_us, deadline_us
-        self._histograms: tuple[Any, ...] = tuple(_histogram() for _ in PARTS)
+        self._rows_of = np.frombuffer(self._ring, dtype=np.int64).reshape(-1, len(PARTS))
+        self._counts = np.zeros((len(PARTS), BINS), dtype=np.int64)
+        tally(self._rows_of, 0, 0, self._counts)  # compiled, or fetched from the cache, before the run
         self.clear()
 
     def clear(self) -> None:
@@ -63,8 +65,7 @@ class Statistics:
         self.consecutive = self.max_consecutive = self.overruns = self.skipped = 0
         self.outcome = UNCLAIMED
         self._written = self._drained = 0
-        for histogram in self._histograms:
-            histogram.reset()
+        self._counts[:] = 0
 
     def record(self, wake: int, exchange: int, plant: int, slack: int) -> None:
         """One step's parts in ns; UNDEFINED for a part that the mode does not have."""
@@ -112,39 +113,21 @@ class Statistics:
             return
         if self._written + k - self._drained > self._mask:
             self.drain_all()
-        ring = np.frombuffer(self._ring, dtype=np.int64).reshape(-1, len(PARTS))
         rows = np.arange(self._written, self._written + k) & self._mask
-        ring[rows] = UNDEFINED
-        ring[rows, 1], ring[rows, 2] = times[:, 0], times[:, 1]
+        self._rows_of[rows] = UNDEFINED
+        self._rows_of[rows, 1], self._rows_of[rows, 2] = times[:, 0], times[:, 1]
         self._written += k
 
     def drain(self, rows: int) -> bool:
-        """Move at most `rows` rows (3 us each) into the histograms; True when there is more."""
-        end = min(self._written, self._drained + rows)
-        while self._drained < end:
-            at = (self._drained & self._mask) << 2
-            for part, histogram in enumerate(self._histograms):
-                value = self._ring[at + part]
-                if value != UNDEFINED:
-                    histogram.record_value(value)
-            self._drained += 1
+        """Count at most `rows` rows (0.1 us each); True when there is more."""
+        begin, self._drained = self._drained, min(self._written, self._drained + rows)
+        if begin < self._drained:
+            tally(self._rows_of, begin, self._drained, self._counts)
         return self._drained < self._written
 
     def drain_all(self) -> None:
-        """Move everything, equal values at once: to 0.01 us below 10 us, 0.1 us below 100 us, else 1 us."""
-        rows = self._rows(self._written - self._drained)
-        for part, histogram in enumerate(self._histograms):
-            values = rows[:, part]
-            values = values[values != UNDEFINED]
-            if values.size == 0:
-                continue
-            histogram.record_value(int(values.max()))
-            values = np.delete(values, int(values.argmax()))
-            grain = np.where(values < 10_000, 10, np.where(values < 100_000, 100, 1000))
-            coarse = (values + grain // 2) // grain * grain
-            for value, count in zip(*np.unique(coarse, return_counts=True), strict=True):
-                histogram.record_value(int(value), int(count))
-        self._drained = self._written
+        """Count all that is left."""
+        self.drain(self._written - self._drained)
 
     def recent(self, part: str, quantile: float, rows: int = 1000) -> float | None:
         """A quantile (0 to 1) of the last rows of one part, in us; None without any. For the live display."""
@@ -159,7 +142,8 @@ class Statistics:
         """Quantiles of each part in us; None where nothing was recorded."""
         self.drain_all()
         table: dict[str, dict[str, float | None]] = {}
-        for part, histogram in zip(PARTS, self._histograms, strict=True):
+        for place, part in enumerate(PARTS):
+            histogram = self._histogram(place)
             if histogram.get_total_count() == 0:
                 table[part] = dict.fromkeys((*_QUANTILES, "max"))
                 continue
@@ -173,10 +157,17 @@ class Statistics:
         self.drain_all()
         rows = [
             (item.value_iterated_to, item.count_added_in_this_iter_step)
-            for item in self._histograms[PARTS.index(part)].get_recorded_iterator()
+            for item in self._histogram(PARTS.index(part)).get_recorded_iterator()
         ]
         values = np.array([value for value, _ in rows], dtype=np.float64) * 1e-3
         return values, np.array([count for _, count in rows], dtype=np.int64)
+
+    def _histogram(self, part: int) -> Any:
+        histogram, counts = _histogram(), self._counts[part]
+        places = np.flatnonzero(counts)
+        for value, count in zip(values_of(places).tolist(), counts[places].tolist(), strict=True):
+            histogram.record_value(value, count)
+        return histogram
 
     def counters(self) -> dict[str, Any]:
         """The counters by name."""
@@ -185,6 +176,5 @@ class Statistics:
 
     def _rows(self, count: int) -> npt.NDArray[np.int64]:
         """The last `count` rows of the ring (count, 4), oldest first."""
-        ring = np.frombuffer(self._ring, dtype=np.int64).reshape(-1, len(PARTS))
-        rows: npt.NDArray[np.int64] = ring[np.arange(self._written - count, self._written) & self._mask]
+        rows: npt.NDArray[np.int64] = self._rows_of[np.arange(self._written - count, self._written) & self._mask]
         return rows

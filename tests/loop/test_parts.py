@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from rtmms.errors import ModelError
 from rtmms.loop import names
 from rtmms.loop.clock import FakeClock, MonotonicClock
 from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED, CommandTrace
+from rtmms.loop.kernels.tally import BINS, LONGEST_NS, place, values_of
 from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.machine import realtime
 from rtmms.loop.machine.waiting import shortest_wait_s
@@ -368,3 +370,13 @@ def test_what_follows_a_miss_is_tried_with_the_policy_that_was_asked_for() -> No
     fresh = Pendulum()
     fresh.reset(0)
     assert plant.snapshot() == fresh.snapshot(), "as if nothing had been"
+
+
+def test_times_fall_into_the_bins_of_the_hdr_histogram() -> None:
+    histogram: Any = HdrHistogram(1, LONGEST_NS, 3)
+    rng = np.random.default_rng(2)
+    values = [0, 1, 2047, 2048, 2049, LONGEST_NS, *(2 ** rng.uniform(0, 41, 500)).astype(int).tolist()]
+    for value in values:
+        at = place(value)
+        assert at == histogram._counts_index_for(value) < BINS
+        assert values_of(np.array([at]))[0] == histogram.get_value_from_index(at) <= value

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rtmms.contract import STOOD_IN
 from rtmms.errors import ModelError, uncoloured
 from rtmms.jit import COMPILED
+from rtmms.wire.answering.signals import Signals
 from rtmms.wire.kernels import answer as a
 from rtmms.wire.kernels.patterns import OTHER, SEQ, STEP
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
@@ -24,8 +25,8 @@ from rtmms.wire.stream.alarm import Alarm
 from rtmms.wire.stream.dealer import Dealer
 
 _ROOM, _MOST = 65536, 8
-_LOOK_NS = 100_000_000
-"""Signals are seen to as often as that; what is said at the door, at once."""
+_LOOK_NS, _RARELY_NS = 100_000_000, 1_000_000_000
+"""Python runs, for the sake of signals, as often as that; rarely where a signal wakes us by itself."""
 Words = npt.NDArray[np.int64]
 
 
@@ -119,6 +120,10 @@ class Answering:
         desk[a.EVENTS] = self._events.ctypes.data
         self._alarm, self._epoll = Alarm(), select.epoll()
         self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
+        self._signals = Signals.here()
+        self._look_ns = _LOOK_NS if self._signals is None else _RARELY_NS
+        if self._signals is not None:
+            self._epoll.register(self._signals.descriptor, select.EPOLLIN)
         desk[a.EPOLL], desk[a.ALARM] = self._epoll.fileno(), self._alarm.descriptor
         desk[a.PATTERNS] = self._table.ctypes.data
 
@@ -146,6 +151,8 @@ class Answering:
             if code == a.LOOK:
                 assert self._alarm is not None
                 self._alarm.at_ns = 0  # compiled code may have set it
+                if self._signals is not None:
+                    self._signals.seen()
                 link.look_around()
         self._settle(code, dealer)
 
@@ -155,9 +162,9 @@ class Answering:
         assert alarm is not None
         while True:
             now_ns = monotonic_ns()
-            desk[a.LOOK_AT] = now_ns + _LOOK_NS
-            if alarm.at_ns < now_ns + _LOOK_NS:
-                alarm.set(now_ns + 2 * _LOOK_NS)
+            desk[a.LOOK_AT] = now_ns + self._look_ns
+            if alarm.at_ns < now_ns + self._look_ns:
+                alarm.set(now_ns + 2 * self._look_ns)
             desk[a.SEQ] = link._seq
             code = a.answer(self._desk_at)
             link._seq = int(desk[a.SEQ])
@@ -263,4 +270,6 @@ class Answering:
             self._alarm.close()
             self._epoll.close()
             self._alarm = None
+            if self._signals is not None:
+                self._signals.close()
         self.able = False
