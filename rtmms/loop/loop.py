@@ -94,10 +94,11 @@ class Loop:
     """
 
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
-        "_answered", "_check_at", "_chores", "_counts", "_due", "_entered", "_handed", "_limited", "_monitor",
-        "_naming", "_passage", "_prepared", "_preparing", "_requests", "_sent", "_stand_in", "alterations", "blame",
-        "changes", "claims", "clock", "collections", "command", "commands", "ended", "exchange", "message", "pace",
-        "plant", "policies", "resets", "seed", "started_ns", "statistics", "step", "steps", "view",
+        "_answered", "_check_at", "_chores", "_compiling", "_counts", "_due", "_entered", "_handed", "_limited",
+        "_monitor", "_naming", "_passage", "_prepared", "_preparing", "_requests", "_sent", "_stand_in",
+        "alterations", "blame", "changes", "claims", "clock", "collections", "command", "commands", "ended",
+        "exchange", "message", "pace", "plant", "policies", "resets", "seed", "started_ns", "statistics", "step",
+        "steps", "view",
     )  # fmt: skip
 
     def __init__(
@@ -125,10 +126,12 @@ class Loop:
         self._prepared, self._due = (-1, 0), 0
         self._entered = plant if isinstance(plant, Entered) else None
         self._passage: Passage | None = None
+        self._compiling: Compiling | None = None
         self._handed: Passed | None = None
         if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock):
             keeper = next((one for one in observers if isinstance(one, Keeping)), None)
             self._passage = exchange.passage(plant, self._stand_in.miss, keeper)
+            self._compiling = exchange if self._passage is not None else None
             self.view.keeper = keeper if self._passage is not None and self._passage.keeps else None
         pace.bind(self)
 
@@ -166,6 +169,8 @@ class Loop:
         """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
         if self._preparing is not None and not self._requests.pending and self._requests.agenda.next > step:
             self._prepared = (step, deadline_ns)
+            if self._compiling is not None and self._compiling.prepare_alone(step, deadline_ns):
+                return
             time = step * self.plant.dt
             self._preparing.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
 

@@ -143,6 +143,10 @@ class Compiling(Protocol):
     def passage(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> Passage | None:
         """Made before the run; None where there is none for this plant, or on this machine."""
 
+    def prepare_alone(self, step: int, deadline_ns: int) -> bool:
+        """As Preparing's `prepare`, of the plant's present state as it tells it to compiled code; False where nothing
+        was done, for the outputs are needed. Only where there is a passage."""
+
 
 @runtime_checkable
 class Preparing(Protocol):

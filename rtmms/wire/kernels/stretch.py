@@ -37,12 +37,13 @@ from rtmms.wire.kernels.system import (
 (
     MOST, UNTIL, FREE, DT, FUNCTION, ARGUMENTS, TEMPLATES, TIMES,
     A_SEQ, A_STEP, A_CLAMPED, PUBLISHED_NS, ANSWERED, DONE, UNFINISHED, USED_STEP,
-) = range(16)  # fmt: skip
+    A_DEADLINE, A_BUDGET, A_LATENESS,
+) = range(19)  # fmt: skip
 """Given: steps at most, the instant after which none is begun, whether nothing is waited for, addresses: of dt, of the
 plant's account and its words, of a row of TEMPLATE for each peer, of a row of TIME for each step. Given and written:
-what `applied` says; in free, when a state was sent and whether it was answered. Written: steps that are done, and
-whether one more was begun and handed over."""
-STRETCH = 16
+what `applied` says (its lateness, and the deadline and budget of a state: given alone); in free, when a state was sent
+and whether it was answered. Written: steps that are done, and whether one more was begun and handed over."""
+STRETCH = 19
 
 (PAYLOAD, PAYLOAD_BYTES, WHOLES, REALS, N_REALS, SOURCES, N_SOURCES, FLAT) = range(8)
 TEMPLATE = 8
@@ -70,8 +71,11 @@ def take_steps(at: int, stretch: int) -> None:
         if now >= b[UNTIL]:
             return
         tell = not b[FREE] or b[ANSWERED] or now - b[PUBLISHED_NS] >= SEND_EVERY_NS
-        if tell and (words[lm.STOOD_IN] != lm.NONE or not _write(w, b)):
-            return
+        if tell:
+            if not w[d.KEPT]:  # else the row of the step before has made it tell
+                call(b[FUNCTION], b[ARGUMENTS])
+            if words[lm.STOOD_IN] != lm.NONE or not _write(w, b):
+                return
         clear(w, rows)
         for i in range(len(fresh)):
             fresh[i] = 0
@@ -101,6 +105,14 @@ def take_steps(at: int, stretch: int) -> None:
         _note(w, b, rows, times[b[DONE]])
         if w[d.STATUS] or (w[d.ROW_MEMORY] and not w[d.KEPT]):
             return
+
+
+@kernel
+def write_states(at: int, stretch: int) -> bool:
+    """The state of one step to come, for each peer, by the same memory; False where it does not fit its template."""
+    w, b = carray(words_at(at), (d.DESK,)), carray(words_at(stretch), (STRETCH,))
+    call(b[FUNCTION], b[ARGUMENTS])
+    return _write(w, b)
 
 
 @kernel
@@ -138,13 +150,11 @@ def _pass_on(w: Any, time: Any) -> None:
 
 @kernel
 def _write(w: Any, b: Any) -> bool:
-    """The plant's state into each template; False where it does not fit. The row of the step before has its numbers."""
-    if not w[d.KEPT]:
-        call(b[FUNCTION], b[ARGUMENTS])
+    """What the plant has told into each template; False where it does not fit."""
     dt = carray(numbers_at(b[DT]), (1,))[0]
     wholes = carray(words_at(w[d.SCRATCH] + 64), (_WHOLES,))
-    wholes[0], wholes[1], wholes[2] = w[d.STEP], 0, 0
-    wholes[3], wholes[4], wholes[5] = b[A_SEQ], b[A_STEP], 0
+    wholes[0], wholes[1], wholes[2] = w[d.STEP], b[A_DEADLINE], b[A_BUDGET]
+    wholes[3], wholes[4], wholes[5] = b[A_SEQ], b[A_STEP], b[A_LATENESS]
     for k in range(w[d.PEERS]):
         t = carray(words_at(b[TEMPLATES] + 8 * TEMPLATE * k), (TEMPLATE,))
         flat = carray(numbers_at(t[FLAT]), (t[N_REALS],))

@@ -186,17 +186,19 @@ class CommandLayout:
         # as they were read, plain text: those of `values` may be of a class of text that shows itself in its own way
         self.names = tuple(str(path[1]) for _, _, path in found[2:])
         tags = [raw[at] for at, _, _ in found]
-        if any(tag not in _UNSIGNED for tag in tags[:2]) or any(tag != _FLOAT for tag in tags[2:]):
+        if any(tag not in _TOP and tag >= _ONE_BYTE for tag in tags[:2]) or any(tag != _FLOAT for tag in tags[2:]):
             raise UnlikelyError("numbers of other kinds")
         words, texts, begin = ">", list[bytes](), 0
         for (at, size, _), tag in zip(found, tags, strict=True):
-            words += f"{at + 1 - begin}s{_UNSIGNED.get(tag, 'd')}"
-            texts.append(raw[begin : at + 1])
+            alone = tag < _ONE_BYTE  # the number is its tag, and no part of the text
+            texts.append(raw[begin : at + (not alone)])
+            words += f"{len(texts[-1])}s{'B' if alone else _UNSIGNED.get(tag, 'd')}"
             begin = at + size
         if begin < len(raw):
             words += f"{len(raw) - begin}s"
             texts.append(raw[begin:])
-        limits = (_LEAST[tags[0]], _TOP[tags[0]], _LEAST[tags[1]], _TOP[tags[1]])
+        first, second = ((_LEAST.get(tag, 0), _TOP.get(tag, _ONE_BYTE - 1)) for tag in tags[:2])
+        limits = (*first, *second)
         self.write: Write = _writer(self.names, texts, Struct(words).pack, limits)
 
 

@@ -20,6 +20,7 @@ from rtmms.plant import Accounted, Entered
 from rtmms.wire.kernels import desk as d
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.plant.layouts import Pattern, pattern
+from rtmms.wire.plant.selection import STAND_IN
 from rtmms.wire.plant.standing import LIVE
 from rtmms.wire.plant.stretch import Stretch
 from rtmms.wire.protocol.port import GONE, Answering, Bypassed
@@ -99,6 +100,7 @@ class Direct:
         if account is not None:
             self._stretch = Stretch(plant.dt, account, desk, self._rows)
             self._stretch.go(0, 0, False, Applied(), 0, True)
+            self._stretch.write(0, 0, 0, Applied())
             if keeper is not None:
                 desk[d.ROW_MEMORY] = keeper.row_memory((memory.numbers[COMMAND].ctypes.data, n), account)
                 self.keeps = desk[d.ROW_MEMORY] != 0
@@ -107,6 +109,21 @@ class Direct:
         return True
 
     # --- before the step --------------------------------------------------------------------------------------------
+
+    def prepare(self, step: int, deadline_ns: int) -> bool:
+        """The state of a step to come, for each peer, without Python; False where it is for Python, all of it."""
+        port, stretch = self._port, self._stretch
+        if stretch is None or port.free or not self._usual(step):
+            return False
+        for k, (peer, _) in enumerate(self._lines):
+            state = peer.selection.templates.of(port.applied.policy)
+            if state is None or not stretch.fit(k, state):
+                return False
+        if not stretch.write(step, deadline_ns, STAND_IN if deadline_ns else 0, port.applied):
+            return False
+        for peer, _ in self._lines:
+            peer.selection.prepared(step, deadline_ns, port.applied.policy)
+        return True
 
     def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
         """Whether, as far as can be known, this step will be a usual one. Its state has been prepared."""

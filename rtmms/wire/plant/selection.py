@@ -18,8 +18,8 @@ FIELD_DIMENSIONS = 3
 
 NOTHING = "none"
 
-_STAND_IN = 0xB0D6E7A5
-_BUDGET = b"\xa9budget_ns\xce" + _STAND_IN.to_bytes(4, "big")
+STAND_IN = 0xB0D6E7A5
+_BUDGET = b"\xa9budget_ns\xce" + STAND_IN.to_bytes(4, "big")
 """Key and value as msgpack writes them: a whole number of 32 bits, whatever it will be."""
 _MOST_BUDGET = 0xFFFFFFFF
 
@@ -125,9 +125,15 @@ class Selection:
         if step < 0:
             self._ahead = (-1, 0)
             return
-        stand_in = _STAND_IN - self._later_ns if deadline_ns else 0
+        stand_in = STAND_IN - self._later_ns if deadline_ns else 0
         self._ready = self._written(step, time, deadline_ns, stand_in, outputs, applied)
         self._ahead = (step, deadline_ns)
+
+    def prepared(self, step: int, deadline_ns: int, policy: str) -> None:
+        """The same was done by its template of this policy, in compiled code."""
+        state = self.templates.of(policy)
+        assert state is not None
+        self._ready, self._ahead = state, (step, deadline_ns)
 
     def ready(self, step: int, deadline_ns: int) -> Template | None:
         """The state of this step and deadline as it was prepared, if it was written in place: to be sent from there,

@@ -141,6 +141,15 @@ class Server:
         if now_ns >= self._telemetry.due_ns and step >= 0:
             self._telemetry.pack(step, time, deadline_ns, max(0, deadline_ns - now_ns), outputs, applied)
 
+    def prepare_alone(self, step: int, deadline_ns: int) -> bool:
+        """See Compiling."""
+        if monotonic_ns() >= self._telemetry.due_ns or not self._direct.prepare(step, deadline_ns):
+            return False
+        self._prepared = step
+        if deadline_ns:
+            self._sockets.step.arm(deadline_ns)
+        return True
+
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         """Commands for `step` into `command`; see Exchange."""
         return self._port.collect(step, command, until_ns)

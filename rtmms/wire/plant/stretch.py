@@ -60,6 +60,14 @@ class Stretch:
         )  # fmt: skip
         return True
 
+    def write(self, step: int, deadline_ns: int, budget_ns: int, applied: Applied) -> bool:
+        """The state of this step by each peer's template; False where one does not fit."""
+        words = self._words
+        words[s.A_SEQ], words[s.A_STEP], words[s.A_CLAMPED] = applied.seq, applied.step, applied.clamped
+        words[s.A_DEADLINE], words[s.A_BUDGET], words[s.A_LATENESS] = deadline_ns, budget_ns, applied.lateness_ns
+        self._desk[d.STEP] = step
+        return bool(s.write_states(*self._at))
+
     def go(
         self, most: int, until_ns: int, free: bool, applied: Applied, published_ns: int, answered: bool
     ) -> Stretched:
@@ -68,6 +76,7 @@ class Stretch:
         words[s.MOST], words[s.UNTIL], words[s.FREE] = min(most, MOST_STEPS), until_ns, free
         words[s.A_SEQ], words[s.A_STEP], words[s.A_CLAMPED] = applied.seq, applied.step, applied.clamped
         words[s.PUBLISHED_NS], words[s.ANSWERED] = published_ns, answered
+        words[s.A_DEADLINE] = words[s.A_BUDGET] = words[s.A_LATENESS] = 0
         s.take_steps(*self._at)
         done, unfinished = int(words[s.DONE]), bool(words[s.UNFINISHED])
         # of an unfinished one that of the step before is kept, or it would not have begun

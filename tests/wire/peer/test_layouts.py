@@ -159,7 +159,12 @@ def test_a_command_is_written_byte_for_byte_as_by_msgpack() -> None:
         assert layout.write(seq, step, values) is None
     turned = dict(reversed(VALUES.items()))
     assert layout.write(1000, 900, turned) == framed(command(1000, 900, VALUES))
-    assert command_layout(command(5, 900, VALUES), VALUES) is None
+    few = command_layout(command(5, 900, VALUES), VALUES)
+    assert few is not None
+    for seq in (0, 1, 127):
+        assert few.write(seq, 901, VALUES) == framed(command(seq, 901, VALUES))
+    assert few.write(128, 901, VALUES) is few.write(-1, 901, VALUES) is few.write(5, 127, VALUES) is None
+    assert command_layout(command(-1, 900, VALUES), VALUES) is None
     assert command_layout(command(1000, 900, {"a": 1}), {"a": 1}) is None
     empty = command_layout(command(1000, 900, {}), {})
     assert empty is not None
