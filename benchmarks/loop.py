@@ -37,7 +37,7 @@ TARGETS = {
 }  # fmt: skip
 """exchange: of `steady`; compiled: of `still`, both to the datagrams; four: of `four` to `still`."""
 MODES = ("lockstep", "free")
-UNEXPLAINED = {1000: 0.01, 2000: 0.1, 5000: 0.1}
+UNEXPLAINED = {1000: 0.01, 2000: 0.05, 5000: 0.1}
 """Misses in percent that a witness does not explain."""
 
 

@@ -1,7 +1,7 @@
 """Mutants of a source: the same text with one thing wrong in it.
 
 A sign, a product made a sum, a dropped term, an index, a constant, two arguments exchanged. Those that cannot matter
-are left out: the same bytecode, or arguments that a function takes in any order.
+are left out: the same bytecode, what is done to an added 0, or arguments that a function takes in any order.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ def mutants(root: Path, path: Path) -> Iterator[Mutant]:
 def _changes(node: ast.AST, data: bytes, piece: Any) -> Iterator[tuple[int, int, str]]:
     """(begin, end, new text) of each change of one node."""
     if isinstance(node, ast.BinOp):
+        if isinstance(node.op, (ast.Add, ast.Sub)) and _nothing(node.right):
+            return  # neither its sign nor its absence changes anything
         left, right = piece(node.left), piece(node.right)
         swapped = _SWAPPED.get(type(node.op))
         text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
@@ -113,6 +115,11 @@ def _changes(node: ast.AST, data: bytes, piece: Any) -> Iterator[tuple[int, int,
         first, second = data[b0:e0].decode(), data[b1:e1].decode()
         if first != second and isinstance(node.args[0], ast.Name) and isinstance(node.args[1], ast.Name):
             yield b0, e1, second + data[e0:b1].decode() + first
+
+
+def _nothing(node: ast.expr) -> bool:
+    """0, written as it is: `work[out + 0]` beside `work[out + 1]`."""
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 0
 
 
 def files(root: Path, places: Sequence[str]) -> list[Path]:

@@ -26,7 +26,7 @@ from rtmms.spatial import Array
 
 DENSE = 12
 """Measurements one after the other at the start; then the gap grows by GROW steps each time, up to GAP."""
-GROW, GAP = 4, 110
+GROW, GAP = 4, 145
 FEW, ENOUGH = 2, 45
 """Measurements before a run is judged at its end, and while it goes."""
 SOME = 20

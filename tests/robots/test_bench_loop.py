@@ -147,25 +147,3 @@ def test_the_ring_loses_no_row_and_says_what_a_write_costs() -> None:
     found = ringwrite.ring_write(rows=50)
     assert (found["rows"], found["dropped"], found["values"]) == (50, 0, 400)
     assert 0 < found["p50"] <= found["p999"] <= found["max"]
-
-
-def test_the_readme_quotes_the_results_that_are_kept() -> None:
-    root = Path(__file__).resolve().parents[2]
-    kept, readme = root / "benchmarks" / "results", (root / "README.md").read_text()
-    case = next(case for case in json.loads((kept / "loop.json").read_text())["cases"]
-                if (case["rate_hz"], case["condition"]) == (1000, "idle"))  # fmt: skip
-    us = case["medians_us"]
-    wake, yardstick = us["loop, wake-up"], us["cyclictest, wake-up"]
-    quoted = [
-        f"wake-up p50 {wake['p50']:.0f} us (cyclictest {yardstick['p50']:.0f}), p99 {wake['p99']:.0f} us "
-        f"({yardstick['p99']:.0f})",
-        f"state to command {us['steady, exchange']['p50']:.0f} us with nothing computed, "
-        f"{us['loop, exchange']['p50']:.0f} us with the gait (raw datagrams {us['datagram, exchange']['p50']:.0f}, "
-        f"raw ZeroMQ {us['zeromq, exchange']['p50']:.0f})",
-    ]
-    hour = json.loads((kept / "soak_hour.json").read_text())
-    quoted += [
-        f"{hour['exchange']['misses']} of {hour['steps']} commands missed, {hour['schedule']['overruns']} overruns",
-        f"{hour['unexplained']['misses_percent']:.4f} % and {hour['unexplained']['overruns_percent']:.4f} % without",
-    ]
-    assert [text for text in quoted if text not in readme] == []

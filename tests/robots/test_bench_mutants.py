@@ -29,6 +29,17 @@ def test_each_kind_of_change_once_and_none_in_texts(tmp_path: Path) -> None:
     assert all(one.matters() for one in mutants(tmp_path, path))
 
 
+def test_a_zero_that_is_added_is_left_alone(tmp_path: Path) -> None:
+    """Its sign and its absence change nothing; what stands before it, or is 0 by its value alone, may."""
+    path = tmp_path / "zero.py"
+    path.write_text("def f(a, b):\n    a[b + 0] = b - 0.0 + False\n    return 0 + b\n", encoding="utf-8")
+    found = [(one.line, one.text().splitlines()[one.line - 1].strip()) for one in mutants(tmp_path, path)]
+    assert sorted(found) == [
+        (2, "a[b + 0] = b - 0.0"), (2, "a[b + 0] = b - 0.0 - False"), (2, "a[b + 0] = b - 0.125 + False"),
+        (3, "return 0"), (3, "return 0 - b"),
+    ]  # fmt: skip
+
+
 def test_the_code_of_functions_that_are_loaded_is_exchanged(tmp_path: Path) -> None:
     pytest.importorskip("coverage")
     from rtmms_benchmarks.mutant_tests import exchanged

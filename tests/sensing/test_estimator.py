@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -185,8 +186,9 @@ def attitude(time: float) -> Rotation:
     return Rotation.from_euler("xyz", [0.1 * np.sin(1.1 * time), 0.15 * np.sin(0.7 * time + 0.3), 0.25 * time])
 
 
+@cache
 def swim(time: float) -> tuple[Any, Any, Any, Any]:
-    """A slow circle that climbs and sinks, rolling and pitching."""
+    """A slow circle that climbs and sinks, rolling and pitching. Two hundred runs ask for it at the same instants."""
     h, turn = 1e-4, attitude(time)
     rate = (attitude(time - h).inv() * attitude(time + h)).as_rotvec() / (2 * h)
     position = np.array([2.0 * np.sin(0.25 * time), -2.0 * np.cos(0.25 * time), -2.0 - 0.5 * np.sin(0.2 * time)])

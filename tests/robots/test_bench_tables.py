@@ -1,0 +1,134 @@
+"""`rtmms bench tables`: what pages quote of the results that are kept is what these say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms_benchmarks import tables, tables_faults, tables_loop, tables_rest
+from tests.cli.shell import ROOT
+
+KEPT = ROOT / "benchmarks" / "results"
+
+
+def result(name: str) -> Any:
+    return json.loads((KEPT / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_pages_say_what_the_results_say(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tables.main(check=True) == 0, f"run rtmms bench tables: {capsys.readouterr().out}"
+
+
+def test_the_readme_quotes_the_loop_and_the_hour() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    case = next(case for case in result("loop")["cases"] if (case["rate_hz"], case["condition"]) == (1000, "idle"))
+    us = case["medians_us"]
+    hour = result("soak_hour")
+    for text in (
+        f"wake-up p50 {us['loop, wake-up']['p50']:.0f} us (cyclictest {us['cyclictest, wake-up']['p50']:.0f})",
+        f"{us['loop, exchange']['p50']:.0f} us with the gait (raw datagrams {us['datagram, exchange']['p50']:.0f}",
+        f"{hour['exchange']['misses']} of {hour['steps']} commands missed, {hour['schedule']['overruns']} overruns",
+    ):
+        assert text in readme
+
+
+def test_every_table_is_on_one_page() -> None:
+    found = [name for page in tables.pages(ROOT) for _, name, _, _ in tables._PART.findall(page.read_text("utf-8"))]
+    assert sorted(found) == sorted(tables.PARTS)
+
+
+def test_a_page_that_is_old_is_told_and_then_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(KEPT, tmp_path / "benchmarks" / "results")
+    shutil.copy(ROOT / "README.md", tmp_path)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "realtime.md", tmp_path / "docs")
+    shutil.copy(ROOT / "docs" / "faults.md", tmp_path / "docs")
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    assert tables.main(check=True) == 0
+    loop = result("loop")
+    loop["cases"][0]["medians_us"]["loop, wake-up"]["p50"] += 10.0
+    (tmp_path / "benchmarks" / "results" / "loop.json").write_text(json.dumps(loop))
+    before = (tmp_path / "README.md").read_text()
+    capsys.readouterr()
+    assert tables.main(as_json=True, check=True) == 1
+    assert json.loads(capsys.readouterr().out) == {"stale": ["README.md", "docs/realtime.md"]}
+    assert (tmp_path / "README.md").read_text() == before
+    assert tables.main() == 0
+    assert "README.md: written" in capsys.readouterr().out
+    assert "wake-up p50 31 us (cyclictest 20)" in (tmp_path / "README.md").read_text()
+    assert tables.main(check=True) == 0
+
+
+@pytest.mark.parametrize("kept", [[], [3], [1, 4]])
+def test_a_loop_of_some_rates_or_of_one_condition(kept: list[int]) -> None:
+    loop = result("loop")
+    loop["cases"] = [loop["cases"][k] for k in kept]
+    for write in (tables_loop.times, tables_loop.ratios, tables_loop.misses):
+        assert write(loop).count(" kHz, idle |") + write(loop).count(" kHz, stress-ng |") == len(kept)
+    assert tables_loop.run(loop)
+    assert "an hour" in tables_rest.in_real_time(loop, result("soak_hour"))
+    told = tables_rest.in_real_time(loop, result("soak_hour"))
+    assert ("2 kHz, stress-ng" in told, "1 kHz, stress-ng" in told) == (kept == [3], kept == [1, 4])
+
+
+def test_what_could_not_be_measured_is_a_dash() -> None:
+    loop = result("loop")
+    for case in loop["cases"]:
+        case["medians_us"] = dict.fromkeys(case["medians_us"])
+        case["ratios"] = dict.fromkeys(case["ratios"])
+        for who in tables_loop.RUNS.values():
+            case[f"{who}_misses"] = {"all": 0, "unexplained": 0, "steps": 0, "unexplained_percent": None}
+    loop["steps_a_second"] = dict.fromkeys(loop["steps_a_second"])
+    assert "| - | - | - | - | - | - | - | - |" in tables_loop.times(loop)
+    assert "| -; - | -; - | -; - | - |" in tables_loop.ratios(loop)
+    assert "| - | - | - | - | - | - | - | 0.010 |" in tables_loop.misses(loop)
+    assert "wake-up p50 - us (cyclictest -)" in tables_rest.in_real_time(loop, result("soak_hour"))
+    assert tables_loop.paces(loop, {"cases": []}) == "Nothing was measured."
+
+
+def test_what_is_beyond_its_aim_is_bold() -> None:
+    loop = result("loop")
+    case = loop["cases"][0]
+    case["ratios"] |= {"wake_p50": 1.21, "wake_p99": 1.5}
+    case["still_misses"]["unexplained_percent"] = 0.02
+    case["datagram_misses"]["unexplained_percent"] = 0.015
+    case["steady_misses"]["unexplained_percent"] = 0.026
+    loop["cases"], loop["ring"]["once a millisecond"]["p999"] = [case], 10.5
+    assert "| **1.21**; 1.50 |" in tables_loop.ratios(loop)
+    assert "| 0.020 | **0.026** |" in tables_loop.misses(loop)
+    assert "**10.5** (aim 10)" in tables_loop.ring(loop)
+
+
+def test_faults_that_were_not_handled_are_named() -> None:
+    found = result("faults")
+    assert "All was handled" in tables_faults.run(found)
+    found["failed"] = ["drop", "late"]
+    for one in found["cases"]:
+        one["more_lost_percent"] = {"drop": 0.06, "late": None}.get(one["case"], 0.0)
+    assert "Not handled as they should be: drop, late." in tables_faults.run(found)
+    assert "without the fault: drop 0.1." in tables_faults.run(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<!-- table: ring -->\n", "page: a mark has no other"),
+        ("<!-- table: ring -->\n<!-- table: ring -->\n<!-- end -->", "expected <!-- end --> behind table 'ring'"),
+        ("<!-- end -->", "page: a mark has no other"),
+    ],
+)
+def test_marks_that_do_not_match(text: str, told: str) -> None:
+    with pytest.raises(ModelError, match=told):
+        tables.filled("page", text, str.upper, tables.PARTS)
+
+
+def test_a_table_that_is_not_known() -> None:
+    with pytest.raises(UnknownNameError, match="table of page 'rings'"):
+        tables.filled("page", "<!-- table: rings -->\n<!-- end -->", str.upper, tables.PARTS)
