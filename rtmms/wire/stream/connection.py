@@ -14,6 +14,8 @@ from rtmms.wire.stream.polling import Poller
 from rtmms.wire.stream.zmtp import Reader
 
 _CHUNK = 65536
+LITTLE = 4096
+"""What is read of a stranger at a time: as much room as we make, the kernel fills again at once, in our time."""
 NOW = getattr(socket, "MSG_DONTWAIT", 0)
 """Its owner may have made the socket one that waits: nothing here does."""
 _LAST_CHUNKS = 16
@@ -44,11 +46,11 @@ class Connection:
         self.queued, self.open = False, True
         self.born_ns = monotonic_ns()
 
-    def read(self) -> bool | None:
+    def read(self, most: int = _CHUNK) -> bool | None:
         """Take in what is there: it is in `frame`, or for the reader. None for nothing, False when the other end has
         gone. Not before the last frame was taken away."""
         try:
-            data = self._recv(_CHUNK, NOW)
+            data = self._recv(most, NOW)
         except BlockingIOError:
             return None
         except OSError:
@@ -67,7 +69,7 @@ class Connection:
     def discard(self) -> bool:
         """What is there is nobody's business; False when the other end has gone."""
         try:
-            return bool(self.socket.recv(_CHUNK, NOW))
+            return bool(self.socket.recv(LITTLE, NOW))
         except BlockingIOError:
             return True
         except OSError:

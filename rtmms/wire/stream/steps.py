@@ -166,7 +166,7 @@ class Steps(Listener):
         identity = connection.reader.identity
         if identity in self.connections or not self._guests.known(identity):
             self._guests.refused(Reason.STRANGER)
-            self.drop(connection)
+            self.cut(connection)
             return False
         del self.connections[connection.key]
         connection.key = identity
