@@ -17,6 +17,7 @@ from rtmms.errors import ModelError
 from rtmms.plant import Plant, bare
 from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.places.tokens import new_token, remove_token, write_token
+from rtmms.wire.plant.allowance import most_said
 from rtmms.wire.plant.direct import Direct
 from rtmms.wire.plant.door import Door
 from rtmms.wire.plant.patterns import PEERS_WORK, STRANGERS_WORK
@@ -99,6 +100,7 @@ class Server:
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
+            most_said=most_said(plant.dt / rate) if mode == "realtime" else 0,
         )  # fmt: skip
         self._direct = Direct(self._port, self._sockets.step, self._peers)
         self._tending = Tending(self._port, self._peers)

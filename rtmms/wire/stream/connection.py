@@ -27,12 +27,13 @@ class Connection:
     frame    a message that came in one piece with nothing beside it: the reader knows nothing of it
     unsent   bytes that the kernel did not take yet
     poller   that of its owner which watches it;  queued  something came that its owner has not looked at
+    held     nothing of it is to be read at present
     open     its owner has not given it up
     """
 
     __slots__ = (
-        "_recv", "_send", "born_ns", "descriptor", "frame", "key", "open", "poller", "queued", "reader", "socket",
-        "unsent",
+        "_recv", "_send", "born_ns", "descriptor", "frame", "held", "key", "open", "poller", "queued", "reader",
+        "socket", "unsent",
     )  # fmt: skip
 
     def __init__(self, plain: socket.socket, reader: Reader, key: bytes = b"", unsent: bytes = b"") -> None:
@@ -43,7 +44,7 @@ class Connection:
         self._recv, self._send = plain.recv, plain.send
         self.frame: bytes | None = None
         self.poller: Poller | None = None
-        self.queued, self.open = False, True
+        self.queued, self.held, self.open = False, False, True
         self.born_ns = monotonic_ns()
 
     def read(self, most: int = _CHUNK) -> bool | None:

@@ -285,9 +285,14 @@ class Listener:
     def _watch(self, connection: Connection) -> None:
         """The rest leaves as the other side reads."""
         assert connection.poller is not None
-        connection.poller.modify(connection.descriptor, IN | OUT if connection.unsent else IN)
+        connection.poller.modify(connection.descriptor, _wanted(connection))
 
     def _sort(self, connection: Connection, now_ns: int) -> None:
         """Ten times a second."""
         if not connection.reader.ready and now_ns - connection.born_ns > _HANDSHAKE_NS:
             self.drop(connection)
+
+
+def _wanted(connection: Connection) -> int:
+    """What its poller is to tell of it."""
+    return (0 if connection.held else IN) | (OUT if connection.unsent else 0)
