@@ -198,6 +198,7 @@ CONTROLLERS = (
 
 FLOOD = partial(_stop_and_go, running=True)
 BYSTANDERS = (
+    Case("busy", "two processes that compute and talk to nobody", beside=("busy", "busy"), turn=FLOOD),
     Case("strangers", "two processes that flood the door", beside=("strangers", "strangers"), turn=FLOOD),
     Case("noise", "connections that speak no ZeroMQ", beside=("noise",), turn=FLOOD),
     Case("hollow", "64 KiB of empty frames every 0.25 s, into each endpoint", beside=("hollow",), turn=FLOOD,

@@ -202,6 +202,13 @@ def noise(exchange: str, ready: Callable[[], None]) -> None:
             open_ones.pop(0).close()
 
 
+def busy(exchange: str, ready: Callable[[], None]) -> None:
+    """Computes, and talks to nobody: what a flood costs the machine without a word to the plant."""
+    ready()
+    while True:
+        sum(range(1000))
+
+
 CONTROLLERS = {
     f.__name__: f
     for f in (
@@ -209,7 +216,7 @@ CONTROLLERS = {
         empty_frames, truncated, lying_seq, watching,
     )
 }  # fmt: skip
-STRANGERS = fault_strangers.ALL | {"strangers": strangers, "noise": noise}
+STRANGERS = fault_strangers.ALL | {"strangers": strangers, "noise": noise, "busy": busy}
 
 
 def _ready() -> None:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROBOT = ("rods", "--priority", "off")
 QUICK = {"drop", "killed", "closing", "not_finite", "truncated", "full_disk"}
 LONG = {
-    "strangers", "noise", "stopped_subscriber", "killed_observer", "hollow", "hollow_flood", "patterns",
+    "busy", "strangers", "noise", "stopped_subscriber", "killed_observer", "hollow", "hollow_flood", "patterns",
     "subscriptions", "deaf",
 }  # fmt: skip
 

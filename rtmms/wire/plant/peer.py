@@ -30,16 +30,17 @@ class Peer(Standing):
     heard       its last good command, as it came
     turns       when it is asked for a command, and for which step
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
+    said        messages of it that were read one by one since the step began;  floods  steps on end with too many
     queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at)
     error       the next one to be told: (code, text, unknown name);  told  how many it may be told at the door
     refusal     the text of the last one;  rejected  how many there were
     """
 
     __slots__ = (
-        "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "fresh", "heard",
-        "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue", "refusal",
-        "rejected", "selection", "seq", "settable", "since_ns", "skipped", "tick_seq", "ticks", "told", "turns",
-        "wants_ticks", "warm_step",
+        "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "floods", "fresh",
+        "heard", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue",
+        "refusal", "rejected", "said", "selection", "seq", "settable", "since_ns", "skipped", "tick_seq", "ticks",
+        "told", "turns", "wants_ticks", "warm_step",
     )  # fmt: skip
 
     def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
@@ -58,7 +59,7 @@ class Peer(Standing):
         self.seq = self.tick_seq = -1
         self.early = False
         self.heard = b""
-        self.owed = self.probes = 0
+        self.owed = self.probes = self.said = self.floods = 0
         self.fresh = False
         self.queue: dict[int, tuple[int, dict[str, float], int]] = {}
         self.since_ns = self.probe_ns = now_ns

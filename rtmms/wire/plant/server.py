@@ -17,6 +17,7 @@ from rtmms.errors import ModelError
 from rtmms.plant import Plant, bare
 from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.places.tokens import new_token, remove_token, write_token
+from rtmms.wire.plant.allowance import most_said
 from rtmms.wire.plant.direct import Direct
 from rtmms.wire.plant.door import Door
 from rtmms.wire.plant.patterns import PEERS_WORK, STRANGERS_WORK
@@ -50,6 +51,11 @@ _FAREWELL_S = 0.02
 _LOOK_NS = 50_000
 _WAKE_NS = 150_000
 """Waits in the slack end so long before it does: they may wake up late."""
+_STRANGE_NS = 250_000
+"""What strangers say is looked at until so long before the slack ends, or for its first half: the rest is needed for
+the next state, and a call that reads from one that floods may take a tenth of a millisecond."""
+_LEAST_NS = 100_000
+"""Where there is less, they have all of it: somebody must be able to ask for an end."""
 
 
 class Server:
@@ -94,6 +100,7 @@ class Server:
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
+            most_said=most_said(plant.dt / rate) if mode == "realtime" else 0,
         )  # fmt: skip
         self._direct = Direct(self._port, self._sockets.step, self._peers)
         self._tending = Tending(self._port, self._peers)
@@ -157,15 +164,18 @@ class Server:
     def serve(self, until_ns: int) -> None:
         """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
         self._telemetry.send()
-        self._sockets.step.serve(until_ns)
+        now_ns = monotonic_ns()
+        left_ns = until_ns - now_ns
+        strange_ns = until_ns - (min(_STRANGE_NS, left_ns // 2) if left_ns > _LEAST_NS else 0)
+        self._sockets.step.serve(strange_ns)
         if self._allowed is not None:
             self._look_at_keys(self._allowed)
         port = self._port
         port.read_in_slack(until_ns)
         port.admit_ready()
-        if monotonic_ns() < until_ns:
-            self._door.serve(until_ns)
-            self._telemetry.serve(until_ns)
+        if monotonic_ns() < strange_ns:
+            self._door.serve(strange_ns)
+            self._telemetry.serve(strange_ns)
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)

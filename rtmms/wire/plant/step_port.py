@@ -14,6 +14,7 @@ import numpy as np
 
 from rtmms.contract import Applied
 from rtmms.plant import Channel
+from rtmms.wire.plant.allowance import Allowance
 from rtmms.wire.plant.commands import check_step, check_values, read_head
 from rtmms.wire.plant.peer import Peer
 from rtmms.wire.plant.peers import Peers
@@ -48,14 +49,16 @@ class StepPort:
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
     ticks                     of the mode external; None in all others
+    most_said                 messages of a peer that are looked at in a step, where it has a deadline; see Allowance
     """
 
     def __init__(
         self, socket: Answering, peers: Peers, actuators: tuple[Channel, ...], *, free: bool, behind_steps: int,
-        external: bool = False,
+        external: bool = False, most_said: int = 0,
     ) -> None:  # fmt: skip
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self.free = free
+        self._allowance = Allowance(socket, most_said, self.count)
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
         self._pack = packer()
@@ -174,6 +177,7 @@ class StepPort:
                 peer.turns.forget()
         self._step, self._deadline_ns, self._first, self._done = step, deadline_ns, True, False
         self._deadlines[step % _DEADLINES] = (step, deadline_ns)
+        self._allowance.renew()
         self.fresh[:] = False
         self._missing = 0
         for peer in self._peers.claimants:
@@ -208,7 +212,7 @@ class StepPort:
             complete = self._gather(until_ns) if self._peers.claimants else True
             for peer in self._peers.linear:
                 peer.turns.move(step, command)
-            self._done = complete or (self._deadline_ns > 0 and self._only_dead())
+            self._done = complete or (self._deadline_ns > 0 and self._nobody_comes())
             return complete
         finally:
             self._command = None
@@ -222,11 +226,11 @@ class StepPort:
         """Wait and read until all is in hand, or the clock reads until_ns.
 
         What already lies in the socket then is still looked at, a few messages and no more. Where there is a deadline
-        nobody waits for the dead: what is missing of them alone is missed at once.
+        nobody waits for the dead, nor for one that says too much: what is missing of them alone is missed at once.
         """
         wait, past = self._socket.wait, 0
         while self._missing or self._free:
-            in_time = monotonic_ns() < until_ns and not (self._deadline_ns and self._only_dead())
+            in_time = monotonic_ns() < until_ns and not (self._deadline_ns and self._nobody_comes())
             if in_time:
                 wait(until_ns)
             if self._read_one():
@@ -237,9 +241,10 @@ class StepPort:
                 break
         return self._missing == 0
 
-    def _only_dead(self) -> bool:
-        """Whether nobody who lives owes a command for this step."""
-        return all(not (not peer.fresh and peer.state is not DEAD) for peer in self._peers.claimants)
+    def _nobody_comes(self) -> bool:
+        """Whether nobody who lives, and is still heard, owes a command for this step."""
+        used_up = self._allowance.used_up
+        return all(peer.fresh or peer.state is DEAD or used_up(peer) for peer in self._peers.claimants)
 
     def next_tick(self, until_ns: int) -> int:
         """When the oldest waiting tick came, in ns; 0 when there is none by until_ns (0: what is there, no waiting)."""
@@ -277,6 +282,8 @@ class StepPort:
             self.count(Reason.STRANGER)
             return True
         peer.owed = peer.probes = 0
+        if self._deadline_ns:
+            self._allowance.take(peer)
         try:
             if kind != MESSAGE:
                 raise not_a_message(kind, COMMAND_BYTES)

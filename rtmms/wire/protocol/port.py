@@ -106,6 +106,20 @@ class Bypassed(Protocol):
         """What was read, to be told by `next`; b"": the other end has gone."""
 
 
+@runtime_checkable
+class Holding(Protocol):
+    """An Answering that can leave one of its peers unread."""
+
+    def hold(self, who: bytes) -> None:
+        """`next` tells nothing more of this one, and `wait` does not end because of it."""
+
+    def let_go(self, who: bytes) -> None:
+        """As before."""
+
+    def cut_off(self, who: bytes) -> None:
+        """Its connection is closed, by and by."""
+
+
 class Publishing(Hosting, Protocol):
     """One that tells all alike."""
 

@@ -14,6 +14,8 @@ from rtmms.wire.stream.polling import Poller
 from rtmms.wire.stream.zmtp import Reader
 
 _CHUNK = 65536
+LITTLE = 4096
+"""What is read of a stranger at a time: as much room as we make, the kernel fills again at once, in our time."""
 NOW = getattr(socket, "MSG_DONTWAIT", 0)
 """Its owner may have made the socket one that waits: nothing here does."""
 _LAST_CHUNKS = 16
@@ -25,12 +27,13 @@ class Connection:
     frame    a message that came in one piece with nothing beside it: the reader knows nothing of it
     unsent   bytes that the kernel did not take yet
     poller   that of its owner which watches it;  queued  something came that its owner has not looked at
+    held     nothing of it is to be read at present
     open     its owner has not given it up
     """
 
     __slots__ = (
-        "_recv", "_send", "born_ns", "descriptor", "frame", "key", "open", "poller", "queued", "reader", "socket",
-        "unsent",
+        "_recv", "_send", "born_ns", "descriptor", "frame", "held", "key", "open", "poller", "queued", "reader",
+        "socket", "unsent",
     )  # fmt: skip
 
     def __init__(self, plain: socket.socket, reader: Reader, key: bytes = b"", unsent: bytes = b"") -> None:
@@ -41,14 +44,14 @@ class Connection:
         self._recv, self._send = plain.recv, plain.send
         self.frame: bytes | None = None
         self.poller: Poller | None = None
-        self.queued, self.open = False, True
+        self.queued, self.held, self.open = False, False, True
         self.born_ns = monotonic_ns()
 
-    def read(self) -> bool | None:
+    def read(self, most: int = _CHUNK) -> bool | None:
         """Take in what is there: it is in `frame`, or for the reader. None for nothing, False when the other end has
         gone. Not before the last frame was taken away."""
         try:
-            data = self._recv(_CHUNK, NOW)
+            data = self._recv(most, NOW)
         except BlockingIOError:
             return None
         except OSError:
@@ -67,7 +70,7 @@ class Connection:
     def discard(self) -> bool:
         """What is there is nobody's business; False when the other end has gone."""
         try:
-            return bool(self.socket.recv(_CHUNK, NOW))
+            return bool(self.socket.recv(LITTLE, NOW))
         except BlockingIOError:
             return True
         except OSError:

@@ -16,14 +16,19 @@ from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import GONE, MESSAGE, Guests, Heard
-from rtmms.wire.stream.connection import Connection
+from rtmms.wire.stream.connection import LITTLE, Connection
+from rtmms.wire.stream.leaving import Leaving
 from rtmms.wire.stream.polling import IN, OUT, Poller, poller
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
 
 DEALERS = frozenset((b"DEALER", b"REQ", b"ROUTER"))
 MOST_CONNECTIONS = 128
 _ACCEPTS, _LOOKS = 2, 8
+_LOOKED_AT = 8
 _HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
+_ROOM_IN = 65536
+"""Bytes that the kernel keeps of what one says that is not read yet (SO_RCVBUF; Linux takes it twice): else megabytes
+of each, and to throw them away takes as long as a step."""
 _BACKLOG = 512
 _NONE_LEFT = (errno.EMFILE, errno.ENFILE)
 """The process, or the machine, has no descriptor for one more."""
@@ -43,7 +48,7 @@ class Listener:
     """
 
     threaded = False
-    _most_events = -1
+    _most_events = _LOOKED_AT
     """What is looked at in one round."""
 
     def __init__(
@@ -58,12 +63,14 @@ class Listener:
         self._far: Poller = poller()
         self._bound = {one.fileno(): one for one in bound}
         for descriptor, one in self._bound.items():
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM_IN)  # of those that it accepts
             one.listen(_BACKLOG)
             one.setblocking(False)
             self._far.register(descriptor, IN)
         self.connections: dict[bytes, Connection] = {}  # by key, the oldest first
         self._by_descriptor: dict[int, Connection] = {}
         self._queue: deque[Connection] = deque()  # those with something that was taken and not looked at
+        self._leaving = Leaving()
         self._numbers = self._sorted_ns = 0
         self._closed = False
 
@@ -92,7 +99,7 @@ class Listener:
         try:
             found = connection.reader.next()
         except ZmtpError as fault:
-            self.drop(connection)
+            self.cut(connection)
             return fault.kind, b""
         if found is not None and connection.reader.held:
             self._enqueue(connection)
@@ -128,6 +135,7 @@ class Listener:
 
     def serve(self, until_ns: int) -> None:
         """Accept, read, send on what was not sent: each a little, and nothing after until_ns."""
+        self._leaving.serve(until_ns)
         for descriptor, flags in self._far.poll(0, self._most_events):
             if monotonic_ns() >= until_ns:
                 return
@@ -152,14 +160,23 @@ class Listener:
 
     def drop(self, connection: Connection) -> None:
         """Close it and forget it. Twice does nothing."""
+        if self._forget(connection):
+            connection.socket.close()
+
+    def cut(self, connection: Connection) -> None:
+        """Forget one that breaks the rules, and close it when there is time. Twice does nothing."""
+        if self._forget(connection):
+            self._leaving.add(connection.socket)
+
+    def _forget(self, connection: Connection) -> bool:
         if not connection.open:
-            return
+            return False
         connection.open = False
         del self.connections[connection.key], self._by_descriptor[connection.descriptor]
         assert connection.poller is not None
         with contextlib.suppress(OSError, KeyError, ValueError):
             connection.poller.unregister(connection.descriptor)
-        connection.socket.close()
+        return True
 
     def close(self, linger_ms: int = 0) -> None:
         """See Messages."""
@@ -170,6 +187,7 @@ class Listener:
             connection.end()
         self.connections.clear()
         self._by_descriptor.clear()
+        self._leaving.close()
         self._far.close()
         for one in self._bound.values():
             one.close()
@@ -205,8 +223,11 @@ class Listener:
         return found is not None
 
     def _give_way(self) -> bool:
-        """The oldest that has not ended its handshake, at any endpoint; else the oldest stranger here, else beside."""
+        """One that is to be closed anyhow; the oldest that has not ended its handshake, at any endpoint; else the
+        oldest stranger here, else beside."""
         all_here = (self, *self.beside)
+        if any(at._leaving.close_one() for at in all_here):
+            return True
         shaking = [(one.born_ns, at, one) for at in all_here if (one := at.stranger(shaking=True)) is not None]
         strange = [(one.born_ns, at, one) for at in all_here if (one := at.stranger()) is not None]
         if not strange:
@@ -229,7 +250,7 @@ class Listener:
     def _read(self, connection: Connection) -> None:
         known = self._guests.known(connection.key)
         connection.reader.cap = self._cap if known else min(self._cap, self._first_cap)
-        came = connection.read()
+        came = connection.read() if known else connection.read(LITTLE)
         if came is False:
             self.drop(connection)
         elif came and (connection.reader.ready or self._shake(connection)):
@@ -240,7 +261,7 @@ class Listener:
         try:
             found = connection.reader.next()
         except ZmtpError:
-            self.drop(connection)
+            self.cut(connection)
             return False
         return found is not None and found[0] == READY and self._enter(connection) and connection.reader.held > 0
 
@@ -264,9 +285,14 @@ class Listener:
     def _watch(self, connection: Connection) -> None:
         """The rest leaves as the other side reads."""
         assert connection.poller is not None
-        connection.poller.modify(connection.descriptor, IN | OUT if connection.unsent else IN)
+        connection.poller.modify(connection.descriptor, _wanted(connection))
 
     def _sort(self, connection: Connection, now_ns: int) -> None:
         """Ten times a second."""
         if not connection.reader.ready and now_ns - connection.born_ns > _HANDSHAKE_NS:
             self.drop(connection)
+
+
+def _wanted(connection: Connection) -> int:
+    """What its poller is to tell of it."""
+    return (0 if connection.held else IN) | (OUT if connection.unsent else 0)

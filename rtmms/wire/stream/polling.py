@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import selectors
 from typing import Protocol
@@ -15,7 +16,8 @@ class Poller(Protocol):
 
     def register(self, descriptor: int, events: int, /) -> None: ...
 
-    def modify(self, descriptor: int, events: int, /) -> None: ...
+    def modify(self, descriptor: int, events: int, /) -> None:
+        """0 events: at most that it has gone."""
 
     def unregister(self, descriptor: int, /) -> None:
         """OSError or KeyError for one that is not registered."""
@@ -35,10 +37,13 @@ class Selecting:
         self._selector.register(descriptor, _named(events))
 
     def modify(self, descriptor: int, events: int, /) -> None:
-        self._selector.modify(descriptor, _named(events))
+        self.unregister(descriptor)
+        if events:
+            self.register(descriptor, events)
 
     def unregister(self, descriptor: int, /) -> None:
-        self._selector.unregister(descriptor)
+        with contextlib.suppress(KeyError):  # there is no entry without events
+            self._selector.unregister(descriptor)
 
     def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
         """`most` is not kept to: the first would always be the same."""

@@ -88,7 +88,7 @@ class Publisher:
             self._guests.refused(Reason.BUSY)
             topics.clear()
             if (connection := self.listener.connections.get(who)) is not None:
-                self.listener.drop(connection)
+                self.listener.cut(connection)
         (self._takers.add if self._wants(topics) else self._takers.discard)(who)
 
     def _wants(self, topics: list[bytes]) -> bool:

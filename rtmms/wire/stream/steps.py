@@ -62,6 +62,9 @@ class Steps(Listener):
                 connection = self._by_descriptor.get(descriptor)
                 if connection is None:  # the alarm
                     continue
+                if connection.held and flags != OUT:  # it has gone
+                    self.drop(connection)
+                    continue
                 if flags & OUT:
                     self._flush(connection)
                 if flags != OUT and connection.open:
@@ -118,6 +121,7 @@ class Steps(Listener):
             or connection.unsent
             or connection.queued
             or connection.frame is not None
+            or connection.held
             or connection.poller is not self._near
             or not connection.reader.idle
         ):
@@ -150,6 +154,33 @@ class Steps(Listener):
         connection.take(data)
         self._enqueue(connection)
 
+    # --- those that say too much, see Holding -----------------------------------------------------------------------
+
+    def hold(self, who: bytes) -> None:
+        """See Holding."""
+        connection = self.connections.get(who)
+        if connection is not None and not connection.held and connection.poller is self._near:
+            connection.held = True
+            self._watch(connection)
+            if connection.queued:
+                connection.queued = False
+                self._queue.remove(connection)
+
+    def let_go(self, who: bytes) -> None:
+        """See Holding."""
+        connection = self.connections.get(who)
+        if connection is not None and connection.held:
+            connection.held = False
+            self._watch(connection)
+            if connection.frame is not None or connection.reader.held:
+                self._enqueue(connection)
+
+    def cut_off(self, who: bytes) -> None:
+        """See Holding."""
+        connection = self.connections.get(who)
+        if connection is not None:
+            self.cut(connection)
+
     # --- in the slack -----------------------------------------------------------------------------------------------
 
     def _read(self, connection: Connection) -> None:
@@ -166,7 +197,7 @@ class Steps(Listener):
         identity = connection.reader.identity
         if identity in self.connections or not self._guests.known(identity):
             self._guests.refused(Reason.STRANGER)
-            self.drop(connection)
+            self.cut(connection)
             return False
         del self.connections[connection.key]
         connection.key = identity
@@ -181,6 +212,7 @@ class Steps(Listener):
         """Read it within the step from now on, or in the slack."""
         if connection.open and connection.poller is not None:
             connection.poller.unregister(connection.descriptor)
+            connection.held = False
             to.register(connection.descriptor, IN | OUT if connection.unsent else IN)
             connection.poller = to
 

@@ -13,6 +13,7 @@ import zmq
 from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, OVERSIZE, SENT, Guests, Heard
 from rtmms.wire.stream.steps import Steps
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
+from tests.wire.hostile import reset
 
 CAP, PEER = 1000, b"\x01peer"
 PATIENCE_S = 10.0
@@ -160,6 +161,50 @@ def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(steps) -> No
 
     assert FULL in (steps.send(PEER, b"s" * 60_000) for _ in range(10_000))
     assert len(steps.connections[PEER].unsent) <= 60_009
+    peer.close()
+
+
+def test_one_that_is_held_is_not_heard_until_it_is_let_go(steps) -> None:
+    peer = joined(steps)
+    peer.sendall(encoded([b"one"]) + encoded([b"two"]))
+    assert hear(steps) == (PEER, MESSAGE, b"one", None)
+    steps.hold(PEER)
+    peer.sendall(encoded([b"three"]))
+    assert not steps.wait(time.monotonic_ns() + 20_000_000)  # the wait is not disturbed
+    assert steps.next() is None
+    assert steps.line(PEER) == -1
+    assert steps.send(PEER, b"state") == SENT
+    steps.hold(PEER)
+    steps.let_go(PEER)
+    steps.let_go(PEER)
+    assert hear(steps) == (PEER, MESSAGE, b"two", None)
+    assert hear(steps) == (PEER, MESSAGE, b"three", None)
+    assert steps.line(PEER) >= 0 or steps._alarm is None
+    steps.hold(b"nobody")
+    steps.let_go(b"nobody")
+    peer.close()
+
+
+def test_one_that_is_held_and_gone_is_given_up(steps) -> None:
+    peer = joined(steps)
+    steps.hold(PEER)
+    reset(peer)
+    end = time.monotonic() + PATIENCE_S
+    while steps.send(PEER, b"state") != GONE and PEER in steps.connections:
+        assert time.monotonic() < end, "waited in vain"
+        steps.wait(time.monotonic_ns() + 1_000_000)
+        steps.next()
+
+
+def test_one_that_is_cut_off_hears_it(steps) -> None:
+    peer = joined(steps)
+    steps.hold(PEER)
+    steps.cut_off(PEER)
+    steps.cut_off(PEER)
+    assert PEER not in steps.connections
+    steps.serve(1 << 62)
+    while peer.recv(1000):
+        pass
     peer.close()
 
 

@@ -1,0 +1,93 @@
+"""One that floods: so many of its messages a step and no more, in nobody's way; who goes on is hung up on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rtmms.wire.plant.allowance import FLOOD_STEPS, most_said
+from rtmms.wire.plant.standing import DEAD, LIVE
+from tests.wire.bench import PATIENCE_S, Host, Raw
+
+FAR_NS = int(PATIENCE_S * 1e9)
+
+
+def stepped(host: Host) -> bool:
+    """A step with a deadline that is far away: it ends when nobody is waited for."""
+    host.publish(time.monotonic_ns() + FAR_NS)
+    complete = host.collect()
+    host.advance()
+    return complete
+
+
+def poured(flooder: Raw, many: int) -> None:
+    for _ in range(many):
+        flooder.command({"left.front": 0.5}, flooder.host.step)
+
+
+@pytest.mark.parametrize(("period_s", "most"), [(1e-4, 4), (1e-3, 5), (1e-2, 50)])
+def test_so_many_for_a_period(period_s: float, most: int) -> None:
+    assert most_said(period_s) == most
+
+
+def test_a_flood_is_read_a_little_a_step_and_the_other_peer_is_served(
+    host: Host, make_raw: Callable[[Host], Raw]
+) -> None:
+    flooder, good = make_raw(host), make_raw(host)
+    flooder.join(["left.*"], "flooder")
+    good.join(["right.*"], "good")
+    most = host.server._port._allowance.most
+    assert most == 5
+    flooding, _ = host.server._peers.claimants
+    host.publish(time.monotonic_ns() + FAR_NS)
+    poured(flooder, 40 * most)
+    good.command({"right.front": 0.25})
+    assert host.collect()
+    for _ in range(20):
+        before = flooding.commands + flooding.rejected
+        host.advance()
+        host.publish(time.monotonic_ns() + FAR_NS)
+        good.command({"right.front": 0.25})
+        assert not host.collect()  # and it came back before the deadline, without the flooder's answer
+        assert host.server.waiting_for() == ("flooder",)
+        host.server._port.read_in_slack(time.monotonic_ns() + FAR_NS)
+        assert flooding.commands + flooding.rejected - before <= most
+    assert host.command[2] == 0.25
+    assert flooding.state is LIVE
+
+
+def test_one_that_goes_on_is_hung_up_on_and_counted(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+    flooder = make_raw(host)
+    flooder.join(["*"])
+    (peer,) = host.server._peers.claimants
+    for _ in range(2 * FLOOD_STEPS):
+        poured(flooder, 2 * host.server._port._allowance.most)
+        host.arrived() if not peer.said else None
+        stepped(host)
+        if host.rejected.get("busy"):
+            break
+    assert host.rejected["busy"] == 1
+    assert "the connection is closed" in peer.refusal
+    host.publish(time.monotonic_ns() + FAR_NS)
+    assert peer.state is DEAD
+
+
+def test_one_that_sends_ahead_now_and_then_is_heard_out(host: Host, raw: Raw) -> None:
+    raw.join(["*"])
+    (peer,) = host.server._peers.claimants
+    stepped_for: list[Any] = []
+    host.publish(time.monotonic_ns() + FAR_NS)
+    for ahead in range(12):
+        raw.command({"left.front": 0.01 * ahead}, host.step + ahead)
+    assert host.collect()
+    for ahead in range(1, 12):
+        host.advance()
+        host.publish(time.monotonic_ns() + FAR_NS)
+        stepped_for.append(host.collect())
+        assert host.command[0] == pytest.approx(0.01 * ahead)
+    assert stepped_for == [True] * 11
+    assert peer.floods < FLOOD_STEPS
+    assert host.rejected == {}
