@@ -69,6 +69,8 @@ def limit_reached(error: BaseException) -> str:
             os.getcwd()
         except FileNotFoundError:
             return "the working directory was deleted; cd to one that is there"
+        if str(error.strerror).startswith("No usable temporary directory"):
+            return f"{error.strerror}: expected one that can be written; name it in TMPDIR"
     return ""
 
 
