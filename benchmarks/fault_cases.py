@@ -90,6 +90,7 @@ class Case:
     proxy    words of the proxy between it and the plant
     act      done once, while the time of the trial runs
     beside   kinds of peers that are there besides;  turn  brings the fault, and takes it away, in turns
+    status   what the plant's command is to exit with
     expects  what must hold beyond what always must: (result) -> a sentence where it does not, '' where it does
     """
 
@@ -103,13 +104,14 @@ class Case:
     expects: Callable[[Mapping[str, Any]], str] = lambda result: ""
     environment: Mapping[str, str] = field(default_factory=dict)
     whole_log: bool = True
+    status: int = 0
     sides: tuple[str, str] = SIDES
 
 
 def problems(case: Case, result: Mapping[str, Any]) -> list[str]:
     """What did not hold, in sentences."""
     found = []
-    if (result["status"], result["ended"]) != (0, "stop"):
+    if (result["status"], result["ended"]) != (case.status, "stop"):
         found.append(f"the run ended by '{result['ended']}' with exit status {result['status']}")
     if result["traceback"]:
         found.append("there was a traceback")
@@ -218,7 +220,7 @@ BYSTANDERS = (
 MACHINE = (
     Case("wall_clock", "the wall clock jumps by hours in the plant's process",
          environment={fault_clock.SWITCH: "1"}),
-    Case("full_disk", "the disk of the log is full", act=_fill_disk, whole_log=False, expects=_drops),
+    Case("full_disk", "the disk of the log is full", act=_fill_disk, whole_log=False, status=1, expects=_drops),
 )  # fmt: skip
 
 NONE = Case("none", "nothing wrong")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import os
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -56,12 +57,20 @@ _LIMITS = {
 
 
 def limit_reached(error: BaseException) -> str:
-    """A sentence when the system gave no more of something (memory, files, room); '' for any other fault."""
+    """A sentence when the system gave no more of something (memory, files, room, a working directory that was
+    deleted); '' for any other fault."""
     if isinstance(error, MemoryError):
         return "the system gives no more memory (see: ulimit -v, free)"
     if isinstance(error, OSError) and error.errno in _LIMITS:
         where = f" for {error.filename}" if error.filename else ""
         return f"the system refused{where}: {error.strerror} (see: {_LIMITS[error.errno]})"
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return "the working directory was deleted; cd to one that is there"
+        if str(error.strerror).startswith("No usable temporary directory"):
+            return f"{error.strerror}: expected one that can be written; name it in TMPDIR"
     return ""
 
 

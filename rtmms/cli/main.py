@@ -1,6 +1,6 @@
 """The command `rtmms`: finds the command asked for, loads that one alone, and turns faults into exit statuses.
 
-0 done; 1 the run failed; 2 the words were wrong; 130 Ctrl-C before the end. None of them shows a traceback.
+0 done; 1 the run failed; 2 the words were wrong; 130 Ctrl-C or SIGTERM before the end. None of them shows a traceback.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib import import_module
 
 import click
 
-from rtmms.cli.running.interrupts import heeding_interrupts
+from rtmms.cli.running.interrupts import heeding_interrupts, heeding_termination
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
 
 COMMANDS = {
@@ -127,7 +127,7 @@ def _open_descriptors() -> None:
 
 def _status(arguments: list[str] | None) -> int:
     try:
-        with heeding_interrupts():
+        with heeding_interrupts(), heeding_termination():
             result = rtmms.main(args=arguments, prog_name="rtmms", standalone_mode=False)
     except click.ClickException as fault:
         fault.show()

@@ -106,3 +106,14 @@ def test_a_log_without_a_name_or_not_in_utf_8_is_refused_as_it_was_written(
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--log", name)  # type: ignore[arg-type]
     assert said.status == 2
     assert text in said.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")
+def test_a_working_directory_that_was_deleted_is_told(tmp_path: Path) -> None:
+    program = "import os\nfrom rtmms.cli.main import main\nos.rmdir(os.getcwd())\nmain(['new', 'controller', 'mine'])"
+    (tmp_path / "gone").mkdir()
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", program], cwd=tmp_path / "gone", env=environment(tmp_path), text=True,
+        capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert (said.returncode, said.stderr) == (1, "rtmms: the working directory was deleted; cd to one that is there\n")

@@ -321,12 +321,13 @@ def test_ctrl_c_ends_the_run_with_its_report_and_130_and_leaves_nobody_behind(tm
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
-def test_ctrl_c_while_the_plant_loads_ends_with_130_and_a_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_the_plant_loads_ends_with_130_and_a_report(tmp_path: Path, number: signal.Signals) -> None:
     process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "load_s=30", "--json")
     assert process.stderr is not None
     next(line for line in process.stderr if line.startswith("loading the plant"))
     children = _children(process.pid)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     said = finish(process)
     assert (said.status, said.report["ended"], said.report["steps"]) == (130, "interrupt", 0)
     assert not any(_alive(child) for child in children)
@@ -343,6 +344,22 @@ def test_ctrl_c_that_a_compiler_swallows_ends_the_run_all_the_same(tmp_path: Pat
 def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fails: str) -> None:
     said = rtmms(tmp_path, "trim", "smothered", "--set", f"fails={fails}")
     assert (said.status, said.err) == (130, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are Linux's")
+def test_a_trace_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
+    import resource
+
+    process = start(
+        tmp_path, "run", "pendulum", "--controller", "none", "--duration", "1", "--trace", "run.npz", "--json"
+    )
+    _wait_until_running(process)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    said = finish(process)
+    assert (said.status, said.report["ended"]) == (1, "duration")
+    assert "rtmms: --trace run.npz: cannot be written: File too large" in said.err
+    assert "Traceback" not in said.err
+    assert not list(tmp_path.glob("*.npz"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")

@@ -124,6 +124,7 @@ def test_a_log_that_is_deleted_within_a_run_is_told(tmp_path: Path) -> None:
         time.sleep(0.01)
     part.unlink()
     said = finish(run)
+    assert (said.status, said.report["ended"]) == (1, "duration")
     assert said.report["log"]["whole"] is False
     assert "run.mcap: was moved, deleted or replaced while the run wrote it" in said.err
 

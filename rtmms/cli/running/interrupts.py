@@ -55,6 +55,27 @@ def heeding_interrupts(*, to_the_end: bool = False) -> Iterator[None]:
 
 
 @contextmanager
+def heeding_termination() -> Iterator[None]:
+    """Within, SIGTERM is what Ctrl-C is: what was begun is put away. Does nothing where somebody else handles one of
+    the two (children of a run do not hear Ctrl-C, and SIGTERM ends them)."""
+
+    def heed(_: int, frame: Any) -> None:
+        interrupt = signal.getsignal(signal.SIGINT)
+        if callable(interrupt):
+            interrupt(signal.SIGINT, frame)
+
+    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and callable(signal.getsignal(signal.SIGINT))
+    if not free or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, heed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def interrupts_end(run: Loop) -> Iterator[None]:
     """Within: Ctrl-C, SIGTERM and a terminal that is closed end the run after its step, and let what follows be; one
     more breaks off. Where SIGHUP is ignored (nohup), it stays so."""

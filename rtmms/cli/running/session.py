@@ -65,6 +65,7 @@ class Session:
         self.recorder: Recorder | None = None
         self.token = ""
         self.farewell = False  # the children were told that the run is over
+        self.log_failed = False
         self.plant_at_end: Plant | None = None
         self.loop: Loop | None = None
         self.accuracy: Accuracy | None = None
@@ -101,7 +102,7 @@ class Session:
             traceback.print_exc()
         if text:
             click.echo(f"rtmms: {text}", err=True)
-        status = self._judge(status)
+        status = self._judge(max(status, 1) if self.log_failed else status)
         if self.plan.as_json:
             click.echo(as_json(self.report))
         elif self.report["steps"]:
@@ -343,10 +344,13 @@ class Session:
         if keep.commands is not None and plan.trace is not None:
             from rtmms.record.commands import save
 
-            save(plan.trace, keep.commands, plant, {
-                "robot": plan.robot, "dt": plant.dt, "preset": plan.preset, "parameters": plan.load_parameters(),
-                "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
-            })  # fmt: skip
+            try:
+                save(plan.trace, keep.commands, plant, {
+                    "robot": plan.robot, "dt": plant.dt, "preset": plan.preset, "parameters": plan.load_parameters(),
+                    "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
+                })  # fmt: skip
+            except OSError as error:
+                return 1, f"--trace {plan.trace}: cannot be written: {error.strerror or error}"
         if outcome.ended == "interrupt":
             return self._broken_off(), outcome.message
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message
@@ -365,6 +369,7 @@ class Session:
     def _end_log(self, message: str) -> None:
         if self.recorder is not None and self.plant_at_end is not None:
             trouble = conclude(self.recorder, self.plant_at_end, self.report, message)
+            self.log_failed = not self.report["log"]["whole"]
             self.teller.note([trouble] if trouble else [])
 
     # --- between steps ----------------------------------------------------------------------------------------------
