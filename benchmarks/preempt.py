@@ -204,7 +204,8 @@ def taken_apart(step: Mapping[str, Any], trace: Trace, names: Mapping[int, str])
 
 def culprit(step: Mapping[str, Any]) -> str:
     """What of all this made the step a bad one, in words."""
-    ran, whole = step["ran_us"], step["us"]
+    ran: Mapping[str, float] = step["ran_us"]
+    whole = step["us"]
     own = {LOOP, CONTROLLERS, WITNESS, NOBODY}
     others = {who: us for who, us in ran.items() if who not in own}
     if not ran:

@@ -45,13 +45,16 @@ def put_together(children: Iterable[Child], ready: Readiness) -> None:
 
 
 def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
-    """Controllers that are loaded and warm onto their core; raised only where a number was asked for."""
+    """Controllers that are loaded and warm onto their core; raised only where a number was asked for, favoured where
+    the loop is."""
     from rtmms.loop.machine.cores import pin
-    from rtmms.loop.machine.realtime import CHILD_BELOW, parse_priority, raise_child, standing
+    from rtmms.loop.machine.realtime import CHILD_BELOW, favour_child, parse_priority, raise_child, standing
 
     number, explicit = parse_priority(priority)
     for child in children:
         failed = pin(child.process.pid, ready.cores.controllers)
+        if not explicit and ready.asked is not None:
+            favour_child(child.process.pid)
         if not failed and explicit and ready.asked is not None and number is not None:
             failed = raise_child(child.process.pid, number - CHILD_BELOW)
         ready.failed.extend([failed] if failed else [])

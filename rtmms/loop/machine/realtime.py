@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from rtmms.loop.machine.memory import lock, prefault, unlock
 AUTO_PRIORITY = 80
 CHILD_BELOW = 10
 CHILD_RTTIME_US = 500_000
+CHILD_NICE = -10
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
 
 
@@ -150,15 +151,25 @@ def raise_child(pid: int, priority: int) -> str:
     return ""
 
 
+def favour_child(pid: int) -> None:
+    """Before ordinary processes, where that is permitted; those still get their turn, whatever it does."""
+    if not hasattr(os, "setpriority"):
+        return
+    with suppress(OSError):
+        for thread in threads(pid):
+            os.setpriority(os.PRIO_PROCESS, thread, CHILD_NICE)
+
+
 def standing(pid: int) -> dict[str, Any]:
-    """How a process is scheduled, as far as that can be found out: scheduler, priority, cores."""
+    """How a process is scheduled, as far as that can be found out: scheduler, priority, nice, cores."""
     try:
+        nice = os.getpriority(os.PRIO_PROCESS, pid)
         policy, priority = os.sched_getscheduler(pid), os.sched_getparam(pid).sched_priority
         cores = sorted(os.sched_getaffinity(pid))
     except (OSError, AttributeError):
-        return {"scheduler": None, "priority": None, "cores": None}
+        return {"scheduler": None, "priority": None, "nice": None, "cores": None}
     fifo = policy & ~getattr(os, "SCHED_RESET_ON_FORK", 0) == os.SCHED_FIFO
-    return {"scheduler": "SCHED_FIFO" if fifo else "SCHED_OTHER", "priority": priority, "cores": cores}
+    return {"scheduler": "SCHED_FIFO" if fifo else "SCHED_OTHER", "priority": priority, "nice": nice, "cores": cores}
 
 
 def _affinity(ready: Readiness, cores: Cores) -> None:
