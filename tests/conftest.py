@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # no test judges real time
+settings.load_profile("untimed")
 
 DEFAULT_PORTS = ("cli", "test_examples.py", "test_wheel.py")
 HEARD = (

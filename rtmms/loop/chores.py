@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 WATCH_EVERY_NS = 50_000_000
 WATCH_COST_NS = 120_000
-JUDGE_NS = 60_000
+JUDGE_NS = 120_000
 _ROWS, _ROW_NS = 256, 500
 
 Watch = Callable[[], Sequence[str]]
@@ -26,16 +26,24 @@ class Chores:
         self, clock: Clock, statistics: Statistics, watch: Watch | None, show: Callable[[], None] | None,
         blame: Blame | None,
     ) -> None:  # fmt: skip
-        self._clock, self._statistics, self._watch, self._show, self._blame = clock, statistics, watch, show, blame
-        self._watched_ns = 0
+        self._clock, self._statistics, self._watch, self._blame = clock, statistics, watch, blame
         self.dead: list[str] = []
+        parts = (self._look_after if watch else None, show, self._judge if blame else None)
+        self._parts = [part for part in parts if part is not None]
+        self._took_ns, self._done_ns = [WATCH_COST_NS] * len(self._parts), [0] * len(self._parts)
 
     def do(self, until_ns: int) -> None:
-        """What there is time for."""
-        now = self._clock.now()
-        unwatched = now - self._watched_ns
-        if unwatched >= WATCH_EVERY_NS and (until_ns - now > WATCH_COST_NS or unwatched > 10 * WATCH_EVERY_NS):
-            self.watch_now()
+        """What there is time for: looks one by one, as all of them may take longer than a short period."""
+        now, looked = self._clock.now(), False
+        for which in range(len(self._parts)):
+            unwatched = now - self._done_ns[which]
+            if unwatched < WATCH_EVERY_NS:
+                continue
+            fits = until_ns - now > self._took_ns[which]
+            if fits or (unwatched > 10 * WATCH_EVERY_NS and not looked):
+                looked = True
+                now = self._look(which, now)
+        if looked:
             return
         self._statistics.drain(min(_ROWS, max(0, until_ns - now) // _ROW_NS))
         if self._blame is not None and self._blame.waiting and until_ns - now > JUDGE_NS:
@@ -43,10 +51,21 @@ class Chores:
 
     def watch_now(self) -> None:
         """Look after the processes and the display."""
-        self._watched_ns = self._clock.now()
-        if self._watch is not None:
-            self.dead.extend(self._watch())
-        if self._show is not None:
-            self._show()
-        if self._blame is not None:
-            self._blame.judge(self._watched_ns, 8)
+        now = self._clock.now()
+        for which in range(len(self._parts)):
+            now = self._look(which, now)
+
+    def _look(self, which: int, now: int) -> int:
+        self._done_ns[which] = now
+        self._parts[which]()
+        ended, took_ns = self._clock.now(), self._took_ns[which]
+        self._took_ns[which] = max(ended - now, took_ns - took_ns // 16)
+        return ended
+
+    def _look_after(self) -> None:
+        assert self._watch is not None
+        self.dead.extend(self._watch())
+
+    def _judge(self) -> None:
+        assert self._blame is not None
+        self._blame.judge(self._clock.now(), 8)
