@@ -74,7 +74,7 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
     out["exchange"] = {key: value for key, value in exchange.items() if key != "peers"}
     out["witness"] = {key: value for key, value in witness.items() if key != "bad_steps"}
     out["unexplained"] = unexplained(report)
-    out["processes"] = {part: summary(rows) for part, rows in samples.items()}
+    out["processes"] = {part: summary(rows, wall_s) for part, rows in samples.items()}
     out["log"] = _log(path, report.get("log") or {}, report.get("steps") or 0)
     return out
 
@@ -143,13 +143,16 @@ def _look(pid: int) -> tuple[int, int] | None:
     return None if resident is None else (resident, handles)
 
 
-def summary(rows: list[tuple[float, int, int]]) -> dict[str, Any]:
-    """First and last of what was sampled between the settling and the end.
+def summary(rows: list[tuple[float, int, int]], wall_s: float) -> dict[str, Any]:
+    """First and last of what was sampled between the settling of a run of so many seconds and its end. How long it took
+    to load before that is not known: only that it ended with the last sample.
 
     growth_mib   between the medians of the first and the last tenth of the samples that count
     """
-    whole = rows[-1][0]
-    lasting = [row for row in rows if min(60.0, SETTLED * whole) <= row[0] <= whole - min(2.0, SETTLED * whole)] or rows
+    end = rows[-1][0]
+    whole = min(wall_s, end)
+    begin = end - whole + min(60.0, SETTLED * whole)
+    lasting = [row for row in rows if begin <= row[0] <= end - min(2.0, SETTLED * whole)] or rows
     tenth = max(1, len(lasting) // 10)
     first = statistics.median(row[1] for row in lasting[:tenth])
     last = statistics.median(row[1] for row in lasting[-tenth:])
