@@ -40,7 +40,7 @@ def test_nothing_grows_and_nothing_is_lost(capsys, monkeypatch, tmp_path) -> Non
 
 def test_growth_is_between_the_settled_beginning_and_the_end() -> None:
     rows = [(float(t), 100 * 1024 if t < 10 else 200 * 1024 + 10 * t, 7 + (t == 50)) for t in range(101)]
-    found = soak.summary(rows)
+    found = soak.summary(rows, 100.0)
     assert found["first_mib"] == pytest.approx(200.0 + 10 * 14.5 / 1024, abs=0.05)
     assert found["growth_mib"] == pytest.approx(10 * 80 / 1024, abs=0.1)
     assert (found["handles_first"], found["handles_last"], found["handles_most"]) == (7, 7, 8)
