@@ -15,7 +15,7 @@ def main() -> int:
     import numpy as np
     from numba.core.runtime.nrt import rtsys
 
-    from rtmms_benchmarks.stepping import compiled_loop, gait, load
+    from .stepping import compiled_loop, gait, load
 
     def allocations() -> int:
         return int(rtsys.get_allocation_stats().alloc)

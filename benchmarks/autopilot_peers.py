@@ -21,8 +21,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from rtmms_benchmarks.bridge_peers import Row, free_port
-from rtmms_benchmarks.bridge_stampers import WORD, WORDS, Locked, Stamper, Swimmer, words
+from .bridge_peers import Row, free_port
+from .bridge_stampers import WORD, WORDS, Locked, Stamper, Swimmer, words
 
 _ARMED, _LOCKSTEP, _FIRST_US = 128, 1, 1_000_000
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError
-from rtmms_benchmarks import setting
-from rtmms_benchmarks.stepping import load
+
+from . import setting
+from .stepping import load
 
 AMPLITUDE, FREQUENCY, RAMP_S = 0.7, 0.6, 1.0
 

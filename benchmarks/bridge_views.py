@@ -19,7 +19,7 @@ from random import randrange
 from time import monotonic
 from typing import Any
 
-from rtmms_benchmarks.bridge_peers import NotHere, Row, free_port
+from .bridge_peers import NotHere, Row, free_port
 
 
 @contextmanager

@@ -23,10 +23,11 @@ import numpy as np
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.wire.plant.server import Server
-from rtmms_benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_views, setting
-from rtmms_benchmarks.autopilot_peers import PLANTS
-from rtmms_benchmarks.bridge_peers import NotHere
-from rtmms_benchmarks.bridge_stampers import Stamper
+
+from . import autopilot_peers, bridge_fates, bridge_peers, bridge_views, setting
+from .autopilot_peers import PLANTS
+from .bridge_peers import NotHere
+from .bridge_stampers import Stamper
 
 ROWS = bridge_peers.ROWS | bridge_views.ROWS | autopilot_peers.ROWS
 RATES = (50, 250, 1000)

@@ -22,7 +22,9 @@ from typing import Any
 
 import click
 
-from rtmms_benchmarks import setting
+from rtmms.terminal import print_json, print_text
+
+from . import setting
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "examples" / "scenarios"
 _BLOCKS = 5
@@ -85,7 +87,7 @@ def gathered(seeds: int) -> dict[str, list[Mapping[str, Any]]]:
     def one(job: tuple[str, int]) -> tuple[str, Mapping[str, Any], str]:
         name, seed = job
         report = run([str(SCENARIOS / f"{name}.toml"), "--seed", str(seed), "--priority", "off"])
-        click.echo(f"{name} seed {seed}: {report['ended']}", err=True)
+        print_text(f"{name} seed {seed}: {report['ended']}", err=True)
         return name, report["tracking"], str(report["ended"])
 
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in names}
@@ -136,23 +138,23 @@ def main(as_json: bool = False, *, seeds: int = 10, realtime: bool = True) -> in
     rows = [judged(line, found[line.scenario]) for line in LINES]
     loops = timing() if realtime else []
     if as_json:
-        click.echo(json.dumps({"commit": setting.commit(), "rows": rows, "loop": loops}))
+        print_json(json.dumps({"commit": setting.commit(), "rows": rows, "loop": loops}))
         return 0
-    click.echo("| what | target | mean | worst | runs | reached |\n|---|---|---|---|---|---|")
+    print_text("| what | target | mean | worst | runs | reached |\n|---|---|---|---|---|---|")
     for row in rows:
         target = "" if row["target"] is None else f"{row['target']:g} {row['unit']}"
         reached = {None: "", True: "yes", False: "NO"}[row["reached"]]
         told = [("-" if row[name] is None else f"{row[name]:.2f} {row['unit']}") for name in ("mean", "worst")]
-        click.echo(f"| {row['what']} | {target} | {' | '.join(told)} | {row['runs']} | {reached} |")
+        print_text(f"| {row['what']} | {target} | {' | '.join(told)} | {row['runs']} | {reached} |")
     for row in rows:
         if row["what"].startswith("90 deg") and row["mean"]:
             rate = TURN_DEG / row["mean"]
             radius = TURN_SPEED_M_S / (rate * 3.14159 / 180.0)
-            click.echo(f"{row['what'].split(',')[0]}: {rate:.1f} deg/s in the mean, radius {radius:.1f} m "
+            print_text(f"{row['what'].split(',')[0]}: {rate:.1f} deg/s in the mean, radius {radius:.1f} m "
                        "(the animal: 43 deg/s, 2 m)")  # fmt: skip
     for one in loops:
         misses, overruns = one["unexplained"]
-        click.echo(f"1 kHz, {one['steps']} steps, --sensors {one['sensors']}: {one['misses']} misses and "
+        print_text(f"1 kHz, {one['steps']} steps, --sensors {one['sensors']}: {one['misses']} misses and "
                    f"{one['overruns']} overruns, {misses} and {overruns} of them not explained by a stall, "
                    f"plant p99 {one['plant_p99_us']:.0f} us")  # fmt: skip
     return 0

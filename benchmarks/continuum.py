@@ -23,12 +23,11 @@ TARGET_US, TARGET_GROWTH = 60.0, 1.05
 def evaluation(plant: Any) -> float:
     """us, at a bent shape that moves."""
     plant.look()
-    call = (plant._body, plant._around, plant._work, plant._room[3], plant.state, plant.time, plant._room[2])
-    many(2, *call)
+    many(2, plant.system)
     best = float("inf")
     for _ in range(60):
         start = time.perf_counter()
-        many(40, *call)
+        many(40, plant.system)
         best = min(best, time.perf_counter() - start)
     return best / 40 * 1e6
 

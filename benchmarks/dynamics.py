@@ -21,13 +21,14 @@ from rtmms.dynamics.recursion import configure, outward, solve
 from rtmms.jit import kernel
 from rtmms.mechanism.equations import evaluate
 from rtmms.model.compiled import Model, State
-from rtmms.model.compiler import compile
+from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import C_MASS, C_MOMENT, C_POS, C_RIGID, C_ROT
 from rtmms.model.random_tree import random_state, random_tree
 from rtmms.robots import eel, moth
 from rtmms.spatial import unpack_inertia
-from rtmms_benchmarks import path
+
+from . import path
 
 SIZES = (12, 24, 36, 72, 144)
 
@@ -44,11 +45,9 @@ def _direct(
 
 
 @kernel
-def evaluations(
-    times: int, tree: Any, law: Any, hold: Any, fluid: Any, work: Any, state: Any, t: float, rate: Any
-) -> None:  # fmt: skip
+def evaluations(times: int, system: Any, state: Any, t: float, rate: Any) -> None:
     for _ in range(times):
-        evaluate(tree, law, hold, fluid, work, state, t, 0.0, rate)
+        evaluate(system, state, t, 0.0, rate)
 
 
 def best(run: Callable[[int], None], batch: int, batches: int = 15) -> float:
@@ -128,7 +127,7 @@ def pinocchio(ours: Model, state: State) -> dict[str, float] | None:
 def robot(plant: Any) -> float:
     """us of one evaluation of a plant: laws, fluid, recursion."""
     rate = np.zeros(12 + 2 * plant.model.n)
-    arguments = (plant._tree, plant._law, plant._hold, plant._fluid, plant._work, plant.vector, 0.5, rate)
+    arguments = (plant.system, plant.vector, 0.5, rate)
     return best(lambda times: evaluations(times, *arguments), 1000)
 
 
@@ -136,7 +135,7 @@ def measure() -> dict[str, Any]:
     """Every number of this benchmark."""
     sizes: dict[str, Any] = {}
     for joints in SIZES:
-        model = compile(chain(joints))
+        model = compile_model(chain(joints))
         state = random_state(model, joints)
         sizes[str(joints)] = {"rtmms_us": ours(model, state), "pinocchio_us": pinocchio(model, state)}
     x, y = np.log(list(SIZES)), np.log([sizes[str(joints)]["rtmms_us"] for joints in SIZES])

@@ -36,12 +36,13 @@ import numpy.typing as npt
 from rtmms.errors import RtmmsError
 from rtmms.loop.machine.cores import allowed
 from rtmms.loop.machine.realtime import Readiness, may_raise, prepare, raised
-from rtmms.wire.places.keys import make_keys, read_server
+from rtmms.wire.endpoints.keys import make_keys, read_server
 from rtmms.wire.plant.server import Server
 from rtmms.wire.plant.sockets import Sockets, Threads
 from rtmms.wire.protocol.port import Answering, Heard
-from rtmms_benchmarks import setting
-from rtmms_benchmarks.yardsticks import QUANTILES, quantiles
+
+from . import setting
+from .yardsticks import QUANTILES, quantiles
 
 PRIORITY, PERIOD_NS, DEADLINE_NS, PATIENCE_S = 80, 1_000_000, 900_000, 30.0
 PARTS = ("pack", "send", "to peer", "to plant", "receive", "validate")

@@ -15,9 +15,10 @@ from time import monotonic_ns
 
 from rtmms.loop.machine.cores import pin
 from rtmms.loop.machine.realtime import raise_child
+from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.joining import Terms
-from rtmms.wire.places.keys import read_client
+from rtmms.wire.protocol.messages import Hello
 
 
 def main() -> int:
@@ -34,7 +35,8 @@ def main() -> int:
     asked = words.parse_args()
     stamps = array("q", [0]) * asked.steps
     keys = None if asked.keys is None else read_client(asked.keys)
-    terms = Terms(asked.endpoint, f"peer {asked.claim}", (asked.claim,), ("velocity",), keys=keys, libzmq=asked.libzmq)
+    hello = Hello(f"peer {asked.claim}", (asked.claim,), ("velocity",))
+    terms = Terms(asked.endpoint, hello, keys=keys, libzmq=asked.libzmq)
     with Link(terms, timeout_s=20.0) as link:
         values = dict.fromkeys(link.plant.granted, 0.1)
         if asked.core is not None:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.record.place import part_of
-from rtmms_benchmarks import fault_clock
+
+from . import fault_clock
 
 if TYPE_CHECKING:
-    from rtmms_benchmarks.fault_bench import Bench
+    from .fault_bench import Bench
 
 SIDES = ("left.*", "right.*")
 LOG_ROOM = 5_000

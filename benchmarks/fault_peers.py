@@ -20,9 +20,10 @@ import msgpack
 import zmq
 
 import rtmms
-from rtmms.wire.places.tokens import read_token
+from rtmms.wire.endpoints.session_files import read_token
 from rtmms.wire.protocol.port import SENT
-from rtmms_benchmarks import fault_strangers
+
+from . import fault_strangers
 
 _pack: Any = msgpack.packb
 ENOUGH_S = 600.0
@@ -76,7 +77,7 @@ def closing(link: rtmms.Link) -> None:
         link.command(wave(state, link))
         if time.monotonic() > end:
             break
-    for one in (link._at.data, link._at.door):
+    for one in (link._at.data, link._at.exchange):
         if one is not None:
             one.close()
     time.sleep(ENOUGH_S)

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import rtmms
-from rtmms.record.stamps import kept
-from rtmms_benchmarks.fault_bench import Bench
-from rtmms_benchmarks.fault_cases import Case
+from rtmms.record.tables import kept
+
+from .fault_bench import Bench
+from .fault_cases import Case
 
 PATIENCE_S = 60.0
 SETTLE_S = 0.3

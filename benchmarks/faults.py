@@ -13,9 +13,10 @@ import sys
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms_benchmarks import setting
-from rtmms_benchmarks.fault_cases import CASES, Case, problems
-from rtmms_benchmarks.fault_run import trial
+
+from . import setting
+from .fault_cases import CASES, Case, problems
+from .fault_run import trial
 
 ROBOT = ("manta",)
 MOST_MORE = 0.05

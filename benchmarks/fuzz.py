@@ -26,9 +26,10 @@ from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import die_with_parent
-from rtmms_benchmarks import setting
-from rtmms_benchmarks.mutation import Mutations
-from rtmms_benchmarks.work import Lines, excess
+
+from . import setting
+from .mutation import Mutations
+from .work import Lines, excess
 
 GROUP = "rtmms.parsers"
 _OURS = ("rtmms", "bridges", "benchmarks", "controllers")

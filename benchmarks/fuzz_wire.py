@@ -19,20 +19,18 @@ import zmq
 
 from rtmms.errors import ModelError
 from rtmms.plant import Channel
-from rtmms.wire.libzmq.router import Router
-from rtmms.wire.libzmq.zap import read_question
-from rtmms.wire.peer.hearing import hear, read_places, read_welcome
-from rtmms.wire.places.endpoints import nearest, seen_from
-from rtmms.wire.plant.door import Door
-from rtmms.wire.plant.layouts import Pattern
-from rtmms.wire.plant.peer import Peer
+from rtmms.wire.endpoints.addresses import nearest, seen_from
+from rtmms.wire.libzmq.server_sockets import Router, read_question
+from rtmms.wire.peer.decode import read_message, read_places, read_welcome
+from rtmms.wire.plant.handshake import HandshakePort
+from rtmms.wire.plant.message_layouts import CommandPattern
+from rtmms.wire.plant.peer import WARM, Peer
 from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.selection import Selection, select
-from rtmms.wire.plant.standing import WARM
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
-from rtmms.wire.protocol.layout import numbers
-from rtmms.wire.protocol.messages import COMMAND_BYTES, DOOR_BYTES, PROTOCOL, Hello, Refused, channel_map
+from rtmms.wire.protocol.message_layout import numbers
+from rtmms.wire.protocol.messages import COMMAND_BYTES, EXCHANGE_BYTES, PROTOCOL, Hello, Refused, channel_map
 from rtmms.wire.protocol.port import GARBLED, MESSAGE, SENT, Guests, Heard
 from rtmms.wire.protocol.state import State
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
@@ -233,7 +231,7 @@ def pattern() -> Parser:
     """Commands of a known layout: what compiled code takes must be what the general reader says, number by number."""
     index = {name: i for i, name in enumerate(RODS)}
     samples = _packed(_COMMAND, _COMMAND | {"values": dict.fromkeys(RODS, -7)}, _COMMAND | {"at": [1, 2.5]})
-    patterns = [Pattern(sample, index) for sample in samples]
+    patterns = [CommandPattern(sample, index) for sample in samples]
     pattern_read = [known.read for known in patterns]
     for known in patterns:
         known.read(samples[0])  # compiled by now
@@ -274,13 +272,13 @@ def door() -> Parser:
     def count(reason: str) -> None:
         rejected[reason] = rejected.get(reason, 0) + 1
 
-    port = Door(Router(socket), peers, "secret", DOOR_BYTES, count, enter)  # type: ignore[arg-type]
+    port = HandshakePort(Router(socket), peers, "secret", EXCHANGE_BYTES, count, enter)  # type: ignore[arg-type]
     seen = [0]
 
     def read(frame: bytes) -> str:
         seen[0] += 1
         known = seen[0] % 2 == 0
-        if known and b"known" not in peers.by_door:
+        if known and b"known" not in peers.by_exchange_id:
             enter(Hello("known", (), (), "secret"), b"known", True)
         before = sum(rejected.values())
         codes = dict(rejected)
@@ -304,7 +302,7 @@ def peer() -> Parser:
 
     def read(frame: bytes) -> str:
         try:
-            message = hear(frame)
+            message = read_message(frame)
         except Refused as refusal:
             return refusal.code
         if message["type"] not in ("state", "telemetry"):

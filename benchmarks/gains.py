@@ -16,12 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import click
 import numpy as np
 
 import rtmms
 from rtmms.analysis.linear import Linear
 from rtmms.analysis.period_map import period_map
+from rtmms.terminal import print_json, print_text
 from rtmms_controllers.mixing import Most, mixed
 from rtmms_controllers.pilot import MOST, Gains
 from rtmms_controllers.strokes import BIAS_RATE_1_S, RATE_1_S
@@ -197,15 +197,15 @@ def main(as_json: bool = False) -> int:
         ],
     }
     if as_json:
-        click.echo(json.dumps(table))
+        print_json(json.dumps(table))
         return 0
-    click.echo(f"{'gain':<14}{'designed':>10}{'used':>10}")
+    print_text(f"{'gain':<14}{'designed':>10}{'used':>10}")
     for name in Gains.__dataclass_fields__:
-        click.echo(f"{name:<14}{getattr(designed, name):>10.3g}{getattr(used, name):>10.3g}")
+        print_text(f"{name:<14}{getattr(designed, name):>10.3g}{getattr(used, name):>10.3g}")
     for m, v in found.values():
-        click.echo(f"\nat {v:.2f} m/s: gain margin, phase margin (deg), crossover (rad/s)")
+        print_text(f"\nat {v:.2f} m/s: gain margin, phase margin (deg), crossover (rad/s)")
         for name, one in margins(m, used).items():
-            click.echo(f"  {name:<9}{one.gain:>8.1f}{one.phase_deg:>8.0f}{one.crossover_rad_s:>8.2f}")
+            print_text(f"  {name:<9}{one.gain:>8.1f}{one.phase_deg:>8.0f}{one.crossover_rad_s:>8.2f}")
     return 0
 
 

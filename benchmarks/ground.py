@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import rtmms
-from rtmms_benchmarks.dynamics import best, evaluations
+
+from .dynamics import best, evaluations
 
 LINKS = (4, 8, 16, 32, 64)
 
@@ -22,7 +23,7 @@ def evaluation(plant: Any) -> float:
     n = plant.model.n
     plant.vector[7 : 7 + n] = 0.3 * np.sin(1.0 + 1.7 * np.arange(n))
     rate = np.zeros(12 + 2 * n)
-    arguments = (plant._tree, plant._law, plant._hold, plant._fluid, plant._work, plant.vector, plant.time, rate)
+    arguments = (plant.system, plant.vector, plant.time, rate)
     return best(lambda times: evaluations(times, *arguments), 20, 2000)
 
 

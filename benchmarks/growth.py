@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from rtmms.robots.manta.kernels.fin_layout import LANES
-from rtmms_benchmarks.stepping import compiled_loop, gait, load, time_compiled
+
+from .stepping import compiled_loop, gait, load, time_compiled
 
 
 def _times(cases: Sequence[dict[str, int]], budget_us: float, repeats: int, say: Callable[[str], None]) -> list[float]:

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError
 from rtmms.monitor.monitor import Monitor
-from rtmms_benchmarks.guards_cases import Case, cases
-from rtmms_benchmarks.setting import machine
+
+from .guards_cases import Case, cases
+from .setting import machine
 
 Array = npt.NDArray[np.float64]
 WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3

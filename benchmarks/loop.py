@@ -23,10 +23,11 @@ from typing import Any
 
 from rtmms.errors import ModelError
 from rtmms.loop.machine.cores import allowed
-from rtmms_benchmarks import setting
-from rtmms_benchmarks.ringwrite import ring_write
-from rtmms_benchmarks.steady import FOUR, registered
-from rtmms_benchmarks.yardsticks import QUANTILES, cyclictest, loaded, pingpong
+
+from . import setting
+from .ringwrite import ring_write
+from .steady import FOUR, registered
+from .yardsticks import QUANTILES, cyclictest, loaded, pingpong
 
 PRIORITY = 80
 SHARE = {5000: 0.8}
@@ -58,7 +59,7 @@ def main(
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
     result = measure(blocks, seconds, wanted, conditions)
     if figure:
-        from rtmms_benchmarks.loop_figure import draw
+        from .loop_figure import draw
 
         draw(result, figure)
     print(json.dumps(result)) if as_json else tell(result)

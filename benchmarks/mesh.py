@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError
-from rtmms_benchmarks import setting
-from rtmms_benchmarks.stepping import load
+
+from . import setting
+from .stepping import load
 
 FREQUENCY, AMPLITUDE, PHASE = 0.51, math.radians(40.0), math.radians(30.0)
 PERIODS = 4

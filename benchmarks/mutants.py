@@ -4,6 +4,10 @@ Each test of a room runs once, alone and without the compiler, for the lines tha
 (`--maps FOLDER` keeps that). A mutant then meets the tests that execute its line, the quickest first, in a fork of a
 warm process (mutant_tests.py). A test that fails, or takes longer than `--limit` s there (recording makes it twice as
 slow), takes no part.
+
+Why our own: cosmic-ray starts pytest anew for each mutant, which here imports libraries for seconds before
+a test of milliseconds; mutmut forks, but wraps each function in a dispatcher, which numba's decorators do not take, and
+has no faults of arrays (indices, sizes, dropped terms).
 """
 
 from __future__ import annotations
@@ -21,11 +25,11 @@ from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
-import click
-
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms_benchmarks.mutant_kinds import Mutant, files, mutants
-from rtmms_benchmarks.setting import commit, machine, now
+from rtmms.terminal import print_json, print_text
+
+from .mutant_kinds import Mutant, files, mutants
+from .setting import commit, machine, now
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS: dict[str, tuple[str, ...]] = {
@@ -99,7 +103,7 @@ class Room:
             if found[test].get("digest") != digest:
                 found[test] = self._ask(map=test, limit_s=self._limit) | {"digest": digest}
                 taking = f"{self.name} {k + 1}/{len(self._tests)} {found[test]['seconds']:.1f} s"
-                click.echo(f"{taking} {found[test]['verdict']} {test}", err=True)
+                print_text(f"{taking} {found[test]['verdict']} {test}", err=True)
                 if kept and k % 10 == 0:
                     kept.write_text(json.dumps(before | found), encoding="utf-8")
         if kept:
@@ -209,7 +213,7 @@ def main(
             else:
                 found = rooms[name].tried(mutant)
                 say = f"{k + 1}/{len(drawn)} {found['verdict']} in {found['seconds']:.1f} s  {place}: {change}"
-                click.echo(f"{say}  {found['by']}", err=True)
+                print_text(f"{say}  {found['by']}", err=True)
             verdicts[found["verdict"]] += 1
             fates[f"{name} {found['verdict']}"] += 1
             if found["verdict"] in ("survived", "unreached"):
@@ -222,9 +226,9 @@ def main(
     report |= {"verdicts": dict(verdicts), "rooms": dict(fates), "survivors": survivors}
     report["left_out"] = {name: each.left_out() for name, each in rooms.items()}
     if as_json:
-        click.echo(json.dumps(report, indent=1))
+        print_json(json.dumps(report, indent=1))
     else:
-        click.echo(f"{killed} of {tried} killed ({100 * killed / max(tried, 1):.1f} %), of {there} there are")
+        print_text(f"{killed} of {tried} killed ({100 * killed / max(tried, 1):.1f} %), of {there} there are")
         for one in survivors:
-            click.echo(f"  {one['verdict']}  {one['place']}: {one['change']}")
+            print_text(f"  {one['verdict']}  {one['place']}: {one['change']}")
     return int(killed < LEAST * tried)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rtmms.jit import kernel
-from rtmms.mechanism.door import enter_account, enter_step
+from rtmms.mechanism.entry import enter_outputs, enter_step
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
@@ -30,7 +30,7 @@ def _steps(times: int, address: int) -> int:
 @kernel
 def _accounts(times: int, address: int) -> None:
     for _ in range(times):
-        enter_account(address)
+        enter_outputs(address)
 
 
 def body() -> TreePlant:

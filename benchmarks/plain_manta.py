@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
-from rtmms_benchmarks.plain_support import (
+
+from .plain_support import (
     AXIS,
     Support,
     ad_operator,

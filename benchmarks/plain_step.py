@@ -15,8 +15,9 @@ from scipy.linalg import expm
 
 from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
-from rtmms_benchmarks.plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics
-from rtmms_benchmarks.plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
+
+from .plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics
+from .plain_support import AXIS, Support, adjoint, rotation_of, skew, support_base, support_motion
 
 GAMMA = 1.0 - math.sqrt(0.5)
 METHOD = {"actuation": "servo", "integrator": "implicit", "body_method": "matched", "bending": "carried"}
@@ -50,6 +51,23 @@ def servo_step(p: MantaParameters, angle: float, rate: float, last: float, comma
     if not (linear(start, last) and linear(end, command)):
         end = solve_ivp(slope, (0.0, dt), start, "DOP853", rtol=3e-14, atol=1e-15, max_step=dt / 20).y[:, -1]
     return np.array([end[0], end[1], servo_acceleration(p, end[0], end[1], command)])
+
+
+def held_commands(p: MantaParameters, command: Array) -> Array:
+    """(4,) what the rods obey: clipped one by one, and the difference of a fin's two saturated by a tanh from 85 % of
+    its limit on, their mean kept."""
+    cosine = (p.front_rod_m**2 + p.back_rod_m**2 - (1.0 - 1e-4) * p.support_length_m**2) / (
+        2.0 * p.front_rod_m * p.back_rod_m
+    )
+    most = min(p.rod_difference_limit_rad, 0.9 * math.acos(cosine))
+    knee = 0.85 * most
+    found = np.clip(command, -p.rod_limit_rad, p.rod_limit_rad)
+    for front, back in ((0, 1), (2, 3)):
+        apart, mean = found[front] - found[back], (found[front] + found[back]) / 2
+        if abs(apart) > knee:
+            held = math.copysign(knee + (most - knee) * math.tanh((abs(apart) - knee) / (most - knee)), apart)
+            found[front], found[back] = mean + held / 2, mean - held / 2
+    return found
 
 
 def driven_fin(
@@ -162,7 +180,7 @@ class PlainRun:
         """Advance by dt with the rods' commands (4,) rad held."""
         p, dt, g = self.plain.parameters, self.dt, GAMMA * self.dt
         q, v = self.joints, self.rates
-        limited = np.clip(command, -p.rod_limit_rad, p.rod_limit_rad)
+        limited = held_commands(p, command)
         angle, rate, _ = self.rods
         rods = np.column_stack([servo_step(p, angle[k], rate[k], self.command[k], limited[k], dt) for k in range(4)])
         acc1, first = self._stage(

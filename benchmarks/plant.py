@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rtmms_benchmarks import growth, setting, stepping
+from . import growth, setting, stepping
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,13 @@ from numba import njit
 from rtmms.loop.kernels.row import push_row
 from rtmms.loop.machine.cores import allowed, pin
 from rtmms.loop.machine.realtime import raised
+from rtmms.loop.row import Head
 from rtmms.plant import Account
-from rtmms.record.compiled_rows import CompiledRows
-from rtmms.record.layout import Head
+from rtmms.record.recorder import CompiledRows
 from rtmms.record.ring import Ring
 from rtmms.wire.kernels.system import SCRATCH_WORDS, now_ns
-from rtmms_benchmarks.yardsticks import quantiles
+
+from .yardsticks import quantiles
 
 VALUES, ROWS, PERIOD_NS = 400, 5000, 1_000_000
 READER = """

@@ -21,10 +21,11 @@ from rtmms.continuum.shapes import COMPONENTS, legendre
 from rtmms.continuum.soft_tree import SoftTree
 from rtmms.continuum.strain_rod import StrainRod
 from rtmms.dynamics.kinematics import body_poses
-from rtmms.mechanism.door import enter_step
-from rtmms.model import Body, Joint, Mechanism, Placement, Rod, RodSection, State, compile, elliptic_section
+from rtmms.mechanism.entry import enter_step
+from rtmms.model import Body, Joint, Mechanism, Placement, Rod, RodSection, State, compile_model, elliptic_section
 from rtmms.spatial import Array, quaternion_matrix
-from rtmms_benchmarks import elastica_peer as peer
+
+from . import elastica_peer as peer
 
 LITTLE = (1e-9, 1e-9, 1e-9)
 UNIT = RodSection(1.0, LITTLE, 1.0, 1.0, 1.0)
@@ -62,7 +63,7 @@ def tip_of(rod: Rod, model: Any, q: Array) -> Array:
 
 def resting(rod: Rod, load: Array) -> Array:
     """(3,) tip of a rod of links on a wall."""
-    model = compile(Mechanism("r", [Body("wall")], rods=[rod], base="fixed", gravity=(0.0, 0.0, 0.0)))
+    model = compile_model(Mechanism("r", [Body("wall")], rods=[rod], base="fixed", gravity=(0.0, 0.0, 0.0)))
     name, place = rod.tip()
     return tip_of(rod, model, equilibrium(model, [Load(name, load, place=place)], steps=4))
 
@@ -107,7 +108,7 @@ def ends_of_links(n: int, dt: float) -> tuple[Array, float]:
     start_at = State(LAID.position, np.array([1.0, 0, 0, 0]), np.zeros(n), np.zeros(6), np.zeros(n))
     plant = rtmms.TreePlant(
         Mechanism("spaghetti", [Body("end")], rods=[rod], gravity=(0.0, 0.0, 0.0)), dt, method="implicit2",
-        actuators=[rtmms.BodyWrench(name, placement=place)], initial=start_at,
+        actuators=[rtmms.model.BodyWrench(name, placement=place)], initial=start_at,
         outputs=["position", f"{name}.position", f"{name}.quaternion"],
     )  # fmt: skip
     found, spent, steps = [], 0.0, round(TIMES[-1] / dt)
@@ -164,7 +165,7 @@ def costs() -> dict[str, float]:
         hinge = Joint("flap", "base", "support", axis=(1.0, 0.0, 0.0))
         for method in ("implicit1", "implicit2"):
             mechanism = Mechanism("rooted", bodies, [hinge], base="fixed", gravity=(0.0, 0.0, 0.0), rods=[rod])
-            plant = rtmms.TreePlant(mechanism, 1e-3, actuators=[rtmms.JointMotion("flap")], method=method)
+            plant = rtmms.TreePlant(mechanism, 1e-3, actuators=[rtmms.model.JointMotion("flap")], method=method)
             for k in range(200):
                 plant.step(np.array([0.5 * math.sin(0.01 * k)]))
             _loop(2, plant._address)

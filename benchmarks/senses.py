@@ -19,8 +19,9 @@ from rtmms.jit import kernel
 from rtmms.plant import Entry
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.estimated import Estimated
-from rtmms_benchmarks import setting
-from rtmms_benchmarks.yardsticks import quantiles
+
+from . import setting
+from .yardsticks import quantiles
 
 
 @kernel

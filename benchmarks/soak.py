@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.errors import ModelError
-from rtmms_benchmarks import setting
+
+from . import setting
 
 SETTLED = 0.1
 """Share of the run, at most a minute, after which memory counts."""
 TOLD = 40
-PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.machine.watch": "witness"}
+PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.machine.stall_detector": "witness"}
 
 
 def main(

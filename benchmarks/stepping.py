@@ -15,7 +15,8 @@ from numba import njit
 import rtmms
 from rtmms.robots.manta import Manta
 from rtmms.robots.manta.coupling.entry import enter_step
-from rtmms_benchmarks.plain_step import PlainRun
+
+from .plain_step import PlainRun
 
 Array = npt.NDArray[np.float64]
 Times = npt.NDArray[np.int64]

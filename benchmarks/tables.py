@@ -1,23 +1,26 @@
 """`rtmms bench tables`: writes what pages quote of the results that are kept, so that no page can say anything else.
 
-A page has a part between `<!-- table: NAME -->` and `<!-- end -->` for each table, or sentence with figures, that comes
-from benchmarks/results. `--check` writes nothing and exits with 1 where a page is not up to date.
+A page has a part between marks (rtmms.report.page) for each table, or sentence with figures, that comes from
+benchmarks/results or from the manta's parameters. `--check` writes nothing; it exits with 1 where a page is old.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms_benchmarks import tables_faults, tables_loop, tables_rest
+from rtmms.errors import ModelError
+from rtmms.report import manta_page
+from rtmms.report.page import blocks, filled
+
+from . import against, tables_faults, tables_loop, tables_rest
 
 ROOT = Path(__file__).resolve().parents[1]
-_PART = re.compile(r"(<!-- table: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_MARK = re.compile(r"<!-- (?:table: |end -->)")
+
+WIDTH = 120
 
 Part = tuple[Callable[..., str], tuple[str, ...]]
 PARTS: dict[str, Part] = {
@@ -28,11 +31,13 @@ PARTS: dict[str, Part] = {
     "loop-misses": (tables_loop.misses, ("loop",)),
     "loop-paces": (tables_loop.paces, ("loop", "loop_10khz")),
     "ring": (tables_loop.ring, ("loop",)),
-    "limit": (tables_rest.limit, ("limit",)),
     "exchange": (tables_rest.exchange, ("exchange",)),
     "hour": (tables_rest.hour, ("soak_hour",)),
     "faults-run": (tables_faults.run, ("faults",)),
     "faults": (tables_faults.faults, ("faults",)),
+    "parameters": (manta_page.parameter_table, ()),
+    "outputs": (manta_page.output_table, ()),
+    "against": (against.page, ("against",)),
     "watched": (tables_rest.watched, ("watched",)),
 }
 """By the part's name: who writes it, and the results that he is given."""
@@ -68,7 +73,10 @@ def stale(root: Path) -> dict[str, str]:
     found = {}
     for path in pages(root):
         text, page = path.read_text(encoding="utf-8"), str(path.relative_to(root))
-        new = filled(page, text, part, PARTS)
+        try:
+            new = filled(text, {name: f"\n{_folded(part(name))}\n\n" for name in blocks(text) if name in PARTS})
+        except ModelError as fault:
+            raise ModelError(f"bench tables: {page}: {fault}") from None
         if new != text:
             found[page] = new
     return found
@@ -78,19 +86,10 @@ def pages(root: Path) -> list[Path]:
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
-def filled(page: str, text: str, part: Callable[[str], str], known: Mapping[str, object]) -> str:
-    """A page's text with each of its parts written anew; ModelError for a mark without its other, or a part that is
-    not known."""
-
-    def one(match: re.Match[str]) -> str:
-        begin, name, inside, end = match.groups()
-        if name not in known:
-            raise UnknownNameError(f"table of {page}", name, known)
-        if _MARK.search(inside):
-            raise ModelError(f"bench tables: {page}: expected <!-- end --> behind table '{name}', got another mark")
-        return f"{begin}\n{part(name)}\n\n{end}"
-
-    new, count = _PART.subn(one, text)
-    if len(_MARK.findall(text)) != 2 * count:
-        raise ModelError(f"bench tables: {page}: a mark has no other: expected <!-- table: NAME --> ... <!-- end -->")
-    return new
+def _folded(text: str) -> str:
+    """Lines of prose no longer than WIDTH; rows of tables as they are."""
+    lines = []
+    for line in text.splitlines():
+        fits = line.startswith("|") or not line
+        lines += [line] if fits else fill(line, WIDTH, break_long_words=False, break_on_hyphens=False).splitlines()
+    return "\n".join(lines)

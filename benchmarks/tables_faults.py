@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtmms_benchmarks.tables_loop import Result, kept, machine, number, table
+from .tables_loop import Result, kept, machine, number, table
 
 HEADS = ("fault", "steps", "missed %", "without %", "lost %", "without %", "longest row", "refused")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rtmms_benchmarks.loop import TARGETS, UNEXPLAINED
+from .loop import TARGETS, UNEXPLAINED
 
 Result = Mapping[str, Any]
 
@@ -126,8 +126,8 @@ def misses(loop: Result) -> str:
     aims = ", ".join(f"{most:g} at {hertz(rate)}" for rate, most in UNEXPLAINED.items())
     heads = ["missed, unexplained %", "gait all", *RUNS, "overruns, unexplained %"]
     told = (
-        "Commands missed in percent, all of the gait's, then those that no stall seen by the witness explains, with D "
-        f"at half the period (80 % at 5 kHz);\nthe aim is at most the datagrams' and {aims} more:"
+        "Commands missed in percent, all of the gait's, then those that no stall seen by the stall detector explains, "
+        f"with D at half the period (80 % at 5 kHz);\nthe aim is at most the datagrams' and {aims} more:"
     )
     return told + "\n\n" + table(heads, map(row, loop["cases"]))
 

@@ -1,10 +1,10 @@
-"""What pages say of the hour, the exchange and its limit, the monitor's cost, and the README of real time: markdown."""
+"""What pages say of the hour, the exchange, the monitor's cost, and the README of real time: markdown."""
 
 from __future__ import annotations
 
-from rtmms_benchmarks.exchange import PARTS
-from rtmms_benchmarks.loop import UNEXPLAINED
-from rtmms_benchmarks.tables_loop import Result, blocks, hertz, kept, machine, name_of, number, table
+from .exchange import PARTS
+from .loop import UNEXPLAINED
+from .tables_loop import Result, blocks, hertz, kept, machine, name_of, number, table
 
 HOW = {"ipc": "ipc", "tcp": "tcp", "libzmq": "tcp by libzmq", "curve": "CURVE"}
 
@@ -76,16 +76,6 @@ def hour(result: Result) -> str:
         f"{log['mib'] / 1024:.1f} GiB of log, {log['dropped'] or 'no'} rows dropped.",
     ]
     return "\n".join(told)
-
-
-def limit(result: Result) -> str:
-    """docs/realtime.md, a paragraph."""
-    us = {kind: number(row["p50"]) for kind, row in result["us"].items()}
-    return (
-        f"The limit of a single exchange ({kept('limit.json')}; {machine(result)}), p50:\n"
-        f"datagrams {us['datagram']} us; with the deadline as a time-out of the wait {us['timeout']}, because setting "
-        f"a timer leaves the virtual machine; with an alarm set before the period {us['alarm']}."
-    )
 
 
 def exchange(result: Result) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms_benchmarks import setting
+from . import setting
 
 KINDS = ("without", "open", "visits")
 VISITS = 50

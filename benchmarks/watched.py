@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from rtmms.monitor.monitor import Monitor
 from rtmms.robots.manta import Manta
-from rtmms_benchmarks import setting, stepping
+
+from . import setting, stepping
 
 Array = npt.NDArray[np.float64]
 QUANTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import RtmmsError
-from rtmms.loop.causes import Stall, stalled
-from rtmms.loop.machine.witness import Witness
+from rtmms.loop.fault_attribution import Stall, stalled
+from rtmms.loop.machine.stall_detector import StallDetector
 
 QUANTILES = (("p50", 50.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
 
@@ -57,7 +57,7 @@ def pingpong(
     kind: str, seconds: float, period_us: int, priority: int, core: int, sizes: tuple[int, int], deadline_us: float,
     witness: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """One block of raw exchanges, with a witness beside it as beside the loop.
+    """One block of raw exchanges, with a detector beside it as beside the loop.
 
     sizes   bytes of a state and of a command;  witness  False: none, whose timers would hide what others cost
     Returns quantiles of wake and exchange, and misses of the deadline: all, and those that no stall explains.
@@ -92,24 +92,24 @@ def _nothing_seen() -> list[Stall]:
 
 @contextmanager
 def _witness(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
-    """Within: a witness of the core. Gives a function that returns the stalls it saw."""
+    """Within: a detector of the core. Gives a function that returns the stalls it saw."""
     try:
-        witness = Witness(priority, deadline_ns, [core])
+        detector = StallDetector(priority, deadline_ns, [core])
     except RtmmsError:
         yield lambda: []
         return
     try:
-        witness.stalls.await_first()
+        detector.stalls.await_first()
         found: list[Stall] = []
 
         def seen() -> list[Stall]:
-            witness.stalls.await_looked(time.monotonic_ns())
-            found.extend(witness.stalls.take())
+            detector.stalls.await_looked(time.monotonic_ns())
+            found.extend(detector.stalls.take())
             return found
 
         yield seen
     finally:
-        witness.close()
+        detector.close()
 
 
 @contextmanager

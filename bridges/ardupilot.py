@@ -18,14 +18,15 @@ import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
-from rtmms_bridges.autopilot.pulses import map_channels
-from rtmms_bridges.autopilot.sitl_keys import Further, check
-from rtmms_bridges.autopilot.words import Worded, Words
-from rtmms_bridges.lines.addresses import bound, family_of
-from rtmms_bridges.lines.pacing import LONGEST_S, Pacer, at_rest, substeps
-from rtmms_bridges.motion.frames import Home
-from rtmms_bridges.motion.imu import Imu, gravity_of
-from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
+
+from .autopilot.pulses import map_channels
+from .autopilot.sitl_keys import Further, check
+from .autopilot.words import Worded, Words
+from .lines.addresses import bound, family_of
+from .lines.pacing import LONGEST_S, Pacer, at_rest, substeps
+from .motion.frames import Home
+from .motion.imu import Imu, gravity_of
+from .motion.pose import Motion, PoseNames, PoseReader
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _CHANNELS = 32

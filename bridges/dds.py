@@ -18,13 +18,14 @@ import rtmms
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
 from rtmms.shapes.rotations import Vector
-from rtmms_bridges.lines.from_here import from_here
-from rtmms_bridges.lines.inbox import Inbox
-from rtmms_bridges.messages.selected import selected
-from rtmms_bridges.motion.frames import GRAVITY, xyzw
-from rtmms_bridges.motion.imu import Imu
-from rtmms_bridges.motion.joints import Joints
-from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
+
+from .lines.from_here import from_here
+from .lines.inbox import Inbox
+from .messages.selected import selected
+from .motion.frames import GRAVITY, xyzw
+from .motion.imu import Imu
+from .motion.joints import Joints
+from .motion.pose import Motion, PoseNames, PoseReader
 
 AT_ONCE = 16
 """Commands that are looked at together; of more, the oldest are dropped."""
@@ -112,7 +113,7 @@ def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, floa
 
 def fuzzed() -> Fuzzed:
     """From the bytes of a JointState on, through the library's own reading of them."""
-    from rtmms_bridges.messages.ros2 import JointState
+    from .messages.ros2 import JointState
 
     names = {"left.front": "rad", "left.back": "N m"}
 
@@ -233,7 +234,7 @@ class Dds(rtmms.Bridge):
     def _topic(self, name: str, kind: str) -> Any:
         from cyclonedds.topic import Topic
 
-        from rtmms_bridges.messages import ros2 as types
+        from .messages import ros2 as types
 
         parts = [part for part in self.namespace.split("/") if part]
         absolute = name in ("clock", "tf")  # these two are the same for all robots
@@ -267,7 +268,7 @@ class Dds(rtmms.Bridge):
         return DataReader(self.participant, topic, qos=qos, listener=Told())
 
     def on_state(self, state: rtmms.State) -> None:
-        from rtmms_bridges.messages import ros2 as ros
+        from .messages import ros2 as ros
 
         motion = self._motion(state)
         at = _time(state.time)
@@ -344,7 +345,7 @@ _PUBLISHED = (
 
 def _time(time: float) -> Any:
     """Simulated s as ROS 2's Time."""
-    from rtmms_bridges.messages.ros2 import Time
+    from .messages.ros2 import Time
 
     whole = floor(time)
     nanoseconds = min(999_999_999, round((time - whole) * 1e9))

@@ -13,8 +13,9 @@ import rtmms
 from rtmms.contract import ESTIMATE
 from rtmms.shapes.rotations import rotate_back
 from rtmms.toml_file import read_toml
-from rtmms_bridges.lines.addresses import host_port, resolved
-from rtmms_bridges.motion.imu import gravity_of
+
+from .lines.addresses import host_port, resolved
+from .motion.imu import gravity_of
 
 if TYPE_CHECKING:
     from rtmms.sensing.estimator import Estimate

@@ -16,13 +16,14 @@ import rtmms
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
 from rtmms.errors import ModelError
 from rtmms.shapes.known import shape_of
-from rtmms_bridges.lines.inbox import Inbox
-from rtmms_bridges.lines.nodelay import send_at_once
-from rtmms_bridges.messages.foxglove_scene import Scene, stamp
-from rtmms_bridges.messages.selected import selected
-from rtmms_bridges.motion.frames import xyzw
-from rtmms_bridges.motion.joints import Joints
-from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
+
+from .lines.inbox import Inbox
+from .lines.nodelay import send_at_once
+from .messages.foxglove_scene import Scene, stamp
+from .messages.selected import selected
+from .motion.frames import xyzw
+from .motion.joints import Joints
+from .motion.pose import Motion, PoseNames, PoseReader
 
 LONGEST = 64
 """Outputs of more numbers than this (fields) are not in /outputs."""

@@ -14,9 +14,10 @@ from typing import Any
 import rtmms
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
-from rtmms_bridges.lines.from_here import from_here
-from rtmms_bridges.messages.selected import selected
-from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
+
+from .lines.from_here import from_here
+from .messages.selected import selected
+from .motion.pose import Motion, PoseNames, PoseReader
 
 POSE, OUTPUTS, COMMAND = 0x2E16EFB052B0105E, 0xE8A13C08306C69EA, 0xB3E508B7A78DAF3A
 """Fingerprints, which stand before each message: of the members' names and types, as lcm-gen computes them."""

@@ -14,13 +14,14 @@ from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Refusal
 from rtmms.shapes.rotations import euler
-from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
-from rtmms_bridges.autopilot.parameters import Parameter, Parameters
-from rtmms_bridges.autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
-from rtmms_bridges.autopilot.words import Worded, Words
-from rtmms_bridges.lines.addresses import bound, family_of, host_port, resolved
-from rtmms_bridges.motion.frames import Home, bearing_deg, whole
-from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader
+
+from .autopilot.mavframes import Reader, Signing, Writer, read_key
+from .autopilot.parameters import Parameter, Parameters
+from .autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
+from .autopilot.words import Worded, Words
+from .lines.addresses import bound, family_of, host_port, resolved
+from .motion.frames import Home, bearing_deg, whole
+from .motion.pose import Motion, PoseNames, PoseReader
 
 _ARM, _REQUEST_MESSAGE, _AUTOPILOT_VERSION = 400, 512, 148
 _ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3

@@ -18,9 +18,10 @@ import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
-from rtmms_bridges.lines.inbox import Inbox
-from rtmms_bridges.lines.unreached import why_unreached
-from rtmms_bridges.messages.topics import part, parts, robot_part
+
+from .lines.inbox import Inbox
+from .lines.unreached import why_unreached
+from .messages.topics import part, parts, robot_part
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -309,7 +310,7 @@ class Mqtt(rtmms.Bridge):
     # -- paho --------------------------------------------------------------------------------------------------------
 
     def _made(self) -> Client:
-        from rtmms_bridges.lines.mqtt_client import BoundedClient
+        from .lines.mqtt_client import BoundedClient
 
         client = BoundedClient(self.client_id, _LONGEST_PACKET)
         client.reconnect_delay_set(1, 5)

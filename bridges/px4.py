@@ -18,16 +18,17 @@ import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms_bridges.autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
-from rtmms_bridges.autopilot.mavframes import Reader, Writer, fuzz_stream
-from rtmms_bridges.autopilot.pulses import map_channels
-from rtmms_bridges.autopilot.words import Worded, Words
-from rtmms_bridges.lines.addresses import host_port, resolved
-from rtmms_bridges.lines.pacing import Pacer, at_rest, substeps
-from rtmms_bridges.lines.tcp_peer import TcpPeer
-from rtmms_bridges.motion.frames import Home
-from rtmms_bridges.motion.imu import gravity_of
-from rtmms_bridges.motion.pose import Motion, PoseNames, PoseReader, unveiled
+
+from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
+from .autopilot.mavframes import Reader, Writer, fuzz_stream
+from .autopilot.pulses import map_channels
+from .autopilot.words import Worded, Words
+from .lines.addresses import host_port, resolved
+from .lines.pacing import Pacer, at_rest, substeps
+from .lines.tcp_peer import TcpPeer
+from .motion.frames import Home
+from .motion.imu import gravity_of
+from .motion.pose import Motion, PoseNames, PoseReader, unveiled
 
 _ARMED, _LOCKSTEP = 128, 1
 _SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115

@@ -20,9 +20,10 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms_bridges.lines.framing import END, Deframer, Line, encode, longest
-from rtmms_bridges.lines.pacing import Pacer
-from rtmms_bridges.lines.packing import SEQ, Endian, Packed, Packer, Unpacker
+
+from .lines.framing import END, Deframer, Line, encode, longest
+from .lines.pacing import Pacer
+from .lines.packing import SEQ, Endian, Packed, Packer, Unpacker
 
 _CHUNK = 4096
 _READS = 16

@@ -14,8 +14,9 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
-from rtmms_bridges.lines.addresses import bound
-from rtmms_bridges.lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
+
+from .lines.addresses import bound
+from .lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
 
 _READS, _BYTES = 8, 8192  # of one look: a state that comes meanwhile waits for no more than that
 _AGAIN_S = 0.1

@@ -7,16 +7,18 @@ are dropped where a link is full.
 from __future__ import annotations
 
 import json
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import rtmms
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.errors import ModelError
-from rtmms_bridges.lines.inbox import Inbox
-from rtmms_bridges.messages.topics import parts, robot_part
+
+from .lines.inbox import Inbox
+from .messages.topics import parts, robot_part
 
 _STOP_S = 1.0
 _LONGEST_IN = 1 << 20
@@ -59,6 +61,16 @@ def fuzzed_msgpack() -> Fuzzed:
     ]  # fmt: skip
 
 
+SCHEMES = ("tcp", "udp", "tls", "quic", "ws")
+"""Of endpoints. Those that are files (unixsock-stream, unixpipe) are not taken: Zenoh deletes what stands there."""
+
+
+def _refuse_schemes(endpoints: Iterable[str], what: str) -> None:
+    for endpoint in endpoints:
+        if endpoint.partition("/")[0] not in SCHEMES:
+            raise ModelError(f"{what}: expected SCHEME/ADDRESS with a scheme of {', '.join(SCHEMES)}, got '{endpoint}'")
+
+
 @dataclass(kw_only=True)
 class Zenoh(rtmms.Bridge):
     """States as Zenoh keys, and commands from them.
@@ -91,6 +103,8 @@ class Zenoh(rtmms.Bridge):
             self.prefix.format(robot="robot")
         except (KeyError, IndexError, ValueError):
             raise ModelError(f"prefix: expected text with {{robot}} alone, got '{self.prefix}'") from None
+        _refuse_schemes(self.listen, "listen")
+        _refuse_schemes(self.connect, "connect")
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         import zenoh
@@ -137,9 +151,12 @@ class Zenoh(rtmms.Bridge):
 
         if self.zenoh_config:
             try:
-                return zenoh.Config.from_file(self.zenoh_config)
+                read = zenoh.Config.from_file(self.zenoh_config)
+                for part in ("listen", "connect"):
+                    _refuse_schemes(re.findall(r'"([^"]*/[^"]*)"', read.get_json(f"{part}/endpoints")), part)
             except zenoh.ZError as fault:
                 raise ModelError(f"zenoh: {self.zenoh_config}: {_short(fault)}") from None
+            return read
         config = zenoh.Config()
         for key, value in (
             ("mode", "peer"),

@@ -12,9 +12,10 @@ from math import radians
 from typing import Any
 
 import rtmms
-from rtmms_controllers.helm import Helm, checked_gains, checked_most
-from rtmms_controllers.pilot import Aim, Gains
-from rtmms_controllers.rods import checked
+
+from .helm import Helm, checked_gains, checked_most
+from .pilot import Aim, Gains
+from .rods import checked
 
 SET_POINTS = {"depth_m": 1e4, "heading_deg": 360.0, "speed_m_s": 1.0, "roll_deg": 10.0, "pitch_deg": 0.25}
 _GAINS = Gains()
@@ -59,7 +60,7 @@ class Autopilot(rtmms.Controller):
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
-    between = "linear"
+    interpolation = "linear"
     tracks = tuple(SET_POINTS)
     settable = (*SET_POINTS, "turn", "frequency_hz", *(one.name for one in fields(Gains)))
 

@@ -13,7 +13,8 @@ from math import inf
 from typing import Any
 
 import rtmms
-from rtmms_controllers.rods import checked
+
+from .rods import checked
 
 
 @dataclass

@@ -14,9 +14,10 @@ from math import exp, inf, radians
 from typing import Any
 
 import rtmms
-from rtmms_controllers.oscillators import Oscillators
-from rtmms_controllers.rods import checked
-from rtmms_controllers.strokes import Fins, Stroke, check_rods
+
+from .oscillators import Oscillators
+from .rods import checked
+from .strokes import Fins, Stroke, check_rods
 
 _LIMITS = {
     "amplitude_deg": (0.0, 90.0), "phase_deg": (-180.0, 180.0), "bias_deg": (-90.0, 90.0),

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from math import cos, inf, radians, sin
 
 import rtmms
-from rtmms_controllers.cpg import Cpg
-from rtmms_controllers.pilot import wrapped
-from rtmms_controllers.rods import checked
-from rtmms_controllers.senses import Motion, Senses
+
+from .cpg import Cpg
+from .pilot import wrapped
+from .rods import checked
+from .senses import Motion, Senses
 
 _STEEPEST = radians(20.0)
 
@@ -46,7 +47,7 @@ class EelCourse(rtmms.Controller):
     robots = ("eel",)
     claim = ("yaw*.angle", "pitch*.angle")
     every = 5
-    between = "linear"
+    interpolation = "linear"
     tracks = ("heading_deg", "depth_m")
     settable = ("heading_deg", "depth_m", "heading_p", "heading_d", "depth_p", "depth_d")
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import exp, inf, pi, radians, sin
 
 import rtmms
-from rtmms_controllers.rods import SoftStart, checked
+
+from .rods import SoftStart, checked
 
 
 @dataclass

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import inf, pi, sin
 
 import rtmms
-from rtmms_controllers.rods import SoftStart, checked
+
+from .rods import SoftStart, checked
 
 
 @dataclass

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import degrees, exp, inf, pi
 
 import rtmms
-from rtmms_controllers.strokes import RODS
+
+from .strokes import RODS
 
 OFF_RAD, BACK_RAD = 0.12, 0.05
 """Mean distance from which on a rod counts as one that does not follow, and below which it does again."""

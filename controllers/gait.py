@@ -8,7 +8,8 @@ from math import inf, pi, radians, sin
 from typing import Any
 
 import rtmms
-from rtmms_controllers.rods import checked, front_amplitude, rod_ratio, within_limits
+
+from .rods import checked, front_amplitude, rod_ratio, within_limits
 
 _LIMITS = {
     "amplitude_deg": (0.0, 90.0),

@@ -16,8 +16,8 @@ from __future__ import annotations
 from math import atan, atan2, cos, hypot, pi, sin
 from typing import TYPE_CHECKING, Any
 
-from rtmms_controllers.pilot import Aim, wrapped
-from rtmms_controllers.senses import Motion
+from .pilot import Aim, wrapped
+from .senses import Motion
 
 if TYPE_CHECKING:
     from rtmms.analysis.courses import Course

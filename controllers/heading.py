@@ -8,7 +8,8 @@ from math import atan2, exp, inf, pi, radians
 from typing import Any
 
 import rtmms
-from rtmms_controllers.rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
+
+from .rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
 
 _PER_RAD = 3.0
 _PER_RAD_S = 3.0

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields
 from math import radians
 from typing import Any
 
 import rtmms
-from rtmms_controllers.following import Following
-from rtmms_controllers.mixing import TURNS, Most
-from rtmms_controllers.pilot import MOST, Aim, Gains, Pilot
-from rtmms_controllers.rods import checked
-from rtmms_controllers.senses import Motion, Senses
-from rtmms_controllers.strokes import Fins, check_rods
-from rtmms_controllers.watch import Watch
+from rtmms.terminal import print_text
+
+from .following import Following
+from .mixing import TURNS, Most
+from .pilot import MOST, Aim, Gains, Pilot
+from .rods import checked
+from .senses import Motion, Senses
+from .strokes import Fins, check_rods
+from .watch import Watch
 
 
 class Helm:
@@ -67,4 +68,4 @@ def checked_gains(controller: str, own: Any) -> Gains:
 
 def tell(text: str) -> None:
     """To whoever runs it."""
-    print(text, file=sys.stderr, flush=True)
+    print_text(text, err=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import asin, atan2, cos, inf, radians, sin, sqrt
 
 import rtmms
-from rtmms_controllers.rods import checked
+from rtmms.terminal import print_text
+
+from .rods import checked
 
 _PLACE = (1.5, 2.2)
 _ATTITUDE = (50.0, 11.0)
@@ -61,7 +62,7 @@ class Hover(rtmms.Controller):
             else:
                 unsaid.append(f"{name}={getattr(self, name):g}")
         if unsaid:
-            print(f"hover: this plant does not tell what it is; taken: {', '.join(unsaid)}", file=sys.stderr)
+            print_text(f"hover: this plant does not tell what it is; taken: {', '.join(unsaid)}", err=True)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Speeds of the rotors in rad/s."""

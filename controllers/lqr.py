@@ -15,7 +15,8 @@ from math import inf, pi
 from typing import Any
 
 import rtmms
-from rtmms_controllers.rods import checked
+
+from .rods import checked
 
 _MOST = 0.35
 _NAMES = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
@@ -70,7 +71,7 @@ class Lqr(rtmms.Controller):
         if state.step % self._steps == 0:
             import numpy as np
 
-            from rtmms.analysis.pose_chart import displacement
+            from rtmms.analysis.chart import displacement
 
             seen = state.outputs
             pose = np.array([*seen["position"], *seen["quaternion"]])
@@ -148,13 +149,13 @@ class _Body:
     def read(self) -> Any:
         import numpy as np
 
-        from rtmms.analysis.pose_chart import displacement
+        from rtmms.analysis.chart import displacement
 
         now = self._plant.vector
         return np.concatenate([displacement(self._origin[:7], now[:7]), self.twist(now) - self.twist(self._origin)])
 
     def write(self, coordinates: Any) -> None:
-        from rtmms.analysis.pose_chart import displaced
+        from rtmms.analysis.chart import displaced
 
         vector = self._origin.copy()
         vector[:7] = displaced(self._origin[:7], coordinates[:6])

@@ -12,9 +12,10 @@ from math import radians
 from typing import Any
 
 import rtmms
-from rtmms_controllers.mixing import TURNS, Most, mixed
-from rtmms_controllers.rods import checked
-from rtmms_controllers.strokes import Fins, check_rods
+
+from .mixing import TURNS, Most, mixed
+from .rods import checked
+from .strokes import Fins, check_rods
 
 WORDS = ("thrust", "yaw", "pitch", "roll")
 STROKE = {"amplitude_deg": (0.0, 60.0), "phase_deg": (0.0, 90.0), "frequency_hz": (0.0, 5.0),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import copysign, sqrt
 
-from rtmms_controllers.strokes import Stroke
+from .strokes import Stroke
 
 TURNS = ("phase", "amplitude", "both")
 """How the inner fin loses thrust in a turn."""

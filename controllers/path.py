@@ -12,10 +12,11 @@ from math import inf
 from typing import Any
 
 import rtmms
-from rtmms_controllers.guiding import COMPENSATIONS, Guide
-from rtmms_controllers.helm import Helm, checked_gains, checked_most
-from rtmms_controllers.pilot import Aim
-from rtmms_controllers.rods import checked
+
+from .guiding import COMPENSATIONS, Guide
+from .helm import Helm, checked_gains, checked_most
+from .pilot import Aim
+from .rods import checked
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Path(rtmms.Controller):
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
-    between = "linear"
+    interpolation = "linear"
     tracks = ("cross_track_m",)
     settable = ("speed_m_s", "lookahead_m")
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from math import inf, pi, radians
 
-from rtmms_controllers.loops import Loop
-from rtmms_controllers.mixing import Most, mixed
-from rtmms_controllers.rods import checked
-from rtmms_controllers.senses import Motion
-from rtmms_controllers.strokes import Stroke
+from .loops import Loop
+from .mixing import Most, mixed
+from .rods import checked
+from .senses import Motion
+from .strokes import Stroke
 
 FALLBACK = {
     "depth": ("depth",),

@@ -19,8 +19,9 @@ import rtmms
 from rtmms.locomotion.gait_words import FORMS, gait_path
 from rtmms.locomotion.waves import Gait, Sines
 from rtmms.robots.shape_gaits import GAITS
-from rtmms_controllers.rods import checked
-from rtmms_controllers.shape_players import Around, Swing
+
+from .rods import checked
+from .shape_players import Around, Swing
 
 
 @dataclass

@@ -7,7 +7,8 @@ from math import inf, pi, radians, sin
 import rtmms
 from rtmms.locomotion.paths import Path
 from rtmms.locomotion.waves import Sines
-from rtmms_controllers.rods import SoftStart
+
+from .rods import SoftStart
 
 _POINTS = 8400
 """Of a cycle, straight between them: 1e-7 rad off a circle of 1 rad, and on most polygons' corners."""

@@ -12,8 +12,9 @@ from math import asin, degrees, radians, sin
 from typing import Any
 
 import rtmms
-from rtmms_controllers.oscillators import Oscillators
-from rtmms_controllers.rods import front_amplitude, rod_ratio
+
+from .oscillators import Oscillators
+from .rods import front_amplitude, rod_ratio
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
 RATE_1_S, BIAS_RATE_1_S, COUPLING_1_S = 15.0, 15.0, 8.0

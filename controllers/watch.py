@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rtmms_controllers.pilot import FALLBACK
-from rtmms_controllers.senses import Motion
+from .pilot import FALLBACK
+from .senses import Motion
 
 
 class Watch:

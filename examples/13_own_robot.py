@@ -27,7 +27,7 @@ def robot(dt: float = 2e-3) -> rtmms.TreePlant:
     names = ("head", "middle", "tail")
     joints = [m.Joint(f"j{k}", names[k], names[k + 1], placement=m.at(x=-0.2), axis=(0, 0, 1)) for k in range(2)]
     tree = rtmms.Mechanism("swimmer", [link(name, 0.2) for name in names], joints)
-    bends = [rtmms.JointMotion(f"j{k}", lower=-1, upper=1, bandwidth=30.0) for k in range(2)]
+    bends = [rtmms.model.JointMotion(f"j{k}", lower=-1, upper=1, bandwidth=30.0) for k in range(2)]
     return rtmms.TreePlant(tree, dt=dt, actuators=bends)
 
 

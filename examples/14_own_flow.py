@@ -22,7 +22,7 @@ def main(seconds: float = 20.0) -> dict[str, float]:
     solid = m.Ellipsoid(0.3, 0.08, 0.08, 1000.0)
     strip = m.elliptic_strip(0.08, 0.08, 0.6, 1000.0, m.at(), drag=(0.3, 1.2, 1.2))
     hull = m.Body("hull", solids=[solid], elements=[strip], fluid_density=1000.0)
-    still = rtmms.TreePlant(rtmms.Mechanism("drifter", [hull]), dt=5e-3, flow=rtmms.Flow(field=eddy))
+    still = rtmms.TreePlant(rtmms.Mechanism("drifter", [hull]), dt=5e-3, flow=rtmms.fluids.Flow(field=eddy))
     start = still.vector.copy()
     start[0] = 2.0  # 2 m from the eddy's centre
     still.vector[:] = start

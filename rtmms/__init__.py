@@ -12,63 +12,65 @@ from rtmms.plant import Channel, Plant, load
 from rtmms.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from rtmms import dynamics, model
+    from rtmms import analysis, dynamics, fluids, model, sensing
+    from rtmms.analysis.linearise import linearise
+    from rtmms.analysis.trim import trim
     from rtmms.bridging.bridge import Bridge
-    from rtmms.fluids.ambient import Flow, Wave
-    from rtmms.fluids.flow_grid import Grid
-    from rtmms.fluids.vortex_row import Street, VortexRow
-    from rtmms.mechanism.actuators import (
-        BodyWrench,
-        JointMotion,
-        JointServo,
-        JointSpeed,
-        JointStop,
-        JointTorque,
-        Rotor,
-        Thruster,
-    )
     from rtmms.mechanism.plant import TreePlant
-    from rtmms.model import Mechanism, compile
-    from rtmms.wire.peer.client import Link
-    from rtmms.wire.peer.compiled import compiled
-    from rtmms.wire.peer.connecting import connect
-    from rtmms.wire.peer.controller import Controller
+    from rtmms.model import Mechanism
+    from rtmms.model import compile_model as compile
+    from rtmms.wire.peer.client import Link, connect
+    from rtmms.wire.peer.controller import Controller, compiled
     from rtmms.wire.plant.embed import embed
     from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
     from rtmms.wire.protocol.state import PlantInfo, State
 
 __all__ = [
-    "BodyWrench", "Bridge", "Channel", "Controller", "DivergedError", "Flow", "Grid", "JointMotion", "JointServo",
-    "JointSpeed", "JointStop", "JointTorque", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
-    "PlantInfo", "RefusedError", "RequestError", "Rotor", "RtmmsError", "State", "Street", "Thruster", "TreePlant",
-    "UnknownNameError", "VortexRow", "Wave", "__version__", "compile", "compiled", "connect", "dynamics", "embed",
-    "load", "model",
+    "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
+    "PlantInfo", "RefusedError", "RequestError", "RtmmsError", "State", "TreePlant", "UnknownNameError", "__version__",
+    "analysis", "compile", "compiled", "connect", "dynamics", "embed", "fluids", "linearise", "load", "model",
+    "sensing", "trim",
 ]  # fmt: skip
 
-_LATE = {"connect": "rtmms.wire.peer.connecting", "Link": "rtmms.wire.peer.client"}
-_LATE |= {"Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.compiled"}
-_LATE |= dict.fromkeys(
-    ("BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor", "Thruster"),
-    "rtmms.mechanism.actuators",
-)
-_LATE |= dict.fromkeys(("Flow", "Wave"), "rtmms.fluids.ambient") | {"TreePlant": "rtmms.mechanism.plant"}
-_LATE |= {"Grid": "rtmms.fluids.flow_grid"} | dict.fromkeys(("Street", "VortexRow"), "rtmms.fluids.vortex_row")
-_LATE["Bridge"] = "rtmms.bridging.bridge"
-_LATE |= dict.fromkeys(("Mechanism", "compile"), "rtmms.model")
-_LATE["embed"] = "rtmms.wire.plant.embed"
-_LATE |= dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors")
-_LATE |= dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state")
+_LATE = {
+    "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
+    "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
+    "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant",
+    "linearise": "rtmms.analysis.linearise", "trim": "rtmms.analysis.trim",
+    **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
+    **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),
+    **dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state"),
+}  # fmt: skip
+"""Names that are loaded when they are first used, and their modules."""
 
+_CALLED = {"compile": "compile_model"}
+"""What a name is called where it stands, so that no builtin is shadowed there."""
 
-_PARTS = ("dynamics", "model")
+_PARTS = ("analysis", "dynamics", "fluids", "model", "sensing")
 """Packages that `import rtmms` alone gives, when they are first named."""
+
+_MOVED = {
+    **dict.fromkeys(("BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor",
+                     "Thruster"), "rtmms.model"),
+    **dict.fromkeys(("Flow", "Grid", "Street", "VortexRow", "Wave"), "rtmms.fluids"),
+}  # fmt: skip
+"""Names of version 0.1 that stand elsewhere now; they go with the next version."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE or name in _PARTS:
-        from importlib import import_module
+    from importlib import import_module
 
-        return import_module(f"rtmms.{name}") if name in _PARTS else getattr(import_module(_LATE[name]), name)
+    if name in _PARTS:
+        return import_module(f"rtmms.{name}")
+    if name in _LATE:
+        return getattr(import_module(_LATE[name]), _CALLED.get(name, name))
+    if name in _MOVED:
+        import warnings
+
+        place = _MOVED[name]
+        warnings.warn(f"rtmms.{name} is {place}.{name} now; the old name goes with the next version",
+                      DeprecationWarning, stacklevel=2)  # fmt: skip
+        return getattr(import_module(place), name)
     raise AttributeError(f"module 'rtmms' has no attribute '{name}'")
 
 

@@ -1,8 +1,9 @@
-"""What the loop and the wire both speak of: the record of what was applied, and what a peer may ask of a run."""
+"""The names that loop, wire, log and command line share: modes, policies, outcomes, requests, and what was applied."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop", "status")
@@ -15,8 +16,54 @@ ESTIMATE = "estimate."
 """Under such names stands what an estimator makes of the sensors."""
 
 
-STOOD_IN = ("", "hold", "extrapolate", "home")
-"""What `policy` of Applied may be."""
+MODES = ("realtime", "lockstep", "free", "external")
+TIMED = ("realtime", "external")
+"""Modes in which a step has a deadline."""
+
+PARTS = ("wake", "exchange", "plant", "slack")
+"""Of a step, each timed. wake: its start after its instant; exchange: state published to commands in hand, or given up;
+plant: plant.step alone; slack: left of the period when the step was done, 0 at an overrun."""
+UNDEFINED = -1
+"""The time of a part that a mode does not have."""
+
+
+class MissPolicy(IntEnum):
+    """What is applied in place of a command that is missing; rtmms.loop.kernels.fallback does it."""
+
+    NONE = 0
+    HOLD = 1
+    EXTRAPOLATE = 2
+    HOME = 3
+    ABORT = 4
+
+
+class OverrunPolicy(IntEnum):
+    """What the schedule does when a step ended after its period; rtmms.loop.policies does it."""
+
+    SKIP = 0
+    SLIP = 1
+    CATCHUP = 2
+    ABORT = 3
+
+
+class StepOutcome(IntEnum):
+    """What became of a step: no actuator was claimed; every claimed one had its command; one had none at the deadline;
+    free mode: one had nothing new."""
+
+    UNCLAIMED = 0
+    APPLIED = 1
+    MISSED = 2
+    REUSED = 3
+
+
+def words_of(kind: type[IntEnum]) -> tuple[str, ...]:
+    """The members as they are written on the wire, in logs and on a command line, by their codes; '' for NONE."""
+    return tuple("" if member.name == "NONE" else member.name.lower() for member in kind)
+
+
+MISS_WORDS, OVERRUN_WORDS, OUTCOME_WORDS = words_of(MissPolicy), words_of(OverrunPolicy), words_of(StepOutcome)
+APPLIED_POLICIES = tuple(word for word in MISS_WORDS if word != MISS_WORDS[MissPolicy.ABORT])
+"""What `policy` of Applied may be in a state: `abort` ends the run before there is one."""
 
 
 @dataclass(slots=True)

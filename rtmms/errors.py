@@ -48,7 +48,7 @@ class DivergedError(RtmmsError):
         self.time, self.quantity, self.last_good, self.reason = time, quantity, last_good, reason
 
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 _LIMITS = {
     errno.EFBIG: "ulimit -f", errno.ENOSPC: "df", errno.EMFILE: "ulimit -n", errno.ENFILE: "sysctl fs.file-max",
@@ -74,9 +74,15 @@ def limit_reached(error: BaseException) -> str:
     return ""
 
 
-def shown(text: object) -> str:
-    """Words of others as a terminal may have them: what would move its cursor or change its settings is spelled out."""
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", str(text))
+def shown(text: object, keep: str = "") -> str:
+    """A value of others as a terminal may have it: what would move the cursor, change settings, reorder letters or
+    begin a new line is spelled out.  keep: control characters that stay."""
+    return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else _spelled(found[0]), str(text))
+
+
+def _spelled(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
 def uncoloured(fault: BaseException) -> str:

@@ -10,7 +10,6 @@ import atexit
 import hashlib
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from rtmms.terminal import console, print_text
+from rtmms.trust import exposed, exposed_way
 
 Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
@@ -54,7 +56,9 @@ def _fingerprint(layers: tuple[str, ...]) -> str:
     root = Path(__file__).parent
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {root}".encode())
     digest.update(f"{binding.get_host_cpu_name()} {[str(getattr(config, flag, None)) for flag in FLAGS]}".encode())
-    sources = [root / "jit.py", root / "spatial.py", root / "addresses.py"]
+    sources = [root / "jit.py", root / "spatial.py", root / "addresses.py", root / "memory.py"]
+    if layers is EXCHANGE:
+        sources.append(root / "contract.py")
     for layer in layers:
         sources += sorted((root / layer).rglob("*.py"))
     for path in sources:
@@ -77,8 +81,21 @@ def cache_folder(kind: str = "") -> Path:
     return home / _fingerprint(EXCHANGE if kind else LAYERS)
 
 
+TEMPORARY = "rtmms-kernels-"
+"""How the folders of kernels begin that go with a process."""
+
 _home: dict[str, str] = {}
 """The folder of each kind that is in use."""
+
+
+@contextmanager
+def _private() -> Iterator[None]:
+    """Within: new files are 0600, new folders 0700."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _use_cache(kind: str = "") -> None:
@@ -91,10 +108,12 @@ def _use_cache(kind: str = "") -> None:
     folder = cache_folder(kind)
     home = folder.parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        why = strange(home)
+        with _private():
+            folder.mkdir(parents=True, exist_ok=True)
+        why = exposed_way(home.parent) or _make_private(home) or strange(home)
         if why:
             folder, home = _instead(home, why, kind)
+        folder.mkdir(exist_ok=True, mode=0o700)
         os.utime(folder)
         others = [p for p in home.iterdir() if p.is_dir() and p != folder]
         if os.environ.get("NUMBA_CACHE_DIR"):
@@ -114,27 +133,60 @@ def _use_cache(kind: str = "") -> None:
 def strange(home: Path) -> str:
     """Why what is kept below this folder is not to be trusted, '' where nobody but us and root can have put it there.
 
-    numba unpickles what it finds: whoever can write there has his code run as us.
+    numba unpickles what it finds: who can write there has code of theirs run as us.
     """
-    if not hasattr(os, "geteuid"):
-        return ""
     for place, _, files in os.walk(home):
         for path in (place, *(os.path.join(place, name) for name in files)):
             with suppress(FileNotFoundError):  # others come and go beside us
-                found = os.lstat(path)
-                if found.st_uid not in (0, os.geteuid()):
-                    return f"'{path}' belongs to another user (uid {found.st_uid})"
-                if found.st_mode & stat.S_IWOTH and not stat.S_ISLNK(found.st_mode):
-                    return f"'{path}' can be written by everybody (mode {stat.S_IMODE(found.st_mode):04o})"
+                why = exposed(path)
+                if why:
+                    return why
     return ""
+
+
+def _make_private(home: Path) -> str:
+    """Folders and files of ours that a group or everybody may write: they go, as nobody knows what is in them, and the
+    folder is this user's alone (0700). Returns why that cannot be, '' where it is."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    with suppress(FileNotFoundError):
+        if home.lstat().st_uid != os.geteuid():
+            return exposed(home)
+        open_to_others = exposed(home) != ""
+        home.chmod(0o700)
+        for entry in list(home.iterdir()):
+            with suppress(FileNotFoundError):
+                if entry.lstat().st_uid != os.geteuid() or not (open_to_others or strange(entry) or exposed(entry)):
+                    continue
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink()
+    return ""
+
+
+def _sweep_temporary() -> None:
+    """Remove the temporary caches of processes of ours that were killed (`_instead` names them by their process)."""
+    with suppress(OSError):
+        for left in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+            maker = left.name.removeprefix(TEMPORARY).partition("-")[0]
+            if not maker.isdecimal() or left.is_symlink() or left.stat().st_uid != os.geteuid():
+                continue
+            try:
+                os.kill(int(maker), 0)
+            except ProcessLookupError:
+                shutil.rmtree(left, ignore_errors=True)
+            except (OSError, OverflowError):
+                continue
 
 
 def _instead(home: Path, why: str, kind: str) -> tuple[Path, Path]:
     """A new folder that goes with this process, for it and those that it starts, in place of one not to be trusted."""
     advice = "rm -r it, or name another folder in XDG_CACHE_HOME"
     wanted = f"expected '{home}' to be ours alone, and to be written"
-    print(f"rtmms: compiled kernels are not kept: {why}; {wanted}: {advice}", file=sys.stderr)
-    made, maker = tempfile.mkdtemp(prefix="rtmms-kernels-"), os.getpid()
+    print_text(f"rtmms: compiled kernels are not kept: {why}; {wanted}: {advice}", err=True)
+    maker = os.getpid()
+    made = tempfile.mkdtemp(prefix=f"{TEMPORARY}{maker}-")
 
     def sweep() -> None:
         if os.getpid() == maker:
@@ -147,12 +199,16 @@ def _instead(home: Path, why: str, kind: str) -> tuple[Path, Path]:
     return folder, folder.parent
 
 
+if os.name == "posix":
+    _sweep_temporary()
 _use_cache()
 
+from llvmlite.binding import Linkage  # noqa: E402
 from numba import config as _config  # noqa: E402
 from numba import njit as _njit  # noqa: E402  (after the cache is chosen: numba reads it when a function is decorated)
 from numba import typeof, types  # noqa: E402
 from numba.core.caching import CompileResultCacheImpl, FunctionCache  # noqa: E402
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen  # noqa: E402
 
 COMPILED = not _config.DISABLE_JIT
 """False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
@@ -164,6 +220,30 @@ infinity keep their meaning."""
 
 INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinline": True}
 """The options of inlined scalar code, for numba.extending.overload."""
+
+
+class _OwnCopies(JITCodeLibrary):  # type: ignore[misc]
+    """Code that runs the copies of inner kernels that were optimised with it.
+
+    A kernel that Python calls is linked with the inner ones it calls, and optimised again with them. As weak symbols of
+    one name those copies would give way to whichever was loaded first: a process that compiles would run other copies,
+    rounded otherwise in the last bit, than one that finds all in the cache. So each has a name of its own.
+    """
+
+    def _finalize_final_module(self) -> None:
+        made = [function for function in self._final_module.functions if not function.is_declaration]
+        doors = [function.name for function in made if function.name.startswith(_FROM_PYTHON)]
+        if doors:
+            tag = hashlib.sha256(doors[0].encode()).hexdigest()[:16]
+            for function in made:
+                if function.linkage == Linkage.linkonce_odr and function.name.startswith(_OURS):
+                    function.name = f"{function.name}.{tag}"
+        super()._finalize_final_module()
+
+
+_OURS, _FROM_PYTHON = "_ZN5rtmms", "_ZN7cpython5rtmms"
+"""How numba names our functions, and those that Python enters by."""
+JITCPUCodegen._library_class = _OwnCopies
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
@@ -184,15 +264,15 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            with _writing(Path(self.cache_path)):
+            with _writing(Path(self.cache_path)), _private():
                 super().save_overload(sig, data)
         except OSError as fault:
             if not _Cache._told:
                 _Cache._told = True
-                print(
+                print_text(
                     f"rtmms: compiled kernels are not kept, and compiled again each time: {self.cache_path}: "
                     f"{fault.strerror}; make room, or name another folder in XDG_CACHE_HOME",
-                    file=sys.stderr,
+                    err=True,
                 )
 
 
@@ -201,8 +281,9 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         import fcntl
 
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
+        with _private():
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = (folder / "lock").open("w")
     except (ImportError, OSError):
         yield
         return
@@ -263,7 +344,8 @@ def _cached(function: Callable[..., Any]) -> Iterator[None]:
     kind = "exchange" if function.__module__.startswith(("rtmms.loop.", "rtmms.wire.")) else ""
     _use_cache(kind)
     try:
-        yield
+        with _private():  # numba makes folders when it is pointed there
+            yield
     finally:
         _use_cache()
 
@@ -329,11 +411,10 @@ class _Bar:
 
     def show(self, seconds: float, text: str) -> None:
         if self._progress is None:
-            from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
             columns = (BarColumn(30), TimeElapsedColumn(), TextColumn("{task.description}"))
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._progress = Progress(*columns, console=console(err=True), transient=True)
             self._progress.start()
             self._task = self._progress.add_task("", total=self._expected)
         known = self._expected is not None
@@ -371,7 +452,7 @@ def compile_progress(what: str) -> Iterator[None]:
         def on_start(self, event: Any) -> None:
             self.count += 1
             if self.count == 1:
-                print(f"rtmms: compiling {what} (once on this machine{expected})", file=sys.stderr, flush=True)
+                print_text(f"rtmms: compiling {what} (once on this machine{expected})", err=True)
             if bar is not None:
                 seconds = time.monotonic() - self.start
                 bar.show(seconds, f"{self.count} functions: {event.data['dispatcher'].py_func.__name__}")
@@ -391,4 +472,4 @@ def compile_progress(what: str) -> Iterator[None]:
         with suppress(OSError):
             record.write_text(f"{seconds:.1f}")
         with suppress(OSError):
-            print(f"rtmms: compiled {listener.count} functions in {seconds:.1f} s", file=sys.stderr, flush=True)
+            print_text(f"rtmms: compiled {listener.count} functions in {seconds:.1f} s", err=True)

@@ -165,7 +165,7 @@ class Tunable(Protocol):
 
 
 @runtime_checkable
-class Ending(Protocol):
+class HasEndTime(Protocol):
     """A plant whose surroundings are known for a time only (a flow from a file)."""
 
     @property
@@ -204,7 +204,7 @@ class Surrounded(Protocol):
 
 
 @runtime_checkable
-class Veiled(Protocol):
+class HasTruth(Protocol):
     """A plant seen through sensors: `truth` is the plant itself, whose outputs are told under 'truth.NAME' here."""
 
     truth: Plant
@@ -220,8 +220,25 @@ class Estimating(Protocol):
 
 def bare(plant: Plant) -> Plant:
     """The plant itself, within its sensors and faults."""
-    found: Any = plant.truth if isinstance(plant, Veiled) else plant
+    found: Any = plant.truth if isinstance(plant, HasTruth) else plant
     return getattr(found, "sound", found)  # type: ignore[no-any-return]
+
+
+@runtime_checkable
+class CommandedGait(Protocol):
+    """A plant that moves by commands and knows a gait of them, which `rtmms trim` closes.
+
+    gait   its parameters by name, with their defaults
+    """
+
+    dt: float
+    gait: Mapping[str, float]
+
+    def gait_period(self, **gait: float) -> float:
+        """s; ModelError for parameters that give none."""
+
+    def gait_commands(self, steps: int, **gait: float) -> Array:
+        """(steps, n_actuators) of a period, each for a step of period / steps."""
 
 
 @runtime_checkable
@@ -296,7 +313,7 @@ class Twin(Protocol):
 
 
 @runtime_checkable
-class Given(Twin, Protocol):
+class HasPrescribedJoints(Twin, Protocol):
     """A twin with joints that are given their motion: what a step's stages miss of it, half steps may miss as well."""
 
     def unseen(self, begin: Kept, end: Kept) -> float:

@@ -135,6 +135,28 @@ def matrix_quaternion(rotation: Array) -> Array:
     return q if q[0] >= 0.0 else -q
 
 
+def quaternion_product(one: Array, other: Array) -> Array:
+    """(4,) the turn `other`, given in the frame that `one` turns to, then `one`."""
+    w, x, y, z = one
+    product: Array = np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ other
+    return product
+
+
+def rotation_vector(quaternion: Array) -> Array:
+    """(3,) rad, at most pi long, of (w, x, y, z)."""
+    w, v = float(quaternion[0]), np.asarray(quaternion[1:], dtype=float)
+    if w < 0.0:
+        w, v = -w, -v
+    size = float(np.sqrt(v @ v))
+    return v * (2.0 * math.atan2(size, w) / size if size > 1e-12 else 2.0 / w)
+
+
+def heading(quaternion: Array) -> Array:
+    """(k,) rad, yaw of body x in the world's horizontal plane, unwrapped; quaternion (k, 4)."""
+    w, x, y, z = quaternion.T
+    return np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
+
+
 @scalar
 def cross(ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz: Any) -> Any:
     """a x b."""

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.trust import refuse_library
 
 _FORM = re.compile(r"(?P<file>.+?\.py)(?::(?P<name>[A-Za-z_]\w*)(?=:|$))?(?::(?P<rest>.*))?", re.DOTALL)
 
@@ -77,10 +78,12 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
 
 
 def run_file(kind: str, name: str) -> ModuleType:
-    """The module that FILE.py or FILE.py:NAME makes when it is run; ModelError with the line where it cannot be.
+    """The module that FILE.py or FILE.py:NAME makes when it is run; ModelError with the line where it
+    cannot be, and for a file of a library.
 
     Its folder becomes a place to import from, the last one that is looked at: the user named a file in it."""
     path = path_of(kind, name)
+    refuse_library(path, f"{kind} '{name}'")
     place = str(path.resolve())
     folder = str(path.resolve().parent)
     if folder not in sys.path:

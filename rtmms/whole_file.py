@@ -25,6 +25,21 @@ def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()
                 raise ModelError(f"{word} {path}: is {source}, which is read; expected another name")
 
 
+def refuse_other_kind(path: Path, word: str, magic: bytes, kind: str) -> None:
+    """ModelError where a file stands at `path` that is of another kind, and would be lost.
+
+    magic   what files of this kind begin with;  kind: what they are, for the error
+    """
+    if not path.is_file():
+        return  # others look whether a file can stand there
+    with path.open("rb") as file:
+        begun = file.read(len(magic))
+        if begun and begun != magic:
+            raise ModelError(
+                f"{word} {path}: is no {kind}; expected a new name or that of a {kind}; --force overwrites"
+            )
+
+
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
     """Within: a new empty file in the folder of `path`, of the same ending, which nobody can have made before.

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rtmms
 from tests.cli.shell import environment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,6 +52,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Iter
             if process.poll() is not None:
                 pytest.fail(f"the plant did not start: {said.read_text()}")
             time.sleep(0.02)
+        rtmms.connect(found[1], name="probe", timeout_s=200.0).close()  # it may have to compile; a user would wait
         yield found[1]
     finally:
         process.terminate()

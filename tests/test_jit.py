@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,52 @@ def test_a_cache_that_others_can_write_is_strange(tmp_path: Path) -> None:
     (inner / "one.nbi").chmod(0o644)
     inner.chmod(0o777)
     assert "kernels' can be written by everybody" in jit.strange(tmp_path / "home")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_a_group_could_have_written_is_not_taken_from_the_cache(tmp_path: Path) -> None:
+    """Of umask 002 and a group that several users share: the entry goes, and the folder is this user's alone."""
+    home = tmp_path / "home"
+    for name, mode in (("open", 0o664), ("closed", 0o600)):
+        (home / name).mkdir(parents=True, mode=0o700)
+        (home / name / "one.nbi").write_bytes(b"")
+        os.chown(home / name / "one.nbi", 0, 65534)
+        (home / name / "one.nbi").chmod(mode)
+    home.chmod(0o755)
+    assert "one.nbi' can be written by a group (gid 65534, mode 0664)" in jit.strange(home)
+    assert jit._make_private(home) == ""
+    assert [entry.name for entry in home.iterdir()] == ["closed"]
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert jit.strange(home) == ""
+    os.chown(home, 0, 65534)
+    home.chmod(0o775)
+    assert jit._make_private(home) == ""
+    assert list(home.iterdir()) == []  # anybody of the group could have put it there
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_new_entries_of_the_cache_are_private(tmp_path: Path) -> None:
+    code = "from rtmms.spatial import quaternion_columns; quaternion_columns(1.0, 0.0, 0.0, 0.0)"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    before = os.umask(0o002)
+    try:
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    finally:
+        os.umask(before)
+    made = [path for path in (tmp_path / "cache").rglob("*") if path.name != "lock"]
+    assert any(path.suffix == ".nbi" for path in made)
+    assert {path.stat().st_mode & 0o077 for path in made} == {0}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes")
+def test_a_killed_process_leaves_no_cache_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit.tempfile, "gettempdir", lambda: str(tmp_path))
+    done = subprocess.Popen(["true"])
+    done.wait()
+    for name in (f"{done.pid}-a", f"{os.getpid()}-b", "old"):
+        (tmp_path / f"{jit.TEMPORARY}{name}").mkdir()
+    jit._sweep_temporary()
+    assert {path.name.removeprefix(jit.TEMPORARY) for path in tmp_path.iterdir()} == {f"{os.getpid()}-b", "old"}
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")

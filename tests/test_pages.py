@@ -136,6 +136,16 @@ def test_every_line_of_a_shell_is_ours_or_known() -> None:
     assert len(_commands()) > 90
 
 
+LONGEST = 140
+"""Characters of a line of prose."""
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_line_of_prose_is_too_long(page: Path) -> None:
+    prose = re.sub(r"^(?:\|| {4,}).*$", "", FENCE.sub("", page.read_text(encoding="utf-8")), flags=re.MULTILINE)
+    assert [line for line in prose.splitlines() if len(line) > LONGEST] == []
+
+
 class _Loaded(Exception):
     """All words were taken; now the plant would be loaded."""
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from rtmms.shapes.rotations import Vector, rotate_back
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms_bridges.motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, whole
-from rtmms_bridges.motion.imu import Imu
-from rtmms_bridges.motion.pose import Motion
+
+from ..motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, whole
+from ..motion.imu import Imu
+from ..motion.pose import Motion
 
 ACCEL, GYRO, MAG, BARO = 0x7, 0x38, 0x1C0, 0x200 | 0x800 | 0x1000
 """Bits of HIL_SENSOR.fields_updated; an autopilot takes a barometer only with all three of its bits."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms_bridges.autopilot.mavframes import Signing, Writer, fuzz_stream
+
+from .mavframes import Signing, Writer, fuzz_stream
 
 AXES = ("x", "y", "z", "r")
 ACTUATORS = tuple(str(i) for i in range(1, 13))

@@ -13,8 +13,9 @@ from rtmms.bridging.fields import field as find_field
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.shapes.rotations import Vector, rotate
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms_bridges.motion.frames import world_to_ned
-from rtmms_bridges.motion.pose import Motion
+
+from ..motion.frames import world_to_ned
+from ..motion.pose import Motion
 
 WIND = "velocity_wind"
 KEYS: dict[str, tuple[str, str]] = {

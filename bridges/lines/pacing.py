@@ -8,7 +8,8 @@ from math import floor, inf
 from time import monotonic
 
 import rtmms
-from rtmms_bridges.motion.pose import Motion
+
+from ..motion.pose import Motion
 
 HOLD_S = 2.0
 """In lockstep a plant ends its run when nobody has answered it for 5 s. After this long it is asked to pause."""

@@ -12,7 +12,8 @@ from rtmms.bridging.fields import Field, field
 from rtmms.bridging.untrusted import Refusal
 from rtmms.errors import ModelError
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms_bridges.motion.frames import whole
+
+from ..motion.frames import whole
 
 Type = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "pad"]
 Endian = Literal["little", "big"]

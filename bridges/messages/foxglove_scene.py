@@ -8,8 +8,9 @@ from typing import Any
 
 from rtmms.shapes.shape import Shape, Skin
 from rtmms.wire.protocol.state import State
-from rtmms_bridges.motion.frames import xyzw
-from rtmms_bridges.motion.pose import Motion
+
+from ..motion.frames import xyzw
+from ..motion.pose import Motion
 
 SURFACE = (0.16, 0.47, 0.71, 0.75)
 LINES = (0.05, 0.15, 0.25, 1.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rtmms.shapes.rotations import Vector, rotate_back
 from rtmms.wire.protocol.state import PlantInfo
-from rtmms_bridges.motion.frames import GRAVITY, flu_frd
-from rtmms_bridges.motion.pose import Motion
+
+from .frames import GRAVITY, flu_frd
+from .pose import Motion
 
 
 def gravity_of(plant: PlantInfo) -> float:

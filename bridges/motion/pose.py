@@ -9,7 +9,8 @@ from rtmms.contract import TRUTH
 from rtmms.errors import ModelError
 from rtmms.shapes.rotations import Vector, cross, rotate, rotate_back, upright
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms_bridges.motion.frames import attitude_to_ned, flu_frd, world_to_ned
+
+from .frames import attitude_to_ned, flu_frd, world_to_ned
 
 _SIZES = {"position": 3, "quaternion": 4, "velocity": 3, "angular_velocity": 3, "acceleration": 3}
 _UNITS = {"position": "m", "quaternion": "w, x, y, z", "velocity": "m/s", "angular_velocity": "rad/s",

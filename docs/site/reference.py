@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from inspect import cleandoc
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -89,15 +90,29 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 def python() -> Iterator[str]:
     yield "# Python\n\n`import rtmms`, and then:\n"
-    for name in rtmms.__all__:
-        if name in ("__version__", "dynamics", "model"):
+    yield from _members(rtmms)
+    yield "\n# More of it\n\nThese packages are public too, and `import rtmms` gives them by name.\n"
+    for name in PUBLIC:
+        package = import_module(f"rtmms.{name}")
+        yield f"# rtmms.{name}\n\n{cleandoc(package.__doc__ or '')}\n"
+        yield from _members(package)
+    yield "# rtmms.analysis\n\n" + "\n".join(f"::: {name}\n" for name in ANALYSIS)
+
+
+PUBLIC = ("model", "fluids", "sensing", "dynamics")
+ANALYSIS = ("rtmms.analysis.trim_commands.trim_commands", "rtmms.analysis.linearise_step.linearise_step")
+"""Beside `linearise` and `trim`, which rtmms itself has."""
+
+
+def _members(package: Any) -> Iterator[str]:
+    for name in package.__all__:
+        value = getattr(package, name)
+        if name == "__version__" or isinstance(value, ModuleType):
             continue
-        value = getattr(rtmms, name)
-        yield (
-            f"::: {value.__module__}.{value.__qualname__}\n"
-            if hasattr(value, "__qualname__")
-            else f"::: rtmms.{name}\n"
-        )
+        if hasattr(value, "__qualname__") and value.__module__.startswith("rtmms."):
+            yield f"::: {value.__module__}.{value.__qualname__}\n"
+        else:
+            yield f"::: {package.__name__}.{name}\n"
 
 
 for page, made in (("commands", commands), ("robots", robots), ("python", python)):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from rtmms.fluids.ambient import Flow
-from rtmms.fluids.immersed import Immersed
 from rtmms.mechanism.actuators import Attached
 from rtmms.mechanism.joint_laws import Actuator, Law
+from rtmms.memory import Record
 from rtmms.model.compiled import Model, State
 from rtmms.plant import Plant
 from rtmms.spatial import Array
@@ -45,7 +48,7 @@ class Differentiable(Gaited, Protocol):
     drives: tuple[Actuator, ...]
     bandwidth: Array
     flow: Flow
-    immersed: Immersed
+    immersed: Record
     attached: Attached
     commanded: Array
 
@@ -66,3 +69,16 @@ class Differentiable(Gaited, Protocol):
 
     def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time, all complex."""
+
+
+def whole_periods(plant: Gaited, time: Array) -> tuple[float, float]:
+    """(start, end) s: the last whole periods of the plant's gait within the second half; that half where none fits."""
+    period, half = 2.0 * math.pi / plant.law.omega, float(time[-1] - time[0]) / 2.0
+    whole = math.floor(half / period * (1.0 + 1e-9)) * period
+    return float(time[-1]) - (whole if whole > 0.0 else half), float(time[-1])
+
+
+def rise(time: Array, values: Array, start: float, end: float) -> float:
+    """Mean rate of a quantity (k,) between two times: its rise by interpolation, over the time."""
+    first, last = np.interp([start, end], time, values)
+    return float(last - first) / (end - start)

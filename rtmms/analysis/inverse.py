@@ -8,31 +8,31 @@ import numpy as np
 
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.errors import ModelError
-from rtmms.fluids.ambient import SAMPLE_ROOM, Flow
+from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import act, immerse
 from rtmms.jit import kernel
+from rtmms.mechanism.equations import TREE, WORK
+from rtmms.mechanism.joint_bounds import no_bounds
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import S_ACCELERATION
 from rtmms.spatial import Array
 
 
 @kernel
-def _invert(tree: Any, fluid: Any, time: float, state: Any, qdd: Any, work: Any) -> None:
-    """tree, fluid: as for rtmms.mechanism.equations; state: position, orientation, q, twist, qd; work: s, base (6, 6),
-    and (n,) the accelerations and the torques."""
-    topology, constant, base_mode, gravity, imposed = tree
-    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, ambient = fluid
+def _invert(tree: Any, fluid: Any, time: float, state: Any, work: Any) -> None:
+    """tree, work: records of rtmms.mechanism.equations, accelerations in work.drive; state: position, orientation, q,
+    twist, qd."""
     position, orientation, q, twist, qd = state
-    s, base, out, torque = work
-    configure(topology, constant, orientation, gravity, q, s)
+    topology, constant, s = tree.topology, tree.constant, work.s
+    configure(topology, constant, orientation, tree.gravity, q, s)
     outward(topology, twist, qd, s)
-    if rows.shape[0] > 0 or tether.shape[0] > 0:
-        if moving:
+    if fluid.rows.shape[0] > 0 or fluid.tethers.shape[0] > 0:
+        if fluid.moving:
             place(topology, position, orientation, s)
-        act(
-            rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, time, ambient, s
-        )  # fmt: skip
-    solve(topology, constant, base_mode, imposed, qdd, q, qd, 0.0, s, base, out, torque)
+        act(fluid, time, s)
+    solve(
+        topology, constant, tree.base_mode, tree.imposed, work.drive, q, qd, 0.0, s, work.base, work.qdd, work.torque
+    )  # fmt: skip
 
 
 class Inverse:
@@ -46,14 +46,16 @@ class Inverse:
         if len(model.modes):
             raise ModelError(f"{model.name}: the inverse model knows no modal bodies; see rtmms.dynamics")
         self.model = model
-        immersed, n = immerse(model, flow, **nodes), model.n
-        e = len(immersed.rows)
-        self._fluid = (*immersed.arrays, np.zeros((e, 3)), np.zeros((e, SAMPLE_ROOM)))
-        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, np.ones(n, dtype=bool))
-        self._work = (model.scratch(), np.zeros((6, 6)), np.zeros(n), np.zeros(n))
+        self._fluid = immerse(model, flow, **nodes)
+        self._tree = TREE.make({
+            "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
+            "gravity": model.gravity, "imposed": np.ones(model.n, dtype=bool), "bounds": no_bounds(model.n),
+        })  # fmt: skip
+        self._work = WORK.make({}, self._tree.sizes)
 
     def __call__(self, state: State, qdd: Array, time: float = 0.0) -> tuple[Array, Array]:
         """(n,) N m torques and (6,) base acceleration for qdd (n,) rad/s2 at a state; copies."""
         where = (state.position, state.orientation, state.q, state.twist, state.qd)
-        _invert(self._tree, self._fluid, time, where, qdd, self._work)
-        return self._work[3].copy(), self._work[0][0, S_ACCELERATION : S_ACCELERATION + 6].copy()
+        self._work.drive[:] = qdd
+        _invert(self._tree, self._fluid, time, where, self._work)
+        return self._work.torque.copy(), self._work.s[0, S_ACCELERATION : S_ACCELERATION + 6].copy()

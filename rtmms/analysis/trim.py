@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.abilities import Gaited
-from rtmms.analysis.pose_chart import displaced, displacement
+from rtmms.analysis.chart import displaced, displacement
 from rtmms.dynamics.inertia import composite_inertia
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.model.layout import C_STIFFNESS

@@ -10,6 +10,9 @@ from rtmms.errors import ModelError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+DRIVES = "drive the robot"
+"""Stands in every sentence on who may; `rtmms run --quiet` prints those alone."""
+
 
 class Admission:
     """The addresses that may speak to a socket: HOST, HOST:PORT, [HOST]:PORT or NETWORK/BITS each; none: everyone.
@@ -39,8 +42,8 @@ class Admission:
     def told(self, place: str) -> str:
         """What a user should know at the start. place: the socket, as 'UDP 127.0.0.1:9002'."""
         if self._known:
-            return f"only {', '.join(self.words)} may drive the robot through {place}"
-        return f"whoever reaches {place} can drive the robot; peer=HOST:PORT keeps others out"
+            return f"only {', '.join(self.words)} may {DRIVES} through {place}"
+        return f"every program that reaches {place} can {DRIVES}; peer=HOST:PORT keeps others out"
 
 
 def _network(word: str, place: str) -> tuple[Network, int]:

@@ -7,8 +7,9 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from rtmms.bridging.bridge import Bridge, refuse_without
-from rtmms.bridging.config import construct, hints, spelled
+from rtmms.bridging.config import construct, hints
 from rtmms.errors import ModelError
+from rtmms.typed import spelled
 from rtmms.wire.peer.plugins import Parameter, astray, load, registered, split_spec
 
 GROUP = "rtmms.bridges"

@@ -13,14 +13,11 @@ from typing import Any
 from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.counters import Counters
-from rtmms.bridging.nuisance import Nuisance
 from rtmms.bridging.rates import Decimator
-from rtmms.bridging.telling import Telling
 from rtmms.bridging.watchdog import Watchdog
+from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.awaiting import Awaiting
-from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.connecting import connect
-from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State
 
@@ -329,3 +326,72 @@ def run_bridge(
     """
     runner = Runner(bridge, exchange, name or type(bridge).__name__.lower(), token, tell, keys)
     return runner.run(timeout_s, stay_s)
+
+
+# --- How much of what must be refused a bridge looks at: a flood of it must not cost the states their answers.
+
+REFUSED_PER_S, BURST = 1000.0, 100.0
+PAUSE_S = 0.02
+
+
+class Nuisance:
+    """Refusals are let through at REFUSED_PER_S, BURST of them at once. Beyond that the peers' files are left alone for
+    PAUSE_S: what comes meanwhile waits in the kernel, which drops what it has no room for."""
+
+    def __init__(self) -> None:
+        self._left, self._at, self._seen = BURST, 0.0, 0
+        self.until = 0.0
+
+    def seen(self, refused: int, now: float) -> bool:
+        """refused: so many up to now. Whether a pause begins."""
+        new = refused - self._seen
+        if not new:
+            return False
+        self._seen = refused
+        self._left = min(BURST, self._left + (now - self._at) * REFUSED_PER_S) - new
+        self._at = now
+        if self._left >= 0.0:
+            return False
+        self.until = now + PAUSE_S
+        return True
+
+
+# --- Lines for a person, of which a peer can cause any number.
+
+FIRST = 20
+EVERY_S = 2.0
+LONGEST = 1000
+
+
+class Telling:
+    """Passes lines on: the first FIRST at once, then one in EVERY_S; the rest are counted, and the count is told.
+
+    What is told may hold a peer's words: control characters are written as their codes.
+    """
+
+    def __init__(self, tell: Callable[[str], Any]) -> None:
+        self._tell = tell
+        self._left = float(FIRST)
+        self._at = 0.0
+        self.untold = 0
+
+    def __call__(self, text: str, now: float) -> None:
+        self._left = min(float(FIRST), self._left + (now - self._at) / EVERY_S)
+        self._at = now
+        if self._left < 1.0:
+            self.untold += 1
+            return
+        self._left -= 1.0
+        self.end()
+        self._tell(printable(text))
+
+    def end(self) -> None:
+        """How many were not told, if any."""
+        if self.untold:
+            self._tell(f"({self.untold} more lines were not told)")
+            self.untold = 0
+
+
+def printable(text: str) -> str:
+    """At most LONGEST letters, in one line."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:LONGEST])

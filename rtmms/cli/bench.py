@@ -1,7 +1,8 @@
 """rtmms bench: what is measured, found by entry points (group rtmms.benchmarks).
 
 A benchmark is a callable(as_json: bool, ...) -> int. Its further parameters, which have defaults, are its options:
-`frames: int = 1000` is `--frames N`, of the type of its default.
+`frames: int = 1000` is `--frames N`, of the type of its default. Those before a `/` are words without a name:
+`rtmms bench against REV`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import click
 
 from rtmms.cli.words import Number, plugins
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.terminal import print_json, print_text
 
 GROUP = "rtmms.benchmarks"
 _ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone it and run pip install -e . there"
@@ -26,31 +28,40 @@ _ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone i
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--OPTION VALUE]...")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
-    """Run the benchmark NAME; without one, list them. `rtmms bench NAME --options` lists what it may be told."""
+    """Run the benchmark NAME; without one, list them. `rtmms bench NAME --options` lists its options."""
     listed = plugins(GROUP)
     known = {key: point for key, point in listed.items() if find_spec(point.module.partition(".")[0]) is not None}
     if name in listed.keys() - known.keys() or (listed and not known):
         raise ModelError(_ELSEWHERE)
     if name is None:
         if as_json:
-            click.echo(json.dumps({"benchmarks": sorted(known)}))
+            print_json(json.dumps({"benchmarks": sorted(known)}))
         else:
-            click.echo("\n".join(sorted(known)) or "no benchmarks are installed")
+            print_text("\n".join(sorted(known)) or "no benchmarks are installed")
         return 0
     if name not in known:
         raise UnknownNameError("benchmark", name, known)
     run: Callable[..., int | None] = known[name].load()
     choices = _choices(run)
+    bare = [word for word in words[: _bare(run)] if not word.startswith("-")]
+    words = words[len(bare) :]
     if words == ("--options",):
-        click.echo("\n".join(f"--{key.replace('_', '-')} {default}" for key, default in choices.items()) or "none")
+        print_text("\n".join(f"--{key.replace('_', '-')} {default}" for key, default in choices.items()) or "none")
         return 0
-    return int(run(as_json, **_read(name, words, choices)) or 0)
+    return int(run(as_json, *bare, **_read(name, words, choices)) or 0)
+
+
+def _bare(run: Callable[..., Any]) -> int:
+    """How many words without a name it takes."""
+    kinds = [p.kind for p in inspect.signature(run).parameters.values()]
+    return max(0, kinds.count(inspect.Parameter.POSITIONAL_ONLY) - 1)
 
 
 def _choices(run: Callable[..., Any]) -> dict[str, bool | int | float | str]:
     """The options of a benchmark by name, with their defaults: those that can be typed."""
     parameters = list(inspect.signature(run).parameters.values())[1:]
-    return {p.name: p.default for p in parameters if isinstance(p.default, (bool, int, float, str))}
+    named = [p for p in parameters if p.kind is not inspect.Parameter.POSITIONAL_ONLY]
+    return {p.name: p.default for p in named if isinstance(p.default, (bool, int, float, str))}
 
 
 def _read(name: str, words: Sequence[str], choices: dict[str, Any]) -> dict[str, Any]:

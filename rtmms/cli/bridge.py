@@ -21,9 +21,10 @@ from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
 from rtmms.cli.words import Installed
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.terminal import print_text
+from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
-from rtmms.wire.peer.tie import GONE
-from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.peer.session import GONE
 from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
 
 _WAIT_S = 5.0
@@ -124,4 +125,4 @@ def _tell(text: str) -> None:
 
 
 def _say(text: str) -> None:
-    print(f"rtmms bridge: {text}", file=sys.stderr, flush=True)
+    print_text(f"rtmms bridge: {text}", err=True)

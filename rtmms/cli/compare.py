@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.cli.words import refuse_figure
+from rtmms.terminal import cell, console, print_json
 
 if TYPE_CHECKING:
     from rtmms.report.comparison import Run
@@ -23,7 +24,7 @@ _SAMPLES = 4000
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     """Put the runs of several LOGs (from run --log) side by side: how far off, at what effort, how timely."""
-    from rtmms.cli.running.final import plain
+    from rtmms.cli.running.report import plain
     from rtmms.report.comparison import draw, table
 
     if len(files) < 2:
@@ -36,18 +37,17 @@ def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
         draw(runs, output)
     if as_json:
         told = {run.name: {what: values[k] for what, values in rows} for k, run in enumerate(runs)}
-        click.echo(json.dumps(plain(told), allow_nan=False))
+        print_json(json.dumps(plain(told), allow_nan=False))
         return 0
-    from rich.console import Console
     from rich.table import Table
 
     shown = Table(box=None, pad_edge=False)
     shown.add_column("")
     for run in runs:
-        shown.add_column(run.name, justify="right")
+        shown.add_column(cell(run.name), justify="right")
     for what, values in rows:
-        shown.add_row(what, *(_word(value) for value in values))
-    Console(width=max(80, 26 + 22 * len(runs)), highlight=False).print(shown)
+        shown.add_row(cell(what), *(cell(_word(value)) for value in values))
+    console(width=max(80, 26 + 22 * len(runs))).print(shown)
     return 0
 
 

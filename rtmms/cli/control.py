@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import traceback
 from pathlib import Path
 
@@ -13,12 +12,13 @@ import click
 
 from rtmms.cli.words import Installed, Number
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.terminal import print_text
 from rtmms.user_file import called
-from rtmms.wire.peer.compiled import Bound
+from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.peer.controller import Bound
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
-from rtmms.wire.peer.tie import GONE
-from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.peer.session import GONE
 from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
 
 CHILD = "RTMMS_CHILD"
@@ -98,4 +98,4 @@ def _drive(
 
 
 def _say(text: str) -> None:
-    print(f"rtmms control: {text}", file=sys.stderr, flush=True)
+    print_text(f"rtmms control: {text}", err=True)

@@ -15,6 +15,8 @@ from urllib.parse import urlparse
 
 import click
 
+from rtmms.terminal import print_json, print_text
+
 PACKAGES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "hdrhistogram")
 
 
@@ -35,19 +37,19 @@ def doctor(as_json: bool) -> int:
     findings = [*_software(), *_plugins(), *_ports(), _cache(), *_machine(), *_real_time()]
     status = int(any(finding.state == "bad" for finding in findings))
     if as_json:
-        click.echo(json.dumps({"ok": status == 0, "findings": [asdict(finding) for finding in findings]}))
+        print_json(json.dumps({"ok": status == 0, "findings": [asdict(finding) for finding in findings]}))
         return status
     for finding in findings:
         mark = {"good": "  ", "note": "- ", "bad": "! "}[finding.state]
-        click.echo(f"{mark}{finding.topic:<22} {finding.found}")
+        print_text(f"{mark}{finding.topic:<22} {finding.found}")
         if finding.advice:
-            click.echo(f"{'':<25}{finding.advice}")
+            print_text(f"{'':<25}{finding.advice}")
     return status
 
 
 def _software() -> list[Finding]:
     import rtmms
-    from rtmms.wire.libzmq.version import described
+    from rtmms.wire.libzmq.curve import described
 
     system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     found = [Finding("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
@@ -80,7 +82,7 @@ def _plugins() -> list[Finding]:
 
 
 def _ports() -> list[Finding]:
-    from rtmms.wire.places.endpoints import DEFAULTS
+    from rtmms.wire.endpoints.addresses import DEFAULTS
 
     found = []
     for role, endpoint in DEFAULTS.items():
@@ -136,7 +138,7 @@ def _real_time() -> list[Finding]:
     """The set-up of a run, tried on this process and taken back."""
     from rtmms.loop.machine.costs import costs
     from rtmms.loop.machine.realtime import AUTO_PRIORITY, finish, may_raise, prepare
-    from rtmms.loop.machine.witness import PRIORITY
+    from rtmms.loop.machine.stall_detector import PRIORITY
 
     plain = costs()  # as a controller runs that nobody raised
     ready = prepare(AUTO_PRIORITY)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from rtmms.cli.running.plan import COUPLINGS
-from rtmms.cli.words import Installed, Near, Number, settings
+from rtmms.cli.words import COUPLING, Installed, Number, check_choice, settings
 from rtmms.errors import ModelError
 from rtmms.plant import builder
+from rtmms.terminal import print_json, print_text
 
 NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms[fmi]')"
 
@@ -19,7 +19,7 @@ NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms
 @click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.fmu")
 @click.option("--dt", type=Number("s"), help="Step; default the robot's own.")
-@click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step.")
+@COUPLING
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0).")
@@ -30,6 +30,7 @@ def export_fmu(
 ) -> int:  # fmt: skip
     """Write ROBOT as an FMU: FMI 3, co-simulation, fixed step."""
     builder(robot)
+    check_choice(robot, "coupling", coupling)
     parameters = settings(set_)
     for key in ("dt", "preset", "coupling"):
         if key in parameters:
@@ -41,7 +42,7 @@ def export_fmu(
     export(robot, output, dt=dt, preset=preset, seed=seed, parameters=parameters)
     size = output.stat().st_size
     if as_json:
-        click.echo(json.dumps({"file": str(output), "bytes": size, "needs": NEEDS}))
+        print_json(json.dumps({"file": str(output), "bytes": size, "needs": NEEDS}))
     else:
-        click.echo(f"{output}: {size / 1e6:.1f} MB; {NEEDS}")
+        print_text(f"{output}: {size / 1e6:.1f} MB; {NEEDS}")
     return 0

@@ -12,6 +12,7 @@ import rtmms
 from rtmms.cli.words import Installed, Near, folder, settings
 from rtmms.errors import ModelError
 from rtmms.report.endings import FORMATS, written_as
+from rtmms.terminal import print_json, print_text
 
 if TYPE_CHECKING:
     from rtmms.locomotion.abilities import Locomoting
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from rtmms.locomotion.reconstruction import Motion
 
 PER = ("cost", "length")
-WITHOUT = ("manta", "eel", "moth", "quadrotor", "torpedo", "snake", "continuous_eel", "fish", "modal_moth")
-"""Robots of ours that have none: told before their kernels are compiled."""
 
 
 @click.command()
@@ -83,19 +82,19 @@ def gaits(
         }  # fmt: skip
     with written_as(form):
         told["figures"] = [] if out is None else _drawn(robot, word, plant, one, gait, motion, out)
-    click.echo(json.dumps(told, allow_nan=False) if as_json else as_table(told, plant.locomotion.note))
+    if as_json:
+        print_json(json.dumps(told, allow_nan=False))
+    else:
+        print_text(as_table(told, plant.locomotion.note))
     return 0
 
 
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
     from rtmms.locomotion.abilities import Locomoting
 
-    refusal = ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
-    if robot in WITHOUT:
-        raise refusal
     plant = rtmms.load(robot, **given)
     if not isinstance(plant, Locomoting) or plant.locomotion is None:
-        raise refusal
+        raise ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
     return plant
 
 
@@ -106,7 +105,7 @@ def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str,
     assert plant.locomotion is not None
     if one is None or one.kind == "nonholonomic":
         raise ModelError(f"robot '{robot}': a best gait is sought where inertia or drag tells the motion; give --gait")
-    click.echo(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
+    print_text(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
     least, greatest = limits(plant)
     return best_gait(
         one, goal or plant.locomotion.goal, per, least=least, greatest=greatest, size=plant.locomotion.shape

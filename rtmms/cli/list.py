@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.cli.words import plugins
+from rtmms.declared import fact, first_line
 from rtmms.errors import UnknownNameError
+from rtmms.terminal import print_json, print_text
 from rtmms.user_file import is_file
 
 if TYPE_CHECKING:
@@ -36,17 +37,23 @@ def list_(what: str | None, as_json: bool) -> None:
     if what is None or what in KINDS:
         found = {one: [_entry(one, point) for point in _sorted(one)] for one in (KINDS if what is None else (what,))}
         if as_json:
-            click.echo(json.dumps(found))
+            print_json(json.dumps(found))
         else:
             _print(found, briefly=what is None)
         return
     kinds = [kind for kind in ("controllers", "bridges") if what in plugins(GROUPS[kind])]
     if kinds:
         entry = _entry(kinds[0], plugins(GROUPS[kinds[0]])[what])
-        click.echo(json.dumps(entry)) if as_json else _print({kinds[0]: [entry]}, briefly=False)
+        if as_json:
+            print_json(json.dumps(entry))
+        else:
+            _print({kinds[0]: [entry]}, briefly=False)
     elif what in plugins(GROUPS["robots"]) or is_file(what) or "." in what:
         said = _robot(what)
-        click.echo(json.dumps(said)) if as_json else _print_robot(said)
+        if as_json:
+            print_json(json.dumps(said))
+        else:
+            _print_robot(said)
     else:
         known = [name for kind in KINDS for name in plugins(GROUPS[kind])]
         raise UnknownNameError("robot, controller or bridge", what, [*known, *KINDS])
@@ -54,20 +61,20 @@ def list_(what: str | None, as_json: bool) -> None:
 
 def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
     for kind, entries in found.items():
-        click.echo(f"{kind}:" + ("" if entries else " none"))
+        print_text(f"{kind}:" + ("" if entries else " none"))
         for entry in entries:
             about = entry.get("error") or entry.get("about") or entry["module"]
             drives = f"{', '.join(entry['robots'])}: " if entry.get("robots") else ""
             absent = "(not installed) " if briefly and entry.get("missing") else ""
-            click.echo(f"  {entry['name']:<16} {absent}{drives}{about}")
+            print_text(f"  {entry['name']:<16} {absent}{drives}{about}")
             if entry.get("missing") and not briefly:
-                click.echo(f"      {entry['missing']}")
+                print_text(f"      {entry['missing']}")
             for parameter in [] if briefly else entry.get("parameters", []):
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
                 live = ", settable while it runs" if parameter["name"] in entry.get("settable", ()) else ""
-                click.echo(f"      {parameter['name']} ({parameter['kind']}, {default}{live})")
+                print_text(f"      {parameter['name']} ({parameter['kind']}, {default}{live})")
     if briefly:
-        click.echo("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
+        print_text("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
 
 
 def _sorted(kind: str) -> list[EntryPoint]:
@@ -80,7 +87,7 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
         "name": point.name, "module": point.value, "distribution": point.dist.name if point.dist is not None else None,
     }  # fmt: skip
     if kind == "robots":
-        return entry | {"about": _first_line(point.module)}
+        return entry | {"about": first_line(point.module)}
     from rtmms.errors import ModelError
 
     try:
@@ -97,19 +104,6 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
         entry["settable"] = list(found.settable) if hasattr(found, "settable") else []
         entry["robots"] = list(found.robots) if hasattr(found, "robots") else []
     return entry
-
-
-def _first_line(module: str) -> str:
-    """Of what a module says of itself, without running it; '' where it cannot be read."""
-    try:
-        spec = find_spec(module)
-        if spec is None or spec.origin is None:
-            return ""
-        with open(spec.origin, encoding="utf-8") as source:
-            said = ast.get_docstring(ast.parse(source.read())) or ""
-    except (ImportError, OSError, SyntaxError, ValueError):
-        return ""
-    return said.partition("\n")[0]
 
 
 def _controller(name: str) -> tuple[type, Mapping[str, Parameter]]:
@@ -145,14 +139,14 @@ def _missing(bridge: type, name: str) -> str | None:
 def _robot(name: str) -> dict[str, Any]:
     """What the plant says of itself; it is built for this."""
     import rtmms
-    from rtmms.cli.running.foreign import brace
+    from rtmms.cli.running.process import brace
     from rtmms.plant import Described, Tunable
     from rtmms.wire.protocol.messages import channel_map
 
     brace(name)
     plant = rtmms.load(name)
     point = plugins(GROUPS["robots"]).get(name)
-    about = _first_line(point.module) if point is not None else (type(plant).__doc__ or "").strip().partition("\n")[0]
+    about = first_line(point.module) if point is not None else (type(plant).__doc__ or "").strip().partition("\n")[0]
     settable = plant.settable if isinstance(plant, Tunable) else ()
     values = _values(plant) if isinstance(plant, Described) else {}
     return {
@@ -166,7 +160,7 @@ def _robot(name: str) -> dict[str, Any]:
 
 def _declared(point: EntryPoint | None, name: str) -> dict[str, Any]:
     """PRESETS or CHOICES of the module that has the robot's `load`, or of `parameters` beside it; {} without."""
-    from rtmms.cli.running.final import plain
+    from rtmms.cli.running.report import plain
 
     if point is None:
         return {}
@@ -182,7 +176,8 @@ def _choices(plant: Plant, point: EntryPoint | None) -> dict[str, list[str]]:
     """Words that parameters may be, by name: the robot's table, or what its parameters' fields say themselves."""
     from dataclasses import fields, is_dataclass
 
-    found = {name: list(words) for name, words in _declared(point, "CHOICES").items()}
+    said = {} if point is None else fact(point.module, "CHOICES") or {}
+    found = {name: list(words) for name, words in {**said, **_declared(point, "CHOICES")}.items()}
     told: Any = getattr(plant, "parameters", None)
     for one in fields(told) if is_dataclass(told) else ():
         if "choices" in one.metadata:
@@ -194,7 +189,7 @@ def _values(plant: Plant) -> dict[str, Any]:
     """Parameters by name, as JSON has them."""
     from dataclasses import fields, is_dataclass
 
-    from rtmms.cli.running.final import plain
+    from rtmms.cli.running.report import plain
 
     source: Any = plant.parameters  # type: ignore[attr-defined]
     if is_dataclass(source):
@@ -203,27 +198,27 @@ def _values(plant: Plant) -> dict[str, Any]:
 
 
 def _print_robot(said: dict[str, Any]) -> None:
-    click.echo(f"{said['robot']}: {said['about']}")
-    click.echo(f"step {said['dt']:g} s (--dt)")
+    print_text(f"{said['robot']}: {said['about']}")
+    print_text(f"step {said['dt']:g} s (--dt)")
     for kind in ("actuators", "outputs"):
-        click.echo(f"{kind}:" + ("" if said[kind] else " none"))
+        print_text(f"{kind}:" + ("" if said[kind] else " none"))
         for channel in said[kind]:
-            click.echo(f"  {channel['name']:<{_WIDTH}} {_told(channel)}".rstrip())
+            print_text(f"  {channel['name']:<{_WIDTH}} {_told(channel)}".rstrip())
     if said["presets"]:
-        click.echo("presets (--preset NAME):")
+        print_text("presets (--preset NAME):")
     for name, values in said["presets"].items():
         told = ", ".join(f"{one}={_short(value)}" for one, value in values.items()) or "as it is"
-        click.echo(f"  {name:<{_WIDTH}} {told}")
+        print_text(f"  {name:<{_WIDTH}} {told}")
     for title, names in (
         ("parameters that may change while it runs (rtmms set NAME=VALUE):", said["settable"]),
         ("parameters (--set NAME=VALUE):", [one for one in said["parameters"] if one not in said["settable"]]),
     ):
         if names:
-            click.echo(title)
+            print_text(title)
         for name in names:
             words = [word for word in said["choices"].get(name, ()) if word != said["parameters"].get(name)]
             other = f"  (or {', '.join(words)})" if words else ""
-            click.echo(f"  {name:<{_WIDTH}} {_short(said['parameters'].get(name))}{other}".rstrip())
+            print_text(f"  {name:<{_WIDTH}} {_short(said['parameters'].get(name))}{other}".rstrip())
 
 
 def _told(channel: Mapping[str, Any]) -> str:

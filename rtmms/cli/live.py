@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.cli.words import Number, options, settings
-from rtmms.errors import ModelError
-from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.errors import ModelError, shown
+from rtmms.terminal import print_json, print_text
+from rtmms.wire.endpoints.addresses import EXCHANGE
 
 if TYPE_CHECKING:
     from rtmms.wire.peer.client import Link
@@ -27,7 +28,7 @@ _PLANT = options(
 
 def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path | None, timeout_s: float) -> Any:
     """What the plant answered; NotConnectedError, RequestError, and ModelError for words that it refused."""
-    from rtmms.wire.peer.connecting import connect
+    from rtmms.wire.peer.client import connect
     from rtmms.wire.protocol.errors import RequestError
 
     link = connect(exchange, name="rtmms", timeout_s=timeout_s, keys=keys, errors="collect")
@@ -57,7 +58,10 @@ def set_(pairs: tuple[str, ...], exchange: str, keys: Path | None, timeout_s: fl
         return {"set": wanted}
 
     answer = _ask(asked, exchange, keys, timeout_s)
-    click.echo(json.dumps(answer) if as_json else ", ".join(f"{key} = {value}" for key, value in wanted.items()))
+    if as_json:
+        print_json(json.dumps(answer))
+    else:
+        print_text(", ".join(f"{key} = {value}" for key, value in wanted.items()))
 
 
 def _simple(op: str, help_: str, said: str, *more: Callable[[Any], Any]) -> click.Command:
@@ -68,7 +72,10 @@ def _simple(op: str, help_: str, said: str, *more: Callable[[Any], Any]) -> clic
     def command(exchange: str, keys: Path | None, timeout_s: float, as_json: bool, **args: Any) -> None:
         given = {name: value for name, value in args.items() if value is not None}
         answer = _ask(lambda link: link.request(op, given, timeout_s), exchange, keys, timeout_s)
-        click.echo(json.dumps(answer) if as_json else said.format(**answer))
+        if as_json:
+            print_json(json.dumps(answer))
+        else:
+            print_text(said.format(**{name: shown(value) for name, value in answer.items()}))
 
     for option in more:
         command = option(command)
@@ -90,19 +97,20 @@ def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) ->
     """Say what a plant that runs is doing, who drives it, and what can be set."""
     answer = _ask(lambda link: link.request("status", timeout_s=timeout_s), exchange, keys, timeout_s)
     if as_json:
-        click.echo(json.dumps(answer))
+        print_json(json.dumps(answer))
         return
     state = "paused" if answer["paused"] else "running"
     of = "" if answer["steps"] is None else f" of {answer['steps']}"
-    click.echo(f"{answer['robot']}: {state}, {answer['mode']}, dt {answer['dt']:g} s")
-    click.echo(f"step {answer['step']}{of}, t = {answer['time']:.3f} s")
+    print_text(f"{shown(answer['robot'])}: {state}, {shown(answer['mode'])}, dt {answer['dt']:g} s")
+    print_text(f"step {answer['step']}{of}, t = {answer['time']:.3f} s")
     counts = ("commands_applied", "misses", "late", "overruns")
-    click.echo(", ".join(f"{name.replace('_', ' ')} {answer[name]}" for name in counts))
+    print_text(", ".join(f"{name.replace('_', ' ')} {answer[name]}" for name in counts))
     for peer in answer["peers"]:
         if peer["state"] == "gone" or (peer["name"] == "rtmms" and not peer["claim"]):
             continue  # those who asked such a thing
-        drives = ", ".join(peer["claim"]) or "looks on"
+        drives = shown(", ".join(peer["claim"])) or "looks on"
         turns = f", every {peer['every']} steps" if peer.get("every", 1) > 1 else ""
-        click.echo(f"{peer['name']} ({peer['state']}): {drives}{turns}")
-        for name, value in peer.get("settable", {}).items():
-            click.echo(f"    {peer['name']}.{name} = {value}")
+        name = shown(peer["name"])
+        print_text(f"{name} ({shown(peer['state'])}): {drives}{turns}")
+        for key, value in peer.get("settable", {}).items():
+            print_text(f"    {name}.{shown(key)} = {shown(value)}")

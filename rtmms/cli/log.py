@@ -12,6 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from rtmms.terminal import print_json, print_text
+
 if TYPE_CHECKING:
     from rtmms.record.log import Log
 
@@ -31,18 +33,18 @@ file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path, as_json: bool) -> int:
     """What was run, how it went, and whether the log is whole."""
-    from rtmms.cli.running.final import plain
+    from rtmms.cli.running.report import plain
     from rtmms.errors import shown
     from rtmms.record.log import open_log
 
     log = open_log(file)
     found = _survey(log)
     if as_json:
-        click.echo(json.dumps(plain(found), allow_nan=False))
+        print_json(json.dumps(plain(found), allow_nan=False))
         return 0
     width = max(len(name) for name in found)
     for name, value in found.items():
-        click.echo(f"{name:<{width}}  {shown(_told(value))}")
+        print_text(f"{name:<{width}}  {shown(_told(value))}")
     tell_damage(log)
     return 0
 
@@ -78,7 +80,7 @@ def parquet(file: Path, output: Path | None) -> int:
         steps = write_parquet(log, path)
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from None
-    click.echo(f"{path}: {steps} steps", err=True)
+    print_text(f"{path}: {steps} steps", err=True)
     tell_damage(log)
     return 0
 
@@ -143,6 +145,6 @@ def _told(value: Any) -> str:
 def tell_damage(log: Log) -> None:
     """A line on standard error for each place of the log that cannot be read, _MOST_DAMAGE of them."""
     for sentence in log.damage[:_MOST_DAMAGE]:
-        click.echo(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
+        print_text(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
     if len(log.damage) > _MOST_DAMAGE:
-        click.echo(f"rtmms: {log.path}: damaged in {len(log.damage) - _MOST_DAMAGE} more places", err=True)
+        print_text(f"rtmms: {log.path}: damaged in {len(log.damage) - _MOST_DAMAGE} more places", err=True)

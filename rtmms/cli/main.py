@@ -12,8 +12,9 @@ from importlib import import_module
 
 import click
 
-from rtmms.cli.running.interrupts import heeding_interrupts, heeding_termination
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
+from rtmms.cli.running.process import heeding_interrupts, heeding_termination
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached
+from rtmms.terminal import print_text, stdout_is_closed
 
 COMMANDS = {
     "run": "rtmms.cli.run:run",
@@ -122,7 +123,14 @@ def _open_descriptors() -> None:
                 os.fstat(number)
             except OSError:
                 os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+                if name == "stdout":
+                    stdout_is_closed()
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
+def _indented(fault: Exception) -> str:
+    """A fault's text; what others put into it cannot begin a line of ours."""
+    return str(fault).replace("\n", "\n    ")
 
 
 def _status(arguments: list[str] | None) -> int:
@@ -137,10 +145,10 @@ def _status(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return 130
     except ModelError as fault:
-        click.echo(f"rtmms: {shown(fault)}", err=True)
+        print_text(f"rtmms: {_indented(fault)}", err=True)
         return 2
     except RtmmsError as fault:
-        click.echo(f"rtmms: {shown(fault)}", err=True)
+        print_text(f"rtmms: {_indented(fault)}", err=True)
         return 1
     except BrokenPipeError:  # the reader of our standard output has gone, as with `| head`
         sys.stderr.close()
@@ -149,7 +157,7 @@ def _status(arguments: list[str] | None) -> int:
         told = limit_reached(fault)
         if not told:
             raise
-        click.echo(f"rtmms: {told}", err=True)
+        print_text(f"rtmms: {told}", err=True)
         return 1
     return result if isinstance(result, int) else 0
 

@@ -13,6 +13,7 @@ import click
 
 from rtmms.cli.words import Near
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.terminal import print_text
 
 GROUPS = {"controller": "controllers", "plant": "plants", "bridge": "bridges", "robot": "plants"}
 COMMANDS = {
@@ -44,7 +45,7 @@ def new(kind: str, name: str, output: Path | None) -> int:
     except OSError as error:
         raise RtmmsError(f"{target}: could not be written: {error.strerror}") from None
     command = Template(COMMANDS[kind]).substitute(words)
-    click.echo(f"{target}: pip install -e '{target}[test]', then: {command}")
+    print_text(f"{target}: pip install -e '{target}[test]', then: {command}")
     return 0
 
 

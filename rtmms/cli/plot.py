@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rtmms.errors import ModelError
+from rtmms.terminal import print_text
 
 if TYPE_CHECKING:
     from rtmms.plant import Plant
@@ -26,7 +27,7 @@ def plot(file: Path, output: Path | None) -> int:
     from rtmms.plant import Summarised
     from rtmms.record.figure import gather, planned_steps
     from rtmms.record.log import open_log
-    from rtmms.record.origin import rebuilt
+    from rtmms.record.logged import plant_of
     from rtmms.report.figures import drawing, small_outputs
     from rtmms.report.outline import Outlined, along, recent_names
     from rtmms.shapes.outline import figure_outline
@@ -36,7 +37,7 @@ def plot(file: Path, output: Path | None) -> int:
     refuse_figure("-o", output)
     log = open_log(file)
     origin = log.origin
-    plant = rebuilt(origin)
+    plant = plant_of(log)
     outline = figure_outline(origin["robot"], plant)
     states = along(outline, plant, planned_steps(log))
     outlined = Outlined(outline, states) if outline is not None and states is not None else None
@@ -49,12 +50,14 @@ def plot(file: Path, output: Path | None) -> int:
     _to_the_end(log, plant)
     draw(output, gathered.trace, gathered.recent, gathered.statistics)
     if beside:
-        click.echo(f"{output}", err=True)
+        print_text(f"{output}", err=True)
     return 0
 
 
 def _to_the_end(log: Log, plant: Plant) -> None:
     """Where the log has the state at the run's end: a gait that goes on is drawn from there."""
-    if log.end is not None and log.end.state is not None:
+    from rtmms.record.logged import LoggedPlant
+
+    if log.end is not None and log.end.state is not None and not isinstance(plant, LoggedPlant):
         with suppress(ModelError):  # of another version
             plant.restore(log.end.state)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import click
 
-from rtmms.cli.words import Near, folder
+from rtmms.cli.words import Near, folder, plugins
 from rtmms.report.endings import FORMATS, written_as
 
-PAPERS = {
-    "boyer2015": "rtmms.report.boyer2015.reproduce",
-    "boyer2017": "rtmms.report.boyer2017.reproduce",
-    "khalil2007": "rtmms.report.khalil2007.reproduce",
-    "porez2014": "rtmms.report.porez2014.reproduce",
-    "qu2024": "rtmms.report.qu2024.reproduce",
-}
-"""Papers by name; each module has main(out: Path | None, as_json: bool) -> int | None."""
+GROUP = "rtmms.papers"
+"""Entry points: main(out: Path | None, as_json: bool) -> int | None."""
 
 
 @click.command()
-@click.argument("paper", type=Near("paper", PAPERS))
+@click.argument("paper", type=Near("paper", sorted(plugins(GROUP))))
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where figures and tables go.")  # fmt: skip
 @click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
@@ -35,5 +28,5 @@ def reproduce(paper: str, out: Path | None, form: str, as_json: bool) -> int:
     if out is not None:
         folder("-o", out)
     with written_as(form):
-        status: int | None = import_module(PAPERS[paper]).main(out, as_json)
+        status: int | None = plugins(GROUP)[paper].load()(out, as_json)
     return status or 0

@@ -23,15 +23,15 @@ from rtmms.errors import ModelError
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the run.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz",
               help="Keep every step's command, for rtmms replay.")  # fmt: skip
-@click.option("--estimate", is_flag=True, help="The estimator beside the plant: how wrong it was, in the report.")
+@click.option("--estimate", is_flag=True, help="Run the estimator beside the plant; the report says how wrong it was.")
 @click.option("--tracking-from", type=Number("s", zero=True), default=0.0,
-              help="Simulated time before which nothing counts as off a set-point (default 0).")  # fmt: skip
+              help="Simulated time from which distances from set-points count (default 0).")  # fmt: skip
 @click.pass_context
 def run(context: click.Context, /, robot: str, controllers: tuple[str, ...], **words: Any) -> int:
     """Run ROBOT with its controllers, each in a process of its own.
 
-    ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.fmu or FILE.py:NAME, or a scenario FILE.toml, the options
-    of which give way to those of the command line.
+    ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.fmu or FILE.py:NAME, or a scenario FILE.toml. Options on
+    the command line replace those of a scenario.
     """
     from rtmms.cli.running.session import Session
 
@@ -50,8 +50,7 @@ def _driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tu
 
 
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
-    from rtmms.cli.running.beforehand import check_peers
-    from rtmms.cli.running.scripted import check_times, merged, scenario
+    from rtmms.cli.running.scenario import check_peers, check_times, merged, scenario
     from rtmms.cli.running.session import Session
 
     found = scenario(file, context.command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import click
@@ -10,13 +11,11 @@ import click
 import rtmms
 from rtmms.cli.words import Installed, Near, Number, settings
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import robots
+from rtmms.plant import CommandedGait, Plant, robots
+from rtmms.terminal import print_json, print_text
 
 UNKNOWNS = ("amplitude", "stiffness", "none")
 """What besides the state may be sought (rtmms.analysis.trim)."""
-
-GAIT = {"amplitude_deg": 40.0, "phase_deg": 40.0, "frequency_hz": 0.6}
-"""The manta's, as its controller `gait` has it."""
 
 
 @click.command()
@@ -24,7 +23,13 @@ GAIT = {"amplitude_deg": 40.0, "phase_deg": 40.0, "frequency_hz": 0.6}
 @click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found with the state; default the robot's.")
 @click.option("--dt", type=Number("s"), help="Step; default the nearest below the robot's own that divides the period.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
-@click.option("--gait", "gait_", multiple=True, metavar="KEY=VALUE", help=f"Of the manta: {', '.join(GAIT)}.")
+@click.option(
+    "--gait",
+    "gait_",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Of the gait, where the robot moves by commands.",
+)
 @click.option("--preset", metavar="NAME", help="A named set of parameters of the robot.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def trim(
@@ -40,25 +45,28 @@ def trim(
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
     given = {"dt": dt, "preset": preset, **parameters}
-    if robot == "manta":
-        found = _manta(given, settings(gait_), unknown)
+    plant = rtmms.load(robot, **given)
+    if isinstance(plant, CommandedGait):
+        found = _by_commands(plant, robot, given, settings(gait_), unknown)
     elif gait_:
         raise ModelError(f"--gait {gait_[0]}: robot '{robot}' has a gait of its own: use --set")
     else:
-        found = _own_gait(robot, given, unknown)
-    click.echo(json.dumps(found) if as_json else as_table(found))
+        found = _own_gait(plant, robot, given, unknown)
+    if as_json:
+        print_json(json.dumps(found))
+    else:
+        print_text(as_table(found))
     return 0
 
 
-def _own_gait(robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
+def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
     """A robot that moves by itself, as eel and moth do."""
     from rtmms.analysis.abilities import Gaited
     from rtmms.analysis.trim import as_words, fitting_dt, trimmed
 
-    plant = rtmms.load(robot, **given)
     if not isinstance(plant, Gaited):
         raise ModelError(
-            f"robot '{robot}': trim needs a robot with a gait of its own; for one that moves by commands see "
+            f"robot '{robot}': trim needs a robot with a gait; for one that moves by commands see "
             "rtmms.analysis.trim_commands"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
@@ -68,33 +76,28 @@ def _own_gait(robot: str, given: dict[str, Any], unknown: str | None) -> dict[st
     return as_words(plant, trimmed(plant, unknown))
 
 
-def _manta(given: dict[str, Any], gait: dict[str, Any], unknown: str | None) -> dict[str, Any]:
-    """The manta under the paper's gait, all else as it is."""
-    import numpy as np
-
+def _by_commands(
+    plant: CommandedGait, robot: str, given: dict[str, Any], gait: dict[str, Any], unknown: str | None
+) -> dict[str, Any]:
+    """A robot under its usual gait of commands, all else as it is."""
     from rtmms.analysis.trim_commands import as_words, trim_commands
-    from rtmms.report.flapping import Flapping
 
     for name, value in gait.items():
-        if name not in GAIT:
-            raise UnknownNameError("gait parameter", name, GAIT)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        if name not in plant.gait:
+            raise UnknownNameError("gait parameter", name, plant.gait)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise ModelError(f"--gait {name}={value}: expected a finite number")
     if unknown not in (None, "none"):
-        raise ModelError(f"--unknown {unknown}: of the manta only the state can be found; its gait is its controller's")
-    flapping = Flapping(**{**GAIT, **gait}, ramp_s=0.0)
-    if not flapping.frequency_hz > 0.0:
-        raise ModelError(f"--gait frequency_hz={flapping.frequency_hz}: must be > 0 Hz")
-    own = given["dt"] if given["dt"] is not None else rtmms.load("manta", **given).dt
-    steps = max(1, round(flapping.period_s / own))
-    plant: Any = rtmms.load("manta", **{**given, "dt": flapping.period_s / steps})
-    ratio = plant.parameters.back_rod_m / plant.parameters.front_rod_m
-    commands = flapping.angles(np.arange(steps) * plant.dt, ratio)
-    return as_words("manta", trim_commands(plant, commands, say=_say))
+        raise ModelError(f"--unknown {unknown}: of '{robot}' only the state can be found; its gait is its controller's")
+    period = plant.gait_period(**gait)
+    steps = max(1, round(period / plant.dt))
+    commands = plant.gait_commands(steps, **gait)
+    fitting = rtmms.load(robot, **{**given, "dt": period / steps})
+    return as_words(robot, trim_commands(fitting, commands, say=_say))
 
 
 def _say(words: str) -> None:
-    click.echo(f"rtmms: {words}", err=True)
+    print_text(f"rtmms: {words}", err=True)
 
 
 def as_table(found: dict[str, Any]) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from rtmms.errors import ModelError
+from rtmms.terminal import console, print_text
 from rtmms.whole_file import refuse_other_than_file
-from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.endpoints.addresses import EXCHANGE
 
 if TYPE_CHECKING:
     from rtmms.view.recording import Recording
@@ -62,7 +63,7 @@ def movie(file: Path, output: Path, speed: float) -> int:
     recording = _recording(file)
     with _bar(f"painting {output.name}") as progress:
         count = write_film(recording, output, progress, speed)
-    click.echo(f"{output}: {count} pictures", err=True)
+    print_text(f"{output}: {count} pictures", err=True)
     return 0
 
 
@@ -74,7 +75,7 @@ def _page(file: Path, html: Path) -> int:
     recording = _recording(file)
     with _bar(f"writing {html.name}") as progress:
         size = write_page(recording, html, progress)
-    click.echo(f"{html}: {size / 1e6:.1f} MB", err=True)
+    print_text(f"{html}: {size / 1e6:.1f} MB", err=True)
     return 0
 
 
@@ -87,7 +88,7 @@ def _play(file: Path, host: str, port: int) -> int:
     stopped = threading.Event()
     try:
         player = Player(server, recording)
-        click.echo(f"rtmms view: open http://{host}:{server.get_port()} in a browser; Ctrl-C ends it", err=True)
+        print_text(f"rtmms view: open http://{host}:{server.get_port()} in a browser; Ctrl-C ends it", err=True)
         player.run(stopped.is_set)
     except KeyboardInterrupt:
         pass
@@ -138,9 +139,8 @@ def _refuse_folder(path: Path, word: str) -> None:
 @contextmanager
 def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on standard error."""
-    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as shown:
+    with Progress(console=console(err=True), transient=True) as shown:
         task = shown.add_task(title, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)

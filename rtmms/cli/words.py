@@ -11,7 +11,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import builder
 from rtmms.user_file import split_word
 from rtmms.wire.peer.plugins import check_controller
 
@@ -129,6 +131,24 @@ def plugin(group: str, kind: str, word: str) -> tuple[str, str]:
 def plugins(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name."""
     return {point.name: point for point in entry_points(group=group)}
+
+
+COUPLING = click.option(
+    "--coupling", metavar="NAME",
+    help="How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).",
+)  # fmt: skip
+
+
+def check_choice(robot: str, parameter: str, word: str | None) -> None:
+    """That the robot's module declares a parameter of these words (rtmms.declared). None: it was not asked for.
+    UnknownNameError; ModelError of a robot that has no such choice."""
+    if word is None:
+        return
+    known = (fact(builder(robot).module, "CHOICES") or {}).get(parameter)
+    if known is None:
+        raise ModelError(f"--{parameter} {word}: robot '{robot}' has no {parameter} to choose")
+    if word not in known:
+        raise UnknownNameError(f"{parameter} of {robot}", word, known)
 
 
 def folder(option: str, path: Path) -> Path:

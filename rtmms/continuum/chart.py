@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.analysis.pose_chart import displaced, displacement
+from rtmms.analysis.chart import displaced, displacement
 from rtmms.continuum.field import Field
 from rtmms.continuum.layout import Y_SIZE, Y_TWIST
 from rtmms.spatial import Array

@@ -224,19 +224,13 @@ def strain_power(k: Any, s: Any, acceleration: Any) -> float:
 
 
 @kernel
-def evaluate(body: Any, around: Any, work: Any, p: Any, state: Any, t: float, rate: Any) -> None:
-    """Rate (14,) of a state (15,) at time t, parameters p (3, k).
-
-    body    function, section (n, K_WIDTH), inner (q, q), length of a cell
-    around  gravity (3,) m/s2 and current (3,) m/s, world; whether a wake is shed
-    work    s (n, P_WIDTH), base (1, S_WIDTH), square (6, 6), head (3, 6), told (TOLD,): scratch, and what is told
-    """
-    function, section, inner, h = body
-    gravity, current, wake = around
-    s, base, square, head, told = work
+def evaluate(body: Any, state: Any, t: float, rate: Any) -> None:
+    """Rate (14,) of a state (15,) at time t, parameters body.p. body: a record of rtmms.continuum.step.BODY."""
+    section, inner, h, gravity, current = body.section, body.inner, body.spacing, body.gravity, body.current
+    s, base, square, head, told = body.s, body.base, body.square, body.head, body.told
     twist = state[Y_TWIST : Y_TWIST + 6]
     told[ENERGY] = told[POWER] = told[LOSS] = 0.0
-    told[BAD_POINT] = along(function, section, inner, h, t, p, twist, s)
+    told[BAD_POINT] = along(body.function, section, inner, h, t, body.p, twist, s)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         head[0, k] = r[k] * current[0] + r[k + 3] * current[1] + r[k + 6] * current[2]
@@ -250,7 +244,7 @@ def evaluate(body: Any, around: Any, work: Any, p: Any, state: Any, t: float, ra
     for k in range(3):
         told[ENERGY] -= pull * gravity[k] * state[Y_POSITION + k]
     sum_up(s, inner, h)
-    if wake:
+    if body.wake:
         told[LOSS] += shed(section, s, n - 1, twist, head[0], head[2])
     else:
         for k in range(6):

@@ -16,9 +16,9 @@ import numpy as np
 from numba import carray, cfunc, njit, types
 from numba.extending import intrinsic
 
+from rtmms.addresses import numbers_at
 from rtmms.errors import ModelError
 from rtmms.jit import COMPILED, kernel, native
-from rtmms.mechanism.addresses import numbers_at
 from rtmms.spatial import Array
 
 SETTLE, COAST = 0, 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -15,18 +14,15 @@ from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, table
 from rtmms.continuum.chart import CosseratChart
 from rtmms.continuum.collocation import Grid, grid
-from rtmms.continuum.door import COUNT, DT, TIME, Door, enter_look, enter_step
 from rtmms.continuum.field import COAST, Field, check
-from rtmms.continuum.step import BAD_COMMAND, BAD_STRAIN, STAGES, look_at, take_step
+from rtmms.continuum.step import BAD_COMMAND, BAD_STRAIN, BODY, enter_look, enter_step, look_at, take_step
 from rtmms.continuum.twin import CosseratTwin
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import COMPILED, compile_progress, native
-from rtmms.model.layout import S_WIDTH
 from rtmms.plant import Channel, Entry, refuse_fixed
+from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array, quaternion_matrix, unpack_inertia
 
-_HEADER = struct.Struct("<8s32sdq")
-_MAGIC = b"rtmmscb1"
 HALF_TURN = np.array([-1.0, -1.0, 1.0])
 """e1, e2, e3 of the head seen from a body frame that looks ahead: x forward, y left, z up."""
 
@@ -87,15 +83,7 @@ class CosseratPlant:
             raise ModelError(f"{name}: field.mix must have shape ({k}, {u}), got {self.field.mix.shape}")
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self.given = self.neutral.copy()
-        self.memory, self._last = np.zeros(at.Y_SIZE + 3 * k), np.zeros(at.Y_SIZE + 3 * k)
-        self.state = self.memory[: at.Y_SIZE]
-        self.numbers = np.zeros(COUNT)
-        self._work = (
-            np.zeros((n, at.P_WIDTH)), np.zeros((1, S_WIDTH)), np.zeros((6, 6)), np.zeros((3, 6)), np.zeros(at.TOLD)
-        )  # fmt: skip
-        self._room = (
-            np.zeros((STAGES, at.RATE_SIZE)), np.zeros(at.Y_SIZE), np.zeros(at.RATE_SIZE), np.zeros((3, k))
-        )  # fmt: skip
+        self._memory: Array | None = None
         self._steps = 0
         self._take_up()
         self.stations = np.arange(0, n, self.points - 1)
@@ -115,7 +103,7 @@ class CosseratPlant:
 
     def _take_up(self) -> None:
         """The arrays that the kernels get, of the present body, field and surroundings."""
-        name, k = self.body.name, len(self.field.start)
+        name = self.body.name
         current = np.array(self.current, dtype=float)
         if current.shape != (3,) or not np.all(np.isfinite(current)):
             raise ModelError(f"{name}: current must be 3 finite numbers, got {current.tolist()}")
@@ -125,17 +113,16 @@ class CosseratPlant:
         gravity = np.array([0.0, 0.0, -float(self.gravity)])
         follow, mix = np.array(self.field.follow, dtype=np.int64), np.ascontiguousarray(self.field.mix, dtype=float)
         self.section = section
-        self._body = (address, section, self.grid.inner, self.grid.length)
-        self._around = (gravity, current, bool(self.wake))
-        self._drive = (follow, float(self.bandwidth), mix)
-        self.numbers[:] = (self.grid.length, self.wake, self.bandwidth, self.time, self.dt, self.substeps)
-        self.told = [
-            section, self.grid.inner, gravity, current, *self._work, follow, mix, self.memory, *self._room, self.given,
-            self.numbers,
-        ]  # fmt: skip
-        self.sizes = [len(section), self.grid.points, k, len(self.given)]
-        self.address = address
-        self.door = Door(address if COMPILED else 0, self.told, self.sizes)
+        values = {
+            "function": address if COMPILED else 0, "section": section, "inner": self.grid.inner,
+            "spacing": self.grid.length, "gravity": gravity, "current": current, "wake": bool(self.wake),
+            "follow": follow, "bandwidth": self.bandwidth, "mix": mix, "given": self.given, "time": self.time,
+            "dt": self.dt, "substeps": self.substeps,
+        }  # fmt: skip
+        self.system = BODY.make(values, memory=self._memory)
+        if not COMPILED:  # plain Python calls the field itself
+            setattr(self.system, "function", address)  # noqa: B010
+        self._memory, self._time = self.system.memory, self.system.cell("time")
         self._entry: Entry | None = None
         digest = hashlib.sha256(f"{name} {self.substeps} {self.bandwidth} {self.wake}".encode())
         for array in (section, self.grid.inner, gravity, current, follow, mix, self.field.start):
@@ -173,20 +160,18 @@ class CosseratPlant:
             self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth = before
             self._take_up()
             raise
-        k = len(self.field.start)
         fixed = ~np.any(self.field.mix != 0.0, axis=1)
-        for part in (0, 1):  # constants of the field among its parameters
-            self.memory[at.Y_SIZE + part * k : at.Y_SIZE + (part + 1) * k][fixed] = self.field.start[fixed]
+        self.system.led[:2, fixed] = self.field.start[fixed]  # constants of the field among its parameters
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
-        k, field = len(self.field.start), self.field
+        field, system = self.field, self.system
+        system.clear()
         self.memory[:] = 0.0
         self.state[at.Y_QUATERNION + (3 if self.ahead else 0)] = 1.0  # head's e1 to world -x: it looks to +x
-        target, value, rate = np.split(self.memory[at.Y_SIZE :], [k, 2 * k])
         coast = field.follow == COAST
-        target[:] = field.start
-        value[:], rate[:] = np.where(coast, 0.0, field.start), np.where(coast, field.start, 0.0)
+        system.led[0] = field.start
+        system.led[1], system.led[2] = np.where(coast, 0.0, field.start), np.where(coast, field.start, 0.0)
         self._steps = 0
 
     def start(self, memory: Array, steps: int) -> None:
@@ -211,18 +196,11 @@ class CosseratPlant:
                 raise ValueError(f"{self.body.name}: command must have shape {self.given.shape}, got {command.shape}")
         self.given[:] = command
         self._ready()
-        if COMPILED:
-            status = enter_step(self.door.address)
-        else:
-            status = take_step(
-                self._body, self._around, self._work, self._drive, self.memory, self._room, self.given, self.time,
-                self.dt, self.substeps,
-            )  # fmt: skip
-        self.entered(status)
+        self.entered(enter_step(self.system.address) if COMPILED else take_step(self.system))
 
     def _ready(self) -> None:
-        self._last[:] = self.memory
-        self.numbers[TIME], self.numbers[DT] = self._steps * self.dt, self.dt
+        self.system.last[:] = self.memory
+        self._time[0] = self._steps * self.dt
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.Entered."""
@@ -230,7 +208,7 @@ class CosseratPlant:
             return None
         self._ready()
         if self._entry is None:
-            address = self.door.address
+            address = self.system.address
             self._entry = Entry(native(enter_step, address), (address,), self.given.ctypes.data)
         return self._entry
 
@@ -246,8 +224,8 @@ class CosseratPlant:
         if status == BAD_COMMAND:
             named = ", ".join(c.name for c, v in zip(self.actuators, self.given, strict=True) if not np.isfinite(v))
             raise ValueError(f"{name}: command: {named} must be finite")
-        where = self.section[max(int(self._work[4][at.BAD_POINT]), 0), at.K_X]
-        self.memory[:] = self._last
+        where = self.section[max(int(self.energies[at.BAD_POINT]), 0), at.K_X]
+        self.memory[:] = self.system.last
         seen = self.observe()
         if status == BAD_STRAIN:
             reason = f"the strain field is not finite at X = {where:.6g} m"
@@ -257,31 +235,41 @@ class CosseratPlant:
 
     def look(self) -> None:
         """Evaluate at the present state: `scratch` and `told` are then of it."""
-        self.numbers[TIME] = self._steps * self.dt
+        self._time[0] = self._steps * self.dt
         if COMPILED:
-            enter_look(self.door.address)
+            enter_look(self.system.address)
         else:
-            look_at(self._body, self._around, self._work, self._drive, self.memory, self._room, self.time)
+            look_at(self.system)
+
+    @property
+    def memory(self) -> Array:
+        """Of all that changes: the state, then of each parameter target, value and rate."""
+        return self.system.memory
+
+    @property
+    def state(self) -> Array:
+        """(Y_SIZE,), see rtmms.continuum.layout."""
+        return np.asarray(self.system.y)
 
     @property
     def scratch(self) -> Array:
         """(n, P_WIDTH) of the last evaluation, see rtmms.continuum.layout."""
-        return self._work[0]
+        return np.asarray(self.system.s)
 
     @property
     def energies(self) -> Array:
         """(TOLD,) of the last evaluation."""
-        return self._work[4]
+        return np.asarray(self.system.told)
 
     @property
     def acceleration(self) -> Array:
         """(6,) of the head, its own frame (e1 to the tail), component derivative; of the last evaluation."""
-        return np.array(self._room[2][6:12])
+        return np.array(self.system.total[6:12])
 
     def observe(self) -> dict[str, Array]:
         """The outputs at the present state, by name."""
         self.look()
-        s, y, told = self._work[0][self.stations], self.state, self._work[4]
+        s, y, told = self.scratch[self.stations], self.state, self.energies
         turn = HALF_TURN if self.ahead else np.ones(3)
         return {
             "position": y[:3].copy(), "quaternion": _turned(y[3:7]) if self.ahead else y[3:7].copy(),
@@ -295,17 +283,13 @@ class CosseratPlant:
 
     def snapshot(self) -> bytes:
         """The whole state; bit-exact."""
-        return _HEADER.pack(_MAGIC, self._key, self.dt, self._steps) + self.memory.tobytes()
+        return pack_state(self._key, self.dt, self._steps, self.memory)
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's."""
-        size = _HEADER.size + self.memory.nbytes
-        if len(blob) != size:
-            raise ModelError(f"{self.body.name}: snapshot must have {size} bytes, got {len(blob)}")
-        magic, key, dt, steps = _HEADER.unpack_from(blob)
-        if magic != _MAGIC or key != self._key or dt != self.dt:
-            raise ModelError(f"{self.body.name}: the snapshot is of another model, step or version")
-        self.memory[:], self._steps = np.frombuffer(blob[_HEADER.size :]), steps
+        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
+        self._steps, found = unpack_state(blob, self.body.name, self._key, self.dt, {"state": self.memory})
+        self.system.clear()
+        self.memory[:] = found["state"]
 
     def chart(self) -> CosseratChart:
         """Coordinates around the present state, for `rtmms.linearise`."""
@@ -318,7 +302,7 @@ class CosseratPlant:
     def momentum(self) -> Array:
         """(6,) N s, N m s, of body and added mass in still water, world axes about the world's origin."""
         self.look()
-        s, k, y = self._work[0], self.section, self.state
+        s, k, y = self.scratch, self.section, self.state
         a, b = s[-1, at.P_SUM : at.P_SUM + 21], np.zeros(6)
         for row, c in zip(s, k, strict=True):
             r, p = row[at.P_ROT : at.P_ROT + 9].reshape(3, 3), row[at.P_POS : at.P_POS + 3]

@@ -1,10 +1,6 @@
 """The equations and the step of a tree whose bodies carry rods by strain modes.
 
 state (13 + 2 N,), rate (12 + 2 N,) as of a tree (rtmms.mechanism.group) of N coordinates: n joints, then m of each rod.
-soft   rows (r,), places (r, 12), sections (r, points, K_WIDTH), inner, lengths (r,), rests (r, points, 6),
-       shapes (r, m, points, 6), stiffs (r, m, m), dampings (r,), current (3,)
-room   constant (n + 1, C_WIDTH) own copy, s (r, points, P_WIDTH), jacobian (r, m, points, 6), mine (points, 6),
-       mass (6 + m, 6 + m), left (6 + m,), told (r, TOLD), head (3, 6), six (6,), gain (r, m, 7), squares (3, 6, 6)
 """
 
 from __future__ import annotations
@@ -12,44 +8,78 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.continuum.condense import condense, root_motion, show
+from rtmms.continuum.layout import K_WIDTH, P_WIDTH, TOLD
 from rtmms.dynamics.recursion import configure, outward, place, solve
-from rtmms.fluids.immersed import act
+from rtmms.fluids.immersed import FLUID, act
 from rtmms.jit import kernel
+from rtmms.mechanism.equations import TREE, WORK
 from rtmms.mechanism.group import displace, lead, normalise
-from rtmms.mechanism.joint_laws import reference
-from rtmms.mechanism.take_step import finite
-from rtmms.model.layout import S_ACCELERATION, S_HELD
+from rtmms.mechanism.joint_laws import HOLD, LAW, follow, reference
+from rtmms.mechanism.step import finite
+from rtmms.memory import INTEGER, Layout, model, number, part, scratch, state, whole
+from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD
 from rtmms.spatial import cross, quaternion_columns
 
 SOUND, NOT_FINITE = 0, 2
+POSED = 12
+SOFT = Layout(
+    "Soft",
+    model("carriers", "rods", dtype=INTEGER), model("places", "rods", POSED),
+    model("sections", "rods", "along", K_WIDTH), model("inner", "cell", "cell"), model("lengths", "rods", unit="m"),
+    model("rests", "rods", "along", 6),
+    model("shapes", "rods", "m", "along", 6), model("stiffs", "rods", "m", "m"), model("dampings", "rods"),
+    model("current", 3, unit="m/s"),
+)  # fmt: skip
+"""The rods. carriers: rows of the model; places: rotation (9) and position (3) of their roots there; sections: see
+rtmms.continuum.layout."""
+ROOM = Layout(
+    "Room",
+    scratch("constant", "rows", C_WIDTH), scratch("points", "rods", "along", P_WIDTH),
+    scratch("jacobian", "rods", "m", "along", 6), scratch("mine", "along", 6), scratch("mass", "6 + m", "6 + m"),
+    scratch("left", "6 + m"), scratch("told", "rods", TOLD), scratch("head", 3, 6), scratch("six", 6),
+    scratch("gain", "rods", "m", 7), scratch("squares", 3, 6, 6),
+)  # fmt: skip
+"""Of one evaluation. constant: the model's, with the rods' inertia added."""
+MOTION = Layout(
+    "SoftMotion",
+    state("vector", "13 + 2 * (n + rods * m)"), scratch("rate", "12 + 2 * (n + rods * m)"),
+    scratch("one", "13 + 2 * (n + rods * m)"), scratch("two", "13 + 2 * (n + rods * m)"),
+)  # fmt: skip
+SYSTEM = Layout(
+    "SoftSystem",
+    part("motion", MOTION), part("hold", HOLD), part("tree", TREE), part("law", LAW), part("fluid", FLUID),
+    part("work", WORK), part("soft", SOFT), part("room", ROOM), number("dt", unit="s"), whole("memory"),
+)  # fmt: skip
+"""All that a `SoftTree` steps with."""
 
 
 @kernel
-def evaluate(
-    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, soft: Any, room: Any, state: Any, t: float, implicit: float,
-    rate: Any,
-) -> None:  # fmt: skip
-    """Rate of a state at time t; tree, law, hold, fluid, work as rtmms.mechanism.equations has them."""
-    topology, constant, base_mode, gravity, imposed, _ = tree
-    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, ambient = fluid
-    s, base, qdd, torque, q, qd, drive = work
-    carriers, places, sections, inner, lengths, rests, shapes, stiffs, dampings, current = soft
-    own, points, jacobian, mine, mass, left, told, head, six, gain, squares = room
+def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> None:
+    """Rate of a state at time t."""
+    tree, law, hold, fluid, work, soft, room = (
+        system.tree, system.law, system.hold, system.fluid, system.work, system.soft, system.room
+    )  # fmt: skip
+    topology, constant, base_mode, imposed = tree.topology, tree.constant, tree.base_mode, tree.imposed
+    s, base, qdd, torque, q, qd, drive = work.s, work.base, work.qdd, work.torque, work.q, work.qd, work.drive
+    carriers, places, sections, inner, lengths = soft.carriers, soft.places, soft.sections, soft.inner, soft.lengths
+    rests, shapes, stiffs, dampings, current = soft.rests, soft.shapes, soft.stiffs, soft.dampings, soft.current
+    own, points, jacobian, mine, mass, left = (
+        room.constant, room.points, room.jacobian, room.mine, room.mass, room.left
+    )  # fmt: skip
+    told, head, six, gain, squares = room.told, room.head, room.six, room.gain, room.squares
     n, m, total = topology.shape[0] - 1, shapes.shape[1], (state.shape[0] - 13) // 2
     for j in range(n):
         if imposed[j]:
-            q[j], qd[j], drive[j] = reference(law, hold, j, t)
+            q[j], qd[j], drive[j] = reference(law, hold, hold.coast, j, t)
         else:
-            q[j], qd[j], drive[j] = state[7 + j], state[13 + total + j], hold[0][j]
+            q[j], qd[j], drive[j] = state[7 + j], state[13 + total + j], hold.torque[j]
             s[j + 1, S_HELD] = 0.0
     orientation, twist = state[3:7], state[7 + total : 13 + total]
-    configure(topology, constant, orientation, gravity, q, s)
+    configure(topology, constant, orientation, tree.gravity, q, s)
     outward(topology, twist, qd, s)
     place(topology, state[0:3], orientation, s)
-    if rows.shape[0] > 0 or tether.shape[0] > 0:
-        act(
-            rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, held, t, ambient, s
-        )  # fmt: skip
+    if fluid.rows.shape[0] > 0 or fluid.tethers.shape[0] > 0:
+        act(fluid, t, s)
     for j in range(n + 1):
         for k in range(constant.shape[1]):
             own[j, k] = constant[j, k]
@@ -93,44 +123,27 @@ def root_acceleration(place_: Any, s: Any, j: int, out: Any) -> None:
 
 
 @kernel
-def follow(tree: Any, law: Any, hold: Any, state: Any, t: float) -> None:
-    """Put imposed joints where their law has them at t."""
-    imposed = tree[4]
-    total = (state.shape[0] - 13) // 2
-    for j in range(imposed.shape[0]):
-        if imposed[j]:
-            a, b, _ = reference(law, hold, j, t)
-            state[7 + j], state[13 + total + j] = a, b
-
-
-@kernel
-def part(
-    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, soft: Any, room: Any, state: Any, t: float, h: float,
-    rate: Any, out: Any,
-) -> None:  # fmt: skip
+def euler(system: Any, state: Any, t: float, h: float, rate: Any, out: Any) -> None:
     """Linearly implicit Euler from t on; out may be state."""
-    evaluate(tree, law, hold, fluid, work, soft, room, state, t, h, rate)
+    evaluate(system, state, t, h, rate)
     lead(state, rate, h)
     displace(state, rate, h, out)
-    follow(tree, law, hold, out, t + h)
+    follow(system, out, t + h)
 
 
 @kernel
-def take_step(
-    tree: Any, law: Any, hold: Any, fluid: Any, work: Any, soft: Any, room: Any, state: Any, scratch: Any, t: float,
-    dt: float,
-) -> int:  # fmt: skip
-    """In one part and in two, extrapolated (`implicit2` of trees). scratch: rate, one, two. The state stays as it is
-    where it fails."""
-    rate, one, two = scratch
-    part(tree, law, hold, fluid, work, soft, room, state, t, dt, rate, one)
+def take_step(system: Any) -> int:
+    """In one part and in two, extrapolated (`implicit2` of trees). The state stays as it is where it fails."""
+    motion, t, dt = system.motion, system.hold.start, system.dt
+    state, rate, one, two = motion.vector, motion.rate, motion.one, motion.two
+    euler(system, state, t, dt, rate, one)
     h = 0.5 * dt
-    part(tree, law, hold, fluid, work, soft, room, state, t, h, rate, two)
-    part(tree, law, hold, fluid, work, soft, room, two, t + h, h, rate, two)
+    euler(system, state, t, h, rate, two)
+    euler(system, two, t + h, h, rate, two)
     for k in range(state.shape[0]):
         two[k] = 2.0 * two[k] - one[k]
     normalise(two)
-    follow(tree, law, hold, two, t + dt)
+    follow(system, two, t + dt)
     if not finite(two):
         return NOT_FINITE
     for k in range(state.shape[0]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,25 +14,22 @@ from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
 from rtmms.continuum.rod_table import RodTable, rod_table
 from rtmms.continuum.shapes import Shapes
-from rtmms.continuum.soft_step import SOUND, evaluate, follow, take_step
+from rtmms.continuum.soft_step import POSED, SOUND, SYSTEM, evaluate, take_step
 from rtmms.errors import DivergedError, ModelError
-from rtmms.fluids.ambient import SAMPLE, Flow
+from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
 from rtmms.jit import compile_progress
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.joint_bounds import BOUNDED
-from rtmms.mechanism.joint_laws import Law, finish_servo, hold_commands
-from rtmms.model.compiled import IntArray, Model
-from rtmms.model.compiler import compile
+from rtmms.mechanism.joint_laws import Law, finish_servo, follow, hold_commands
+from rtmms.model.compiled import Model
+from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FREE, S_WORLD_POS, S_WORLD_ROT
 from rtmms.model.rods import Rod
 from rtmms.plant import Channel
+from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
-
-_HEADER = struct.Struct("<8s32sdq")
-_MAGIC = b"rtmmsst1"
-POSED = 12
 
 
 @dataclass(eq=False)
@@ -68,9 +64,8 @@ class SoftTree:
         if not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
         tables = self._tables(name)
-        r, m, p = len(tables), len(tables[0].shapes), len(tables[0].rest)
+        r, m = len(tables), len(tables[0].shapes)
         self.n, self.m, self._r = n, m, r
-        total = n + r * m
         more = attached(model, self.actuators)
         if len(more.pushes) or np.any(more.kp) or np.any(more.kd) or np.any(more.bounds[:, BOUNDED]):
             raise ModelError(f"{name}: a tree with rods by strain modes takes JointMotion and JointTorque alone")
@@ -85,26 +80,21 @@ class SoftTree:
             raise ModelError(f"{name}: law.motion must have shape ({n}, 3), got {motion.shape}")
         if np.any(law.kp) or np.any(law.kd):
             raise ModelError(f"{name}: law: expected kp = kd = 0; servos are of trees without rods by strain modes")
-        self._law = (motion, float(law.omega), float(law.ramp), np.zeros(n), np.zeros(n))
-        self._bandwidth = np.where(np.isnan(more.bandwidth), law.bandwidth, more.bandwidth)
-        self.memory = np.zeros(13 + 2 * total + 7 * n)
-        self.state = self.memory[: 13 + 2 * total]
-        torque, target, servo = np.split(self.memory[13 + 2 * total :], [n, 3 * n])
-        self._held = (torque, target.reshape(n, 2), servo.reshape(n, 4))
-        immersed = immerse(model, self.flow, strip_nodes=self.strip_nodes)
-        e = len(immersed.rows)
+        bandwidth = np.where(np.isnan(more.bandwidth), law.bandwidth, more.bandwidth)
         if self.flow.field is not None:
             raise ModelError(f"{name}: flow: expected no field with rods by strain modes")
-        self._tree = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed, more.bounds)
-        self._fluid = (*immersed.arrays, np.zeros((e, 3)), np.zeros((e, SAMPLE)))
-        self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
-        self._soft = (*self._carried(), *_stacked(tables), self.flow.pack()[0, :3].copy())
-        self._room = (
-            np.zeros_like(model.constant), np.zeros((r, p, at.P_WIDTH)), np.zeros((r, m, p, 6)), np.zeros((p, 6)),
-            np.zeros((6 + m, 6 + m)), np.zeros(6 + m), np.zeros((r, at.TOLD)), np.zeros((3, 6)), np.zeros(6),
-            np.zeros((r, m, 7)), np.zeros((3, 6, 6)),
-        )  # fmt: skip
-        self._scratch = (np.zeros(12 + 2 * total), np.zeros(13 + 2 * total), np.zeros(13 + 2 * total))
+        soft = {**self._carried(), **_stacked(tables), "current": self.flow.pack()[0, :3].copy()}
+        self.system = SYSTEM.make({
+            "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth},
+            "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
+            "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},
+            "tree": {
+                "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
+                "gravity": model.gravity, "imposed": model.imposed, "bounds": more.bounds,
+            },
+        })  # fmt: skip
+        self.memory, self.state = self.system.memory, self.system.motion.vector
+        self._start = self.system.hold.cell("start")
         self.outputs = (
             Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
@@ -112,7 +102,7 @@ class SoftTree:
             Channel("joint_torque", "N m, N", (n,)), Channel("strain", "", (r, m)),
             Channel("tip", "m", (r, 3), "world"),
         )  # fmt: skip
-        told = [a.tobytes() for a in (*self._soft, motion, self._bandwidth, self._joints, self._kinds)]
+        told = [a.tobytes() for a in (*soft.values(), motion, bandwidth, self._joints, self._kinds)]
         self._key = hashlib.sha256(model.digest.encode() + b"".join(told)).digest()
         self._steps = 0
         with compile_progress(f"the kernels of '{name}'"):
@@ -123,7 +113,7 @@ class SoftTree:
     def _compiled(self) -> Model:
         if not isinstance(self.mechanism, Mechanism):
             raise ModelError(f"SoftTree: expected a Mechanism, got {self.mechanism!r}")
-        model = compile(imposing(self.mechanism, self.actuators))
+        model = compile_model(imposing(self.mechanism, self.actuators))
         if len(model.ground.rows):
             raise ModelError(f"{model.name}: a tree with rods by strain modes takes no contacts")
         return model
@@ -147,8 +137,8 @@ class SoftTree:
                 )
         return tables
 
-    def _carried(self) -> tuple[IntArray, Array]:
-        """Rows of the model and where the roots stand in them, (r, POSED)."""
+    def _carried(self) -> dict[str, Any]:
+        """Rows of the model and where the roots stand in them."""
         rows, places = np.zeros(len(self.rods), dtype=np.int64), np.zeros((len(self.rods), POSED))
         for i, rod in enumerate(self.rods):
             k = self.model.body(rod.body)
@@ -156,11 +146,7 @@ class SoftTree:
             turn, offset = self.model.offset_rotation[k], self.model.offset_position[k]
             places[i, :9] = (turn @ rod.placement.rotation).ravel()
             places[i, 9:] = offset + turn @ rod.placement.position
-        return rows, places
-
-    @property
-    def _hold(self) -> tuple[Any, ...]:
-        return (*self._held, self._bandwidth, self.time)
+        return {"carriers": rows, "places": places}
 
     @property
     def time(self) -> float:
@@ -169,10 +155,13 @@ class SoftTree:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0, without strain, at rest but for imposed joints."""
-        self.memory[:], self._steps = 0.0, 0
+        self.system.clear()
+        self.memory[:], self._steps, self._start[0] = 0.0, 0, 0.0
         self.state[3] = 1.0
-        hold_commands(self._kinds, self._joints, self.neutral, self._held[0], self._held[1])
-        follow(self._tree, self._law, self._hold, self.state, 0.0)
+        hold_commands(
+            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target
+        )  # fmt: skip
+        follow(self.system, self.state, 0.0)
 
     def step(self, command: Array) -> None:
         """Advance by dt with `command` held. ValueError, DivergedError as of any plant."""
@@ -182,41 +171,38 @@ class SoftTree:
         if not np.all(np.isfinite(given)):
             named = ", ".join(c.name for c, v in zip(self.actuators, given, strict=True) if not np.isfinite(v))
             raise ValueError(f"{self.model.name}: command: {named} must be finite")
-        hold_commands(self._kinds, self._joints, given, self._held[0], self._held[1])
-        status = take_step(
-            self._tree, self._law, self._hold, self._fluid, self._work, self._soft, self._room, self.state,
-            self._scratch, self.time, self.dt,
-        )  # fmt: skip
+        hold = self.system.hold
+        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target)
+        self._start[0] = self.time
+        status = take_step(self.system)
         if status != SOUND:
             raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
-        finish_servo(self._hold, self.dt)
+        finish_servo(hold, hold.coast, self.dt)
         self._steps += 1
 
     def look(self) -> Array:
         """The rate (12 + 2 N,) at the present state."""
-        evaluate(
-            self._tree, self._law, self._hold, self._fluid, self._work, self._soft, self._room, self.state, self.time,
-            0.0, self._scratch[0],
-        )  # fmt: skip
-        return self._scratch[0].copy()
+        self._start[0], rate = self.time, self.system.motion.rate
+        evaluate(self.system, self.state, self.time, 0.0, rate)
+        return np.array(rate)
 
     def observe(self) -> dict[str, Array]:
         """The outputs at the present state, by name."""
         self.look()
         n, r, m, y = self.n, self._r, self.m, self.state.copy()
-        total, s = n + r * m, self._work[0]
+        total, s, soft = n + r * m, self.system.work.s, self.system.soft
         tips = np.zeros((r, 3))
-        for i, (row, place) in enumerate(zip(self._soft[0], self._soft[1], strict=True)):
+        for i, (row, place) in enumerate(zip(soft.carriers, soft.places, strict=True)):
             turn, origin = (
                 s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3),
                 s[row, S_WORLD_POS : S_WORLD_POS + 3],
             )
-            inside = place[9:] + place[:9].reshape(3, 3) @ self._room[1][i, -1, at.P_POS : at.P_POS + 3]
+            inside = place[9:] + place[:9].reshape(3, 3) @ self.system.room.points[i, -1, at.P_POS : at.P_POS + 3]
             tips[i] = origin + turn @ inside
         return {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + total : 10 + total],
             "angular_velocity": y[10 + total : 13 + total], "joint_position": y[7 : 7 + n],
-            "joint_velocity": y[13 + total : 13 + total + n], "joint_torque": self._work[3].copy(),
+            "joint_velocity": y[13 + total : 13 + total + n], "joint_torque": self.system.work.torque.copy(),
             "strain": y[7 + n : 7 + total].reshape(r, m), "tip": tips,
         }  # fmt: skip
 
@@ -226,22 +212,20 @@ class SoftTree:
 
     def snapshot(self) -> bytes:
         """The whole state; bit-exact."""
-        return _HEADER.pack(_MAGIC, self._key, self.dt, self._steps) + self.memory.tobytes()
+        return pack_state(self._key, self.dt, self._steps, self.memory)
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's."""
-        if len(blob) != _HEADER.size + self.memory.nbytes:
-            raise ModelError(f"{self.model.name}: the snapshot is of another model")
-        magic, key, dt, steps = _HEADER.unpack_from(blob)
-        if magic != _MAGIC or key != self._key or dt != self.dt:
-            raise ModelError(f"{self.model.name}: the snapshot is of another model, step or version")
-        self.memory[:], self._steps = np.frombuffer(blob[_HEADER.size :]), steps
+        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
+        self._steps, found = unpack_state(blob, self.model.name, self._key, self.dt, {"state": self.memory})
+        self.system.clear()
+        self.memory[:] = found["state"]
 
 
-def _stacked(tables: Sequence[RodTable]) -> tuple[Any, ...]:
-    """sections, inner, lengths, rests, shapes, stiffs, dampings."""
-    return (
-        np.array([t.rows for t in tables]), tables[0].grid.inner, np.array([t.grid.length for t in tables]),
-        np.array([t.rest for t in tables]), np.array([t.shapes for t in tables]), np.array([t.stiff for t in tables]),
-        np.array([t.damping for t in tables]),
-    )  # fmt: skip
+def _stacked(tables: Sequence[RodTable]) -> dict[str, Any]:
+    """Of a record of SOFT."""
+    return {
+        "sections": np.array([t.rows for t in tables]), "inner": tables[0].grid.inner,
+        "lengths": np.array([t.grid.length for t in tables]), "rests": np.array([t.rest for t in tables]),
+        "shapes": np.array([t.shapes for t in tables]), "stiffs": np.array([t.stiff for t in tables]),
+        "dampings": np.array([t.damping for t in tables]),
+    }  # fmt: skip

@@ -1,7 +1,4 @@
-"""One step of a continuous body: parameters follow their commands, and Runge and Kutta's fourth-order step moves it.
-
-memory   state (15,), then for each parameter target, value, rate (3 k)
-"""
+"""One step of a continuous body: parameters follow their commands, and Runge and Kutta's fourth-order step moves it."""
 
 from __future__ import annotations
 
@@ -11,22 +8,40 @@ import numpy as np
 
 from rtmms.continuum.dynamics import evaluate
 from rtmms.continuum.field import COAST
-from rtmms.continuum.layout import BAD_POINT, Y_SIZE
+from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD, Y_SIZE
 from rtmms.jit import kernel
 from rtmms.mechanism.group import displace, normalise, uncurl
 from rtmms.mechanism.joint_laws import coast, settle
-from rtmms.mechanism.take_step import finite
+from rtmms.mechanism.step import finite
+from rtmms.memory import FLAG, INTEGER, Layout, given, model, number, scratch, state, whole
+from rtmms.model.layout import S_WIDTH
 
 SOUND, BAD_COMMAND, NOT_FINITE, BAD_STRAIN = 0, 1, 2, 3
 STAGES = 4
+BODY = Layout(
+    "ContinuousBody",
+    state("y", Y_SIZE), state("led", 3, "parameters"), number("function", INTEGER),
+    model("section", "along", K_WIDTH), model("inner", "points", "points"), number("spacing", unit="m"),
+    model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"), number("wake", FLAG),
+    model("follow", "parameters", dtype=INTEGER), number("bandwidth", unit="rad/s"),
+    model("mix", "parameters", "commands"), given("given", "commands"), number("time", unit="s"),
+    number("dt", unit="s"), number("substeps", INTEGER),
+    scratch("s", "along", P_WIDTH), scratch("base", 1, S_WIDTH), scratch("square", 6, 6), scratch("head", 3, 6),
+    scratch("told", TOLD), scratch("rates", STAGES, RATE_SIZE), scratch("stage", Y_SIZE), scratch("total", RATE_SIZE),
+    scratch("p", 3, "parameters"), whole("memory"), scratch("last", "memory"),
+)  # fmt: skip
+"""All that a continuous body steps with (columns: rtmms.continuum.layout). y: the state; led: of each parameter of the
+strain field target, value and rate; function: address of the field; told: what an evaluation leaves besides; p: the
+parameters at the time of an evaluation, with rates; last: the state before the step."""
 
 
 @kernel
-def parameters_at(memory: Any, follow: Any, bandwidth: float, t: float, p: Any) -> None:
-    """p (3, k), t seconds after the memory's own time."""
+def parameters_at(body: Any, t: float) -> None:
+    """body.p (3, k), t seconds after the state's own time."""
+    led, follow, bandwidth, p = body.led, body.follow, body.bandwidth, body.p
     n = p.shape[1]
     for k in range(n):
-        target, value, rate = memory[Y_SIZE + k], memory[Y_SIZE + n + k], memory[Y_SIZE + 2 * n + k]
+        target, value, rate = led[0, k], led[1, k], led[2, k]
         if follow[k] == COAST:
             a, b, c = coast(value, rate, target, bandwidth, t)
         else:
@@ -35,11 +50,9 @@ def parameters_at(memory: Any, follow: Any, bandwidth: float, t: float, p: Any) 
 
 
 @kernel
-def advance(body: Any, around: Any, work: Any, drive: Any, memory: Any, room: Any, t: float, h: float) -> int:
-    """One step of h from time t. drive: follow, bandwidth, mix; room: k (4, 14), y (15,), along (14,), p (3, k)."""
-    follow, bandwidth, _ = drive
-    rates, y, total, p = room
-    state = memory[:Y_SIZE]
+def advance(body: Any, t: float, h: float) -> int:
+    """One step of h from time t."""
+    state, rates, y, total, p, led = body.y, body.rates, body.stage, body.total, body.p, body.led
     status = SOUND
     for i in range(STAGES):
         c = 0.0 if i == 0 else 1.0 if i == 3 else 0.5
@@ -48,9 +61,9 @@ def advance(body: Any, around: Any, work: Any, drive: Any, memory: Any, room: An
         else:
             for m in range(Y_SIZE):
                 y[m] = state[m]
-        parameters_at(memory, follow, bandwidth, c * h, p)
-        evaluate(body, around, work, p, y, t + c * h, rates[i])
-        if work[4][BAD_POINT] >= 0.0:
+        parameters_at(body, c * h)
+        evaluate(body, y, t + c * h, rates[i])
+        if body.told[BAD_POINT] >= 0.0:
             status = BAD_STRAIN
         if i > 0:
             for m in range(total.shape[0]):
@@ -66,23 +79,19 @@ def advance(body: Any, around: Any, work: Any, drive: Any, memory: Any, room: An
         return status
     for m in range(Y_SIZE):
         state[m] = y[m]
-    parameters_at(memory, follow, bandwidth, h, p)
-    n = p.shape[1]
-    for k in range(n):
-        memory[Y_SIZE + n + k], memory[Y_SIZE + 2 * n + k] = p[0, k], p[1, k]
+    parameters_at(body, h)
+    for k in range(p.shape[1]):
+        led[1, k], led[2, k] = p[0, k], p[1, k]
     return SOUND
 
 
 @kernel
-def take_step(
-    body: Any, around: Any, work: Any, drive: Any, memory: Any, room: Any, given: Any, t: float, dt: float,
-    substeps: int,
-) -> int:  # fmt: skip
-    """Advance by dt with the command `given` (u,). A status, see above: where it is not SOUND the state is that of the
+def take_step(body: Any) -> int:
+    """Advance by dt with the command body.given. A status, see above: where it is not SOUND the state is that of the
     last sound substep."""
+    mix, given, led, substeps = body.mix, body.given, body.led, body.substeps
     if not finite(given):
         return BAD_COMMAND
-    mix = drive[2]
     for k in range(mix.shape[0]):
         driven, total = False, 0.0
         for u in range(mix.shape[1]):
@@ -90,24 +99,39 @@ def take_step(
                 driven = True
                 total += mix[k, u] * given[u]
         if driven:
-            memory[Y_SIZE + k] = total
-    h = dt / substeps
+            led[0, k] = total
+    h = body.dt / substeps
     for i in range(substeps):
-        status = advance(body, around, work, drive, memory, room, t + i * h, h)
+        status = advance(body, body.time + i * h, h)
         if status != SOUND:
             return status
     return SOUND
 
 
 @kernel
-def look_at(body: Any, around: Any, work: Any, drive: Any, memory: Any, room: Any, t: float) -> None:
-    """Everything at the present state into `work`."""
-    parameters_at(memory, drive[0], drive[1], 0.0, room[3])
-    evaluate(body, around, work, room[3], memory[:Y_SIZE], t, room[2])
+def look_at(body: Any) -> None:
+    """Everything at the present state into the scratch."""
+    parameters_at(body, 0.0)
+    evaluate(body, body.y, body.time, body.total)
 
 
 @kernel
-def many(times: int, body: Any, around: Any, work: Any, p: Any, state: Any, t: float, rate: Any) -> None:
+def many(times: int, body: Any) -> None:
     """`evaluate` over and over, for benchmarks."""
     for i in range(times):
-        evaluate(body, around, work, p, state, t + 1e-9 * np.float64(i), rate)
+        evaluate(body, body.y, body.time + 1e-9 * np.float64(i), body.total)
+
+
+_body_at = BODY.type().at()
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """One step of the body whose record stands at `address`; the status of `take_step`."""
+    return take_step(_body_at(address))
+
+
+@kernel
+def enter_look(address: int) -> None:
+    """`look_at` of that body."""
+    look_at(_body_at(address))

@@ -30,7 +30,7 @@ from rtmms.continuum.layout import (
 )
 from rtmms.jit import kernel
 from rtmms.mechanism.group import displace, lead, normalise
-from rtmms.mechanism.take_step import finite
+from rtmms.mechanism.step import finite
 from rtmms.spatial import PACKED, cross, quaternion_columns
 
 SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2

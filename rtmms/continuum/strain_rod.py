@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,13 @@ from rtmms.continuum.shapes import Shapes
 from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, assemble, end_of, evaluate, take_step
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import compile_progress
-from rtmms.model import Body, Mechanism, compile
+from rtmms.model import Body, Mechanism, compile_model
 from rtmms.model.layout import C_INERTIA, C_WEIGHT, C_WEIGHT_MOMENT
 from rtmms.model.rods import Rod
 from rtmms.plant import Channel
+from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 
-_HEADER = struct.Struct("<8sdqq")
-_MAGIC = b"rtmmssr1"
 PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
 
@@ -97,7 +96,7 @@ class StrainRod:
             raise ModelError(f"{name}: a carrier moves: expected base='free', got base='{self.base}'")
         if self.carrier.elements or self.carrier.viscous is not None:
             raise ModelError(f"{name}: carrier '{self.carrier.name}': expected no elements and no viscous drag")
-        row = compile(Mechanism("carrier", [self.carrier], base="fixed")).constant[0]
+        row = compile_model(Mechanism("carrier", [self.carrier], base="fixed")).constant[0]
         place = self.rod.placement
         back = np.linalg.inv(adjoint(place.rotation, place.position))
         own = unpack_inertia(row[C_INERTIA : C_INERTIA + PACKED_SIZE])
@@ -119,6 +118,7 @@ class StrainRod:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0, without strain."""
+        self._clear()
         self.state[:] = 0.0
         self.state[:3] = self.rod.placement.position
         self.state[3:7] = matrix_quaternion(self.rod.placement.rotation)
@@ -174,17 +174,23 @@ class StrainRod:
 
     def snapshot(self) -> bytes:
         """The whole state; bit-exact."""
-        return _HEADER.pack(_MAGIC, self.dt, self._steps, self.n) + self.state.tobytes() + self.push.tobytes()
+        return pack_state(self._key, self.dt, self._steps, self.state, self.push)
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of a rod with as many shapes; ModelError if it is another's."""
-        if len(blob) != _HEADER.size + self.state.nbytes + self.push.nbytes:
-            raise ModelError(f"{self.rod.name}: the snapshot is of another rod")
-        magic, dt, steps, n = _HEADER.unpack_from(blob)
-        if magic != _MAGIC or dt != self.dt or n != self.n:
-            raise ModelError(f"{self.rod.name}: the snapshot is of another rod, step or version")
-        both = np.frombuffer(blob[_HEADER.size :])
-        self.state[:], self.push[:], self._steps = both[: len(self.state)], both[len(self.state) :], steps
+        """Back to a snapshot of a rod with as many shapes; ModelError if it is another's, damaged, or not finite."""
+        arrays = {"state": self.state, "push": self.push}
+        self._steps, found = unpack_state(blob, self.rod.name, self._key, self.dt, arrays)
+        self._clear()
+        self.state[:], self.push[:] = found["state"], found["push"]
+
+    @property
+    def _key(self) -> bytes:
+        return hashlib.sha256(f"rod {self.base} {self.n}".encode()).digest()
+
+    def _clear(self) -> None:
+        """Scratch as in a new rod."""
+        for array in (*self._work, *self._room):
+            array[...] = 0.0
 
     def rest(self, push: Any, steps: int = 4) -> Array:
         """(n,) coordinates in balance under force and couple (6,) on its tip, world axes, a fixed root; the rod is left

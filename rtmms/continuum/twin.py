@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.continuum.door import DT, TIME, Door, enter_step
 from rtmms.continuum.layout import Y_SIZE
-from rtmms.continuum.step import SOUND, take_step
+from rtmms.continuum.step import SOUND, enter_step, take_step
 from rtmms.jit import COMPILED
 from rtmms.plant import Kept
 from rtmms.spatial import Array
@@ -16,27 +15,20 @@ from rtmms.spatial import Array
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from rtmms.memory import Record
+
     class Original(Protocol):
         """What a twin reads of its plant."""
 
         dt: float
-        substeps: int
-        memory: Array
-        numbers: Array
-        told: list[Any]
-        sizes: list[int]
-        address: Any
-        door: Any
+        system: Record
         body: Any
-        _body: Any
-        _around: Any
-        _drive: Any
+
+        @property
+        def memory(self) -> Array: ...
 
         @property
         def now(self) -> int: ...
-
-
-_MEMORY, _SCRATCH, _GIVEN, _NUMBERS = 11, 4, 16, 17
 
 
 class CosseratTwin:
@@ -51,14 +43,11 @@ class CosseratTwin:
         self._take_up()
 
     def _take_up(self) -> None:
-        plant = self.plant
-        self._of = plant.door
-        arrays = list(plant.told)
-        for k in (*range(_SCRATCH, _SCRATCH + 5), *range(_MEMORY + 1, _NUMBERS + 1)):
-            arrays[k] = np.array(arrays[k])
-        arrays[_MEMORY] = self.state.all[: self._size]
-        self._arrays, self._given, self._numbers = arrays, arrays[_GIVEN], arrays[_NUMBERS]
-        self._door = Door(plant.address if COMPILED else 0, arrays, plant.sizes)
+        self._of = self.plant.system
+        self._system = self._of.fork(self.state.all[: self._size])
+        self._at, self._dt = self._system.cell("time"), self._system.cell("dt")
+        if not COMPILED:
+            setattr(self._system, "function", self._of.function)  # noqa: B010
 
     @property
     def now(self) -> int:
@@ -81,7 +70,7 @@ class CosseratTwin:
 
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there."""
-        if self._of is not self.plant.door:
+        if self._of is not self.plant.system:
             self._take_up()
         self.state.all[:] = at.all
         self._time = float(at.all[-1]) * self.dt
@@ -89,15 +78,8 @@ class CosseratTwin:
     def step(self, command: Array, halves: bool) -> bool:
         """A step of dt, or of half of it; False where it fails."""
         dt = 0.5 * self.dt if halves else self.dt
-        self._given[:] = command
-        self._numbers[TIME], self._numbers[DT] = self._time, dt
-        if COMPILED:
-            status = enter_step(self._door.address)
-        else:
-            a, plant = self._arrays, self.plant
-            status = take_step(
-                plant._body, plant._around, tuple(a[_SCRATCH : _SCRATCH + 5]), plant._drive, a[_MEMORY],
-                tuple(a[_MEMORY + 1 : _GIVEN]), self._given, self._time, dt, plant.substeps,
-            )  # fmt: skip
+        self._system.given[:] = command
+        self._at[0], self._dt[0] = self._time, dt
+        status = enter_step(self._system.address) if COMPILED else take_step(self._system)
         self._time += dt
         return bool(status == SOUND)

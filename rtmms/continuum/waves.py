@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numba import carray
 
+from rtmms.addresses import numbers_at
 from rtmms.continuum.field import COAST, SETTLE, Field
 from rtmms.jit import kernel
-from rtmms.mechanism.addresses import numbers_at
 from rtmms.mechanism.joint_laws import ramp
 from rtmms.spatial import Array, scalar
 

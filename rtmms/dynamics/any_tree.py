@@ -6,33 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.modal_motion import configure_modal, outward_modal
+from rtmms.dynamics.modal_motion import MODAL, configure_modal, outward_modal
 from rtmms.dynamics.modal_passes import solve_modal
 from rtmms.dynamics.recursion import configure, outward, place, solve
+from rtmms.memory import Record
 from rtmms.model.compiled import Model
 
 
-def modal_arrays(model: Model, dtype: Any = float) -> tuple[Any, ...]:
-    """What kernels get of a model's modal bodies: book, members, shape, and a room of their own."""
+def modal_record(model: Model, dtype: Any = float) -> Record:
+    """A model's modal bodies for kernels, with scratch of their own."""
     modes = model.modes
-    return modes.book, modes.members, modes.shape, np.zeros(max(modes.room, 1), dtype=dtype)
+    values = {"book": modes.book, "members": modes.members, "shape": modes.shape}
+    kind = complex if np.dtype(dtype).kind == "c" else float
+    return MODAL.make(values, {"modal_room": max(modes.room, 1)}, dtype=kind)
 
 
 def stand(model: Model, position: Any, orientation: Any, q: Any, s: Any) -> None:
     """Transforms of all rows, gravity in their frames, world poses."""
     if len(model.modes):
-        configure_modal(model.topology, model.constant, modal_arrays(model, s.dtype), orientation, model.gravity, q, s)
+        configure_modal(model.topology, model.constant, modal_record(model, s.dtype), orientation, model.gravity, q, s)
     else:
         configure(model.topology, model.constant, orientation, model.gravity, q, s)
     place(model.topology, position, orientation, s)
 
 
 def move(model: Model, twist: Any, q: Any, qd: Any, s: Any) -> Any:
-    """Twists of all rows, after `stand`; the modal bodies' arrays, for `solve_any`, None for rigid trees."""
+    """Twists of all rows, after `stand`; the modal bodies' record, for `solve_any`, None for rigid trees."""
     if not len(model.modes):
         outward(model.topology, twist, qd, s)
         return None
-    modal = modal_arrays(model, s.dtype)
+    modal = modal_record(model, s.dtype)
     outward_modal(model.topology, modal, twist, q, qd, s)
     return modal
 

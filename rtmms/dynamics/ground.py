@@ -1,9 +1,4 @@
-"""A tree on the ground: its accelerations under whatever drives it, and the velocities that the ground allows.
-
-ground  rows, first, joint, length (see rtmms.model.contact_rows), then scratch: room (see row_sets), offset (m,),
-        net (n,), soft (n,), reaction (m,), change (n,), active (m,) 0 where a one-sided row is open; and lost (2,) J,
-        what impacts dissipated, and what imposed joints did in them
-"""
+"""A tree on the ground: its accelerations under whatever drives it, and the velocities that the ground allows."""
 
 from __future__ import annotations
 
@@ -12,8 +7,10 @@ from typing import Any
 from rtmms.dynamics.ground_base import solve_base_on_ground
 from rtmms.dynamics.ground_passes import inward_on_ground, respond_on_ground
 from rtmms.dynamics.recursion import friction, load
+from rtmms.dynamics.row_sets import R_WIDTH
 from rtmms.jit import kernel
-from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW
+from rtmms.memory import INTEGER, Layout, model, number, scratch, state
+from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW, G_WIDTH
 from rtmms.model.layout import (
     C_DAMPING,
     C_INERTIA,
@@ -28,6 +25,16 @@ from rtmms.model.layout import (
 )  # fmt: skip
 from rtmms.spatial import PACKED_SIZE
 
+GROUND = Layout(
+    "Ground",
+    model("rows", "contacts", G_WIDTH), model("first", "n + 2", dtype=INTEGER), model("joint", "n + 1", dtype=INTEGER),
+    number("length", unit="m"), scratch("room", "n + 2", R_WIDTH), scratch("offset", "contacts"), scratch("net", "n"),
+    scratch("soft", "n"), scratch("reaction", "contacts", unit="N"), scratch("change", "n", unit="rad/s"),
+    scratch("active", "contacts", fill=1.0), state("lost", 2, unit="J"),
+)  # fmt: skip
+"""rows, first, joint, length: see rtmms.model.contact_rows; room: row_sets. active: 0 where a one-sided row is open.
+lost: what impacts dissipated, and what imposed joints did in them."""
+
 
 @kernel
 def solve_on_ground(
@@ -38,7 +45,7 @@ def solve_on_ground(
 
     Reactions are left in ground, see `respond_on_ground`.
     """
-    room, offset, net, soft, reaction = ground[4:9]
+    room, offset, net, soft, reaction = ground.room, ground.offset, ground.net, ground.soft, ground.reaction
     load(topology, constant, s)
     for r in range(offset.shape[0]):
         offset[r] = 0.0
@@ -49,7 +56,7 @@ def solve_on_ground(
             net[j] -= friction(constant, j + 1, q[j], qd[j]) + implicit * k * qd[j]
             soft[j] = constant[j + 1, C_ROTOR] + implicit * (c + implicit * k) + s[j + 1, S_HELD]
     inward_on_ground(topology, ground, imposed, net, soft, offset, s, room)
-    solve_base_on_ground(s, room, ground[3])
+    solve_base_on_ground(s, room, ground.length)
     respond_on_ground(topology, ground, imposed, net, soft, s, room, qdd, torque, reaction)
     for j in range(drive.shape[0]):
         if imposed[j]:
@@ -61,7 +68,7 @@ def solve_on_ground(
 @kernel
 def slip(ground: Any, s: Any, qd: Any, out: Any) -> None:
     """out (m,) = A eta + B qd, of twists after `outward`."""
-    rows = ground[0]
+    rows = ground.rows
     for r in range(rows.shape[0]):
         j = int(rows[r, G_BODY])
         total = 0.0 * s[j, S_TWIST]
@@ -82,7 +89,7 @@ def stop_slip(
 
     The least in the metric of the kinetic energy, as in an inelastic impact; imposed joints keep their rates.
     """
-    room, offset, net, soft, reaction = ground[4:9]
+    room, offset, net, soft, reaction = ground.room, ground.offset, ground.net, ground.soft, ground.reaction
     slip(ground, s, qd, offset)
     for j in range(topology.shape[0]):
         for k in range(PACKED_SIZE):
@@ -93,8 +100,8 @@ def stop_slip(
     for j in range(qd.shape[0]):
         net[j], soft[j] = 0.0, constant[j + 1, C_ROTOR]
     inward_on_ground(topology, ground, imposed, net, soft, offset, s, room)
-    solve_base_on_ground(s, room, ground[3])
-    respond_on_ground(topology, ground, imposed, net, soft, s, room, ground[9], torque, reaction)
+    solve_base_on_ground(s, room, ground.length)
+    respond_on_ground(topology, ground, imposed, net, soft, s, room, ground.change, torque, reaction)
 
 
 @kernel

@@ -6,7 +6,7 @@ constraint. On a tree it needs no large matrix. Going in, each body shows its pa
 rows; a passive joint that the rows feel is decided by one of them, qdd = alpha . a_parent + kappa, and the others are
 freed of it; any other joint is as in `recursion`. At the base A has at most six rows, all independent.
 
-ground  rows (m, G_WIDTH), first (n + 2,), joint (n + 1,), length: see rtmms.model.contact_rows; more in `ground`
+ground  a record of rtmms.dynamics.ground.GROUND
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from rtmms.spatial import PACKED, cross, times
 @kernel
 def own_rows(ground: Any, j: int, offset: Any, room: Any) -> None:
     """Body j's own rows of contact into its set. offset (m,): the rows' g, 0 for accelerations."""
-    rows, first, length, active = ground[0], ground[1], ground[3], ground[10]
+    rows, first, length, active = ground.rows, ground.first, ground.length, ground.active
     w = room.shape[0] - 1
     for r in range(first[j], first[j + 1]):
         if rows[r, G_JOINT] > 0.0 or active[r] == 0.0:
@@ -74,7 +74,7 @@ def own_rows(ground: Any, j: int, offset: Any, room: Any) -> None:
 @kernel
 def carry_rows(topology: Any, ground: Any, j: int, s: Any, offset: Any, room: Any) -> None:
     """Body j's rows on its parent's acceleration and on joint j's: E a_j + g = (E X) a_i + (E S) qdd + E zeta + g."""
-    rows, _, joint, length = ground[:4]
+    rows, joint, length = ground.rows, ground.joint, ground.length
     count = int(room[j, R_COUNT].real)
     axis = 5 if topology[j, T_KIND] == REVOLUTE else 2
     for l in range(count):
@@ -112,7 +112,7 @@ def carry_rows(topology: Any, ground: Any, j: int, s: Any, offset: Any, room: An
 def choose_pivot(topology: Any, ground: Any, j: int, room: Any) -> int:
     """The row that feels joint j most, or -1 where none does; the others are freed of the joint."""
     count, best, most = int(room[j, R_UP].real), -1, 0.0
-    unit = ground[3] if topology[j, T_KIND] == REVOLUTE else 1.0
+    unit = ground.length if topology[j, T_KIND] == REVOLUTE else 1.0
     for l in range(count):
         b = abs(room[j, R_UP_B + l].real)
         if b > most and b > RANK * (room[j, R_UP_SIZE + l].real * unit + b):
@@ -131,7 +131,7 @@ def choose_pivot(topology: Any, ground: Any, j: int, room: Any) -> int:
     # qdd = alpha . a_i + kappa
     for k in range(6):
         part = -room[j, p + k] / room[j, R_UP_B + best]
-        room[j, R_ALPHA + k] = part if k < 3 else part * ground[3]
+        room[j, R_ALPHA + k] = part if k < 3 else part * ground.length
     room[j, R_KAPPA] = -room[j, R_UP_G + best] / room[j, R_UP_B + best]
     return best
 
@@ -287,8 +287,8 @@ def respond_on_ground(
         count = int(room[j, R_COUNT].real)
         for l in range(count):
             room[j, R_FORCE + l] = room[j, R_UP_FORCE + l]
-        if ground[2][j] >= 0:
-            reaction[ground[2][j]] += room[j, R_UP_FORCE + count]
+        if ground.joint[j] >= 0:
+            reaction[ground.joint[j]] += room[j, R_UP_FORCE + count]
         hand_out(room, j, reaction)
         if revolute:
             wz += qdd[j - 1]

@@ -58,7 +58,7 @@ def hybrid_dynamics(
     s, modal = set_up(model, state, wrench)
     if np.iscomplexobj(drive) and not np.iscomplexobj(s):
         s = s.astype(complex)
-        modal = None if modal is None else (*modal[:3], modal[3].astype(complex))
+        modal = None if modal is None else modal.as_complex(room=modal.room.astype(complex))
     mode = model.base_mode
     if base_acceleration is not None:
         mode = BASE_PRESCRIBED if mode == BASE_FREE else mode

@@ -1,7 +1,7 @@
 """The recursion's first pass on trees with modal bodies (floating frames; Boyer 2017, eqs 51 to 55, corrected).
 
 A flexible row stands at p = x0 + sum phi_k r_k + R_e d0 and R = R_e R_0, R_e = exp(theta^), theta = sum psi_k r_k:
-exact in the rotation, linear in the translation. modal: book, members, shape (rtmms.model.modal_rows), room.
+exact in the rotation, linear in the translation.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from rtmms.dynamics.carry import into_child
 from rtmms.jit import kernel
+from rtmms.memory import INTEGER, Layout, model, scratch
 from rtmms.model.layout import (
     C_POS,
     C_ROT,
@@ -27,9 +28,15 @@ from rtmms.model.layout import (
     T_KIND,
     T_PARENT,
 )  # fmt: skip
-from rtmms.model.modal_rows import M_COUNT, M_FIRST, M_PSI, M_SHAPE
+from rtmms.model.modal_rows import M_COUNT, M_FIRST, M_PSI, M_SHAPE, M_WIDTH
 from rtmms.spatial import cross, quaternion_columns, scalar
 
+MODAL = Layout(
+    "Modal",
+    model("book", "rows", M_WIDTH, dtype=INTEGER), model("members", "modes", dtype=INTEGER),
+    model("shape", "shape_size"), scratch("room", "modal_room"),
+)  # fmt: skip
+"""book, members, shape: see rtmms.model.modal_rows."""
 SMALL = 1e-4
 """rad2: below it the series of the rotation's functions, exact to rounding there."""
 
@@ -54,7 +61,7 @@ def turning(x: Any, y: Any, z: Any) -> Any:
 @kernel
 def shape_sum(modal: Any, j: int, i: int, values: Any) -> Any:
     """Translation and rotation (6 numbers) of flexible row j's place by the values (n,) of its parent's modes."""
-    book, members, shape = modal[0], modal[1], modal[2]
+    book, members, shape = modal.book, modal.members, modal.shape
     first, at = book[i, M_FIRST], book[j, M_SHAPE] + 3
     zero = 0.0 * values[0]
     a, b, c, d, e, f = zero, zero, zero, zero, zero, zero
@@ -92,7 +99,7 @@ def configure_modal(
         elif kind == PRISMATIC:
             for k in range(3):
                 s[j, S_POS + k] += q[j - 1] * constant[j, C_ROT + 3 * k + 2]
-        if modal[0][j, M_SHAPE] >= 0:
+        if modal.book[j, M_SHAPE] >= 0:
             _bend(modal, j, i, q, s)
         x, y, z = into_child(s, j, s[i, S_GRAVITY], s[i, S_GRAVITY + 1], s[i, S_GRAVITY + 2])
         s[j, S_GRAVITY], s[j, S_GRAVITY + 1], s[j, S_GRAVITY + 2] = x, y, z
@@ -101,7 +108,7 @@ def configure_modal(
 @kernel
 def _bend(modal: Any, j: int, i: int, q: Any, s: Any) -> None:
     """Move row j with its parent's shape: p = x0 + x + R_e (p - x0), R = R_e R."""
-    shape, at = modal[2], modal[0][j, M_SHAPE]
+    shape, at = modal.shape, modal.book[j, M_SHAPE]
     x, y, z, d, e, f = shape_sum(modal, j, i, q)
     _, a, _, sine, _, _ = turning(d, e, f)
     # R_e = 1 + sin n / n theta^ + (1 - cos n) / n2 theta^2, column by column
@@ -146,7 +153,7 @@ def outward_modal(topology: Any, modal: Any, twist: Any, q: Any, qd: Any, s: Any
         wx, wy, wz = s[i, S_TWIST + 3], s[i, S_TWIST + 4], s[i, S_TWIST + 5]
         cx, cy, cz = cross(wx, wy, wz, s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2])
         vx, vy, vz = s[i, S_TWIST] + cx, s[i, S_TWIST + 1] + cy, s[i, S_TWIST + 2] + cz
-        if modal[0][j, M_SHAPE] >= 0:
+        if modal.book[j, M_SHAPE] >= 0:
             vx, vy, vz, wx, wy, wz = _carried(modal, j, i, q, qd, s, vx, vy, vz, wx, wy, wz)
         vx, vy, vz = into_child(s, j, vx, vy, vz)
         wx, wy, wz = into_child(s, j, wx, wy, wz)
@@ -175,7 +182,7 @@ def _carried(
     With v, W that of the parent at the row's place, a = sum phi rd, w = T theta', d from the shape's place to the row:
     u = a + w x d,   nu = R^T (W x u + w0' x d - w x a - w x v; w0' - w x W),   w0' the rate of w at theta'' = 0
     """
-    book, shape, room = modal[0], modal[2], modal[3]
+    book, shape, room = modal.book, modal.shape, modal.room
     at, psi = book[j, M_SHAPE], book[j, M_PSI]
     px, py, pz, d, e, f = shape_sum(modal, j, i, q)
     _, a, b, _, da, db = turning(d, e, f)

@@ -43,7 +43,7 @@ from rtmms.spatial import PACKED, cross, times
 @kernel
 def clear_modes(modal: Any) -> None:
     """M = 0, m = 0, b = 0 of all bodies."""
-    book, _, _, room = modal
+    book, room = modal.book, modal.room
     for i in range(book.shape[0]):
         count = book[i, M_COUNT]
         for k in range(7 * count + count * count):
@@ -53,7 +53,7 @@ def clear_modes(modal: Any) -> None:
 @kernel
 def show_modes(modal: Any, i: int, j: int, s: Any) -> None:
     """(63), (64), (66): what row j, its S_INERTIA and S_BIAS condensed, adds to M, m and b of its parent i."""
-    book, _, _, room = modal
+    book, room = modal.book, modal.room
     count, psi, mass = book[i, M_COUNT], book[j, M_PSI], book[i, M_MASS]
     square, bias = mass + 6 * count, mass + 6 * count + count * count
     for k in range(count):
@@ -87,7 +87,7 @@ def condense(
 ) -> None:
     """(67), (68): take body i's modes out of its inertia and bias. m becomes its Cholesky factor L, M becomes L^-1 M^T,
     b becomes L^-1 of what is left for the modes. Modes whose motion is imposed add their wrench instead."""
-    book, members, _, room = modal
+    book, members, room = modal.book, modal.members, modal.room
     count, first, mass = book[i, M_COUNT], book[i, M_FIRST], book[i, M_MASS]
     if count == 0:
         return
@@ -172,7 +172,7 @@ def inward_modal(
         s[j, S_BIAS + 3] += f3
         s[j, S_BIAS + 4] += f4
         s[j, S_BIAS + 5] += f5
-        if modal[0][j, M_SHAPE] >= 0:
+        if modal.book[j, M_SHAPE] >= 0:
             show_modes(modal, i, j, s)
         add_wrench(
             s, S_BIAS, i, j, s[j, S_BIAS], s[j, S_BIAS + 1], s[j, S_BIAS + 2], s[j, S_BIAS + 3], s[j, S_BIAS + 4],
@@ -187,7 +187,7 @@ def respond_modes(
     modal: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: Any, i: int, s: Any, qdd: Any, torque: Any
 ) -> None:
     """(73) rdd = m^-1 (Q - M^T eta'), or the generalised forces that imposed modes take."""
-    book, members, _, room = modal
+    book, members, room = modal.book, modal.members, modal.room
     count, first, mass = book[i, M_COUNT], book[i, M_FIRST], book[i, M_MASS]
     square, bias = mass + 6 * count, mass + 6 * count + count * count
     if count == 0:
@@ -218,7 +218,7 @@ def respond_modal(
     topology: Any, constant: Any, modal: Any, imposed: Any, drive: Any, q: Any, qd: Any, s: Any, qdd: Any, torque: Any
 ) -> None:
     """As `respond`, base to tips: (69) to (73)."""
-    book, members, _, room = modal
+    book, members, room = modal.book, modal.members, modal.room
     respond_modes(modal, constant, imposed, drive, q, qd, 0, s, qdd, torque)
     for j in range(1, topology.shape[0]):
         i, kind = topology[j, T_PARENT], topology[j, T_KIND]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.ground import add_change, solve_on_ground, stop_slip
+from rtmms.dynamics.ground import GROUND, add_change, solve_on_ground, stop_slip
 from rtmms.dynamics.prepare import prepared, vector
-from rtmms.dynamics.row_sets import LEAST, R_WIDTH, RANKED
+from rtmms.dynamics.row_sets import LEAST, RANKED
+from rtmms.memory import Record
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import S_ACCELERATION
 from rtmms.spatial import Array
@@ -33,19 +34,11 @@ class OnGround:
     least: float
 
 
-def ground_arrays(model: Model, lost: Array | None = None) -> tuple[Any, ...]:
-    """`ground` of rtmms.dynamics.ground: rows of contact, scratch for one evaluation at a time, and `lost`."""
-    ground, n = model.ground, model.n
-    m = len(ground.rows)
-    own: tuple[Array, ...] = (
-        np.zeros((n + 2, R_WIDTH)), np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(n),
-        np.ones(m), np.zeros(2) if lost is None else lost,
-    )  # fmt: skip
-    return (ground.rows, ground.first, ground.joint, ground.length, *own)
-
-
-REACTION, ACTIVE = 8, 10
-"""Where the rows' reactions stand in `ground_arrays`, and which of them hold."""
+def ground_record(model: Model) -> Record:
+    """A model's rows of contact for kernels, with scratch for one evaluation at a time."""
+    ground = model.ground
+    values = {"rows": ground.rows, "first": ground.first, "joint": ground.joint, "length": ground.length}
+    return GROUND.make(values, {"n": model.n})
 
 
 def ground_dynamics(model: Model, state: State, drive: Any, *, wrench: Any = None) -> OnGround:
@@ -55,21 +48,21 @@ def ground_dynamics(model: Model, state: State, drive: Any, *, wrench: Any = Non
     wrench  (bodies, 6) from outside on each described body. Raises ModelError for a wrong shape.
     Whether the imposed accelerations contradict the contacts is not looked at (rtmms.locomotion.reduced does).
     """
-    n, ground = model.n, ground_arrays(model)
+    n, ground = model.n, ground_record(model)
     drive, s = vector(drive, (n,), f"{model.name}: drive"), prepared(model, state, wrench)
     qdd, torque = np.zeros(n), np.zeros(n)
     solve_on_ground(
         model.topology, model.constant, ground, model.imposed, drive, state.q, state.qd, 0.0, s, qdd, torque
     )  # fmt: skip
-    last = ground[4][-1]
+    last = ground.room[-1]
     base = s[0, S_ACCELERATION : S_ACCELERATION + 6].copy()
-    return OnGround(base, qdd, torque, ground[REACTION], round(last[RANKED]), float(last[LEAST]))
+    return OnGround(base, qdd, torque, ground.reaction, round(last[RANKED]), float(last[LEAST]))
 
 
 def stopped(model: Model, state: State) -> State:
     """The state after an inelastic impact with the ground: the rows hold, imposed joints keep their rates."""
-    n, ground, s = model.n, ground_arrays(model), prepared(model, state)
+    n, ground, s = model.n, ground_record(model), prepared(model, state)
     stop_slip(model.topology, model.constant, ground, model.imposed, state.qd, s, np.zeros(n))
     y = np.concatenate([np.zeros(7), state.q, state.twist, state.qd])
-    add_change(y, s, model.imposed, ground[9])
+    add_change(y, s, model.imposed, ground.change)
     return State(state.position, state.orientation, state.q, y[7 + n : 13 + n], y[13 + n :])

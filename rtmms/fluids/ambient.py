@@ -23,6 +23,7 @@ SAMPLE_ROOM = 45
 # in the table: velocity (3), acceleration (3), numbers of waves and of vortex rows; the gradient by rows (3 x 3), and
 # beside it, 0 where there is none, the addresses of a function (row 1) and of a grid (row 2)
 ACCELERATION, WAVES, VORTICES, ADDRESS, LEADING = 3, 6, 7, 3, 4
+FLOW_WIDTH = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class Flow:
 
     def pack(self) -> Array:
         """(4 + waves + vortex rows, 8). ModelError where a shape is wrong."""
-        rows = np.zeros((LEADING + len(self.waves) + len(self.vortices), 8))
+        rows = np.zeros((LEADING + len(self.waves) + len(self.vortices), FLOW_WIDTH))
         rows[0, :3] = _shaped(self.velocity, (3,), "flow: velocity")
         rows[0, ACCELERATION : ACCELERATION + 3] = _shaped(self.acceleration, (3,), "flow: acceleration")
         rows[0, WAVES:] = len(self.waves), len(self.vortices)

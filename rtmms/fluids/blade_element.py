@@ -17,7 +17,7 @@ ORIGIN, LENGTH, CHORD, DENSITY, PRESSURE = 9, 12, 13, 14, 15
 BLADE_WIDTH = 16
 
 
-def blade_row(blade: Blade) -> Array:
+def blade_row(_: int, blade: Blade) -> Array:
     """(BLADE_WIDTH,) numbers of a blade."""
     place = blade.placement
     return np.array(

@@ -9,11 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.fluids.ambient import GRADIENT, RATE, U
-from rtmms.fluids.blade_element import blades
-from rtmms.fluids.immersed import ADDED, CENTRE, DISPLACED, to_body, to_world
-from rtmms.fluids.morison import strips
-from rtmms.fluids.tether import tether_energy
-from rtmms.fluids.wake import wakes
+from rtmms.fluids.immersed import ADDED, CENTRE, DISPLACED, drag, shed, spring_energy, to_body, to_world
 from rtmms.jit import kernel
 from rtmms.model.layout import S_TWIST, S_WRENCH
 from rtmms.spatial import cross, times
@@ -36,22 +32,21 @@ def _outside_power(s: Any) -> Any:
 
 
 @kernel
-def energy_terms(fluid: Any, ambient: Any, s: Any, out: Any) -> None:
+def energy_terms(fluid: Any, s: Any, out: Any) -> None:
     """out (TERMS,), of a scratch after an evaluation of the equations of motion: S_WRENCH is used up.
 
-    fluid  `Immersed.arrays`;  ambient (e, SAMPLE_ROOM) the flow at each element, as that evaluation left it
+    fluid  a record of FLUID, the flow at each element as that evaluation left it
     """
-    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, _, moving = fluid
+    rows, common, ambient, moving = fluid.rows, fluid.common, fluid.ambient, fluid.moving
     out[HELD] = out[FLOW] = 0.0 * s[0, S_TWIST]
     for e in range(rows.shape[0]):
         _of_element(common, e, rows[e], ambient[e], moving, s, out)
     _outside_power(s)
-    strips(rows, strip, strip_gauss, moving, ambient, s)
-    blades(rows, strip.shape[0], blade, blade_gauss, moving, ambient, s)
+    drag(fluid, s)
     out[DRAG] = _outside_power(s)
-    wakes(rows, strip.shape[0] + blade.shape[0], wake, moving, ambient, s)
+    shed(fluid, s)
     out[WAKE] = _outside_power(s)
-    tether_energy(tether, s, out[SPRINGS : SPRINGS + 2])
+    spring_energy(fluid, s, out[SPRINGS : SPRINGS + 2])
 
 
 @kernel

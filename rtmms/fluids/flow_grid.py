@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numba import carray
@@ -64,13 +64,15 @@ class Grid:
             raise ModelError(f"flow: {path}: expected a .npz or .nc file (NetCDF 3)")
         try:
             found = read(path)
+        except ModelError:
+            raise
         except KeyError as fault:
             raise ModelError(f"flow: {path}: cannot be read as a flow grid: {fault.args[0]}") from None
         except MemoryError:
             raise ModelError(
                 f"flow: {path}: cannot be read as a flow grid: it claims more than fits in memory"
             ) from None
-        except (OSError, ValueError, TypeError, BadZipFile) as fault:
+        except (OSError, ValueError, TypeError, IndexError, BadZipFile) as fault:
             why = fault.strerror if isinstance(fault, OSError) and fault.strerror else "damaged, or of another kind"
             raise ModelError(f"flow: {path}: cannot be read as a flow grid: {why}") from None
         return cls(**found, name=str(path))
@@ -118,7 +120,18 @@ def _fault(axis: Array) -> str:
     return f"{axis[k]:g} at index {k}" + (f" after {axis[k - 1]:g}" if k and not len(wrong) else "")
 
 
+MOST_BYTES = 1 << 30
+"""Of a file's arrays, unpacked: a small file may claim to hold any number of them."""
+
+
+def _refuse_large(path: Path, size: int) -> None:
+    if size > MOST_BYTES:
+        raise ModelError(f"flow: {path}: expected at most {MOST_BYTES:,} bytes of arrays, got {size:,}")
+
+
 def _numpy(path: Path) -> dict[str, Any]:
+    with ZipFile(path) as packed:
+        _refuse_large(path, sum(one.file_size for one in packed.infolist()))
     with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         if "u" not in file:
             raise KeyError("it has no u")
@@ -129,6 +142,7 @@ def _numpy(path: Path) -> dict[str, Any]:
 def _netcdf(path: Path) -> dict[str, Any]:
     import scipy.io
 
+    _refuse_large(path, path.stat().st_size)
     opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
     with opened(path, "r", mmap=False) as file:
         told = file.variables

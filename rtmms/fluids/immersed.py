@@ -7,21 +7,21 @@ makes; and, for the law 'khalil2007', what that law leaves out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmms.errors import ModelError
-from rtmms.fluids.ambient import GRADIENT, RATE, Flow, U, sample
+from rtmms.fluids.ambient import FLOW_WIDTH, GRADIENT, RATE, SAMPLE_ROOM, Flow, U, sample
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
-from rtmms.fluids.tether import TETHER_WIDTH, tether_row, tethers
+from rtmms.fluids.tether import TETHER_WIDTH, tether_energy, tether_row, tethers
 from rtmms.fluids.wake import WAKE_WIDTH, wake_row, wakes
 from rtmms.jit import kernel
+from rtmms.memory import FLAG, INTEGER, Layout, Record, given, model, number, scratch
 from rtmms.model.compiled import Model
-from rtmms.model.elements import Blade, Strip, Tether, Wake
+from rtmms.model.elements import Blade, Element, Strip, Tether, Wake
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 from rtmms.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
 
@@ -30,76 +30,79 @@ ADDED, CENTRE, DISPLACED, KIRCHHOFF = 0, PACKED_SIZE, PACKED_SIZE + 3, PACKED_SI
 COMMON_WIDTH = PACKED_SIZE + 5
 
 
-@dataclass(frozen=True, eq=False)
-class Immersed:
-    """What kernels need to know of a model's elements; strips first, then blades, then wakes. Tethers come apart.
+class Load(NamedTuple):
+    """A kind of element: its class, its array in FLUID, how a row of it is made; what meets the flow has a sample."""
 
-    rows (e,) rows of the model; common (e, COMMON_WIDTH); strips (n_s, STRIP_WIDTH); blades (n_b, BLADE_WIDTH)
-    wakes (n_w, WAKE_WIDTH); tethers (n_t, TETHER_WIDTH)
-    strip_gauss, blade_gauss   (2, k) nodes on (-1, 1) and weights that sum to 2
-    flow   see Flow.pack; moving is False for still fluid where there is no tether
+    element: type[Element]
+    array: str
+    width: int
+    row: Callable[[int, Any], Array]
+    in_flow: bool = True
+
+
+LOADS = (
+    Load(Strip, "strips", STRIP_WIDTH, strip_row), Load(Blade, "blades", BLADE_WIDTH, blade_row),
+    Load(Wake, "wakes", WAKE_WIDTH, wake_row), Load(Tether, "tethers", TETHER_WIDTH, tether_row, in_flow=False),
+)  # fmt: skip
+"""Every kind, in the order of the elements. A new one: its class in rtmms.model.elements, a file of this folder, a line
+here, and one in the kernel below that says where its power goes: `drag`, `shed` or `spring`."""
+FLUID = Layout(
+    "Fluid",
+    model("rows", "elements", dtype=INTEGER), model("common", "elements", COMMON_WIDTH),
+    *(model(load.array, load.array, load.width) for load in LOADS),
+    *(number(f"first_{load.array}", INTEGER) for load in LOADS if load.in_flow),
+    model("strip_gauss", 2, "strip_nodes"), model("blade_gauss", 2, "blade_nodes"),
+    model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG),
+    given("held", "elements", 3, unit="m/s"), scratch("ambient", "elements", SAMPLE_ROOM),
+)  # fmt: skip
+"""A model's elements, kind by kind.
+
+rows     rows of the model;  first_...  where the elements of a kind begin
+strip_gauss, blade_gauss  nodes on (-1, 1) and weights that sum to 2
+flow     see Flow.pack; moving is False for still fluid where there is no tether
+held     further fluid velocity at each element, constant over the step;  ambient  the flow at each element
+"""
+
+
+def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, blade_nodes: int = 6) -> Record:
+    """Lay a model's elements out for kernels, as a record of FLUID. Nodes: Gauss points along each strip and blade.
+
+    ModelError where there are no nodes.
     """
-
-    rows: npt.NDArray[np.int64]
-    common: Array
-    strips: Array
-    blades: Array
-    strip_gauss: Array
-    blade_gauss: Array
-    wakes: Array
-    tethers: Array
-    flow: Array
-    moving: bool
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """In the order that `act` takes them."""
-        return (
-            self.rows, self.common, self.strips, self.blades, self.strip_gauss, self.blade_gauss, self.wakes,
-            self.tethers, self.flow, self.moving,
-        )  # fmt: skip
-
-
-def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, blade_nodes: int = 6) -> Immersed:
-    """Lay a model's elements out for kernels. Nodes: Gauss points along each strip and blade."""
     if strip_nodes < 1 or blade_nodes < 1:
         raise ModelError(f"{model.name}: Gauss nodes must be >= 1, got {strip_nodes} and {blade_nodes}")
     flow = Flow() if flow is None else flow
-    chosen = [pair for kind in (Strip, Blade, Wake) for pair in model.elements if isinstance(pair[1], kind)]
+    kinds = {load: [pair for pair in model.elements if isinstance(pair[1], load.element)] for load in LOADS}
+    chosen = [pair for load, pairs in kinds.items() if load.in_flow for pair in pairs]
     common = np.zeros((len(chosen), COMMON_WIDTH))
     for out, (_, element) in zip(common, chosen, strict=True):
-        mass = element.displaced * element.length if isinstance(element, Strip) else 0.0
-        centre = element.placement.position
-        if isinstance(element, Blade):
-            middle = np.array([element.length / 2.0, 0.0, -element.pressure * element.chord])
-            centre = centre + element.placement.rotation @ middle
         out[ADDED : ADDED + PACKED_SIZE] = pack_inertia(element.added_inertia())
-        out[CENTRE : CENTRE + 3], out[DISPLACED] = centre, mass
-        out[KIRCHHOFF] = float(not (isinstance(element, Strip) and element.law == "khalil2007"))
-    strip_rows = [strip_row(e) for _, e in chosen if isinstance(e, Strip)]
-    blade_rows = [blade_row(e) for _, e in chosen if isinstance(e, Blade)]
-    wake_rows = [wake_row(e) for _, e in chosen if isinstance(e, Wake)]
-    held = [tether_row(row, e) for row, e in model.elements if isinstance(e, Tether)]
-    return Immersed(
-        np.array([row for row, _ in chosen], dtype=np.int64), common, np.array(strip_rows).reshape(-1, STRIP_WIDTH),
-        np.array(blade_rows).reshape(-1, BLADE_WIDTH), np.array(np.polynomial.legendre.leggauss(strip_nodes)),
-        np.array(np.polynomial.legendre.leggauss(blade_nodes)), np.array(wake_rows).reshape(-1, WAKE_WIDTH),
-        np.array(held).reshape(-1, TETHER_WIDTH), flow.pack(), not flow.still or bool(held),
-    )  # fmt: skip
+        out[CENTRE : CENTRE + 3], out[DISPLACED] = element.centre, element.displaced_mass
+        out[KIRCHHOFF] = float(element.kirchhoff)
+    tables = {
+        load.array: np.array([load.row(*pair) for pair in pairs]).reshape(-1, load.width)
+        for load, pairs in kinds.items()
+    }
+    if sum(map(len, kinds.values())) != len(model.elements):
+        raise ModelError(f"{model.name}: elements: expected kinds that rtmms.fluids.immersed.LOADS has")
+    at, first = 0, {}
+    for load, pairs in kinds.items():
+        if load.in_flow:
+            first[f"first_{load.array}"], at = at, at + len(pairs)
+    held = any(pairs for load, pairs in kinds.items() if not load.in_flow)
+    return FLUID.make({
+        "rows": np.array([row for row, _ in chosen], dtype=np.int64), "common": common, **tables, **first,
+        "strip_gauss": np.array(np.polynomial.legendre.leggauss(strip_nodes)),
+        "blade_gauss": np.array(np.polynomial.legendre.leggauss(blade_nodes)),
+        "flow": flow.pack(), "moving": not flow.still or held,
+    })  # fmt: skip
 
 
 @kernel
-def act(
-    rows: Any, common: Any, strip: Any, blade: Any, strip_gauss: Any, blade_gauss: Any, wake: Any, tether: Any,
-    flow: Any, moving: bool, held: Any, time: Any, ambient: Any, s: Any,
-) -> None:  # fmt: skip
-    """Add the fluid's wrench on every element to S_WRENCH.
-
-    held     (e, 3) m/s  further fluid velocity at each element, constant over the step
-    ambient  (e, SAMPLE)  scratch: the flow at each element
-    After `outward`, and after `place` where the fluid moves.
-    """
-    if moving:
+def act(fluid: Any, time: Any, s: Any) -> None:
+    """Add the fluid's wrench on every element to S_WRENCH. After `outward`, and after `place` where the fluid moves."""
+    rows, common, flow, held, ambient = fluid.rows, fluid.common, fluid.flow, fluid.held, fluid.ambient
+    if fluid.moving:
         for e in range(rows.shape[0]):
             j = rows[e]
             cx, cy, cz = common[e, CENTRE], common[e, CENTRE + 1], common[e, CENTRE + 2]
@@ -109,12 +112,38 @@ def act(
             z = s[j, S_WORLD_POS + 2] + s[j, r + 6] * cx + s[j, r + 7] * cy + s[j, r + 8] * cz
             sample(flow, held[e], time, x, y, z, ambient[e])
             _carry(common, ambient, e, j, s)
-    strips(rows, strip, strip_gauss, moving, ambient, s)
-    blades(rows, strip.shape[0], blade, blade_gauss, moving, ambient, s)
+    drag(fluid, s)
+    shed(fluid, s)
+    spring(fluid, s)
+
+
+@kernel(merged=True)
+def drag(fluid: Any, s: Any) -> None:
+    """Add to S_WRENCH what takes energy to the fluid, or from it: drag and lift."""
+    rows, strip, blade, moving, ambient = fluid.rows, fluid.strips, fluid.blades, fluid.moving, fluid.ambient
+    strips(rows, strip, fluid.strip_gauss, moving, ambient, s)
+    blades(rows, fluid.first_blades, blade, fluid.blade_gauss, moving, ambient, s)
+
+
+@kernel(merged=True)
+def shed(fluid: Any, s: Any) -> None:
+    """Add to S_WRENCH what takes energy to wakes."""
+    wake = fluid.wakes
     if wake.shape[0] > 0:
-        wakes(rows, strip.shape[0] + blade.shape[0], wake, moving, ambient, s)
-    if tether.shape[0] > 0:
-        tethers(tether, s)
+        wakes(fluid.rows, fluid.first_wakes, wake, fluid.moving, fluid.ambient, s)
+
+
+@kernel(merged=True)
+def spring(fluid: Any, s: Any) -> None:
+    """Add to S_WRENCH what keeps energy: springs, with the dampers beside them."""
+    if fluid.tethers.shape[0] > 0:
+        tethers(fluid.tethers, s)
+
+
+@kernel(merged=True)
+def spring_energy(fluid: Any, s: Any, out: Any) -> None:
+    """out (2,) J in springs, W of dampers (<= 0)."""
+    tether_energy(fluid.tethers, s, out)
 
 
 @scalar
@@ -200,7 +229,7 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
     s[j, S_WRENCH + 5] += tz + a5
 
 
-def held_flow(model: Model, flow: Flow, s: Array, immersed: Immersed, time: float) -> Array:
+def held_flow(model: Model, flow: Flow, s: Array, immersed: Record, time: float) -> Array:
     """(e, 3) m/s: the flow's function at each element, from a scratch with world poses; zeros without one."""
     out = np.zeros((len(immersed.rows), 3))
     if flow.field is not None:

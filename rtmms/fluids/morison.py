@@ -18,7 +18,7 @@ MIDDLE, LENGTH, DRAG, ROLL, ADDED, PAPER, COUPLE = 9, 12, 13, 16, 17, 20, 21
 STRIP_WIDTH = 22
 
 
-def strip_row(strip: Strip) -> Array:
+def strip_row(_: int, strip: Strip) -> Array:
     """(STRIP_WIDTH,) numbers of a strip."""
     place = strip.placement
     paper = float(strip.law == "khalil2007")

@@ -22,8 +22,9 @@ REPEATS = 16
 
 
 @kernel
-def coupled(strip: Any, ambient: Any) -> bool:
+def coupled(fluid: Any) -> bool:
     """Whether any strip has a couple; what stands in S_WRENCH of it is 0 then."""
+    strip, ambient = fluid.strips, fluid.ambient
     found = False
     for i in range(strip.shape[0]):
         if strip[i, COUPLE] != 0.0:
@@ -33,8 +34,9 @@ def coupled(strip: Any, ambient: Any) -> bool:
 
 
 @kernel
-def section_couples(rows: Any, strip: Any, moving: bool, ambient: Any, s: Any) -> None:
+def section_couples(fluid: Any, s: Any) -> None:
     """Put the couples of the accelerations in S_ACCELERATION into S_WRENCH, in place of those before."""
+    rows, strip, moving, ambient = fluid.rows, fluid.strips, fluid.moving, fluid.ambient
     for i in range(strip.shape[0]):
         if strip[i, COUPLE] == 0.0:
             continue

@@ -17,7 +17,7 @@ POINT, ADDED = 9, 12
 WAKE_WIDTH = 15
 
 
-def wake_row(wake: Wake) -> Array:
+def wake_row(_: int, wake: Wake) -> Array:
     """(WAKE_WIDTH,) numbers of a wake."""
     place = wake.placement
     return np.array([*place.rotation.ravel(), *place.position, *wake.added])

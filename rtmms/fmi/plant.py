@@ -30,7 +30,7 @@ NUMBERS = {
 _MAGIC = b"rtmms fmu 1\n"
 
 
-def load(path: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> FmuPlant:
+def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> FmuPlant:
     """The plant of an FMU file: FMI 2 or 3, co-simulation, with a binary for this machine.
 
     dt          step in s; None: the FMU's fixed internal step, or the step of its default experiment

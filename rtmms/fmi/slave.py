@@ -14,9 +14,9 @@ import numpy as np
 
 import rtmms.plant
 from rtmms.errors import DivergedError, ModelError
+from rtmms.fmi.description import base_units
 from rtmms.fmi.guard import Variables, guarded, sentence, state_from_bytes, state_to_bytes
 from rtmms.fmi.needs import needed
-from rtmms.fmi.units import base_units
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -20,9 +20,9 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import compile_progress
 from rtmms.locomotion.constraints import nonholonomic, rates, rows
 from rtmms.locomotion.group import bracket
-from rtmms.locomotion.local_form import along, effort, local_form, net_twist, resist, slopes
+from rtmms.locomotion.local_form import WEIGHTED, WORK, along, effort, local_form, net_twist, resist, slopes
 from rtmms.model.compiled import Model
-from rtmms.model.compiler import compile
+from rtmms.model.compiler import compile_model
 from rtmms.model.contact_rows import G_BODY, G_JOINT, G_ROW
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FIXED, C_INERTIA, C_RIGID, C_ROT, C_ROTOR, PRISMATIC, T_KIND, T_PARENT
@@ -69,19 +69,15 @@ class Connection:
         if kind == "stokes":
             self._weighted[:, C_ROTOR] = 0.0
         self._weighted.flags.writeable = False
-        self.tree = (model.topology, self._weighted, self.rows, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3))
-        self.work = self._room(float)
+        self.tree = WEIGHTED.make({
+            "topology": model.topology, "constant": self._weighted, "free": np.ascontiguousarray(self.rows),
+            "upright": np.array([1.0, 0.0, 0.0, 0.0]), "weightless": np.zeros(3),
+        })  # fmt: skip
+        self.work = WORK.make({}, {**self.tree.sizes, "n": p})
         self._column, self._form, self._twist = np.zeros(6), np.zeros((6, p)), np.zeros(6)
         self._by_rows = kind == "nonholonomic"
         if self._by_rows and not len(model.ground.rows):
             raise ModelError(f"{where}: expected contacts (Mechanism.contacts: axles, wheels, planes), got none")
-
-    def _room(self, dtype: type) -> tuple[Array, ...]:
-        p = self.model.n
-        return (
-            self.model.scratch(dtype), np.zeros((6, 6), dtype), np.zeros((6, p), dtype), np.zeros(p, dtype),
-            np.zeros(p, dtype),
-        )  # fmt: skip
 
     @property
     def shape_size(self) -> int:
@@ -120,7 +116,7 @@ class Connection:
         if self._by_rows:
             moved = [nonholonomic(self.model, q + 1e-30j * unit) for unit in np.eye(len(q))]
             return np.array(moved).imag / 1e-30
-        p, work = self.model.n, self._room(complex)
+        p, work = self.model.n, self.work.as_complex()
         out = np.zeros((p, 6, p))
         form = np.zeros((6, p), dtype=complex)
         self._sound(slopes(self.tree, q.astype(complex), work, np.zeros(6, dtype=complex), form, out), q)
@@ -162,7 +158,7 @@ class Connection:
         twists, efforts = np.zeros((len(shapes), 6)), np.zeros(len(shapes))
         if not self._by_rows:
             fault = along(self.tree, shapes, rates, self.work, twists, efforts)
-            self._sound(fault, self.work[4])
+            self._sound(fault, self.work.q)
             return twists, efforts
         for i, (r, rd) in enumerate(zip(shapes, rates, strict=True)):
             twists[i] = self._rolled(r, rd)
@@ -189,7 +185,7 @@ class Connection:
         resist(self.tree, self.work, torque)
         from rtmms.model.layout import S_BIAS
 
-        return torque, self.work[0][0, S_BIAS : S_BIAS + 6].copy()
+        return torque, self.work.s[0, S_BIAS : S_BIAS + 6].copy()
 
     def metric(self, r: Any) -> Array:
         """(p, p) G(r), symmetric: the effort is rd^T G rd."""
@@ -247,7 +243,7 @@ def model_of(mechanism: Mechanism | Model) -> Model:
     if mechanism not in _COMPILED:
         base = "prescribed" if mechanism.base == "free" and not mechanism.contacts else mechanism.base
         joints = [replace(joint, drive="motion") for joint in mechanism.joints]
-        _COMPILED[mechanism] = compile(replace(mechanism, base=base, joints=joints))
+        _COMPILED[mechanism] = compile_model(replace(mechanism, base=base, joints=joints))
     return _COMPILED[mechanism]
 
 

@@ -6,21 +6,12 @@ import math
 
 import numpy as np
 
-from rtmms.spatial import Array, quaternion_matrix, skew
+from rtmms.spatial import Array, quaternion_matrix, quaternion_product, rotation_vector, skew
 
 
 def bracket(a: Array, b: Array) -> Array:
     """[a, b] = ad_a b (6,): [W_a x V_b + V_a x W_b; W_a x W_b]."""
     return np.concatenate([np.cross(a[3:], b[:3]) + np.cross(a[:3], b[3:]), np.cross(a[3:], b[3:])])
-
-
-def rotation_vector(quaternion: Array) -> Array:
-    """(3,) rad, at most pi long, of (w, x, y, z)."""
-    w, v = float(quaternion[0]), np.asarray(quaternion[1:], dtype=float)
-    if w < 0.0:
-        w, v = -w, -v
-    size = float(np.sqrt(v @ v))
-    return v * (2.0 * math.atan2(size, w) / size if size > 1e-12 else 2.0 / w)
 
 
 def left_jacobian(turn: Array) -> Array:
@@ -43,9 +34,8 @@ def logarithm(pose: Array) -> Array:
 
 def composed(one: Array, other: Array) -> Array:
     """(7,) pose of `other`, given in the frame `one`, in the frame that `one` is given in."""
-    w, x, y, z = one[3:]
-    left = np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]])
-    return np.concatenate([one[:3] + quaternion_matrix(one[3:]) @ other[:3], left @ other[3:]])
+    turn = quaternion_product(one[3:], other[3:])
+    return np.concatenate([one[:3] + quaternion_matrix(one[3:]) @ other[:3], turn])
 
 
 def inverted(pose: Array) -> Array:

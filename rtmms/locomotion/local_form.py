@@ -1,8 +1,6 @@
 """The local form A(r) of a connection by composite bodies: eta = -A rd, A = M^-1 M_r, for inertia and for drag alike.
 
 What a mechanism's bodies weigh stands where their inertia stands (C_INERTIA): rigid, with added mass, or resistance.
-tree  topology, constant with these weights, rows (dim,) of the twist that are free, upright (4,), weightless (3,)
-work  s scratch of the model, base (6, 6), couple (6, p), qd (p,)
 Twists are (6,) here, [linear; angular], with zeros where the group has no motion; the base frame is at the origin.
 """
 
@@ -16,20 +14,36 @@ from rtmms.dynamics.carry import add_wrench, axis_column
 from rtmms.dynamics.inertia import compose
 from rtmms.dynamics.recursion import configure, outward, place
 from rtmms.jit import kernel
+from rtmms.memory import INTEGER, Layout, model, scratch
 from rtmms.model.layout import (
     C_INERTIA,
     C_ROTOR,
+    C_WIDTH,
     REVOLUTE,
     S_BIAS,
     S_INERTIA,
     S_TWIST,
+    S_WIDTH,
     S_WORLD_POS,
     S_WORLD_ROT,
     T_KIND,
     T_PARENT,
+    T_WIDTH,
 )  # fmt: skip
 from rtmms.spatial import PACKED, cross, scalar, times
 
+WEIGHTED = Layout(
+    "Weighted",
+    model("topology", "rows", T_WIDTH, dtype=INTEGER), model("constant", "rows", C_WIDTH),
+    model("free", "free", dtype=INTEGER), model("upright", 4), model("weightless", 3),
+)  # fmt: skip
+"""A tree whose bodies weigh what a connection has them weigh. free: rows of the twist that can be other than 0."""
+WORK = Layout(
+    "ConnectionWork",
+    scratch("s", "rows", S_WIDTH), scratch("base", 6, 6), scratch("couple", 6, "n"), scratch("qd", "n"),
+    scratch("q", "n"),
+)  # fmt: skip
+"""Of one evaluation."""
 SINGULAR = 1e-12
 """A pivot below this share of its diagonal: some net motion meets neither inertia nor drag."""
 
@@ -37,8 +51,8 @@ SINGULAR = 1e-12
 @kernel
 def couple(tree: Any, q: Any, work: Any) -> None:
     """M into s[0, S_INERTIA] and M_r (6, p), columns Ad^T M^c_j S_j, into work's `couple`; O(n)."""
-    topology, constant, _, upright, weightless = tree
-    s, columns = work[0], work[2]
+    topology, constant, upright, weightless = tree.topology, tree.constant, tree.upright, tree.weightless
+    s, columns = work.s, work.couple
     configure(topology, constant, upright, weightless, q, s)
     place(topology, weightless, upright, s)  # weightless is (0, 0, 0): the base stands at the origin
     compose(topology, constant, s)
@@ -64,7 +78,7 @@ def _to_base(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
 @kernel
 def factor(tree: Any, work: Any) -> int:
     """Cholesky's factor of M's free rows into work's `base`; -1, or the row of the twist that meets nothing."""
-    rows, s, base = tree[2], work[0], work[1]
+    rows, s, base = tree.free, work.s, work.base
     for a in range(rows.shape[0]):
         for b in range(a + 1):
             total = s[0, S_INERTIA + PACKED[rows[a], rows[b]]]
@@ -82,7 +96,7 @@ def factor(tree: Any, work: Any) -> int:
 @kernel
 def solve_twist(tree: Any, work: Any, x: Any) -> None:
     """x (6,) <- M^-1 x in the free rows, 0 in the others, in place. After `factor`."""
-    rows, base = tree[2], work[1]
+    rows, base = tree.free, work.base
     dim = rows.shape[0]
     held = 0
     for k in range(6):
@@ -109,7 +123,7 @@ def local_form(tree: Any, q: Any, work: Any, column: Any, out: Any) -> int:
         return fault
     for j in range(out.shape[1]):
         for k in range(6):
-            column[k] = work[2][k, j]
+            column[k] = work.couple[k, j]
         solve_twist(tree, work, column)
         for k in range(6):
             out[k, j] = column[k]
@@ -126,7 +140,7 @@ def net_twist(tree: Any, q: Any, qd: Any, work: Any, twist: Any) -> int:
     for k in range(6):
         total = 0.0 * q[0]
         for j in range(q.shape[0]):
-            total -= work[2][k, j] * qd[j]
+            total -= work.couple[k, j] * qd[j]
         twist[k] = total
     solve_twist(tree, work, twist)
     return -1
@@ -138,8 +152,8 @@ def effort(tree: Any, qd: Any, twist: Any, work: Any) -> Any:
 
     After `couple`; leaves the twists in s.
     """
-    topology, constant = tree[0], tree[1]
-    s = work[0]
+    topology, constant = tree.topology, tree.constant
+    s = work.s
     outward(topology, twist, qd, s)
     total = 0.0 * s[0, S_TWIST]
     for j in range(topology.shape[0]):
@@ -158,8 +172,8 @@ def resist(tree: Any, work: Any, torque: Any) -> None:
 
     With inertia in place of drag it is the joints' part of the momentum. The base's wrench is left in s[0, S_BIAS].
     """
-    topology, constant = tree[0], tree[1]
-    s = work[0]
+    topology, constant = tree.topology, tree.constant
+    s = work.s
     for j in range(topology.shape[0]):
         v0, v1, v2 = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
         v3, v4, v5 = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
@@ -177,7 +191,7 @@ def resist(tree: Any, work: Any, torque: Any) -> None:
 @kernel
 def along(tree: Any, shapes: Any, rates: Any, work: Any, twists: Any, efforts: Any) -> int:
     """Net twists (m, 6) and efforts (m,) at m shapes and rates (m, p); -1, or the row of a twist that meets nothing."""
-    q, qd = work[4], work[3]
+    q, qd = work.q, work.qd
     for i in range(shapes.shape[0]):
         for j in range(shapes.shape[1]):
             q[j], qd[j] = shapes[i, j], rates[i, j]

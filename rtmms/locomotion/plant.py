@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +14,13 @@ from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import COMPILED, compile_progress
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.connections import NAMES, Connection, model_of
-from rtmms.locomotion.glide import BAD_COMMAND, JOINTS, NOT_FINITE, POSE, SINGULAR, SOUND, glide, observe
-from rtmms.locomotion.glide_door import GlideDoor, enter_glide
+from rtmms.locomotion.glide import BAD_COMMAND, GLIDE, NOT_FINITE, SINGULAR, SOUND, enter_glide, glide, observe
 from rtmms.mechanism.actuators import attached
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
 from rtmms.plant import Channel
+from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
-
-_HEADER = struct.Struct("<8s32sdq")
-_MAGIC = b"rtmmscp1"
 
 
 @dataclass(eq=False)
@@ -63,10 +59,7 @@ class ConnectionPlant:
         self._bandwidth = np.where(np.isnan(more.bandwidth), 20.0, more.bandwidth)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._given = self.neutral.copy()
-        self._memory, self._steps = np.zeros(JOINTS + 3 * p + 1), 0
-        self._room = (
-            np.zeros((3, 6)), np.zeros((2, 7)), np.zeros(2), np.zeros(1), np.zeros((8, 6)), np.zeros(p),
-        )  # fmt: skip
+        self._steps = 0
         self.outputs = (
             Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
@@ -80,9 +73,10 @@ class ConnectionPlant:
         told = self._bandwidth.tobytes() + self._joints.tobytes() + start.tobytes()
         self._key = hashlib.sha256(self.model.digest.encode() + told).digest()
         self._shape = self._given.shape
-        one = self.connection
-        self._told = (one.tree, self._bandwidth, self._joints, self._given, self._memory, one.work, self._room)
-        self._door = GlideDoor(*self._told, self.dt)
+        self.system = GLIDE.make({
+            "tree": self.connection.tree, "work": {}, "bandwidth": self._bandwidth, "driven": self._joints,
+            "given": self._given, "dt": self.dt,
+        }, {"n": p})  # fmt: skip
         with compile_progress(f"the kernels of '{self.model.name}'"):
             self.reset()
             self.step(self.neutral)
@@ -96,9 +90,10 @@ class ConnectionPlant:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
-        p = self.model.n
-        self._memory[:], self._memory[3], self._steps = 0.0, 1.0, 0
-        self._memory[JOINTS : JOINTS + p] = self._memory[JOINTS + p : JOINTS + 2 * p] = self.initial
+        system = self.system
+        system.clear()
+        system.memory[:], self._steps = 0.0, 0
+        system.pose[3], system.joints[:2] = 1.0, self.initial
 
     def step(self, command: Array) -> None:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
@@ -108,7 +103,7 @@ class ConnectionPlant:
             if command.shape != self._shape:
                 raise ValueError(f"{self.model.name}: command must have shape {self._shape}, got {command.shape}")
         self._given[:] = command
-        status = enter_glide(self._door.address) if COMPILED else glide(*self._told, self.dt)
+        status = enter_glide(self.system.address) if COMPILED else glide(self.system)
         if status != SOUND:
             self._fail(status)
         self._steps += 1
@@ -123,29 +118,25 @@ class ConnectionPlant:
 
     def observe(self) -> dict[str, Array]:
         """The outputs at the present state, by name."""
-        p, y = self.model.n, self._memory
-        power = observe(self.connection.tree, y, self.connection.work, self._room)
-        twist = self._room[0][0]
+        system = self.system
+        power = observe(system)
+        pose, twist, (_, q, qd) = system.pose, system.twists[0], system.joints
         return {
-            "position": y[:3].copy(), "quaternion": y[3:POSE].copy(), "velocity": twist[:3].copy(),
-            "angular_velocity": twist[3:].copy(), "joint_position": y[JOINTS + p : JOINTS + 2 * p].copy(),
-            "joint_velocity": y[JOINTS + 2 * p : JOINTS + 3 * p].copy(), "joint_torque": self._room[5].copy(),
-            "power": np.array(power), "work": np.array(y[-1]),
+            "position": pose[:3].copy(), "quaternion": pose[3:].copy(), "velocity": twist[:3].copy(),
+            "angular_velocity": twist[3:].copy(), "joint_position": q.copy(), "joint_velocity": qd.copy(),
+            "joint_torque": system.torque.copy(), "power": np.array(power), "work": np.array(system.spent[0]),
         }  # fmt: skip
 
     def snapshot(self) -> bytes:
         """The whole state; bit-exact."""
-        return _HEADER.pack(_MAGIC, self._key, self.dt, self._steps) + self._memory.tobytes()
+        return pack_state(self._key, self.dt, self._steps, self.system.memory)
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's."""
-        size = _HEADER.size + self._memory.nbytes
-        if len(blob) != size:
-            raise ModelError(f"{self.model.name}: snapshot must have {size} bytes, got {len(blob)}")
-        magic, key, dt, steps = _HEADER.unpack_from(blob)
-        if magic != _MAGIC or key != self._key or dt != self.dt:
-            raise ModelError(f"{self.model.name}: the snapshot is of another model, step or version")
-        self._memory[:], self._steps = np.frombuffer(blob[_HEADER.size :]), steps
+        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
+        memory = self.system.memory
+        self._steps, found = unpack_state(blob, self.model.name, self._key, self.dt, {"state": memory})
+        self.system.clear()
+        memory[:] = found["state"]
 
     def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
         """Numbers for the report."""

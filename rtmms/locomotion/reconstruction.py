@@ -13,13 +13,13 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.locomotion.connections import Connection
 from rtmms.locomotion.gait_words import gait_path
-from rtmms.locomotion.group import composed, rotation_vector
+from rtmms.locomotion.group import composed
 from rtmms.locomotion.paths import Path
 from rtmms.locomotion.transport import NODES, WEIGHTS, transport
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import PRISMATIC, T_KIND
-from rtmms.spatial import Array
+from rtmms.spatial import Array, rotation_vector
 
 FIRST_STEPS, MOST_STEPS = 16, 1 << 15
 TOLERANCE = 1e-12

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rtmms.loop.view import NEVER
+from rtmms.loop.observation import NEVER
 
 
 @dataclass(frozen=True)

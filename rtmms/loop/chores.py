@@ -1,4 +1,4 @@
-"""What is done in the slack beside the wire's work: processes looked after, display, statistics, blame."""
+"""What is done in the slack beside the wire's work: processes looked after, display, statistics, attribution."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtmms.loop.blame import Blame
     from rtmms.loop.clock import Clock
+    from rtmms.loop.fault_attribution import FaultAttribution
     from rtmms.loop.statistics import Statistics
 
 WATCH_EVERY_NS = 50_000_000
@@ -24,11 +24,11 @@ class Chores:
 
     def __init__(
         self, clock: Clock, statistics: Statistics, watch: Watch | None, show: Callable[[], None] | None,
-        blame: Blame | None,
+        attribution: FaultAttribution | None,
     ) -> None:  # fmt: skip
-        self._clock, self._statistics, self._watch, self._blame = clock, statistics, watch, blame
+        self._clock, self._statistics, self._watch, self._attribution = clock, statistics, watch, attribution
         self.dead: list[str] = []
-        parts = (self._look_after if watch else None, show, self._judge if blame else None)
+        parts = (self._look_after if watch else None, show, self._judge if attribution else None)
         self._parts = [part for part in parts if part is not None]
         self._took_ns, self._done_ns = [WATCH_COST_NS] * len(self._parts), [0] * len(self._parts)
 
@@ -46,8 +46,8 @@ class Chores:
         if looked:
             return
         self._statistics.drain(min(_ROWS, max(0, until_ns - now) // _ROW_NS))
-        if self._blame is not None and self._blame.waiting and until_ns - now > JUDGE_NS:
-            self._blame.judge(now, 2)
+        if self._attribution is not None and self._attribution.waiting and until_ns - now > JUDGE_NS:
+            self._attribution.judge(now, 2)
 
     def watch_now(self) -> None:
         """Look after the processes and the display."""
@@ -67,5 +67,5 @@ class Chores:
         self.dead.extend(self._watch())
 
     def _judge(self) -> None:
-        assert self._blame is not None
-        self._blame.judge(self._clock.now(), 8)
+        assert self._attribution is not None
+        self._attribution.judge(self._clock.now(), 8)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rtmms.loop.ports import Applied, Array
     from rtmms.plant import Channel
 
-UNCLAIMED, APPLIED, MISSED, REUSED = range(4)
-OUTCOMES = ("unclaimed", "applied", "missed", "reused")
 MEMORY_LIMIT = 1 << 29
 """Bytes that a trace may take; a longer run needs the recorder, or a larger limit on purpose."""
 LARGEST_OUTPUT = 4
@@ -27,7 +25,7 @@ class CommandTrace:
     """Every step's command, outcome and small outputs (at most 4 numbers each), in memory made before the run.
 
     command   (steps, n) as the plant got it: after the miss policy
-    outcome   (steps,) uint8, index into OUTCOMES;  seq (steps,), lateness_ns (steps,) as in Applied
+    outcome   (steps,) uint8, a StepOutcome;  seq (steps,), lateness_ns (steps,) as in Applied
     check     (steps, c) the small outputs at the end of each step, flattened in the order of `checked`
     altered   steps at which a request changed the state from outside: such a run cannot be replayed
     Raises ModelError when the run does not fit into `limit` bytes.

@@ -15,33 +15,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmms.contract import UNDEFINED, StepOutcome
 from rtmms.errors import DivergedError
-from rtmms.loop.causes import Times
 from rtmms.loop.chores import Chores
 from rtmms.loop.clock import MonotonicClock
-from rtmms.loop.commands import APPLIED, MISSED
-from rtmms.loop.limits import Counts, add, exceeded
+from rtmms.loop.fallback import Fallback
+from rtmms.loop.fault_attribution import Times
+from rtmms.loop.observation import NEVER, View
 from rtmms.loop.pace import PeerError
-from rtmms.loop.ports import Compiling, Keeping, Naming, Preparing
+from rtmms.loop.paths import CompiledPath, GeneralPath, Taken
+from rtmms.loop.policies import Counts, add, exceeded
+from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Preparing
 from rtmms.loop.requests import Requests
-from rtmms.loop.stand_in import StandIn
-from rtmms.loop.statistics import UNDEFINED
-from rtmms.loop.view import NEVER, View
-from rtmms.plant import Entered
 
 if TYPE_CHECKING:
     from rtmms.loop.agenda import Agenda
-    from rtmms.loop.blame import Blame
     from rtmms.loop.chores import Watch
     from rtmms.loop.clock import Clock
     from rtmms.loop.commands import CommandTrace
+    from rtmms.loop.fault_attribution import FaultAttribution
     from rtmms.loop.pace import Pace
     from rtmms.loop.policies import Policies
-    from rtmms.loop.ports import Array, Exchange, Observer, Passage, Passed, Stretched
+    from rtmms.loop.ports import Array, Exchange, Observer
     from rtmms.loop.statistics import Statistics
     from rtmms.monitor.monitor import Monitor
     from rtmms.plant import Plant
 
+LOOK_EVERY_NS, LOOK_NS = 150_000_000, 500_000
+"""Where no slack is left for so long, the handshake endpoint is looked at all the same, and for how long: a plant that
+overruns must still answer `status` and `stop`."""
 MOST_CHANGES = 1000
 """Changes by request that are kept for a replay, which stops at the first that is not."""
 
@@ -70,7 +72,7 @@ class Beside:
     commands   keeps every command, or None
     watch      says which processes died
     status     called after `watch` with the loop: what a display shows
-    blame      finds the cause of each miss and overrun
+    attribution      finds the cause of each miss and overrun
     monitor    tells how wrong the steps are
     agenda     what is set at which step
     """
@@ -78,7 +80,7 @@ class Beside:
     commands: CommandTrace | None = None
     watch: Watch | None = None
     status: Callable[[Loop], None] | None = None
-    blame: Blame | None = None
+    attribution: FaultAttribution | None = None
     monitor: Monitor | None = None
     agenda: Agenda | None = None
 
@@ -94,11 +96,11 @@ class Loop:
     """
 
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
-        "_answered", "_check_at", "_chores", "_compiling", "_counts", "_due", "_entered", "_handed", "_limited",
-        "_monitor", "_naming", "_passage", "_prepared", "_preparing", "_requests", "_sent", "_stand_in",
-        "alterations", "blame", "changes", "claims", "clock", "collections", "command", "commands", "ended",
-        "exchange", "message", "pace", "plant", "policies", "resets", "seed", "started_ns", "statistics", "step",
-        "steps", "view",
+        "_admitting", "_chores", "_compiled", "_counts", "_general", "_limited", "_looked_ns", "_looks", "_monitor",
+        "_naming", "_preparing", "_taken", "alterations", "answered", "attribution", "changes", "check_at", "claims",
+        "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "message", "pace", "plant",
+        "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics", "step", "steps",
+        "view",
     )  # fmt: skip
 
     def __init__(
@@ -107,32 +109,33 @@ class Loop:
     ) -> None:  # fmt: skip
         beside = beside or Beside()
         self.plant, self.exchange, self.clock, self.pace = plant, exchange, clock, pace
-        self.policies, self.statistics, self.commands, self.blame = policies, statistics, beside.commands, beside.blame
+        self.policies, self.statistics, self.commands, self.attribution = (
+            policies,
+            statistics,
+            beside.commands,
+            beside.attribution,
+        )
         self.steps = NEVER if steps is None else steps
         self.step, self.ended, self.message, self.started_ns = 0, "", "", 0
         self.seed, self.resets, self.alterations, self.collections = seed, 0, 0, 0
         self.changes: list[dict[str, Any]] = []
         self.view = View(plant, observers)
-        self._stand_in = StandIn(plant, exchange, clock, policies, self.end, free=pace.mode == "free")
-        self.command, self.claims = self._stand_in.command, self._stand_in.claims
+        self.fallback = Fallback(plant, exchange, clock, policies, self.end, free=pace.mode == "free")
+        self.command, self.claims = self.fallback.command, self.fallback.claims
         show = None if beside.status is None else partial(beside.status, self)
-        self._chores = Chores(clock, statistics, beside.watch, show, beside.blame)
-        self._requests = Requests(self, beside.agenda)
+        self._chores = Chores(clock, statistics, beside.watch, show, beside.attribution)
+        self.requests = Requests(self, beside.agenda)
         self._preparing = exchange if isinstance(exchange, Preparing) else None
         self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
-        self._monitor, self._check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
-        self._sent, self._answered = (0, 0), False
-        self._prepared, self._due = (-1, 0), 0
-        self._entered = plant if isinstance(plant, Entered) else None
-        self._passage: Passage | None = None
-        self._compiling: Compiling | None = None
-        self._handed: Passed | None = None
-        if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock):
-            keeper = next((one for one in observers if isinstance(one, Keeping)), None)
-            self._passage = exchange.passage(plant, self._stand_in.miss, keeper)
-            self._compiling = exchange if self._passage is not None else None
-            self.view.keeper = keeper if self._passage is not None and self._passage.keeps else None
+        self._monitor, self.check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
+        self._admitting = exchange if isinstance(exchange, Admitting) else None
+        self._looks, self._looked_ns = 0, clock.now()
+        self.prepared, self.sent, self.answered = (-1, 0), (0, 0), False
+        compiling = exchange if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock) else None
+        keeper = next((one for one in observers if isinstance(one, Keeping)), None)
+        self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, keeper)
+        self.view.keeper, self._taken = self._compiled.keeper, Taken()
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
@@ -152,24 +155,25 @@ class Loop:
 
         answered   the commands of its first step are in hand: that exchange was none of the schedule's
         """
-        self.started_ns, self._answered = instant_ns, answered
-        self._stand_in.start_at(instant_ns)
+        self.started_ns, self.answered = instant_ns, answered
+        self.fallback.start_at(instant_ns)
 
     def in_grace(self) -> bool:
         """Neither limits nor `abort` act yet."""
-        return self.clock.now() < self._stand_in.grace.until_ns
+        return self.clock.now() < self.fallback.grace.until_ns
 
     def publish(self, step: int, deadline_ns: int, budget_ns: int) -> None:
         """State `step` to the world; it is observed at most once."""
         outputs = self.view.outputs(step)
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
-        self._sent = self.clock.now(), deadline_ns
+        self.sent = self.clock.now(), deadline_ns
 
     def prepare(self, step: int, deadline_ns: int) -> None:
         """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
-        if self._preparing is not None and not self._requests.pending and self._requests.agenda.next > step:
-            self._prepared = (step, deadline_ns)
-            if self._compiling is not None and self._compiling.prepare_alone(step, deadline_ns):
+        if self._preparing is not None and not self.requests.pending and self.requests.agenda.next > step:
+            self.prepared = (step, deadline_ns)
+            compiling = self._compiled.preparing
+            if compiling is not None and compiling.prepare_alone(step, deadline_ns):
                 return
             time = step * self.plant.dt
             self._preparing.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
@@ -177,25 +181,28 @@ class Loop:
     def collect(self, step: int, until_ns: int) -> bool:
         """Commands for `step` into `command`; True when every claimed actuator has its own."""
         complete = self.exchange.collect(step, self.command, until_ns)
-        if self.claims.refresh():
-            self._stand_in.homing = True
+        self.note_claims()
         return complete
+
+    def note_claims(self) -> None:
+        """Peers came or went: what nobody holds any more goes to neutral."""
+        if self.claims.refresh():
+            self.fallback.homing = True
 
     def serve(self, until_ns: int) -> None:
         """The low-priority work, until the instant at most."""
         self.exchange.serve(until_ns)
-        if self.claims.refresh():
-            self._stand_in.homing = True
-        self._requests.fetch()
+        self.note_claims()
+        self.requests.fetch()
         self._chores.do(until_ns)
 
     def check(self, until_ns: int = 0) -> None:
         """A piece of the monitor's work, where it has one and there is time for it until the instant; 0: any."""
-        if self.step >= self._check_at and self._monitor is not None:
+        if self.step >= self.check_at and self._monitor is not None:
             now = self.clock.now()
             if until_ns and until_ns - now < self._monitor.longest_ns:
                 return
-            self._check_at = self.step + self._monitor.look(self.command)
+            self.check_at = self.step + self._monitor.look(self.command)
             self._monitor.took(self.clock.now() - now)
             if self._monitor.hopeless:
                 self.end("diverged", self._monitor.verdict.sentence)
@@ -211,17 +218,17 @@ class Loop:
     def restart(self, seed: int) -> None:
         """Back to t = 0: the plant, the counters and what was kept."""
         self.plant.reset(seed)
-        self._forget_prepared()
+        self.forget_prepared()
         self.seed, self.step = seed, 0
         self.resets += 1
-        self._requests.agenda.rewind()
+        self.requests.agenda.rewind()
         if self._monitor is not None:
             self._monitor.clear()
-            self._check_at = 0
+            self.check_at = 0
         self.statistics.clear()
-        if self.blame is not None:
-            self.blame.clear()
-        self._stand_in.clear()
+        if self.attribution is not None:
+            self.attribution.clear()
+        self.fallback.clear()
         self.view.clear()
         if self.commands is not None:
             self.commands.clear()
@@ -234,13 +241,13 @@ class Loop:
         self.view.forget()
         if self._monitor is not None:
             self._monitor.forget()
-        self._forget_prepared()
+        self.forget_prepared()
         self.alterations += 1
         if self.commands is not None:
             self.commands.altered.append(self.step)
 
-    def _forget_prepared(self) -> None:
-        self._prepared = (-1, 0)
+    def forget_prepared(self) -> None:
+        self.prepared = (-1, 0)
         if self._preparing is not None:
             self._preparing.prepare(-1, 0.0, 0, {}, self.exchange.applied)
 
@@ -263,8 +270,8 @@ class Loop:
             self.end("peer", str(error))
         finally:
             wall_ns = max(0, self.clock.now() - self.started_ns)
-            if self.blame is not None:
-                self.blame.finish(self.clock.now())
+            if self.attribution is not None:
+                self.attribution.finish(self.clock.now())
             self.collections = _collections() - collected
             gc.enable()
             gc.unfreeze()
@@ -282,134 +289,74 @@ class Loop:
         if self._monitor is not None:
             self._monitor.look(self.command)  # what comes to rest within the first steps is seen in the first of them
         self.start_at(self.pace.anchor(self.step))
-        if self.blame is not None:
-            self.blame.rest(self.clock.now(), self.started_ns)
-        if self.claims.refresh():
-            self._stand_in.homing = True
+        if self.attribution is not None:
+            self.attribution.rest(self.clock.now(), self.started_ns)
+        self.note_claims()
 
     def _take_steps(self) -> None:
-        requests, advance, ready = self._requests, self.advance, self.pace.ready
+        requests, advance, ready = self.requests, self.advance, self.pace.ready
         agenda = requests.agenda
-        stretches = self._passage is not None and self.commands is None and self.blame is None and not self._limited
+        batches = self._compiled.can_batch and self.commands is None and self.attribution is None and not self._limited
+        run_batch = self._compiled.run_batch
         while self.step < self.steps and not self.ended:
             if requests.pending or agenda.next <= self.step:
                 requests.between_steps()
-            elif ready(self.step) and not (stretches and self._stretch()):
+            elif ready(self.step) and not (batches and run_batch()):
                 advance(self.step)
         if not self.ended:
             self.pace.begin(self.step)  # the last period is lived through to its end, as every other
 
     def advance(self, step: int) -> None:
         """One step, from its instant to the end of its slack."""
-        now, pace, statistics, blame = self.clock.now, self.pace, self.statistics, self.blame
-        passed, self._handed = self._handed, None
-        if passed is None and self._passage is not None:
-            passed = self._pass(step)
-        if passed is None:
-            wake = pace.begin(step)
-            begun = now()
-            complete = pace.gather(step)
-            gathered = now()
-        else:
-            begun, complete, gathered = passed.begun, passed.complete, passed.gathered
-            wake = begun - self._due if self._due else UNDEFINED
-            if not passed.taken:
-                complete = pace.rest(step)
-                gathered = now()
-        if passed is not None and passed.taken:
-            outcome = self._stand_in.resolved(complete)
-        elif not complete and self.ended:
-            return
-        else:
-            outcome = self._stand_in.resolve(step, complete, gathered)
+        taken = self._taken
+        taken.clear()
+        self._compiled.run(step, taken)
+        if self._general.run(step, taken):
+            self._finish(step, taken)
 
-        if passed is not None and passed.stepped:
-            called, stepped = passed.called, passed.stepped
-            self._entered.entered(passed.status)  # type: ignore[union-attr]
-        else:
-            called = now()
-            self.plant.step(self.command)
-            stepped = now()
-
+    def _finish(self, step: int, taken: Taken) -> None:
+        """The step is taken: counted, shown, judged; then its slack."""
+        now, pace, statistics, attribution = self.clock.now, self.pace, self.statistics, self.attribution
         self.step = step + 1
-        statistics.count(outcome)
-        kept = passed is not None and passed.kept
-        if self.view.due <= step or (self.view.keeper is not None and not kept):
-            self.view.show(step, self.command, self.exchange.applied, kept)
+        statistics.count(taken.outcome)
+        if self.view.due <= step or (self.view.keeper is not None and not taken.kept):
+            self.view.show(step, self.command, self.exchange.applied, taken.kept)
         if self.commands is not None:
-            self.commands.record(step, self.command, outcome, self.exchange.applied, self.outputs(step + 1))
-        ended, missed, overruns = now(), outcome == MISSED, statistics.overruns
-        due = begun if wake == UNDEFINED else begun - wake
-        if blame is not None and (missed or ended - due > blame.busy_ns):
-            blame.look(self._naming.silent() if missed and self._naming is not None else ())
+            self.commands.record(step, self.command, taken.outcome, self.exchange.applied, self.outputs(step + 1))
+        ended, missed, overruns = now(), taken.outcome == StepOutcome.MISSED, statistics.overruns
+        due = taken.begun if taken.wake == UNDEFINED else taken.begun - taken.wake
+        if attribution is not None and (missed or ended - due > attribution.busy_ns):
+            attribution.look(self._naming.silent() if missed and self._naming is not None else ())
         slack = pace.finish(step, ended)
-        asked, self._answered = self.claims.any and not self._answered, False
-        statistics.record(wake, gathered - begun if asked else UNDEFINED, stepped - called, slack)
+        asked, self.answered = self.claims.any and not self.answered, False
+        exchange_ns = taken.gathered - taken.begun
+        statistics.record(taken.wake, exchange_ns if asked else UNDEFINED, taken.stepped - taken.called, slack)
         overran = statistics.overruns != overruns
-        if self._limited and not self.ended and ended >= self._stand_in.grace.until_ns:
-            self._hold_to_limits(missed and not self._stand_in.excused, overran)
-        if blame is not None:
-            if complete and asked:
-                blame.answered(gathered - begun)
+        if self._limited and not self.ended and ended >= self.fallback.grace.until_ns:
+            self._hold_to_limits(missed and not self.fallback.excused, overran)
+        if self._admitting is not None:
+            self._see_newcomers(self._admitting)
+        if attribution is not None:
+            if taken.complete and asked:
+                attribution.answered(exchange_ns)
             if missed or overran:
-                published, deadline = self._sent
-                times = Times(due, begun, published, gathered, called, stepped, ended, deadline)
-                blame.keep(step, missed, overran, times)
-            blame.rest(now(), due)
+                published, deadline = self.sent
+                times = Times(due, taken.begun, published, taken.gathered, taken.called, taken.stepped, ended, deadline)
+                attribution.keep(step, missed, overran, times)
+            attribution.rest(now(), due)
 
-    def _stretch(self) -> bool:
-        """Many steps in one compiled call, where no clock paces them: up to one whose end somebody wants to see. False
-        where the next step is for `advance`."""
-        until, step, passage = self.pace.stretch(), self.step, self._passage
-        most = min(self.steps, self.view.due + 1, self._check_at, self._requests.agenda.next) - step
-        if until is None or passage is None or most < 1 or not self.claims.any or self._stand_in.homing:
-            return False
-        found = passage.go_on(step, most, *until)
-        if found is None:
-            return False
-        self._handed, self._due, self._answered = found.handed, 0, False
-        if found.done:
-            self._went_on(found)
-            now = self.clock.now()
-            if self._handed is None:
-                if now >= until[0]:
-                    self.prepare(self.step, 0)  # telemetry and newcomers are to see it
-                self.pace.finish(self.step - 1, now)
-        return found.done > 0 and self._handed is None
-
-    def _went_on(self, found: Stretched) -> None:
-        """Count the steps of a stretch, and show the last. Raises what the plant's step raises."""
-        statistics, times, late = self.statistics, found.times, self._stand_in.late
-        self.step += found.done - (found.status != 0)
-        self.view.forget()
-        self._forget_prepared()
-        self.pace.stretched(found.published_ns, found.answered)
-        self._stand_in.resolved(bool(times[-1, 2]))
-        statistics.add(times[:-1], late)
-        self._entered.entered(found.status)  # type: ignore[union-attr]
-        exchange_ns, plant_ns, complete = times[-1].tolist()
-        statistics.count(APPLIED if complete else late)
-        if self.view.due < self.step or (self.view.keeper is not None and not found.kept):
-            self.view.show(self.step - 1, self.command, self.exchange.applied, found.kept)
-        statistics.record(UNDEFINED, exchange_ns, plant_ns, UNDEFINED)
-
-    def _pass(self, step: int) -> Passed | None:
-        """The step in one compiled call, as far as it is a usual one; None where nothing of it has been done."""
-        window = self.pace.window(step)
-        if window is None or not self.claims.any or self._stand_in.homing or self.ended:
-            return None
-        passage, (self._due, deadline) = self._passage, window
-        if self._prepared != (step, deadline):
-            self.prepare(step, deadline)
-        if passage is None or not passage.ready(step, self._due, deadline):
-            return None
-        passed = passage.settle(passage.take())
-        if passed is not None:
-            self._prepared = (-1, 0)
-            self._sent = passed.published, deadline
-            if self.claims.refresh():
-                self._stand_in.homing = True
-        return passed
+    def _see_newcomers(self, at: Admitting) -> None:
+        """Force a look at the handshake endpoint where the slack has been too short for long. The periods that it takes
+        are skipped, not overrun."""
+        now = self.clock.now()
+        if at.looks != self._looks:
+            self._looks, self._looked_ns = at.looks, now
+        elif now - self._looked_ns >= LOOK_EVERY_NS:
+            at.look(now + LOOK_NS)
+            self._looks, self._looked_ns = at.looks, self.clock.now()
+            self.note_claims()
+            self.requests.fetch()
+            self.pace.let_pass(self.step)
 
     def _hold_to_limits(self, missed: bool, overran: bool) -> None:
         """Count the step, and end the run where a limit is exceeded."""

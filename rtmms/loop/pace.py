@@ -4,16 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from rtmms.contract import UNDEFINED
 from rtmms.errors import RtmmsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtmms.loop.claims import Claims
     from rtmms.loop.clock import Clock
+    from rtmms.loop.fallback import Claims
     from rtmms.loop.policies import Policies
     from rtmms.loop.ports import Exchange
     from rtmms.loop.statistics import Statistics
+
+
+class Unpaced:
+    """The part of a pace that is about instants, for one that has none."""
+
+    def bind(self, run: Run) -> None:
+        self.run, self.clock = run, run.clock
+        self.served_ns = run.clock.now()
+
+    def anchor(self, step: int) -> int:
+        self.served_ns = self.clock.now()
+        return self.served_ns
+
+    def let_pass(self, step: int) -> None:
+        """Nobody paces it: nothing to do."""
+
+    def ready(self, step: int) -> bool:
+        return True
+
+    def window(self, step: int) -> tuple[int, int] | None:
+        return None
+
+    def batch(self) -> tuple[int, int, bool] | None:
+        return self.served_ns + SERVE_EVERY_NS, 0, True
+
+    def batched(self, published_ns: int, answered: bool) -> None:
+        """Each state is sent."""
+
+    def begin(self, step: int) -> int:
+        return UNDEFINED
+
 
 MARGIN_NS = 30_000
 """The loop stops serving this long before the next step is due, to be asleep when the timer fires."""
@@ -23,7 +55,6 @@ SERVE_NS = 200_000
 SERVE_GAP_NS = 800_000
 """The low-priority work is not done again so soon: of short periods, in one of several."""
 SERVE_EVERY_NS = 5_000_000
-SEND_EVERY_NS = 1_000_000
 STARVED_NS = 100_000_000
 SLICE_NS = 50_000_000
 LONG_NS = 200_000_000
@@ -105,11 +136,11 @@ class Pace(Protocol):
     def window(self, step: int) -> tuple[int, int] | None:
         """The step's instant and its deadline, 0 for none, where it may be taken as a whole; None where it may not."""
 
-    def stretch(self) -> tuple[int, int, bool] | None:
+    def batch(self) -> tuple[int, int, bool] | None:
         """Where many steps may be taken in a row: the instant after which none is to begin; then, where states are not
         sent at each step, when the last one was, and whether it was answered. None where they may not."""
 
-    def stretched(self, published_ns: int, answered: bool) -> None:
+    def batched(self, published_ns: int, answered: bool) -> None:
         """They were taken."""
 
     def rest(self, step: int) -> bool:

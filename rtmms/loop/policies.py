@@ -3,21 +3,113 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from rtmms.contract import MISS_WORDS, OVERRUN_WORDS, OverrunPolicy
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.loop.limits import NO_LIMITS, WORDS, Limits
-from rtmms.loop.miss import MISS_POLICIES, OLDEST_S
-from rtmms.loop.overrun import OVERRUN_POLICIES
+
+
+@dataclass(slots=True)
+class Counts:
+    """What counts against the limits: bad steps after the grace; the rows of them end with a good step."""
+
+    misses: int = 0
+    misses_in_a_row: int = 0
+    overruns: int = 0
+    overruns_in_a_row: int = 0
+
+
+@dataclass(slots=True)
+class Grace:
+    """The time from the start of a run in which neither limits nor `abort` act."""
+
+    length_ns: int
+    until_ns: int = 0
+
+    def start(self, instant_ns: int) -> None:
+        """The run counts from there."""
+        self.until_ns = instant_ns + self.length_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a run may have of each; None: any number."""
+
+    misses: int | None = None
+    misses_in_a_row: int | None = None
+    overruns: int | None = None
+    overruns_in_a_row: int | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return any(getattr(self, name) is not None for name in WORDS)
+
+
+NO_LIMITS = Limits()
+WORDS = {
+    "misses": ("misses", "--max-misses"),
+    "misses_in_a_row": ("misses in a row", "--max-consecutive-misses"),
+    "overruns": ("overruns", "--max-overruns"),
+    "overruns_in_a_row": ("overruns in a row", "--max-consecutive-overruns"),
+}
+"""Of each limit: what it counts, and the option that sets it."""
+
+
+def add(counts: Counts, missed: bool, overran: bool) -> None:
+    """One step more; in place."""
+    counts.misses += missed
+    counts.misses_in_a_row = counts.misses_in_a_row + 1 if missed else 0
+    counts.overruns += overran
+    counts.overruns_in_a_row = counts.overruns_in_a_row + 1 if overran else 0
+
+
+def exceeded(limits: Limits, counts: Counts) -> str:
+    """Which limit is exceeded, as a sentence; '' while none is."""
+    for name, (what, option) in WORDS.items():
+        most, count = getattr(limits, name), getattr(counts, name)
+        if most is not None and count > most:
+            return f"{count} {what}, {most} allowed ({option})"
+    return ""
+
+
+def skip(behind: float, catchup: int) -> float:
+    """Drop whole periods, so that the next step starts on the old phase; simulated time does not advance for them."""
+    return math.ceil(behind)
+
+
+def slip(behind: float, catchup: int) -> float:
+    """Start the next step now: the schedule moves by what was lost."""
+    return behind
+
+
+def catch_up(behind: float, catchup: int) -> float:
+    """Drop nothing while at most `catchup` steps are owed (run back to back), else the whole periods beyond."""
+    return max(0, math.ceil(behind) - catchup)
+
+
+def abort(behind: float, catchup: int) -> float:
+    """End the run."""
+    return math.inf
+
+
+OVERRUN_POLICIES: Mapping[OverrunPolicy, Callable[[float, int], float]] = {
+    OverrunPolicy.SKIP: skip, OverrunPolicy.SLIP: slip, OverrunPolicy.CATCHUP: catch_up, OverrunPolicy.ABORT: abort,
+}  # fmt: skip
+"""(periods the next step is overdue, > 0; most steps to catch up) -> periods to drop; infinity ends the run."""
+
+HOLD_TIMEOUT_S = 0.5
+"""Age of a held value, in s of wall time, after which every policy but abort turns into `home`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
     """What a run does about a missing command and about a step that took too long.
 
-    miss      name in MISS_POLICIES
-    overrun   name in OVERRUN_POLICIES
-    oldest_s  age of a held value after which `home` stands in, whatever `miss` says (abort excepted)
+    miss      a word of MissPolicy
+    overrun   a word of OverrunPolicy
+    hold_timeout_s  age of a held value after which `home` stands in, whatever `miss` says (abort excepted)
     catchup   most steps that `catchup` may owe
     limits    most misses and overruns, in all and in a row
     grace_s   time from the start in which neither limits nor `abort` act: `hold` and `skip` stand in for it
@@ -26,18 +118,18 @@ class Policies:
 
     miss: str = "hold"
     overrun: str = "skip"
-    oldest_s: float = OLDEST_S
+    hold_timeout_s: float = HOLD_TIMEOUT_S
     catchup: int = 5
     limits: Limits = NO_LIMITS
     grace_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.miss not in MISS_POLICIES:
-            raise UnknownNameError("miss policy", self.miss, MISS_POLICIES)
-        if self.overrun not in OVERRUN_POLICIES:
-            raise UnknownNameError("overrun policy", self.overrun, OVERRUN_POLICIES)
-        if not self.oldest_s > 0:
-            raise ModelError(f"policies: oldest_s must be > 0 s, got {self.oldest_s:g}")
+        if self.miss not in MISS_WORDS[1:]:
+            raise UnknownNameError("miss policy", self.miss, MISS_WORDS[1:])
+        if self.overrun not in OVERRUN_WORDS:
+            raise UnknownNameError("overrun policy", self.overrun, OVERRUN_WORDS)
+        if not self.hold_timeout_s > 0:
+            raise ModelError(f"policies: hold_timeout_s must be > 0 s, got {self.hold_timeout_s:g}")
         if self.catchup < 1:
             raise ModelError(f"policies: catchup must be at least 1 step, got {self.catchup}")
         if not 0 <= self.grace_s < math.inf:

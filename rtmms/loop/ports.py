@@ -65,24 +65,23 @@ class Exchange(Protocol):
 
 
 class Memory(Protocol):
-    """What a miss policy works on, see rtmms.loop.miss.Miss and rtmms.loop.kernels.memory."""
+    """What a miss policy works on, see rtmms.loop.fallback.FallbackMemory."""
 
-    numbers: Array
-    instants: npt.NDArray[np.int64]
-    flags: npt.NDArray[np.uint8]
-    words: npt.NDArray[np.int64]
+    command: Array
+    actuators: npt.NDArray[Any]
+    fallbacks: npt.NDArray[Any]
 
 
-class Passed(NamedTuple):
-    """What a compiled step came to: instants in ns, as in rtmms.loop.causes.Times.
+class Progress(NamedTuple):
+    """How far a compiled call took a step: instants in ns, as in rtmms.loop.fault_attribution.Times.
 
-    taken      all of it is done, else its state is out and `collect` goes on
+    resolved   its command is complete, else its state is out and `collect` goes on
     complete   every claimed actuator had its command
     stepped    0: the plant's step is still to be taken;  status  of it
     kept       the keeper has its row
     """
 
-    taken: bool
+    resolved: bool
     complete: bool
     begun: int
     published: int
@@ -93,27 +92,27 @@ class Passed(NamedTuple):
     kept: bool
 
 
-class Stretched(NamedTuple):
+class Batched(NamedTuple):
     """What many steps in a row came to.
 
-    done       steps;  times (done, 3) int64 of each: exchange and plant in ns, whether all commands were in hand
+    done       steps;  times (done,) of each: exchange_ns, plant_ns, complete (see rtmms.wire.kernels.step_memory.TIME)
     status     of the last one: where it is not 0, that one failed
-    unfinished one more was begun;  handed   what it came to
+    unfinished one more was begun;  handed   how far it came
     published_ns, answered   when the last state was sent, and whether the last step had a command
     kept       the keeper has the row of the last one, as of all before it
     """
 
     done: int
-    times: npt.NDArray[np.int64]
+    times: npt.NDArray[Any]
     status: int
     unfinished: bool
     published_ns: int
     answered: bool
     kept: bool
-    handed: Passed | None = None
+    handed: Progress | None = None
 
 
-class Passage(Protocol):
+class FastPath(Protocol):
     """The usual step in one call, from waiting for its instant to the end of the plant's step and the keeper's row.
 
     keeps   it writes the keeper's rows
@@ -122,30 +121,30 @@ class Passage(Protocol):
     keeps: bool
 
     @property
-    def take(self) -> Callable[[], int]:
-        """INTERRUPTED, HANDED or TAKEN. Only after `ready`; `settle` comes next."""
+    def run(self) -> Callable[[], int]:
+        """INTERRUPTED, PUBLISHED or RESOLVED. Only after `ready`; `commit` comes next."""
 
     def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
         """Whether the step may be taken so: a prepared one. due_ns 0: at once; deadline_ns 0: none."""
 
-    def go_on(self, step: int, most: int, until_ns: int, published_ns: int, answered: bool) -> Stretched | None:
+    def commit(self, code: int) -> Progress | None:
+        """What it came to, into the books; None where it was interrupted before anything was done."""
+
+    def run_batch(self, step: int, most: int, until_ns: int, published_ns: int, answered: bool) -> Batched | None:
         """Steps without a clock, at most so many, none begun after the instant; None where none can be taken so.
         published_ns, answered: in free, of the last state."""
-
-    def settle(self, code: int) -> Passed | None:
-        """What it came to; None where it was interrupted before anything was done."""
 
 
 @runtime_checkable
 class Compiling(Protocol):
     """An Exchange that can take a usual step without Python, and hands over what is not usual."""
 
-    def passage(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> Passage | None:
+    def fast_path(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> FastPath | None:
         """Made before the run; None where there is none for this plant, or on this machine."""
 
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:
         """As Preparing's `prepare`, of the plant's present state as it tells it to compiled code; False where nothing
-        was done, for the outputs are needed. Only where there is a passage."""
+        was done, for the outputs are needed. Only where there is a fast_path."""
 
 
 @runtime_checkable
@@ -164,6 +163,21 @@ class Silent(Protocol):
     @property
     def gone(self) -> bool:
         """It is dead, and has sent no command since."""
+
+    @property
+    def starved(self) -> bool:
+        """Its connection stands: its process is there, but has not answered for long."""
+
+
+@runtime_checkable
+class Admitting(Protocol):
+    """An Exchange with a handshake endpoint, where newcomers and requests come."""
+
+    looks: int
+    """How often it was looked at so far, by `serve` where there was time for it."""
+
+    def look(self, until_ns: int) -> None:
+        """Look at it now, and go on with those who are joining. Back before until_ns."""
 
 
 @runtime_checkable
@@ -246,7 +260,7 @@ class Keeping(Observer, Protocol):
     not told of the step."""
 
     def row_memory(self, command: tuple[int, int], account: Account) -> int:
-        """Once, before the run: the address of what compiled code needs for it (rtmms.loop.kernels.row_memory), 0
+        """Once, before the run: the address of what compiled code needs for it (rtmms.loop.kernels.row), 0
         where it cannot.  command  address and count of its numbers;  account  of the outputs."""
 
     def ready(self, step: int) -> None:

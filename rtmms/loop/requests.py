@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rtmms.contract import TIMED
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.agenda import Agenda
-from rtmms.loop.names import TIMED
+from rtmms.loop.observation import NEVER
 from rtmms.loop.ports import Passing, Requesting
-from rtmms.loop.view import NEVER
 from rtmms.plant import Settable, Tunable
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ class Requests:
                 run.advance(run.step)
                 if run.step >= run.steps:
                     return
+                if self.pending:  # however many steps were asked for: the others wait for one at most
+                    self._do_pending()
                 continue
             now = run.clock.now()
             run.serve(now + PAUSE_SLICE_NS)

@@ -14,17 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from rtmms.loop.commands import APPLIED, MISSED, UNCLAIMED
+from rtmms.contract import PARTS, UNDEFINED, StepOutcome
 from rtmms.loop.kernels.tally import BINS, LONGEST_NS, tally, values_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-PARTS = ("wake", "exchange", "plant", "slack")
-"""wake: start of the step after its instant; exchange: state published to commands in hand (or given up);
-plant: plant.step alone; slack: left of the period when the step was done, 0 at an overrun."""
-
-UNDEFINED = -1
 _histogram: Any = partial(HdrHistogram, 1, LONGEST_NS, 3)  # the library is not typed
 _QUANTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 
@@ -63,7 +58,7 @@ class Statistics:
         """Back to nothing, for a run that is reset."""
         self.steps = self.applied = self.misses = self.unclaimed = self.reused = 0
         self.consecutive = self.max_consecutive = self.overruns = self.skipped = 0
-        self.outcome = UNCLAIMED
+        self.outcome = StepOutcome.UNCLAIMED
         self._written = self._drained = 0
         self._counts[:] = 0
 
@@ -85,29 +80,31 @@ class Statistics:
         ring, at = self._ring, ((self._written - 1) & self._mask) << 2
         return ring[at], ring[at + 1], ring[at + 2], ring[at + 3]
 
-    def count(self, outcome: int) -> None:
+    def count(self, outcome: StepOutcome) -> None:
         """Count one finished step by its outcome."""
         self.steps += 1
         self.outcome = outcome
-        if outcome == MISSED:
+        if outcome == StepOutcome.MISSED:
             self.misses += 1
             self.consecutive += 1
             if self.consecutive > self.max_consecutive:
                 self.max_consecutive = self.consecutive
             return
         self.consecutive = 0
-        if outcome == APPLIED:
+        if outcome == StepOutcome.APPLIED:
             self.applied += 1
-        elif outcome == UNCLAIMED:
+        elif outcome == StepOutcome.UNCLAIMED:
             self.unclaimed += 1
         else:
             self.reused += 1
 
-    def add(self, times: npt.NDArray[np.int64], late: int) -> None:
-        """Many finished steps: `count` and `record` of each.  times (k, 3) exchange and plant in ns, 1 where all was in
-        hand; late  the outcome of the others"""
-        for complete in times[:, 2].tolist():
-            self.count(APPLIED if complete else late)
+    def add(self, times: npt.NDArray[Any], late: StepOutcome) -> None:
+        """Many finished steps: `count` and `record` of each.
+
+        times (k,) exchange_ns, plant_ns and complete of each;  late  the outcome of those that are not complete
+        """
+        for complete in times["complete"].tolist():
+            self.count(StepOutcome.APPLIED if complete else late)
         k = len(times)
         if not k:
             return
@@ -115,7 +112,7 @@ class Statistics:
             self.drain_all()
         rows = np.arange(self._written, self._written + k) & self._mask
         self._rows_of[rows] = UNDEFINED
-        self._rows_of[rows, 1], self._rows_of[rows, 2] = times[:, 0], times[:, 1]
+        self._rows_of[rows, 1], self._rows_of[rows, 2] = times["exchange_ns"], times["plant_ns"]
         self._written += k
 
     def drain(self, rows: int) -> bool:

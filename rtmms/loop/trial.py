@@ -10,8 +10,8 @@ import numpy as np
 from rtmms.contract import Applied
 from rtmms.errors import DivergedError
 from rtmms.loop.clock import MonotonicClock
+from rtmms.loop.fallback import Fallback
 from rtmms.loop.schedule import quantile
-from rtmms.loop.stand_in import StandIn
 
 if TYPE_CHECKING:
     from rtmms.loop.policies import Policies
@@ -52,7 +52,7 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
     """The p97, in s, of what follows a deadline that was missed: the policy stands in, the plant steps, is observed,
     all from caches that a wait has left cold, as misses come seldom. Then the plant is reset."""
     silent = _Silent(len(plant.actuators))
-    stand_in = StandIn(plant, silent, MonotonicClock(), policies, lambda *_: None, free=False)
+    stand_in = Fallback(plant, silent, MonotonicClock(), policies, lambda *_: None, free=False)
     stand_in.claims.refresh()
     stand_in.start_at(monotonic_ns())
     taken: list[int] = []

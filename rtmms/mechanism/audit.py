@@ -35,18 +35,15 @@ def damping_power(constant: Any, qd: Any) -> Any:
 @kernel
 def terms_of(system: Any) -> Any:
     """(TERMS,) of the evaluation just made, in room that the flow's samples have."""
-    fluid, work = system[3], system[4]
-    rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving, _, ambient, _ = fluid
-    out = ambient[0, SAMPLE : SAMPLE + TERMS]
-    arrays = (rows, common, strip, blade, strip_gauss, blade_gauss, wake, tether, flow, moving)
-    energy_terms(arrays, ambient, work[0], out)
+    out = system.fluid.ambient[0, SAMPLE : SAMPLE + TERMS]
+    energy_terms(system.fluid, system.work.s, out)
     return out
 
 
 @kernel
 def audit(system: Any, elastic: float, out: Any) -> None:
     """out (AUDIT,) of the evaluation just made, joints' springs holding `elastic` J."""
-    constant, s, qd = system[0][1], system[4][0], system[4][5]
+    constant, s, qd = system.tree.constant, system.work.s, system.work.qd
     terms = terms_of(system)
     kinetic = 0.0
     for j in range(s.shape[0]):
@@ -68,4 +65,4 @@ def spend_terms(system: Any, h: float, spent: Any) -> None:
     spent[1] += h * terms[FLOW]
     spent[2] += h * terms[WAKE]
     spent[3] += h * terms[DRAG]
-    spent[4] += h * (terms[DAMPERS] + damping_power(system[0][1], system[4][5]))
+    spent[4] += h * (terms[DAMPERS] + damping_power(system.tree.constant, system.work.qd))

@@ -1,8 +1,4 @@
-"""Actuators on bodies, in kernels: a wrench fixed in a body times a number that follows a command through a lag.
-
-pushes   numbers (a, PUSH_WIDTH), curve (k, 2) command and value, command (u,), motor (a,) lagged commands at the start
-         of the plant's step
-"""
+"""Actuators on bodies, in kernels: a wrench fixed in a body times a number that follows a command through a lag."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import kernel
+from rtmms.memory import Layout, model, state
 from rtmms.model.layout import S_WRENCH
 from rtmms.spatial import scalar
 
@@ -18,6 +15,12 @@ from rtmms.spatial import scalar
 # wrench for a value of 1 (row frame, about its origin)
 ROW, CHANNEL, LAG, LINEAR, QUADRATIC, FIRST, LENGTH, WRENCH = range(8)
 PUSH_WIDTH = WRENCH + 6
+PUSHES = Layout(
+    "Pushes",
+    model("numbers", "pushes", PUSH_WIDTH), model("curve", "curve_points", 2), state("command", "commands"),
+    state("motor", "pushes"),
+)  # fmt: skip
+"""curve: command and value; command: of all actuators; motor: lagged commands at the start of the plant's step."""
 
 
 @scalar
@@ -50,7 +53,7 @@ def value_of(numbers: Any, curve: Any, i: int, x: Any) -> Any:
 @kernel
 def push(pushes: Any, elapsed: float, s: Any) -> None:
     """Add to S_WRENCH, `elapsed` seconds into the plant's step. After `outward`."""
-    numbers, curve, command, motor = pushes
+    numbers, curve, command, motor = pushes.numbers, pushes.curve, pushes.command, pushes.motor
     for i in range(numbers.shape[0]):
         j = int(numbers[i, ROW])
         x = lagged(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], elapsed)
@@ -62,6 +65,6 @@ def push(pushes: Any, elapsed: float, s: Any) -> None:
 @kernel
 def finish_motors(pushes: Any, dt: float) -> None:
     """Lagged commands at the end of a step."""
-    numbers, _, command, motor = pushes
+    numbers, command, motor = pushes.numbers, pushes.command, pushes.motor
     for i in range(numbers.shape[0]):
         motor[i] = lagged(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], dt)

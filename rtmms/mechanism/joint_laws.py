@@ -1,10 +1,4 @@
-"""What joints are meant to do: a gait that starts softly, commanded offsets and gains on top, and servos about it.
-
-In kernels, as tuples of arrays, unpacked where they are used:
-law    motion (n, 3) offset, cosine, sine; omega rad/s; ramp s; kp, kd (n,)
-hold   what is constant over the plant's step: torque (n,), target (n, 2), servo (n, 4), bandwidth (n,) rad/s, start s;
-       a sixth says that commands of joints whose bandwidth is < 0 are rates
-"""
+"""What joints are meant to do: a gait that starts softly, commanded offsets and gains on top, and servos about it."""
 
 from __future__ import annotations
 
@@ -14,11 +8,27 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import kernel
+from rtmms.memory import FLAG, Layout, model, number, state
 from rtmms.plant import Channel
 from rtmms.spatial import Array, scalar
 
 TORQUE, OFFSET, GAIN = 0, 1, 2
 """What an actuator moves."""
+
+
+LAW = Layout(
+    "Law",
+    model("motion", "n", 3, unit="rad"), number("omega", unit="rad/s"), number("ramp", unit="s"),
+    model("kp", "n", unit="N m/rad"), model("kd", "n", unit="N m s/rad"),
+)  # fmt: skip
+"""See `Law`."""
+HOLD = Layout(
+    "Hold",
+    state("torque", "n", unit="N m"), state("target", "n", 2, unit="rad"), state("servo", "n", 4, unit="rad, rad/s"),
+    model("bandwidth", "n", unit="rad/s"), model("coast", "n", dtype=FLAG, optional=True), number("start", unit="s"),
+)  # fmt: skip
+"""What is constant over the plant's step. torque, target (of offset, of gain): as commanded; servo: value and rate of
+offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +97,13 @@ def coast(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
 
 
 @scalar
-def reference(law: Any, hold: Any, j: Any, t: Any) -> Any:
-    """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset."""
-    motion, omega, length, _, _ = law
-    target, servo, bandwidth, start = hold[1], hold[2], hold[3], hold[4]
+def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
+    """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset.
+
+    coast_  hold.coast, an argument so that what it decides is known when compiled
+    """
+    motion, omega, length = law.motion, law.omega, law.ramp
+    target, servo, bandwidth, start = hold.target, hold.servo, hold.bandwidth, hold.start
     f, fd, fdd = ramp(t, length)
     c, s = np.cos(omega * t), np.sin(omega * t)
     a, b = motion[j, 1], motion[j, 2]
@@ -98,8 +111,8 @@ def reference(law: Any, hold: Any, j: Any, t: Any) -> Any:
     wd = omega * (b * c - a * s)
     wdd = -omega * omega * (a * c + b * s)
     x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth[j], t - start)
-    if len(hold) == 6:  # noqa: SIM102  known when compiled
-        if bandwidth[j] < 0.0:
+    if coast_ is not None:  # noqa: SIM102  known when compiled
+        if coast_[j]:
             x, xd, xdd = coast(servo[j, 0], servo[j, 1], target[j, 0], -bandwidth[j], t - start)
     g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start)
     g += 1.0
@@ -111,13 +124,13 @@ def reference(law: Any, hold: Any, j: Any, t: Any) -> Any:
 
 
 @kernel
-def follow(tree: Any, law: Any, hold: Any, state: Any, t: float) -> None:
-    """Put imposed joints where their law has them at t."""
-    imposed = tree[4]
-    n = imposed.shape[0]
-    for j in range(n):
+def follow(system: Any, state: Any, t: float) -> None:
+    """Put imposed joints where their law has them at t, in a state (13 + 2 N,) of N >= n coordinates."""
+    imposed, law, hold = system.tree.imposed, system.law, system.hold
+    n = (state.shape[0] - 13) // 2
+    for j in range(imposed.shape[0]):
         if imposed[j]:
-            a, b, _ = reference(law, hold, j, t)
+            a, b, _ = reference(law, hold, hold.coast, j, t)
             state[7 + j], state[13 + n + j] = a, b
 
 
@@ -134,13 +147,13 @@ def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: An
 
 
 @kernel
-def finish_servo(hold: Any, dt: float) -> None:
-    """Servo states (value, rate of offset; value, rate of gain) at the end of a step."""
-    target, servo, bandwidth = hold[1], hold[2], hold[3]
+def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
+    """Servo states (value, rate of offset; value, rate of gain) at the end of a step. coast_: hold.coast"""
+    target, servo, bandwidth = hold.target, hold.servo, hold.bandwidth
     for j in range(target.shape[0]):
         for k in range(2):
             x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt)
-            if len(hold) == 6:  # noqa: SIM102
-                if bandwidth[j] < 0.0:
+            if coast_ is not None:  # noqa: SIM102
+                if coast_[j]:
                     x, v, _ = coast(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], -bandwidth[j], dt)
             servo[j, 2 * k], servo[j, 2 * k + 1] = x, v

@@ -12,10 +12,11 @@ with inexact slopes, a W-method), and `recall` says how often the increment of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtmms.memory import FLAG, Layout, model, number
 from rtmms.spatial import Array
 
 
@@ -60,6 +61,14 @@ ADAMS = Multistep((55.0, -59.0, 37.0, -9.0), 24.0, (251.0, 646.0, -264.0, 106.0,
 """Adams-Bashforth 4 predicts, Adams-Moulton 5 corrects."""
 
 
+METHOD = Layout(
+    "Method",
+    model("nodes", "stages"), model("matrix", "stages", "stages"), model("weights", "stages"), number("over"),
+    number("gamma"), model("parts", "parts"), model("mix", "parts"), number("multistep", FLAG),
+)  # fmt: skip
+"""What kernels get of a `Method`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """One way of stepping a tree.
@@ -85,13 +94,13 @@ class Method:
         if self.tableau.recall:
             raise ValueError(f"{self.name}: a step of a tree has no room for what stages recall (Tableau.recall)")
 
-    def arrays(self) -> tuple[Array, Array, Array, float, float, Array, Array, bool]:
-        """What rtmms.mechanism.step gets: c, a, b, over, gamma; parts, mix; multistep."""
+    def values(self) -> dict[str, Any]:
+        """Of a record of METHOD."""
         t = self.tableau
-        return (
-            np.array(t.c), t.matrix, np.array(t.b), t.over, t.gamma,
-            np.array(self.parts, dtype=float), np.array(self.mix), self.multistep,
-        )  # fmt: skip
+        return {
+            "nodes": np.array(t.c), "matrix": t.matrix, "weights": np.array(t.b), "over": t.over, "gamma": t.gamma,
+            "parts": np.array(self.parts, dtype=float), "mix": np.array(self.mix), "multistep": self.multistep,
+        }  # fmt: skip
 
 
 METHODS = {

@@ -11,28 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.any_tree import modal_arrays
-from rtmms.dynamics.on_ground import ACTIVE, ground_arrays
+from rtmms.dynamics.any_tree import modal_record
+from rtmms.dynamics.on_ground import ground_record
 from rtmms.errors import ModelError
-from rtmms.fluids.ambient import SAMPLE_ROOM, Flow
+from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
 from rtmms.jit import compile_progress
-from rtmms.mechanism.account import O_TORQUE, POINT_OUT
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.audit import AUDIT, SPENT
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction
-from rtmms.mechanism.door import COUNT, Door
 from rtmms.mechanism.drawn import drawn
-from rtmms.mechanism.ground_door import doors, enter_keep_to_ground
+from rtmms.mechanism.entry import SYSTEM, enter_keep_to_ground, entries
 from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
-from rtmms.mechanism.keep_to_ground import AGAINST, keep_to_ground
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.outputs import observed
+from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, observed
 from rtmms.mechanism.running import Running
-from rtmms.mechanism.twin import Parts
+from rtmms.mechanism.unilateral import AGAINST, keep_to_ground
 from rtmms.model.compiled import Model, State
-from rtmms.model.compiler import compile
+from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import C_STIFFNESS
 from rtmms.plant import Channel, Entry, refuse_fixed
@@ -100,7 +97,6 @@ class TreePlant(Running):
 
     def __post_init__(self) -> None:
         self.model = model = self._compiled()
-        n = model.n
         self._check()
         self._pushing = self.actuators
         self.attached = attached(model, self.actuators, self.drives)
@@ -113,9 +109,6 @@ class TreePlant(Running):
         self.trace_outputs = tuple(name for name in self.trace_outputs if name in told)
         self.recent_outputs = tuple(name for name in self.recent_outputs if name in told)[:2]
         self.immersed = immerse(model, self.flow, **self.nodes)
-        e = len(self.immersed.rows)
-        self._held, self._ambient = np.zeros((e, 3)), np.zeros((e, SAMPLE_ROOM))
-        self._work = (model.scratch(), np.zeros((6, 6)), *(np.zeros(n) for _ in range(5)))
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
@@ -123,21 +116,8 @@ class TreePlant(Running):
         self._given = self.neutral.copy()
         if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
             raise ModelError(f"{model.name}: commanded rates and modal bodies in one tree are not supported")
-        self._losing = 2 if len(model.ground.rows) or np.any(self.attached.bandwidth < 0.0) else 0
-        self._spending = 3 * SPENT if self.audited else 1
-        self._memory = np.zeros(Parts.size(n, len(self.drives), pushes, self._losing, self._spending))
-        self._last = self._memory.copy()
-        parts = Parts.of(self._memory, n, len(self.drives), self._losing, self._spending)
-        self.vector, self._torque, self._target, self._servo = parts.state, parts.torque, parts.target, parts.servo
-        self._spent, self.commanded, self._motor, self._lost = parts.spent, parts.command, parts.motor, parts.lost
-        self._counts = np.zeros(1, dtype=np.int64)
-        self._changing = (self.vector, parts.history, self._counts, self._spent)
-        stages = len(METHODS[self.method].tableau.c)
-        self._scratch = (np.zeros((stages + 1, 12 + 2 * n)), np.zeros((3, 13 + 2 * n)))
-        self._rate = np.zeros(12 + 2 * n)
-        self._out = np.zeros(O_TORQUE + n + POINT_OUT * len(self._observed.points) + (AUDIT if self.audited else 0))
-        self._method = METHODS[self.method].arrays()
-        self._numbers, self._steps = np.zeros(COUNT), 0
+        self._memory: Array | None = None
+        self._steps = 0
         self._take_up()
         with compile_progress(f"the kernels of '{model.name}'"):
             self.reset()
@@ -150,7 +130,7 @@ class TreePlant(Running):
             return self.mechanism
         if not isinstance(self.mechanism, Mechanism):
             raise ModelError(f"TreePlant: expected a Mechanism or a compiled model, got {self.mechanism!r}")
-        return compile(imposing(self.mechanism, self.actuators))
+        return compile_model(imposing(self.mechanism, self.actuators))
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -200,60 +180,71 @@ class TreePlant(Running):
             motion = np.zeros((n, 3))
         if motion.shape != (n, 3):
             raise ModelError(f"{model.name}: law.motion must have shape ({n}, 3), got {motion.shape}")
-        self._tree: Any = (model.topology, model.constant, model.base_mode, model.gravity, model.imposed, more.bounds)
         kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
-        self._law = (motion, float(self.law.omega), float(self.law.ramp), kp + more.kp, kd + more.kd)
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
-        if self._losing:
-            self._tree = (*self._tree, ground_arrays(model, self._lost))
-        elif len(model.modes):
-            self._tree = (*self._tree, modal_arrays(model), True)
-        self._doors = doors(self._tree)
-        self._pushes = (more.pushes, more.curve, self.commanded, self._motor)
-        self._fluid = (*self.immersed.arrays, self._held, self._ambient, self._pushes)
-        _, _, _, over, gamma, _, _, multistep = self._method
-        self._numbers[:] = (
-            model.base_mode, *self._law[1:3], self.time, over, gamma, multistep, self.dt, self.substeps,
-            self.immersed.moving,
+        on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
+        fluid = self.immersed
+        law = {"motion": motion, "omega": self.law.omega, "ramp": self.law.ramp, "kp": kp + more.kp, "kd": kd + more.kd}
+        out = O_TORQUE + n + POINT_OUT * len(self._observed.points) + (AUDIT if self.audited else 0)
+        self.system = system = SYSTEM.make(
+            {
+                "motion": {}, "law": law, "fluid": fluid, "work": {}, "method": METHODS[self.method].values(),
+                "hold": {"bandwidth": self.bandwidth, "coast": self.bandwidth < 0.0 if on_ground else None},
+                "pushes": {"numbers": more.pushes, "curve": more.curve},
+                "tree": {
+                    "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
+                    "gravity": model.gravity, "imposed": model.imposed, "bounds": more.bounds,
+                    "ground": ground_record(model) if on_ground else None,
+                    "modal": modal_record(model) if len(model.modes) else None,
+                },
+                "command": {"given": self._given, "kinds": self._kinds, "joints": self._joints},
+                "outputs": {"points": self._observed.points}, "dt": self.dt, "substeps": self.substeps,
+            },
+            {"spent": 3 * SPENT if self.audited else 1, "out": out}, memory=self._memory,
         )  # fmt: skip
-        self._told = (self._given, self._kinds, self._joints)
-        system = (self._tree, self._law, self._hold, self._fluid, self._work)
-        observing = (self._rate, self._observed.points, self._out)
-        self._door = Door(
-            system, self._method, self._changing, self._scratch, self._told, (self._memory, self._last), observing,
-            self._numbers,
-        )  # fmt: skip
-        self._address = self._door.address
+        self._memory = system.memory
+        self.vector, self._spent = system.motion.vector, system.motion.spent
+        self.commanded, self._motor = system.pushes.command, system.pushes.motor
+        self._start = system.hold.cell("start")
+        self._start[0] = self.time
+        self._address, self._entries = system.address, entries(system.tree)
         self._entry: Entry | None = None
-        decisive = [*self.immersed.arrays[1:8], *self._law, self.bandwidth, more.bounds, more.pushes, more.curve]
+        decisive = [
+            fluid.common, fluid.strips, fluid.blades, fluid.strip_gauss, fluid.blade_gauss, fluid.wakes, fluid.tethers,
+            motion, np.array([system.law.omega, system.law.ramp]), system.law.kp, system.law.kd, self.bandwidth,
+            more.bounds, more.pushes, more.curve,
+        ]  # fmt: skip
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
-        self._memory[:] = 0.0
-        self._counts[:] = 0
+        system, hold = self.system, self.system.hold
+        system.memory[:] = 0.0
+        system.clear()
         self._steps = 0
         self.place(self.model.state() if self.initial is None else self.initial)
         self.commanded[:] = self.neutral
         self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
-        hold_commands(self._kinds, self._joints, self.neutral, self._torque, self._target)
-        self._servo[:, 1] = np.where(self.bandwidth < 0.0, self._target[:, 0], 0.0)  # commanded rates: at neutral
-        follow(self._tree, self._law, self._hold, self.vector, 0.0)
+        hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target)
+        hold.servo[:, 1] = np.where(self.bandwidth < 0.0, hold.target[:, 0], 0.0)  # commanded rates: at neutral
+        self._start[0] = 0.0
+        follow(system, self.vector, 0.0)
         self._keep_to_ground()
 
     def _keep_to_ground(self) -> None:
         """Velocities that slip are stopped, as by an impact; ModelError where imposed joints will not have it."""
         if not len(self.model.ground.rows):
             return
-        self._tree[6][ACTIVE][:] = 1.0
-        before = self._lost.copy()
+        system, ground = self.system, self.system.tree.ground
+        ground.active[:] = 1.0
+        before = ground.lost.copy()
         held = (
-            enter_keep_to_ground(self._address) if self._doors
-            else keep_to_ground(self._tree, self._work, self.vector)
+            enter_keep_to_ground(self._address) if self._entries
+            else keep_to_ground(system.tree, ground, system.work, self.vector)
         )  # fmt: skip
-        self._lost[:] = before  # what is put on the ground has not hit it
+        ground.lost[:] = before  # what is put on the ground has not hit it
         if held == AGAINST:
             raise ModelError(f"{self.model.name}: at the start {' '.join(contradiction(self.model, self.vector))}")
 
@@ -263,8 +254,9 @@ class TreePlant(Running):
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
-        self._counts[:] = 0
-        follow(self._tree, self._law, self._hold, y, self.time)
+        self.system.motion.counts[:] = 0
+        self._start[0] = self.time
+        follow(self.system, y, self.time)
         self._keep_to_ground()
         beyond = self._beyond(y, self.time)
         if beyond:
@@ -279,7 +271,7 @@ class TreePlant(Running):
     @contextmanager
     def scaled(self, amplitude: float, stiffness: float) -> Iterator[None]:
         """Within: the gait's waves and the joints' springs times a factor."""
-        motion, constant = self._law[0], self.model.constant
+        motion, constant = self.system.law.motion, self.model.constant
         before = constant[:, C_STIFFNESS].copy()
 
         def write(springs: Array) -> None:

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.any_tree import modal_arrays
-from rtmms.dynamics.on_ground import REACTION
-from rtmms.errors import DivergedError, ModelError
+from rtmms.errors import DivergedError
 from rtmms.fluids.ambient import Flow
-from rtmms.fluids.immersed import Immersed
 from rtmms.jit import native
-from rtmms.mechanism.account import O_ENERGY, O_TORQUE, O_WRENCH, account
 from rtmms.mechanism.actuators import Attached
-from rtmms.mechanism.asked_flow import ask_flow, element_places, moved_on
 from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS
 from rtmms.mechanism.contradiction import contradiction, thrown
-from rtmms.mechanism.door import START, Door
+from rtmms.mechanism.entry import Entries
 from rtmms.mechanism.equations import evaluate
+from rtmms.mechanism.flow import ask_flow, element_places, moved_on
 from rtmms.mechanism.joint_laws import Law
-from rtmms.mechanism.outputs import Observed
-from rtmms.mechanism.step import CONTRADICTED, THROWN
-from rtmms.mechanism.take_step import BAD_COMMAND, take_step
+from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
+from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, SOUND, THROWN, take_step
 from rtmms.mechanism.twin import TreeTwin
+from rtmms.memory import Record
 from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.monitor.measure import StepError, step_error
 from rtmms.plant import Entry
+from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
 
-_HEADER = struct.Struct("<8s32sdqq")
-_MAGIC = b"rtmmstr2"
 _FLOAT = np.dtype(np.float64)
 
 
@@ -46,7 +40,7 @@ class Running:
     substeps: int
     law: Law
     flow: Flow
-    immersed: Immersed
+    immersed: Record
     parameters: Any
     actuators: Any
     audited: bool
@@ -55,41 +49,18 @@ class Running:
     bandwidth: Array
     vector: Array
     commanded: Array
-    _memory: Array
-    _last: Array
-    _counts: Any
+    system: Record
     _steps: int
-    _numbers: Array
+    _start: Array
     _shape: tuple[int, ...]
     _given: Array
-    _kinds: Any
-    _joints: Any
-    _torque: Array
-    _target: Array
-    _servo: Array
     _motor: Array
     _spent: Array
-    _lost: Array
-    _held: Array
-    _ambient: Array
-    _rate: Array
-    _out: Array
     _observed: Observed
-    _tree: Any
-    _law: Any
-    _fluid: Any
-    _work: Any
-    _method: Any
-    _changing: Any
-    _scratch: Any
-    _told: Any
-    _door: Door
-    _doors: Any
+    _entries: Entries | None
     _address: int
     _entry: Entry | None
     _key: bytes
-    _losing: int
-    _spending: int
 
     @property
     def time(self) -> float:
@@ -98,18 +69,13 @@ class Running:
 
     @property
     def ends(self) -> float | None:
-        """See rtmms.plant.Ending: a flow from a file may end."""
+        """See rtmms.plant.HasEndTime: a flow from a file may end."""
         return None if self.flow.grid is None else self.flow.grid.ends
 
     @property
     def state(self) -> State:
         """A copy of the mechanical state."""
         return unpacked(self.vector, self.model.n)
-
-    @property
-    def _hold(self) -> tuple[Any, ...]:
-        hold = (self._torque, self._target, self._servo, self.bandwidth, self.time)
-        return (*hold, True) if len(self._tree) == 7 else hold
 
     def step(self, command: Array) -> None:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not
@@ -120,21 +86,21 @@ class Running:
             self._convert(command)
         if self.flow.field is not None:
             self._sample_field(0.5 * self.dt)
-        self._numbers[START] = self._steps * self.dt
-        status = self._doors[0](self._address) if self._doors else self._plain_step()
-        if status:
+        self._start[0] = self._steps * self.dt
+        status = self._entries[0](self._address) if self._entries else take_step(self.system)
+        if status != SOUND:
             self._fail(status)
         self._steps += 1
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.Entered."""
-        if self._doors is None:
+        if self._entries is None:
             return None
         if self.flow.field is not None:
             self._sample_field(0.5 * self.dt)
-        self._numbers[START] = self._steps * self.dt
+        self._start[0] = self._steps * self.dt
         if self._entry is None:
-            self._entry = Entry(native(self._doors[0], self._address), (self._address,), self._given.ctypes.data)
+            self._entry = Entry(native(self._entries.step, self._address), (self._address,), self._given.ctypes.data)
         return self._entry
 
     def entered(self, status: int) -> None:
@@ -149,17 +115,9 @@ class Running:
             raise ValueError(f"{self.model.name}: command must have shape {self._shape}, got {given.shape}")
         self._given[:] = given
 
-    def _plain_step(self) -> int:
-        """The step where kernels run as plain Python."""
-        system = (self._tree, self._law, self._hold, self._fluid, self._work)
-        return take_step(
-            system, self._method, self._changing, self._scratch, self._told, self._memory, self._last, self.dt,
-            self.substeps,
-        )  # fmt: skip
-
     def _sample_field(self, ahead: float) -> None:
         """Of a flow that is a function: what is held over a step, `ahead` seconds from now."""
-        ask_flow(self, self.vector, self.time, ahead, self._work[0], self._held)
+        ask_flow(self, self.vector, self.time, ahead, self.system.work.s, self.system.fluid.held)
 
     def _fail(self, status: int) -> None:
         """Back to the last sound state, and say what ran away from it."""
@@ -167,7 +125,7 @@ class Running:
             named = ", ".join(c.name for c, v in zip(self.actuators, self._given, strict=True) if not np.isfinite(v))
             raise ValueError(f"{self.model.name}: command: {named} must be finite")
         failed = self.vector.copy()
-        self._memory[:] = self._last
+        self.system.memory[:] = self.system.last
         beyond = self._beyond(self.vector, self.time) or self._beyond(self._ahead(), self.time + self.dt)
         if beyond:
             raise DivergedError(self.time + self.dt, "flow", self.observe(), beyond.removeprefix("the flow "))
@@ -227,12 +185,14 @@ class Running:
         rate = np.zeros(12 + 2 * self.model.n)
         if self.flow.field is not None:
             self._sample_field(0.0)
-        evaluate(self._tree, self._law, self._hold, self._fluid, self._work, self.vector, self.time, 0.0, rate)
+        self._start[0] = self.time
+        evaluate(self.system, self.vector, self.time, 0.0, rate)
         return rate
 
     def held(self) -> tuple[Array, Array, Array]:
         """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
-        return self._torque.copy(), self._target.copy(), self._servo.copy()
+        hold = self.system.hold
+        return hold.torque.copy(), hold.target.copy(), hold.servo.copy()
 
     def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time; the plant stays as it is.
@@ -241,18 +201,15 @@ class Running:
         pushed     command (u,) and lagged commands (a,) of actuators on bodies; None for what they are
         """
         rate = np.zeros(12 + 2 * self.model.n, dtype=complex)
-        work = tuple(np.asarray(array).astype(complex) for array in self._work)
-        tree = self._tree
-        hold: Any = (torque, target, servo, self.bandwidth, self.time)
-        if len(tree) == 7:
-            ground = (*tree[6][:4], *(array.astype(complex) for array in tree[6][4:]))
-            tree, hold = (*tree[:6], ground), (*hold, True)
-        elif len(tree) == 8:
-            tree = (*tree[:6], modal_arrays(self.model, complex), True)
         command, motor = (self.commanded, self._motor) if pushed is None else pushed
-        pushes = (self.attached.pushes, self.attached.curve, command.astype(complex), motor.astype(complex))
-        fluid = (*self.immersed.arrays, water, self._ambient.astype(complex), pushes)
-        evaluate(tree, self._law, hold, fluid, work, vector, self.time, 0.0, rate)
+        values = self.system.shared()
+        values["hold"] |= {"torque": torque, "target": target, "servo": servo, "start": self.time}
+        values["pushes"] |= {"command": command.astype(complex), "motor": motor.astype(complex)}
+        values["fluid"] |= {"held": water}
+        system = self.system.as_complex(**values)
+        if system.tree.ground is not None:
+            system.tree.ground.active[:] = self.system.tree.ground.active
+        evaluate(system, vector, self.time, 0.0, rate)
         return rate
 
     @property
@@ -263,19 +220,18 @@ class Running:
     @property
     def torque(self) -> Array:
         """(n,) N m of the last evaluation."""
-        return np.asarray(self._work[3])
+        return np.asarray(self.system.work.torque)
 
     def observe(self) -> dict[str, Array]:
         """The outputs at the present state, by name."""
         if self.flow.field is not None:
             self._sample_field(0.0)
-        self._numbers[START] = self._steps * self.dt
-        if self._doors:
-            self._doors[1](self._address)
+        self._start[0] = self._steps * self.dt
+        if self._entries:
+            self._entries.outputs(self._address)
         else:
-            system = (self._tree, self._law, self._hold, self._fluid, self._work)
-            account(system, self.vector, self._rate, self._observed.points, self._out)
-        n, y, out = self.model.n, self.vector.copy(), self._out.copy()
+            write_outputs(self.system)
+        n, y, out = self.model.n, self.vector.copy(), self.system.outputs.out.copy()
         torque, qd = out[O_TORQUE : O_TORQUE + n], y[13 + n :]
         values: dict[str, Any] = {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + n : 10 + n],
@@ -292,8 +248,9 @@ class Running:
         if len(self._motor):
             values["motor"] = self._motor.copy()
         if len(self.model.ground.rows):
-            values["reaction"], values["lost"] = self._tree[6][REACTION].copy(), self._lost[0].copy()
-            values["work"] = values["work"] + self._lost[1]
+            ground = self.system.tree.ground
+            values["reaction"], values["lost"] = ground.reaction.copy(), ground.lost[0].copy()
+            values["work"] = values["work"] + ground.lost[1]
         chosen = self._observed.chosen
         if chosen is not None:
             values = {name: value for name, value in values.items() if name in chosen}
@@ -311,20 +268,14 @@ class Running:
 
     def snapshot(self) -> bytes:
         """The whole state; bit-exact."""
-        head = _HEADER.pack(_MAGIC, self._key, self.dt, self._steps, self._memory.size)
-        return head + self._counts.tobytes() + self._memory.tobytes()
+        return pack_state(self._key, self.dt, self._steps, self.system.memory)
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's."""
-        size = _HEADER.size + self._counts.nbytes + self._memory.nbytes
-        if len(blob) != size:
-            raise ModelError(f"{self.model.name}: snapshot must have {size} bytes, got {len(blob)}")
-        magic, digest, dt, steps, _ = _HEADER.unpack_from(blob)
-        if magic != _MAGIC or digest != self._key or dt != self.dt:
-            raise ModelError(f"{self.model.name}: the snapshot is of another model, step or version")
-        split = _HEADER.size + self._counts.nbytes
-        self._counts[:] = np.frombuffer(blob[_HEADER.size : split], dtype=np.int64)
-        self._memory[:] = np.frombuffer(blob[split:])
+        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
+        steps, found = unpack_state(blob, self.model.name, self._key, self.dt, self.system.state_views())
+        self.system.clear()
+        for name, array in self.system.state_views().items():
+            array[...] = found[name]
         self._steps = steps
 
 

@@ -1,11 +1,7 @@
 """One step of any mechanism in a fluid, by any method of rtmms.mechanism.methods.
 
-system   tree, law, hold, fluid, work: see rtmms.mechanism.equations and joint_laws
-method   `Method.arrays`
-memory   state (13 + 2 n,); history (5, 13 + 2 n) rates at the last four steps, newest first, then the predicted one;
-         counts (1,) steps since it was empty; spent (1,) J, work of the joints, (3 SPENT,) of a tree that
-         is audited (rtmms.mechanism.audit)
-scratch  k (stages + 1, 12 + 2 n) the stages' rates and, last, where a stage stands; y (3, 13 + 2 n) states
+system   a record of rtmms.mechanism.entry.SYSTEM
+k, y     motion.rates and motion.states, or parts of them
 """
 
 from __future__ import annotations
@@ -16,22 +12,32 @@ import numpy as np
 
 from rtmms.jit import kernel
 from rtmms.mechanism.audit import SPENT, spend_terms
-from rtmms.mechanism.engage import engage_all
+from rtmms.mechanism.body_actuators import finish_motors
 from rtmms.mechanism.equations import evaluate, spend
 from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
-from rtmms.mechanism.joint_laws import follow
-from rtmms.mechanism.keep_to_ground import AGAINST, HELD, keep_to_ground
+from rtmms.mechanism.joint_laws import finish_servo, follow, hold_commands
 from rtmms.mechanism.methods import ADAMS
+from rtmms.mechanism.unilateral import AGAINST, HELD, choose_contacts, keep_to_ground
+from rtmms.memory import INTEGER, Layout, scratch, state
 
-SOUND, NOT_FINITE, CONTRADICTED, THROWN = 0, 1, 2, 3
+MOTION = Layout(
+    "Motion",
+    state("vector", "13 + 2 * n"), state("history", 5, "13 + 2 * n"), state("counts", 1, dtype=INTEGER),
+    state("spent", "spent", unit="J"), scratch("rates", "stages + 1", "12 + 2 * n"),
+    scratch("states", 3, "13 + 2 * n"),
+)  # fmt: skip
+"""vector: see rtmms.mechanism.group. history: rates at the last four steps, newest first, then the predicted one;
+counts: steps since it was empty. spent: work of the joints, and more of a tree that is audited (rtmms.mechanism.audit).
+rates: of the stages, and, last, where a stage stands; states: scratch."""
+BAD_COMMAND, SOUND, NOT_FINITE, CONTRADICTED, THROWN = -1, 0, 1, 2, 3
 PREDICTOR, AHEAD, CORRECTOR, BACK = ADAMS
 
 
 @kernel
-def one_step(system: Any, method: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
+def one_step(system: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
     """A step of the tableau, in place. k: rates of the stages, its last row scratch; y (13 + 2 n,) scratch."""
-    tree, law, hold, fluid, work = system
-    c, a, b, over, gamma, _, _, _ = method
+    method, work = system.method, system.work
+    c, a, b, over, gamma = method.nodes, method.matrix, method.weights, method.over, method.gamma
     stages, along, at = c.shape[0], k[k.shape[0] - 1], state
     for i in range(stages):
         if i > 0:
@@ -42,7 +48,7 @@ def one_step(system: Any, method: Any, state: Any, t: float, h: float, spent: An
                     add(along, a[i, j], k[j])
             displace(state, along, h, y)
             at = y
-        evaluate(tree, law, hold, fluid, work, at, t + c[i] * h, gamma * h, k[i])
+        evaluate(system, at, t + c[i] * h, gamma * h, k[i])
         spend(work, h * b[i] / over, gamma * h, spent)
         if spent.shape[0] > 1:
             spend_terms(system, h * b[i] / over, spent)
@@ -72,11 +78,11 @@ def add(total: Any, factor: float, rate: Any) -> None:
 
 
 @kernel(merged=True)
-def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
+def extrapolated(system: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
     """The step in each number of parts, mixed, and the work as well; in one part alone it is `one_step`."""
-    parts, mix = method[5], method[6]
+    parts, mix = system.method.parts, system.method.mix
     if parts.shape[0] == 1:
-        one_step(system, method, state, t, h, spent, k, y[0])
+        one_step(system, state, t, h, spent, k, y[0])
         return
     part, total, before, work = y[1], y[2], spent[0], 0.0
     audited = spent.shape[0] > 1
@@ -93,8 +99,8 @@ def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent
         for m in range(state.shape[0]):
             part[m] = state[m]
         for q in range(int(parts[p])):
-            one_step(system, method, part, t + q * length, length, spent, k, y[0])
-            follow(system[0], system[1], system[2], part, t + (q + 1) * length)
+            one_step(system, part, t + q * length, length, spent, k, y[0])
+            follow(system, part, t + (q + 1) * length)
         for m in range(state.shape[0]):
             total[m] += mix[p] * part[m]
         work += mix[p] * spent[0]
@@ -110,11 +116,11 @@ def extrapolated(system: Any, method: Any, state: Any, t: float, h: float, spent
 
 
 @kernel(merged=True)
-def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any, y: Any) -> None:
+def multistep(system: Any, t: float, h: float, k: Any, y: Any) -> None:
     """Predict, evaluate, correct by ADAMS; the tableau starts."""
-    tree, law, hold, fluid, work = system
-    state, f, counts, spent = memory
-    evaluate(tree, law, hold, fluid, work, state, t, 0.0, k[0])
+    motion, work = system.motion, system.work
+    state, f, counts, spent = motion.vector, motion.history, motion.counts, motion.spent
+    evaluate(system, state, t, 0.0, k[0])
     for i in range(3, 0, -1):
         for m in range(state.shape[0]):
             f[i, m] = f[i - 1, m]
@@ -122,7 +128,7 @@ def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any,
     counts[0] += 1
     plain_rate(state, k[0], f[0])
     if count < 3:
-        one_step(system, method, state, t, h, spent, k, y[0])
+        one_step(system, state, t, h, spent, k, y[0])
         return
     spend(work, 0.5 * h, 0.0, spent)
     if spent.shape[0] > 1:
@@ -130,8 +136,8 @@ def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any,
     p, q, guess = PREDICTOR, CORRECTOR, y[0]
     for m in range(state.shape[0]):
         guess[m] = state[m] + h / AHEAD * (p[0] * f[0, m] + p[1] * f[1, m] + p[2] * f[2, m] + p[3] * f[3, m])
-    follow(tree, law, hold, guess, t + h)
-    evaluate(tree, law, hold, fluid, work, guess, t + h, 0.0, k[0])
+    follow(system, guess, t + h)
+    evaluate(system, guess, t + h, 0.0, k[0])
     spend(work, 0.5 * h, 0.0, spent)
     if spent.shape[0] > 1:
         spend_terms(system, 0.5 * h, spent)
@@ -143,18 +149,19 @@ def multistep(system: Any, method: Any, memory: Any, t: float, h: float, k: Any,
 
 
 @kernel
-def finish(tree: Any, law: Any, hold: Any, work: Any, state: Any, t: float) -> int:
+def finish(system: Any, ground: Any, state: Any, t: float) -> int:
     """Quaternion, imposed joints and what the ground holds in order at a step's end.
 
     SOUND, NOT_FINITE where the state is no longer finite, CONTRADICTED where imposed joints will not have it, THROWN
     where the contacts are all but singular there.
+    ground  the tree's, an argument so that it is known when compiled
     """
     normalise(state)
-    follow(tree, law, hold, state, t)
+    follow(system, state, t)
     sound, held = True, HELD
-    if len(tree) == 7:  # noqa: SIM102  known when compiled
-        if tree[6][0].shape[0] > 0:
-            held = keep_to_ground(tree, work, state)
+    if ground is not None:  # noqa: SIM102
+        if ground.rows.shape[0] > 0:
+            held = keep_to_ground(system.tree, ground, system.work, state)
     for m in range(state.shape[0]):
         sound = sound and np.isfinite(state[m])
     if not sound:
@@ -163,18 +170,49 @@ def finish(tree: Any, law: Any, hold: Any, work: Any, state: Any, t: float) -> i
 
 
 @kernel(merged=True)
-def advance(system: Any, method: Any, memory: Any, scratch: Any, h: float, substeps: int) -> int:
+def advance(system: Any, h: float, substeps: int) -> int:
     """`substeps` steps of h from time hold.start. Returns what `finish` says."""
-    state, _, _, spent = memory
-    k, y = scratch
+    motion, tree = system.motion, system.tree
+    state, spent, k, y = motion.vector, motion.spent, motion.rates, motion.states
     for i in range(substeps):
-        t = system[2][4] + i * h
-        engage_all(system[0], system, state, t, k[0])
-        if method[7]:
-            multistep(system, method, memory, t, h, k, y)
+        t = system.hold.start + i * h
+        choose_contacts(system, tree.ground, state, t, k[0])
+        if system.method.multistep:
+            multistep(system, t, h, k, y)
         else:
-            extrapolated(system, method, state, t, h, spent, k, y)
-        status = finish(system[0], system[1], system[2], system[4], state, t + h)
+            extrapolated(system, state, t, h, spent, k, y)
+        status = finish(system, tree.ground, state, t + h)
         if status != SOUND:
             return status
     return SOUND
+
+
+@kernel(fused=False)
+def finite(values: Any) -> bool:
+    sound = True
+    for k in range(values.shape[0]):
+        sound = sound and np.isfinite(values[k])
+    return sound
+
+
+@kernel(merged=True)
+def take_step(system: Any) -> int:
+    """Advance a plant that is a tree by dt: the command is checked and spread, the tree advances, filters and motors
+    too.
+
+    Returns SOUND, what `advance` says, or BAD_COMMAND: nothing has happened then. The state before is in `last`.
+    """
+    command, hold, pushes = system.command, system.hold, system.pushes
+    given, memory, last, dt, substeps = command.given, system.memory, system.last, system.dt, system.substeps
+    if not finite(given):
+        return BAD_COMMAND
+    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target)
+    for k in range(memory.shape[0]):
+        last[k] = memory[k]
+    for k in range(given.shape[0]):
+        pushes.command[k] = given[k]
+    status = advance(system, dt / substeps, substeps)
+    if status == SOUND:
+        finish_servo(hold, hold.coast, dt)
+        finish_motors(pushes, dt)
+    return status

@@ -36,9 +36,9 @@ def nodes(method: Method, substeps: int) -> tuple[Array, Array]:
 def given_rates(law: Any, servo: Array, target: Array, bandwidth: Array, start: float, since: Array) -> Array:
     """(n, k) rad/s at times start + since: the rates of `joint_laws.reference`, of all joints.
 
-    law as the kernels get it: motion (n, 3), omega, length of the ramp, kp, kd;  servo (n, 4), target (n, 2): at start
+    law     a record of joint_laws.LAW;  servo (n, 4), target (n, 2): at start
     """
-    motion, omega, length = law[0], law[1], law[2]
+    motion, omega, length = law.motion, law.omega, law.ramp
     time = start + since
     x = np.clip(time / length, 0.0, 1.0) if length > 0.0 else np.ones_like(time)
     f = x**3 * (10.0 + x * (6.0 * x - 15.0))

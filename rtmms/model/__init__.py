@@ -1,7 +1,14 @@
-"""What a robot is: a description (data), and the compiled model (flat arrays)."""
+"""What a robot is: a description (data), and the compiled model (flat arrays).
+
+Actuators are part of a description for the one who writes it, so their names stand here too; what they do to a tree is
+rtmms.mechanism's, which is loaded when one of them is first named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rtmms.model.compiled import Model, State
-from rtmms.model.compiler import compile
+from rtmms.model.compiler import compile_model
 from rtmms.model.contacts import Axle, Plane, Wheel
 from rtmms.model.description import Body, Joint, Mechanism, Modal, Section, khalil_kleinfinger
 from rtmms.model.elements import Blade, Strip, Tether, Wake, elliptic_strip, rod_resistance
@@ -9,9 +16,33 @@ from rtmms.model.rods import Rod, RodSection, elliptic_section
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, at
 from rtmms.model.urdf import from_urdf
 
+if TYPE_CHECKING:
+    from rtmms.mechanism.actuators import (
+        BodyWrench,
+        JointMotion,
+        JointServo,
+        JointSpeed,
+        JointStop,
+        JointTorque,
+        Rotor,
+        Thruster,
+    )
+
 __all__ = [
-    "Axle", "Blade", "Body", "Box", "Cylinder", "Ellipsoid", "EllipticCylinder", "HalfEllipsoid", "Joint",
-    "Mechanism", "Modal", "Model", "Placement", "Plane", "Rod", "RodSection", "Section", "State", "Strip", "Tether",
-    "Wake", "Wheel", "at", "compile", "elliptic_section", "elliptic_strip", "from_urdf", "khalil_kleinfinger",
+    "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "Ellipsoid", "EllipticCylinder", "HalfEllipsoid",
+    "Joint", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Mechanism", "Modal", "Model",
+    "Placement", "Plane", "Rod", "RodSection", "Rotor", "Section", "State", "Strip", "Tether", "Thruster", "Wake",
+    "Wheel", "at", "compile_model", "elliptic_section", "elliptic_strip", "from_urdf", "khalil_kleinfinger",
     "rod_resistance",
 ]  # fmt: skip
+
+_ACTUATORS = frozenset({"BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor",
+                        "Thruster"})  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ACTUATORS:
+        from importlib import import_module
+
+        return getattr(import_module("rtmms.mechanism.actuators"), name)
+    raise AttributeError(f"module 'rtmms.model' has no attribute '{name}'")

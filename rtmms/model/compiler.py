@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
-from rtmms.model.elements import Blade, Element, Strip, Tether, Wake
+from rtmms.model.elements import Element, checked_numbers
 from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.links import linked
 from rtmms.model.modal_checks import all_bodies, check_modal, check_modes, modal_numbers, parts_of
@@ -23,12 +22,12 @@ from rtmms.model.solids import Placement, Solid, inertia_of
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 
 
-def compile(mechanism: Mechanism) -> Model:
+def compile_model(mechanism: Mechanism) -> Model:
     """Check a mechanism and lay it out for the kernels. ModelError names the place, what was got, what is expected."""
     _check_kinds(mechanism)
     mechanism = linked(mechanism)
     where = f"mechanism '{mechanism.name}'"
-    gravity = _numbers(mechanism.gravity, (3,), f"{where}: gravity")
+    gravity = checked_numbers(mechanism.gravity, (3,), f"{where}: gravity")
     if mechanism.base not in BASES:
         raise ModelError(f"{where}: base must be one of {', '.join(BASES)}, got '{mechanism.base}'")
     order = _tree_order(mechanism)
@@ -65,7 +64,7 @@ def _check_kinds(mechanism: Mechanism) -> None:
     check_modal(mechanism.bodies)
     for body in all_bodies(mechanism.bodies):
         for i, element in enumerate(body.elements):
-            expect(element, (Strip, Blade, Wake, Tether), f"body '{body.name}': elements[{i}]")
+            expect(element, tuple(Element.__subclasses__()), f"body '{body.name}': elements[{i}]")
             expect(element.placement, (Placement,), f"body '{body.name}': elements[{i}]: placement")
         for i, solid in enumerate(body.solids):
             if not isinstance(solid, Solid) or not hasattr(solid, "__dict__"):
@@ -74,18 +73,6 @@ def _check_kinds(mechanism: Mechanism) -> None:
     for k, joint in enumerate(mechanism.joints):
         expect(joint, (Joint,), f"{where}: joints[{k}]")
         expect(joint.placement, (Placement,), f"joint '{joint.name}': placement")
-
-
-def _numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{place} must be numbers of shape {shape}, got {value!r}") from None
-    if array.shape != shape:
-        raise ModelError(f"{place} must have shape {shape}, got {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise ModelError(f"{place} must be finite, got {array.tolist()}")
-    return array
 
 
 def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
@@ -198,9 +185,9 @@ class _Builder:
         self.offsets[name] = (row, offset)
         rigid, added = _rigid_inertia(body, place), np.zeros((6, 6))
         if body.added is not None:
-            added += _symmetric(_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
+            added += _symmetric(checked_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
         if body.viscous is not None:
-            resistance = _symmetric(_numbers(body.viscous, (6, 6), f"{place}: viscous"), f"{place}: viscous")
+            resistance = _symmetric(checked_numbers(body.viscous, (6, 6), f"{place}: viscous"), f"{place}: viscous")
             back = adjoint(offset.rotation, offset.position)
             if row < 0:
                 raise ModelError(f"{place}: viscous: a section of a modal body knows no creeping fluid")
@@ -209,9 +196,10 @@ class _Builder:
         if body.modal is not None:
             self._bend(body, row, offset)
         for element in body.elements:
-            _check_element(element, place)
+            element.check(place)
             added += element.added_inertia()
-            self.elements.append((row, replace(element, placement=offset @ element.placement)))
+            placed: Any = replace(cast(Any, element), placement=offset @ element.placement)  # each is a dataclass
+            self.elements.append((row, placed))
         x = adjoint(offset.rotation, offset.position)
         rigid, added = x.T @ rigid @ x, x.T @ added @ x
         c = self.constant[row] if row >= 0 else self.sections[-1 - row][4]
@@ -240,7 +228,7 @@ class _Builder:
             modes.append(mode)
         self.making.of_row.setdefault(row, []).extend(modes)
         for section in modal.sections:
-            shape = _numbers(section.shape, (len(modes), 6), f"{place}: section '{section.body.name}': shape")
+            shape = checked_numbers(section.shape, (len(modes), 6), f"{place}: section '{section.body.name}': shape")
             turned = np.hstack([shape[:, :3] @ offset.rotation.T, shape[:, 3:] @ offset.rotation.T])
             self.sections.append((row, offset @ section.placement, modes, turned, np.zeros(at.C_WIDTH)))
             self._load(section.body.name, -len(self.sections), Placement())
@@ -298,7 +286,7 @@ def _joint_axes(joint: Joint, place: str) -> Array:
         axes = joint.axes()
     except (TypeError, ValueError):
         raise ModelError(f"{place}: axis must be numbers of shape (3,), got {joint.axis!r}") from None
-    axes = _numbers(axes, (JOINT_TYPES[joint.type], 3), f"{place}: axis")
+    axes = checked_numbers(axes, (JOINT_TYPES[joint.type], 3), f"{place}: axis")
     length: Array = np.sqrt(np.sum(axes**2, axis=1))
     if np.any(length < 1e-12):
         raise ModelError(f"{place}: axis must not be of zero length, got {axes.tolist()}")
@@ -307,7 +295,7 @@ def _joint_axes(joint: Joint, place: str) -> Array:
 
 
 def _parameter(joint: Joint, field: str, place: str) -> float:
-    value = float(_numbers(getattr(joint, field), (), f"{place}: {field}"))
+    value = float(checked_numbers(getattr(joint, field), (), f"{place}: {field}"))
     if field != "rest" and value < 0.0:
         raise ModelError(f"{place}: {field} must be >= 0, got {value}")
     return value
@@ -325,11 +313,11 @@ def _symmetric(matrix: Array, place: str) -> Array:
 
 
 def _rigid_inertia(body: Body, place: str) -> Array:
-    mass = float(_numbers(body.mass, (), f"{place}: mass"))
+    mass = float(checked_numbers(body.mass, (), f"{place}: mass"))
     if mass < 0.0:
         raise ModelError(f"{place}: mass must be >= 0 kg, got {mass}")
-    moment = _numbers(body.first_moment, (3,), f"{place}: first_moment")
-    inertia = _symmetric(_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
+    moment = checked_numbers(body.first_moment, (3,), f"{place}: first_moment")
+    inertia = _symmetric(checked_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
     if max(mass, *np.abs(moment)) > LARGEST:
         raise ModelError(f"{place}: mass and first_moment must be at most {LARGEST:g} kg, kg m, got more")
     own = inertia_matrix(mass, moment, inertia)
@@ -356,39 +344,17 @@ def _rigid_inertia(body: Body, place: str) -> Array:
 
 def _displaced(body: Body, place: str) -> tuple[float, Array]:
     """Mass (kg) and first moments (3,) kg m of the fluid that a body's solids displace."""
-    density = float(_numbers(body.fluid_density, (), f"{place}: fluid_density"))
+    density = float(checked_numbers(body.fluid_density, (), f"{place}: fluid_density"))
     if density < 0.0:
         raise ModelError(f"{place}: fluid_density must be >= 0 kg/m3, got {density}")
     total = np.zeros((6, 6))
     for solid in body.solids:
         total += inertia_of(solid) * density / solid.density
-    more = float(_numbers(body.displaced, (), f"{place}: displaced"))
+    more = float(checked_numbers(body.displaced, (), f"{place}: displaced"))
     if more < 0.0:
         raise ModelError(f"{place}: displaced must be >= 0 kg, got {more}")
-    moment = _numbers(body.displaced_moment, (3,), f"{place}: displaced_moment")
+    moment = checked_numbers(body.displaced_moment, (3,), f"{place}: displaced_moment")
     return float(total[0, 0]) + more, np.array([total[5, 1], total[3, 2], total[4, 0]]) + moment
-
-
-def _check_element(element: Element, place: str) -> None:
-    kind = type(element).__name__.lower()
-    for name, value in vars(element).items():
-        if name in ("point", "anchor"):
-            _numbers(value, (3,), f"{place}: {kind}.{name}")
-        elif name == "couple":
-            _numbers(value, (), f"{place}: {kind}.{name}")
-        elif name not in ("placement", "law") and not all(
-            math.isfinite(v) and v >= 0.0 for v in np.atleast_1d(np.asarray(value, dtype=float))
-        ):
-            raise ModelError(f"{place}: {kind}.{name} must be finite and >= 0, got {value}")
-    if isinstance(element, (Strip, Blade)) and element.length <= 0.0:
-        raise ModelError(f"{place}: {kind}.length must be > 0 m, got {element.length}")
-    if isinstance(element, Strip) and element.law not in ("kirchhoff", "khalil2007"):
-        raise ModelError(f"{place}: strip.law must be kirchhoff or khalil2007, got '{element.law}'")
-    if isinstance(element, Tether):
-        for name in ("stiffness", "damping"):
-            _numbers(getattr(element, name), (3,), f"{place}: tether.{name}")
-    if isinstance(element, Wake):
-        _numbers(element.added, (3,), f"{place}: wake.added")
 
 
 def _check_inertias(model: Model, where: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -156,3 +156,16 @@ def khalil_kleinfinger(alpha: float, d: float, theta: float, r: float) -> Placem
     """
     position = np.array([d, -r * math.sin(alpha), r * math.cos(alpha)])
     return Placement(rotation_x(alpha) @ rotation_z(theta), position)
+
+
+def facing(mechanism: Mechanism, axes: Any, name: str = "body") -> Mechanism:
+    """The same mechanism, seen from a massless base `name` that carries the old base at its own origin.
+
+    axes  (3, 3) its columns are forward, left and up in the old base's frame
+    Joints, their names and their order stay. ModelError where axes is no rotation.
+    """
+    children = {joint.child for joint in mechanism.joints}
+    base = next((body.name for body in mechanism.bodies if body.name not in children), "")
+    turned = Placement(np.asarray(axes, dtype=float).T)
+    carried = Joint(f"{name}.{base}", name, base, type="fixed", placement=turned)
+    return replace(mechanism, bodies=[Body(name), *mechanism.bodies], joints=[carried, *mechanism.joints])

@@ -4,15 +4,78 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
+from rtmms.errors import ModelError
 from rtmms.model.solids import Placement
 from rtmms.spatial import Array, adjoint
 
 
+def checked_numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:
+    """As an array of finite numbers; ModelError where it is none of that shape."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{place} must be numbers of shape {shape}, got {value!r}") from None
+    if array.shape != shape:
+        raise ModelError(f"{place} must have shape {shape}, got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ModelError(f"{place} must be finite, got {array.tolist()}")
+    return array
+
+
+class Element:
+    """What acts on a body; what `compile` asks of it, with the answers of most. Its arrays and kernels: rtmms.fluids.
+
+    vectors, signed   fields of three numbers, and those that may be < 0
+    words             of a field its choices
+    """
+
+    placement: Placement
+    vectors: ClassVar[tuple[str, ...]] = ()
+    signed: ClassVar[tuple[str, ...]] = ()
+    words: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def added_inertia(self) -> Array:
+        """(6, 6) about the body's origin, body frame, that goes into the body's inertia."""
+        return np.zeros((6, 6))
+
+    @property
+    def displaced_mass(self) -> float:
+        """kg of fluid that it displaces: what an accelerating fluid pushes."""
+        return 0.0
+
+    @property
+    def centre(self) -> Array:
+        """(3,) m, body frame: where it meets the flow."""
+        return self.placement.position
+
+    @property
+    def kirchhoff(self) -> bool:
+        """Whether its added inertia obeys Kirchhoff's law in a fluid that moves."""
+        return True
+
+    def check(self, place: str) -> None:
+        """ModelError naming the field that cannot be, behind `place`."""
+        kind = type(self).__name__.lower()
+        for name, value in vars(self).items():
+            where = f"{place}: {kind}.{name}"
+            if name in self.words:
+                if value not in self.words[name]:
+                    raise ModelError(f"{where} must be {' or '.join(self.words[name])}, got '{value}'")
+            elif name != "placement":
+                checked_numbers(value, (3,) if name in self.vectors else (), where)
+                if name not in self.signed and np.any(np.asarray(value) < 0.0):
+                    raise ModelError(f"{where} must be finite and >= 0, got {value}")
+        length = getattr(self, "length", None)
+        if length is not None and length <= 0.0:
+            raise ModelError(f"{place}: {kind}.length must be > 0 m, got {length}")
+
+
 @dataclass(frozen=True, eq=False)
-class Strip:
+class Strip(Element):
     """A straight slender element of constant section, seen by Morison's equation (Khalil 2007, eqs 44-62).
 
     length      m
@@ -35,6 +98,18 @@ class Strip:
     displaced: float = 0.0
     placement: Placement = field(default_factory=Placement)
     couple: float = 0.0
+
+    vectors: ClassVar[tuple[str, ...]] = ("drag", "added")
+    signed: ClassVar[tuple[str, ...]] = ("couple",)
+    words: ClassVar[dict[str, tuple[str, ...]]] = {"law": ("kirchhoff", "khalil2007")}
+
+    @property
+    def displaced_mass(self) -> float:
+        return self.displaced * self.length
+
+    @property
+    def kirchhoff(self) -> bool:
+        return self.law != "khalil2007"
 
     def added_inertia(self) -> Array:
         """(6, 6) about the body's origin, body frame."""
@@ -75,7 +150,7 @@ def elliptic_strip(
 
 
 @dataclass(frozen=True, eq=False)
-class Blade:
+class Blade(Element):
     """A flat rectangular blade in quasi-steady air (Porez 2014, section IV-B, as corrected in docs/moth.md).
 
     length     m along x;  chord m, along -z;  density kg/m3 of the fluid
@@ -91,6 +166,12 @@ class Blade:
     pressure: float = 0.4
     added: float = 0.25
     placement: Placement = field(default_factory=Placement)
+
+    @property
+    def centre(self) -> Array:
+        middle = np.array([self.length / 2.0, 0.0, -self.pressure * self.chord])
+        place: Array = self.placement.position + self.placement.rotation @ middle
+        return place
 
     def added_inertia(self) -> Array:
         """(6, 6) about the body's origin, body frame: int of m_a y y^T at (xi, 0, -pressure chord)."""
@@ -109,7 +190,7 @@ class Blade:
 
 
 @dataclass(frozen=True, eq=False)
-class Wake:
+class Wake(Element):
     """The end of an elongated body, where it sheds its wake (Boyer 2017, eq 44, its first sign corrected).
 
     The wrench is p (e1 . V_r) - 1/2 (p . eta_r) e1 with p = M_f eta_r, eta_r = (V_r, W) against the fluid, while the
@@ -120,14 +201,11 @@ class Wake:
 
     added: tuple[float, float, float]
     placement: Placement = field(default_factory=Placement)
-
-    def added_inertia(self) -> Array:
-        """(6, 6) zeros: its sections are others' elements."""
-        return np.zeros((6, 6))
+    vectors: ClassVar[tuple[str, ...]] = ("added",)
 
 
 @dataclass(frozen=True, eq=False)
-class Tether:
+class Tether(Element):
     """A spring and a damper between a point of the body and a point of the world.
 
     stiffness  (3,) N/m, damping (3,) N s/m along the world's axes
@@ -139,10 +217,8 @@ class Tether:
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     anchor: tuple[float, float, float] = (0.0, 0.0, 0.0)
     placement: Placement = field(default_factory=Placement)
-
-    def added_inertia(self) -> Array:
-        """(6, 6) zeros: it has no mass."""
-        return np.zeros((6, 6))
+    vectors: ClassVar[tuple[str, ...]] = ("stiffness", "damping", "point", "anchor")
+    signed: ClassVar[tuple[str, ...]] = ("point", "anchor")
 
 
 def rod_resistance(length: float, along: float, across: float, placement: Placement | None = None) -> Array:
@@ -156,6 +232,3 @@ def rod_resistance(length: float, along: float, across: float, placement: Placem
     own = np.diag([along * length, across * length, across * length, 0.0, turn, turn])
     x = adjoint(place.rotation, place.position)
     return x.T @ own @ x
-
-
-Element = Strip | Blade | Wake | Tether

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rtmms.plant import Given, Kept, Twin
+from rtmms.plant import HasPrescribedJoints, Kept, Twin
 from rtmms.spatial import Array
 
 STILL_M_S2 = 1e-6
@@ -118,7 +118,7 @@ class Errors:
     def __init__(self, twin: Twin) -> None:
         self.twin, self.sharpen = twin, 1.0 / (1.0 - 0.5**twin.order)
         self._apart, self._change = Vectors(twin), Vectors(twin)
-        self._given = twin if isinstance(twin, Given) else None
+        self._given = twin if isinstance(twin, HasPrescribedJoints) else None
         self.clear()
 
     def clear(self) -> None:

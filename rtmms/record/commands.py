@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmms.contract import OUTCOME_WORDS
 from rtmms.errors import DivergedError, ModelError
-from rtmms.loop.commands import OUTCOMES, CommandTrace
+from rtmms.loop.commands import CommandTrace
 from rtmms.loop.ports import Applied
-from rtmms.plant import Estimating, Veiled
-from rtmms.record.origin import plain, rebuilt
-from rtmms.record.origin_checks import refuse_origin
+from rtmms.plant import Estimating, HasTruth
+from rtmms.record.origin import plain, rebuilt, refuse_origin
 from rtmms.version import VERSION
 from rtmms.whole_file import beside
 
@@ -35,7 +35,7 @@ class Recorded:
     """What a file holds.
 
     origin    robot, dt, preset, parameters, seed, mode, version, actuators, columns, ended, altered
-    command   (steps, n) as the plant got it;  outcome (steps,) index into OUTCOMES;  seq, lateness_ns (steps,)
+    command   (steps, n) as the plant got it;  outcome (steps,) a StepOutcome;  seq, lateness_ns (steps,)
     check     (steps, c) the small outputs after each step, in the order of origin['columns']
     state     the plant's snapshot at the end
     """
@@ -65,9 +65,9 @@ class Difference:
 def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any]) -> None:
     """Write a finished run's trace; origin as in Recorded, completed here by what the plant and the trace know."""
     full = dict(origin) | {
-        "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOMES,
+        "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOME_WORDS,
         "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
-        "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
+        "sensors": plain(plant.sensors) if isinstance(plant, HasTruth) else None,
         "estimate": isinstance(plant, Estimating),
     }  # fmt: skip
     kept = trace.steps
@@ -117,17 +117,17 @@ def load(path: Path) -> Recorded:
         raise ModelError(f"{path}: is not a command trace: {error}") from None
 
 
-def replay(recorded: Recorded) -> tuple[Plant, Difference | None]:
+def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = False) -> tuple[Plant, Difference | None]:
     """Step a new plant through the recorded commands. Returns it at the end, and the first difference, if any.
 
     ModelError when the run was altered from outside (its state was restored or a parameter set), when the plant can no
-    longer be built, or has other actuators or outputs.
+    longer be built, or has other actuators or outputs.  robot, trusted: see `rebuilt`
     """
     origin = recorded.origin
     if origin["altered"]:
         step = origin["altered"][0]
         raise ModelError(f"the run's state was changed by request at step {step}: it cannot be replayed")
-    plant = rebuilt(origin)
+    plant = rebuilt(origin, robot, trusted=trusted)
     plant.reset(origin["seed"])
     trace = CommandTrace(plant.actuators, plant.outputs, 1)
     if [channel.name for channel in plant.actuators] != origin["actuators"] or trace.columns() != origin["columns"]:

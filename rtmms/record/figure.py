@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtmms.loop.commands import OUTCOMES
+from rtmms.contract import OUTCOME_WORDS, StepOutcome
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import CAPACITY, Recent, Trace
@@ -53,7 +53,7 @@ def gather(
                 observer.clear()
                 observer.start(log.split(row.outputs))
             continue
-        statistics.count(OUTCOMES.index(row.outcome))
+        statistics.count(StepOutcome(OUTCOME_WORDS.index(row.outcome)))
         statistics.record(*row.times)
         statistics.overruns, statistics.skipped = row.overruns, row.skipped
         outputs = log.split(row.outputs)

@@ -7,10 +7,12 @@ import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from rtmms.contract import PARTS, UNDEFINED
 from rtmms.errors import ModelError
-from rtmms.loop.causes import CAUSES
+from rtmms.loop.fault_attribution import CAUSES
+from rtmms.loop.row import OUTCOME_COLUMNS, START, Head
 
 try:
     import orjson
@@ -18,50 +20,8 @@ except ImportError:
     raise ModelError("logs need the library orjson: pip install orjson") from None
 
 FORMAT = "rtmms log 1"
-STEP, START = 0, 1
-"""Kinds of row: a finished step; a state to start from (the first, and after a reset)."""
-OUTCOMES = ("unclaimed", "applied", "missed", "reused")
-POLICIES = ("", "hold", "extrapolate", "home", "abort")
-OTHER = "other"
-TIMES = ("wake", "exchange", "plant", "slack")
-UNDEFINED = -1
 NO_SEED = -(1 << 63)
 """Stands for a seed that is too large to be kept."""
-
-
-class Head(NamedTuple):
-    """The whole numbers of a row, in order.
-
-    step, wall_ns    which; CLOCK_MONOTONIC at which it was kept
-    seed, altered    of the last reset; how often the state was changed by request so far
-    outcome, policy  indices into OUTCOMES and POLICIES;  seq, meant_for, lateness_ns, clamped   as in Applied
-    overruns, skipped, dropped    so far
-    wake, exchange, plant, slack  ns, of the step before, UNDEFINED where there is none; timed: its number, or -1
-    blamed, miss, overrun   a bad step that was judged meanwhile, or -1; indices into CAUSES of its faults, or -1
-    """
-
-    kind: int
-    step: int
-    wall_ns: int
-    seed: int
-    altered: int
-    outcome: int
-    policy: int
-    seq: int
-    meant_for: int
-    lateness_ns: int
-    clamped: int
-    overruns: int
-    skipped: int
-    dropped: int
-    timed: int
-    wake: int
-    exchange: int
-    plant: int
-    slack: int
-    blamed: int = -1
-    miss: int = -1
-    overrun: int = -1
 
 
 @dataclass(frozen=True)
@@ -192,18 +152,18 @@ class Values:
 # --- the topics -------------------------------------------------------------------------------------------------------
 
 NUMBER, WHOLE, TEXT, TRUTH = {"type": "number"}, {"type": "integer"}, {"type": "string"}, {"type": "boolean"}
+KINDS: Mapping[type, dict[str, str]] = {int: WHOLE, str: TEXT, bool: TRUTH}
 
 
 def schemas(actuators: Sequence[Signal], outputs: Sequence[Signal]) -> dict[str, dict[str, Any]]:
     """The JSON schema of each topic."""
     moment = {"step": WHOLE, "timestamp": NUMBER}
-    outcome = {"outcome": TEXT, "seq": WHOLE, "meant_for": WHOLE, "lateness_ns": WHOLE, "policy": TEXT,
-               "clamped": TRUTH, "overruns": WHOLE, "skipped": WHOLE}  # fmt: skip
+    outcome = {name: _described(KINDS[one.kind], one.unit, one.means) for name, one in OUTCOME_COLUMNS.items()}
     return {
         "/state": _object(moment | {"outputs": _values(outputs)}),
         "/command": _object(moment | {"values": _values(actuators)}),
         "/outcome": _object(moment | outcome),
-        "/timing": _object(moment | {f"{name}_ns": WHOLE for name in TIMES}),
+        "/timing": _object(moment | {f"{name}_ns": _described(WHOLE, "ns") for name in PARTS}),
         "/event": _object(
             moment
             | {
@@ -222,6 +182,12 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(properties)}
 
 
+def _described(kind: Mapping[str, Any], *words: str) -> dict[str, Any]:
+    """A kind with what a person is told of it: its unit, what it means."""
+    text = " ".join(word for word in words if word)
+    return dict(kind) | ({"description": text} if text else {})
+
+
 def _values(found: Sequence[Signal]) -> dict[str, Any]:
     nested, tree = Values(found).nested, _object({})
     for signal in found:
@@ -230,8 +196,7 @@ def _values(found: Sequence[Signal]) -> dict[str, Any]:
         for part in above:
             level = level.setdefault(part, _object({}))["properties"]
         kind: dict[str, Any] = dict(NUMBER) if signal.shape == () else {"type": "array", "items": NUMBER}
-        told = " ".join(word for word in (signal.unit, signal.frame and f"in the {signal.frame} frame") if word)
-        level[last] = kind | ({"description": told} if told else {})
+        level[last] = _described(kind, signal.unit, signal.frame and f"in the {signal.frame} frame")
     return tree
 
 
@@ -258,26 +223,22 @@ class Encoder:
             state = self._moment(head.step) | {"outputs": self._outputs.fields(outputs)}
             return [("/event", encode(event, True)), ("/state", encode(state, finite))]
         found = [("/timing", encode(self.timing(head), True))] if head.timed >= 0 else []
-        if head.blamed >= 0:
+        if head.attributed >= 0:
             found.append(
-                ("/event", self.event(head.blamed, "blame", miss=_cause(head.miss), overrun=_cause(head.overrun)))
+                ("/event", self.event(head.attributed, "blame", miss=_cause(head.miss), overrun=_cause(head.overrun)))
             )
         moment = self._moment(head.step)
-        policy = POLICIES[head.policy] if 0 <= head.policy < len(POLICIES) else OTHER
+        outcome = {name: one.said(getattr(head, name)) for name, one in OUTCOME_COLUMNS.items()}
         found += [
             ("/command", encode(moment | {"values": self._command.fields(command)}, finite)),
-            ("/outcome", encode(moment | {
-                "outcome": OUTCOMES[head.outcome], "seq": head.seq, "meant_for": head.meant_for,
-                "lateness_ns": head.lateness_ns, "policy": policy, "clamped": bool(head.clamped),
-                "overruns": head.overruns, "skipped": head.skipped,
-            }, True)),
+            ("/outcome", encode(moment | outcome, True)),
             ("/state", encode(self._moment(head.step + 1) | {"outputs": self._outputs.fields(outputs)}, finite)),
         ]  # fmt: skip
         return found
 
     def timing(self, head: Head) -> dict[str, Any]:
         """The times of step `timed`, those that are defined."""
-        times = {f"{name}_ns": value for name in TIMES if (value := getattr(head, name)) != UNDEFINED}
+        times = {f"{name}_ns": value for name in PARTS if (value := getattr(head, name)) != UNDEFINED}
         return self._moment(head.timed) | times
 
     def event(self, step: int, event: str, **more: Any) -> bytes:

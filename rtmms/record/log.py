@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmms.contract import PARTS, UNDEFINED
 from rtmms.errors import ModelError
-from rtmms.record.layout import FORMAT, TIMES, UNDEFINED, Signal, Values, decode, signals
+from rtmms.record.layout import FORMAT, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
-from rtmms.record.origin_checks import refuse_channels, refuse_origin
+from rtmms.record.origin import refuse_channels, refuse_origin
 from rtmms.record.place import part_of
 from rtmms.record.records import MAGIC, records
 
@@ -42,11 +43,12 @@ class Step:
     """One step.
 
     command    (n,) held over it, as the plant got it;  outputs (w,) at its end, flattened as in the origin
-    outcome    a word of layout.OUTCOMES;  seq, meant_for, lateness_ns, policy, clamped   as in Applied
+    outcome    a word of StepOutcome;  seq, target_step, lateness_ns, policy, clamped   as in Applied
     overruns, skipped   so far
     times      ns of wake, exchange, plant, slack; UNDEFINED where there was none, or where the log was cut off
     altered    the state was changed by request before it
     set_points   what controllers track from its end on, by name; None: as before
+    more         what else the log says of it, by name
     """
 
     step: int
@@ -54,15 +56,32 @@ class Step:
     outputs: Array
     outcome: str
     seq: int
-    meant_for: int
+    target_step: int
     lateness_ns: int
     policy: str
     clamped: bool
     overruns: int
     skipped: int
-    times: tuple[int, ...] = (UNDEFINED,) * len(TIMES)
+    times: tuple[int, ...] = (UNDEFINED,) * len(PARTS)
     altered: bool = False
     set_points: Mapping[str, Any] | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any], **values: Any) -> Step:
+        """From a message of /outcome: the fields above by name, what else it says into `more`."""
+        if "meant_for" in words:  # as target_step was called before 0.2
+            words = {"target_step" if name == "meant_for" else name: value for name, value in words.items()}
+        known = {name: value for name, value in words.items() if name in cls.__slots__}
+        return cls(more={name: words[name] for name in words.keys() - known.keys()}, **known, **values)
+
+    def said(self, name: str) -> Any:
+        """A column of rtmms.loop.row.OUTCOME_COLUMNS; None where the log has none."""
+        return self.more.get(name) if name in self.more else getattr(self, name, None)
+
+
+MOST_MISSING = 10_000_000
+"""Steps that may be missing in one place of a log."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +116,7 @@ class Log:
         What is damaged is left out (see `damage`)."""
         reading = _Reading(Values(self.actuators), Values(self.outputs))
         topics: dict[int, str] = {}
+        before = 0
         for record in records(self.path):
             kind = type(record).__name__
             if kind == "Channel":
@@ -108,7 +128,12 @@ class Log:
                 except UNREADABLE as fault:
                     why = f"{type(fault).__name__}: {str(fault)[:120]}"
                     raise ModelError(f"{self.path}: a message of {topic}, {record.sequence}: {why}") from None
-                yield from found
+                for row in found:
+                    far = row.step - before
+                    if far > MOST_MISSING:
+                        raise ModelError(f"{self.path}: step {row.step} follows {before}: {far} steps are not in it")
+                    before = row.step
+                    yield row
         yield from reading.rest()
 
     def count_steps(self) -> tuple[int, int]:
@@ -244,7 +269,7 @@ class _Reading:
         match topic:
             case "/timing":
                 if self._waiting is not None and self._waiting.step == message["step"]:
-                    self._waiting.times = tuple(message.get(f"{name}_ns", UNDEFINED) for name in TIMES)
+                    self._waiting.times = tuple(message.get(f"{name}_ns", UNDEFINED) for name in PARTS)
             case "/event":
                 if message["event"] == "start":
                     self._start, self._altered, self._set_points = message, False, None
@@ -265,8 +290,8 @@ class _Reading:
                     self._start = None
                 elif self._values is not None and self._outcome is not None:
                     words = {key: value for key, value in self._outcome.items() if key != "timestamp"}
-                    self._waiting = Step(command=self._values, outputs=outputs, altered=self._altered,
-                                         set_points=self._set_points, **words)  # fmt: skip
+                    self._waiting = Step.of(words, command=self._values, outputs=outputs, altered=self._altered,
+                                            set_points=self._set_points)  # fmt: skip
                     self._values = self._outcome = None
                     self._altered, self._set_points = False, None
 

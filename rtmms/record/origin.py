@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 import platform
 import sys
 from collections.abc import Iterable, Mapping
@@ -12,14 +13,80 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rtmms.plant
-from rtmms.plant import Described, Estimating, Shaped, Veiled, bare
+from rtmms.errors import ModelError
+from rtmms.plant import Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
 from rtmms.record.layout import FORMAT
-from rtmms.record.origin_checks import refuse_foreign_code
+from rtmms.trust import refuse_foreign_code
 from rtmms.user_file import is_file, path_of
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
     from rtmms.plant import Channel, Plant
+
+
+MOST_NUMBERS = 1_000_000
+"""Of all outputs, or all actuators, in one step."""
+
+STEP_S = (1e-9, 1e6)
+"""The shortest step, and the longest."""
+
+
+MOST_PARTS = 10_000
+"""Of each kind in what viewers draw."""
+
+
+def refuse_origin(origin: Mapping[str, Any], place: str) -> None:
+    """ModelError naming the field that is not of the form that a run writes.  place: the file."""
+
+    def expect(holds: bool, name: str, expected: str) -> None:
+        if not holds:
+            raise ModelError(f"{place}: {name}: expected {expected}, got {origin.get(name)!r:.60}")
+
+    dt, seed, preset = origin.get("dt"), origin.get("seed"), origin.get("preset")
+    expect(_named(origin.get("robot")), "robot", "a name")
+    expect(_number(dt) and STEP_S[0] <= dt <= STEP_S[1], "dt", f"a step of {STEP_S[0]:g} to {STEP_S[1]:g} s")  # type: ignore[operator]
+    expect(isinstance(seed, int) and seed >= 0, "seed", "a whole number from 0 on")
+    expect(preset is None or _named(preset), "preset", "a name or null")
+    parameters = origin.get("parameters")
+    named = isinstance(parameters, dict) and not {"robot", "dt", "preset"} & parameters.keys()
+    expect(named, "parameters", "a table without robot, dt and preset")
+    shape = origin.get("shape")
+    lists = [value for value in shape.values() if isinstance(value, list)] if isinstance(shape, dict) else []
+    small = all(len(one) <= MOST_PARTS for one in lists)
+    expect(shape is None or (isinstance(shape, dict) and small), "shape", f"a table of {MOST_PARTS} parts at most")
+    sensors = origin.get("sensors")
+    tables = isinstance(sensors, dict) and all(isinstance(one, dict) for one in sensors.values())
+    expect(sensors is None or tables, "sensors", "tables or null")
+
+
+def refuse_channels(origin: Mapping[str, Any], place: str) -> None:
+    """The same for the channels and versions of a log."""
+    for kind in ("actuators", "outputs"):
+        found = origin.get(kind)
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise ModelError(f"{place}: {kind}: expected a list of channels, got {found!r:.60}")
+        numbers = 0
+        for one in found:
+            shape = one.get("shape", ())
+            if not _named(one.get("name")) or not isinstance(one.get("unit", ""), str):
+                raise ModelError(f"{place}: {kind}: expected a name and a unit, got {one.get('name')!r:.60}")
+            if not isinstance(shape, list | tuple) or not all(type(n) is int and n >= 0 for n in shape):
+                raise ModelError(f"{place}: {kind}: {one['name']}: expected a shape of sizes, got {shape!r:.60}")
+            numbers += math.prod(shape)
+        if numbers > MOST_NUMBERS:
+            raise ModelError(f"{place}: {kind}: expected at most {MOST_NUMBERS} numbers in a step, got {numbers:.6g}")
+    versions = origin.get("versions")
+    if not isinstance(versions, dict) or not isinstance(versions.get("rtmms"), str):
+        raise ModelError(f"{place}: versions: expected a table with rtmms, got {versions!r:.60}")
+
+
+def _named(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 4096 and "\0" not in value
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
 
 LIBRARIES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "mcap")
 
@@ -28,28 +95,36 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     """JSON's own types.
 
     run   robot, preset, parameters, seed, mode and what else of the run is to be kept
-    Adds format, dt, actuators, outputs, every parameter of the plant that it shows, versions, machine, command line.
+    Adds format, dt, actuators, outputs, every parameter of the plant that it shows, what its figures are drawn from,
+    versions, machine, command line.
     """
     return {
         **{key: plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
-        "sensors": plain(plant.sensors) if isinstance(plant, Veiled) else None,
+        "sensors": plain(plant.sensors) if isinstance(plant, HasTruth) else None,
         "estimate": isinstance(plant, Estimating),
-        "faults": hasattr(plant.truth if isinstance(plant, Veiled) else plant, "sound"),
+        "faults": hasattr(plant.truth if isinstance(plant, HasTruth) else plant, "sound"),
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
         "description": plain(plant.parameters if isinstance(plant, Described) else None),
+        "trace_outputs": list(plant.trace_outputs) if isinstance(plant, Summarised) else [],
+        "recent_outputs": list(plant.recent_outputs) if isinstance(plant, Drawn) else [],
         "shape": plain(truth.shape) if isinstance(truth := bare(plant), Shaped) else None,
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip
 
 
-def rebuilt(origin: Mapping[str, Any]) -> Plant:
-    """The plant of a log or trace, with its sensors; ModelError where it can no longer be built."""
-    code = origin["robot"]
-    if is_file(code) or code.endswith(".fmu"):
-        refuse_foreign_code(path_of("robot", code) if is_file(code) else Path(code), f"the log's robot '{code}'")
-    plant = rtmms.plant.load(origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"])
+def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: bool = False) -> Plant:
+    """The plant of a log or trace, with its sensors; ModelError where it can no longer be built.
+
+    robot     in place of the log's own: as the user named it
+    trusted   the user said that what the log names may run
+    A log is data. By itself it gets a robot that is installed (entry points); a file that it names would run as code.
+    """
+    code, preset = robot or origin["robot"], origin["preset"]
+    if robot is None:
+        _refuse_untrusted(code, preset, trusted)
+    plant = rtmms.plant.load(code, dt=origin["dt"], preset=preset, **origin["parameters"])
     sensors = origin.get("sensors")
     if origin.get("faults"):
         from rtmms.sensing.faults import Faulty
@@ -63,6 +138,22 @@ def rebuilt(origin: Mapping[str, Any]) -> Plant:
 
     made = {name: built(name, said, {}) for name, said in sensors.items()}
     return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
+
+
+def _refuse_untrusted(code: str, preset: str | None, trusted: bool) -> None:
+    """ModelError for files that a log names, unless the user trusts it, and for those that others can write."""
+    installed = code in rtmms.plant.robots() or "." not in code  # of an unknown name, `load` says so
+    named = [] if installed else [("robot", code)]
+    if preset is not None and preset.endswith(".toml"):
+        named.append(("preset", preset))
+    for kind, word in named:
+        if not trusted:
+            raise ModelError(
+                f"the log's {kind} '{word}' is a file, and a log is data: say --trust-log where you trust the log, "
+                "or name the file yourself (--robot FILE.py:NAME)"
+            )
+        file = path_of(kind, word) if is_file(word) else Path(word)
+        refuse_foreign_code(file, f"the log's {kind} '{word}'")
 
 
 def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:

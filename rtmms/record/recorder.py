@@ -4,41 +4,212 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
+import select
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmms.addresses import ARGUMENTS
+from rtmms.contract import MISS_WORDS, PARTS, UNDEFINED
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.record.compiled_rows import CompiledRows
-from rtmms.record.layout import NO_SEED, POLICIES, START, STEP, TIMES, UNDEFINED, Head, signals, width
+from rtmms.loop.kernels.memory import address, view
+from rtmms.loop.kernels.row import ROW_MEMORY
+from rtmms.loop.row import START, STEP, Head
+from rtmms.record.layout import NO_SEED, encode, signals, width
 from rtmms.record.origin import plain
-from rtmms.record.patience import TOLD_S, Patience
 from rtmms.record.place import rescue
 from rtmms.record.ring import Ring
-from rtmms.record.telling import Telling
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
+from rtmms.terminal import print_text
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from rtmms.loop.loop import Loop
     from rtmms.loop.ports import Applied, Array
     from rtmms.plant import Account
+    from rtmms.record.ring import Ring
+
+
+SHORT_S = 1.0
+"""Where nothing is to be hoped for: the disk said that it is full, or the run is to end."""
+TOLD_S = 2.0
+STALLED_S = 30.0
+_LOOK_S = 0.0005
+
+
+def to_stderr(sentence: str) -> None:
+    """At once; a standard error that is gone is no reason to end."""
+    with contextlib.suppress(OSError, ValueError):
+        print_text(sentence, err=True)
+
+
+class Patience:
+    """Waits for room in a ring.
+
+    ending  whether the run is to end after this step
+    tell    hears once a stall when the writer has taken nothing for TOLD_S, and when it is given up for that
+    told    it has heard that rows are dropped
+    """
+
+    def __init__(self, ring: Ring, process: Popen[bytes], ending: Callable[[], bool]) -> None:
+        self._ring, self._process, self._ending = ring, process, ending
+        self.tell: Callable[[str], None] = to_stderr
+        self.told = False
+        self._given_up_at = -1  # rows that had left the ring
+
+    def wait(self) -> None:
+        """While rows leave the ring. Returns at once where they had stopped leaving, until one leaves again."""
+        ring = self._ring
+        if ring.tail == self._given_up_at:
+            return
+        tail, since, told = ring.tail, time.monotonic(), False
+        while not ring.room:
+            time.sleep(_LOOK_S)
+            now = time.monotonic()
+            if ring.tail != tail:
+                tail, since, told = ring.tail, now, False
+            if self._hopeless(now - since):
+                self._given_up_at = tail
+                return
+            if now - since > TOLD_S and not told:
+                told = True
+                self.tell(f"the recorder has written nothing for {TOLD_S:g} s: the run waits for it")
+
+    def _hopeless(self, stalled_s: float) -> bool:
+        if self._process.poll() is not None:
+            return True
+        if stalled_s > SHORT_S and (self._ring.note(FULL) or self._ending()):
+            return True
+        if stalled_s > TOLD_S and stopped(self._process.pid):
+            self._give_up("was stopped (SIGSTOP)")
+            return True
+        if stalled_s > STALLED_S:
+            self._give_up(f"has written nothing for {STALLED_S:g} s")
+            return True
+        return False
+
+    def _give_up(self, why: str) -> None:
+        self.told = True
+        self.tell(f"the recorder {why}: the run goes on, and steps are dropped from the log")
+
+
+def stopped(pid: int) -> bool:
+    """Whether a process was stopped, by a signal or a debugger; False where the system does not tell."""
+    try:
+        # after the name, which may hold anything
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    except (OSError, IndexError):
+        return False
+
+
+_UNKNOWN = 1 << 62
+
+
+class Telling:
+    """Lines to the writer's standard input; what is noted in a step is sent by `settle`, and the writer takes no row of
+    it before.
+
+    ahead   step less the number of its row, where compiled code may write that
+    """
+
+    def __init__(self, ring: Ring, process: Popen[bytes]) -> None:
+        assert process.stdin is not None
+        self._ring, self._stream = ring, process.stdin
+        self._notes: list[dict[str, Any]] = []
+        self._unsaid = bytearray()
+        self.ahead = _UNKNOWN
+
+    def clear(self) -> None:
+        """Steps are numbered anew."""
+        self.ahead = _UNKNOWN
+
+    def note(self, step: int, values: Mapping[str, Any]) -> None:
+        """These are the set-points at the end of `step`: in the log, before its row, which may be in the ring."""
+        after = self._ring.head if self.ahead == _UNKNOWN else min(self._ring.head, step - self.ahead)
+        self._notes.append({"set_points": dict(values), "step": step, "after": after})
+
+    def settle(self) -> None:
+        """Send what was noted; the writer may have the rows that are there now."""
+        if self._notes:
+            self._unsaid += b"".join(encode(note) + b"\n" for note in self._notes)
+            self._notes.clear()
+            self._send()
+        self._ring.settle()
+
+    def say(self, message: Mapping[str, Any], patience_s: float) -> None:
+        """One line at once; a writer that has stopped listening is not waited for."""
+        descriptor = self._stream.fileno()
+        os.set_blocking(descriptor, False)
+        self._unsaid += encode(dict(message)) + b"\n"
+        until = time.monotonic() + patience_s
+        while self._send() and time.monotonic() < until:
+            select.select([], [descriptor], [], 0.1)
+
+    def close(self) -> None:
+        """There is no more."""
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+    def _send(self) -> bool:
+        """What the pipe takes now of what is to be said; whether there is more."""
+        try:
+            del self._unsaid[: os.write(self._stream.fileno(), self._unsaid)]
+        except BlockingIOError:
+            return True
+        except BrokenPipeError:
+            self._unsaid.clear()
+        return bool(self._unsaid)
+
 
 DEPTH_S = 4.0
 PATIENT_ROWS = 512
 MOST_BYTES = 1 << 26
 START_S = 10.0
 END_S = 10.0
-_UNTIMED = (UNDEFINED,) * len(TIMES)
+_UNTIMED = (UNDEFINED,) * len(PARTS)
 _NOBODY = (-1, -1, -1)
+
+
+class CompiledRows:
+    """The memory by which compiled code writes rows; see rtmms.loop.kernels.row.ROW_MEMORY."""
+
+    def __init__(self) -> None:
+        self._memory = np.zeros(1, dtype=ROW_MEMORY)
+        self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
+
+    def bind(self, ring: Ring, head: array[int], sources: Sequence[tuple[int, int]], account: Account) -> int:
+        """Its address.  sources  address and count of the numbers of a row, piece by piece"""
+        self._pieces = np.array(_joined(sources), dtype=np.int64)
+        self._arguments[: len(account.arguments)] = account.arguments
+        memory = view(self._memory)
+        memory.made_at, memory.freed_at, memory.rows_at = ring.whereabouts()
+        memory.row_bytes, memory.capacity = ring.row_bytes, ring.capacity
+        memory.head_at, memory.n_head = head.buffer_info()
+        memory.sources_at, memory.n_sources = address(self._pieces), len(self._pieces)
+        memory.account, memory.arguments_at = account.function, address(self._arguments)
+        return address(self._memory)
+
+
+def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pieces of memory, those that lie next to each other as one."""
+    found: list[tuple[int, int]] = []
+    for at, count in parts:
+        if found and found[-1][0] + 8 * found[-1][1] == at:
+            found[-1] = (found[-1][0], found[-1][1] + count)
+        else:
+            found.append((at, count))
+    return found
 
 
 class Recorder:
@@ -66,7 +237,7 @@ class Recorder:
         self._bytes, self._one_piece = 8 * width(outputs), False
         floats = width(actuators) + width(outputs)
         self.ring = Ring.create(len(Head._fields), floats, _capacity(period_s, 8 * (floats + len(Head._fields))))
-        self._policies = {policy: at for at, policy in enumerate(POLICIES)}
+        self._policies = {policy: at for at, policy in enumerate(MISS_WORDS)}
         self._names, self._head, self._compiled = names, array("q", bytes(8 * len(Head._fields))), CompiledRows()
         self._fill = struct.Struct(f"={len(Head._fields)}q").pack_into
         self._offered, self._offered_at = _NOBODY, -1
@@ -123,7 +294,7 @@ class Recorder:
         self, step: int, time_s: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
         """One finished step."""
-        policy = self._policies.get(applied.policy, len(POLICIES))
+        policy = self._policies.get(applied.policy, len(MISS_WORDS))
         head = self._head_of(step, self._statistics.outcome, policy, applied)
         self._offered = _NOBODY
         base = outputs[self._first].base if self._one_piece else None
@@ -148,9 +319,9 @@ class Recorder:
 
     def _judged(self) -> tuple[int, int, int]:
         """A bad step that was judged meanwhile: the one that was offered last, until a row has it."""
-        blame, head = self._loop.blame, self.ring.head  # type: ignore[union-attr]
+        attribution, head = self._loop.attribution, self.ring.head  # type: ignore[union-attr]
         if self._offered is _NOBODY or head != self._offered_at:
-            self._offered = _NOBODY if blame is None or not blame.untold else blame.tell()
+            self._offered = _NOBODY if attribution is None or not attribution.untold else attribution.tell()
             self._offered_at = head
         return self._offered
 
@@ -211,7 +382,7 @@ class Recorder:
         if self._loop is not None:
             full["changes"] = plain(self._loop.changes)
         if self._loop is not None and self._loop.step:
-            full |= {"timed": self._loop.step - 1, "times": dict(zip(TIMES, self._statistics.last(), strict=True))}
+            full |= {"timed": self._loop.step - 1, "times": dict(zip(PARTS, self._statistics.last(), strict=True))}
         if state is not None:
             full["state"] = base64.b64encode(state).decode()
         self._telling.say(full, END_S)

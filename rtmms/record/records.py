@@ -69,6 +69,9 @@ class _Scan:
                 at = end if fault.framed else self._next(at, end)
                 continue
             if code == _FOOTER_CODE:
+                beyond = self._size - end - len(MAGIC)
+                if not self._complete and beyond > 0 and self._at(end, len(MAGIC)) == MAGIC:
+                    self._damage.append(f"{beyond} bytes after the log's end, at byte {end + len(MAGIC)}")
                 return
             at = end
 

@@ -35,15 +35,16 @@ class Rerun:
     unchecked: str = ""
 
 
-def rerun(log: Log) -> Rerun:
+def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun:
     """Step a new plant through the log. A reset is done where it was done; pauses and skipped periods leave no trace.
 
     Parameters that were set are set again, as long as the log has its end, which tells of them. It stops where the log
     lacks a step, and where the state was changed by a request in another way (restore). ModelError when the plant can
     no longer be built, or has other actuators or outputs.
+    robot, trusted   see `rebuilt`
     """
     origin = log.origin
-    plant = rebuilt(origin)
+    plant = rebuilt(origin, robot, trusted=trusted)
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
         raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
     result, expected = Rerun(plant), -1

@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from rtmms.record.layout import TIMES, UNDEFINED
+from rtmms.contract import PARTS, UNDEFINED
+from rtmms.errors import shown
+from rtmms.loop.row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
 from rtmms.record.needs import refuse_without_pyarrow
+from rtmms.record.records import records
 
-WORDS = {"outcome": str, "seq": int, "meant_for": int, "lateness_ns": int, "policy": str, "clamped": bool,
-         "overruns": int, "skipped": int}  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One step: outcome and policy as in the log, at s since 1970 when it was kept; overruns and skipped so far."""
+
+    step: int
+    outcome: str
+    policy: str
+    at: float
+    overruns: int
+    skipped: int
+
+
+def kept(path: Path) -> Iterator[Kept]:
+    """The steps of a log in their order."""
+    topics: dict[int, str] = {}
+    for record in records(path):
+        kind = type(record).__name__
+        if kind == "Channel":
+            topics[record.id] = record.topic
+        elif kind == "Message" and topics.get(record.channel_id) == "/outcome":
+            said = json.loads(record.data)
+            at = record.publish_time * 1e-9
+            yield Kept(
+                int(said["step"]), said["outcome"], said["policy"], at, int(said["overruns"]), int(said["skipped"])
+            )
+
+
+WORDS = {name: one.kind for name, one in OUTCOME_COLUMNS.items()}
 ROWS_AT_ONCE = 4096
 
 
@@ -21,7 +53,7 @@ def columns(log: Log) -> dict[str, type]:
     """Name and type of each. run counts the resets; time (s) is the end of the step, when the outputs hold; the
     command was held over it. Actuators are named command.NAME."""
     table: dict[str, type] = {"run": int, "step": int, "time": float, **WORDS, "altered": bool}
-    table |= {f"{name}_ns": int for name in TIMES}
+    table |= {f"{name}_ns": int for name in PARTS}
     table |= {f"command.{column}": float for signal in log.actuators for column in signal.columns}
     return table | {column: float for signal in log.outputs for column in signal.columns}
 
@@ -34,20 +66,27 @@ def rows(log: Log) -> Iterator[list[Any]]:
             run += 1
             continue
         times = [None if value == UNDEFINED else value for value in row.times]
-        words = [getattr(row, name) for name in WORDS]
+        words = [row.said(name) for name in WORDS]
         head = [run, row.step, (row.step + 1) * dt, *words, row.altered, *times]
         yield head + row.command.tolist() + row.outputs.tolist()
 
 
 def write_csv(log: Log, file: IO[str]) -> int:
-    """Comma-separated, a line of names first; numbers read back to the bit. Returns the number of steps."""
+    """Comma-separated, a line of names first; numbers read back to the bit, words without control characters. Returns
+    the number of steps."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns(log))
+    writer.writerow([shown(name) for name in columns(log)])
     count = 0
     for row in rows(log):
-        writer.writerow([int(value) if isinstance(value, bool) else value for value in row])
+        writer.writerow([_cell(value) for value in row])
         count += 1
     return count
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    return shown(value) if isinstance(value, str) else value
 
 
 def write_parquet(log: Log, path: Path) -> int:

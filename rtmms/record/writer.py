@@ -9,21 +9,129 @@ COMMIT_S at most and what the ring held. While the disk takes nothing it keeps w
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import select
 import signal
+import struct
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rtmms.record.compact import compact_index
-from rtmms.record.disk import WholeWrites
-from rtmms.record.layout import FORMAT, START, Encoder, Head, encode, schemas, signals
+from rtmms.loop.row import START, Head
+from rtmms.record.layout import FORMAT, Encoder, encode, schemas, signals
 from rtmms.record.place import Place
 from rtmms.record.ring import Ring
+from rtmms.terminal import print_text
+
+CHUNK = 0x06
+"""The opcode of MCAP's chunk record."""
+
+
+class WholeWrites:
+    """The stream that MCAP records are written to: whole records in each call. They gather in memory until `commit`.
+
+    A commit puts as many of them on the disk as it takes. What does not fit leaves no trace in the file and stays for
+    the next commit. `size` is what stands there, `waiting` what does not yet, in bytes; `chunk_end` is where the last
+    chunk ends, whose messages can be read once it stands, with or without the index records after it.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor, self.size, self.waiting, self.fault = descriptor, 0, 0, ""
+        self.chunk_end = 0
+        self._records: deque[bytes] = deque()
+
+    def write(self, data: bytes) -> int:
+        """Gather."""
+        if data:
+            self._records.append(bytes(data))
+            self.waiting += len(data)
+            if data[0] == CHUNK:
+                self.chunk_end = self.tell()
+        return len(data)
+
+    def tell(self) -> int:
+        """Where the next byte will stand."""
+        return self.size + self.waiting
+
+    def flush(self) -> None:
+        """Nothing: `commit` decides."""
+
+    def commit(self) -> bool:
+        """Put what was gathered on the disk. False, with `fault` set, when it will not take all of it."""
+        self.fault = ""
+        while self._records:
+            record, done = memoryview(self._records[0]), 0
+            try:
+                while done < len(record):
+                    done += os.pwrite(self.descriptor, record[done:], self.size + done)
+            except OSError as error:
+                self.fault = error.strerror or str(error)
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self.descriptor, self.size)  # a record begun is none
+                return False
+            self._records.popleft()
+            self.size += done
+            self.waiting -= done
+        return True
+
+
+_HEAD = struct.Struct("<7QHH")
+_OFFSET = struct.Struct("<HQ")
+_FIELDS = (
+    "message_start_time", "message_end_time", "chunk_start_offset", "chunk_length", "message_index_length",
+    "compressed_size", "uncompressed_size",
+)  # fmt: skip
+
+
+class Compact:
+    """Stands in for a list of chunk indexes: what is appended is kept as bytes, and comes back in order."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._count = 0
+
+    def append(self, index: Any) -> None:
+        """Keep one ChunkIndex."""
+        compression, offsets = index.compression.encode(), index.message_index_offsets
+        self._kept += _HEAD.pack(*(getattr(index, field) for field in _FIELDS), len(offsets), len(compression))
+        self._kept += compression
+        for item in offsets.items():
+            self._kept += _OFFSET.pack(*item)
+        self._count += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Any]:
+        from mcap.records import ChunkIndex
+
+        at = 0
+        for _ in range(self._count):
+            *values, count, length = _HEAD.unpack_from(self._kept, at)
+            at += _HEAD.size
+            compression = self._kept[at : at + length].decode()
+            at += length
+            end = at + count * _OFFSET.size
+            offsets = dict(_OFFSET.iter_unpack(self._kept[at:end]))
+            at = end
+            yield ChunkIndex(
+                compression=compression, message_index_offsets=offsets, **dict(zip(_FIELDS, values, strict=True))
+            )
+
+
+def compact_index(writer: Any) -> bool:
+    """Have an mcap Writer keep its chunk indexes so; False where the library is another than we know."""
+    name = "_Writer__chunk_indices"
+    if getattr(writer, name, None) != []:
+        return False
+    setattr(writer, name, Compact())
+    return True
+
 
 LOOK_S = 0.02
 COMMIT_S = 0.2
@@ -211,13 +319,13 @@ def main(arguments: list[str]) -> int:
     try:
         place = Place(Path(path))
     except OSError as error:
-        print(f"--log {path}: {error.strerror}", file=sys.stderr)
+        print_text(f"--log {path}: {error.strerror}", err=True)
         return 2
     stream = WholeWrites(place.descriptor)
     log = Log(stream, origin)
     if not log.commit():
         place.settle(keep=False)
-        print(f"--log {path}: {stream.fault}", file=sys.stderr)
+        print_text(f"--log {path}: {stream.fault}", err=True)
         return 2
     ring.note(READY, 1)
     end = drain(ring, log, ear)

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from rtmms.report.endings import figure_file
 from rtmms.report.page import marked
 from rtmms.report.tables import Table, of_rows
 from rtmms.report.verdict import Row, status
+from rtmms.terminal import print_json, print_text
 
 TITLE = "{}: the paper beside rtmms"
 
@@ -30,12 +29,12 @@ def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool
         (out / f"{paper}.md").write_text(page(tables), encoding="utf-8")
     if as_json:
         found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
-        click.echo(json.dumps(found, allow_nan=False))
+        print_json(json.dumps(found, allow_nan=False))
         return told(rows)
     for table in tables.values():
-        click.echo(table.text(), nl=False)
+        print_text(table.text().removesuffix("\n"))
     for figure in figures:
-        click.echo(f"figure {figure}")
+        print_text(f"figure {figure}")
     return told(rows)
 
 
@@ -49,7 +48,7 @@ def told(rows: Sequence[Row]) -> int:
     for row in rows:
         if row.failed:
             wanted = row.target.words if row.target else ""
-            click.echo(f"rtmms: {row.name}: {row.shown} {row.unit}, must be {wanted}", err=True)
+            print_text(f"rtmms: {row.name}: {row.shown} {row.unit}, must be {wanted}", err=True)
     return status(rows)
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rtmms.contract import TRUTH
-from rtmms.plant import Drawing, Plant, Summarised, Veiled
+from rtmms.plant import Drawing, HasTruth, Plant, Summarised
 
 if TYPE_CHECKING:
     from rtmms.report.outline import Outlined
@@ -33,7 +33,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
 
     outlined   the robot itself, for those of our figures that show it (`takes_outline`)
     """
-    if isinstance(plant, Veiled):
+    if isinstance(plant, HasTruth):
         if outlined is not None:
             outlined = replace(outlined, along=_Truth(outlined.along))
         draw = drawing(robot, plant.truth, outlined)
@@ -49,7 +49,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
 
 def takes_outline(robot: str, plant: Plant) -> bool:
     """Whether this plant's figure shows the robot by an outline that it is handed."""
-    own: Plant = plant.truth if isinstance(plant, Veiled) else plant
+    own: Plant = plant.truth if isinstance(plant, HasTruth) else plant
     return not isinstance(own, Drawing) and robot not in FIGURES and _says_where(own)
 
 

@@ -101,7 +101,7 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
             panel.set(xlabel="x, m", ylabel="y, m", title="Path of the base")
             panel.axis("equal")
         else:
-            from rtmms.locomotion.group import rotation_vector
+            from rtmms.spatial import rotation_vector
 
             turn = np.array([rotation_vector(pose[3:]) for pose in motion.pose])
             for k, colour in enumerate(colours(3)):

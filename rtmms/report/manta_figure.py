@@ -15,7 +15,8 @@ from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
 from rtmms.report.robot_panels import spread
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
-from rtmms.robots.manta.summary import BACK, heading
+from rtmms.robots.manta.summary import BACK
+from rtmms.spatial import heading
 
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics

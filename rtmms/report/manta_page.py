@@ -1,11 +1,9 @@
-"""The generated tables of docs/manta.md: `python -m rtmms.report.manta_page docs/manta.md` writes them anew."""
+"""The tables of parameters and outputs in docs/manta.md, which `rtmms bench tables` writes."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import rtmms.plant
@@ -58,17 +56,6 @@ def output_table() -> str:
     return _table(("output", "unit", "shape", "frame", ""), lines)
 
 
-def filled(page: str) -> str:
-    """The page with both tables between their marks written anew."""
-    for name, table in (("parameters", parameter_table()), ("outputs", output_table())):
-        before, begin, rest = page.partition(f"<!-- begin {name} -->\n")
-        _, end, after = rest.partition(f"<!-- end {name} -->")
-        if not begin or not end:
-            raise ValueError(f"docs/manta.md: no marks for the table of {name}")
-        page = before + begin + table + end + after
-    return page
-
-
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
@@ -81,8 +68,3 @@ def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     rows = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     rows += [f"| {' | '.join(line)} |" for line in lines]
     return "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    path = Path(sys.argv[1])
-    path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rtmms.contract import TRUTH
 from rtmms.loop.trace import Trace
-from rtmms.plant import Drawn, Veiled
+from rtmms.plant import Drawn, HasTruth
 
 if TYPE_CHECKING:
     from rtmms.plant import Plant
@@ -58,7 +58,7 @@ class Outlined:
 
 def as_told(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the plant's own outputs as it tells them, through sensors too; those that it has."""
-    prefix = TRUTH if isinstance(plant, Veiled) else ""
+    prefix = TRUTH if isinstance(plant, HasTruth) else ""
     known = {channel.name for channel in plant.outputs}
     return tuple(prefix + name for name in names if prefix + name in known)
 

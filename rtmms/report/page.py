@@ -1,7 +1,7 @@
 """Tables that a page of docs/ takes from a command, between marks.
 
 `rtmms reproduce PAPER -o DIR` writes DIR/PAPER.md; `python -m rtmms.report.page docs/eel.md DIR/khalil2007.md` takes
-its tables over.
+its tables over. `rtmms bench tables` writes those that come from benchmarks/results and from the manta's parameters.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from rtmms.errors import ModelError
+
 _BLOCK = re.compile(r"<!-- begin ([^>]+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
+
+
+_MARK = re.compile(r"<!-- (?:begin|end) [^>]+ -->")
 
 
 def marked(name: str, text: str) -> str:
@@ -20,8 +25,13 @@ def marked(name: str, text: str) -> str:
 
 
 def blocks(page: str) -> dict[str, str]:
-    """What stands between marks, by name."""
-    return dict(_BLOCK.findall(page))
+    """What stands between marks, by name; ModelError where a mark has no other."""
+    found = _BLOCK.findall(page)
+    marks = _MARK.findall(page)
+    for begin, end in zip(marks[::2], [*marks[1::2], ""], strict=False):
+        if end != begin.replace("begin", "end", 1) or not begin.startswith("<!-- begin"):
+            raise ModelError(f"a mark has no other: expected <!-- begin NAME --> ... <!-- end NAME -->, got {begin}")
+    return dict(found)
 
 
 def filled(page: str, made: Mapping[str, str]) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.loop.statistics import PARTS, Statistics
+from rtmms.contract import PARTS
+from rtmms.loop.statistics import Statistics
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, PAPER, SAND, TEAL, say
 
 _TITLES = {

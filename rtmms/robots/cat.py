@@ -18,6 +18,8 @@ from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
 
+CONTROLLER = "shape"
+
 
 @dataclass(frozen=True)
 class Cat:

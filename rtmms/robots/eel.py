@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.analysis.whole_periods import rise, whole_periods
+from rtmms.analysis.abilities import rise, whole_periods
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
-from rtmms.model.compiler import compile
-from rtmms.model.description import Body, Joint, Mechanism, khalil_kleinfinger
+from rtmms.model.compiler import compile_model
+from rtmms.model.description import Body, Joint, Mechanism, facing, khalil_kleinfinger
 from rtmms.model.elements import elliptic_strip
-from rtmms.model.facing import facing
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant import Channel
 from rtmms.robots.parameters import build, step_of
@@ -223,7 +222,7 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: 
 def model_of(p: Eel, ahead: bool = True) -> Model:
     """Compiled: x of its base forward, or the paper's."""
     mechanism = describe(p)
-    return compile(facing(mechanism, FORWARD) if ahead else mechanism)
+    return compile_model(facing(mechanism, FORWARD) if ahead else mechanism)
 
 
 def _checked(preset: str | None, given: dict[str, Any]) -> Eel:

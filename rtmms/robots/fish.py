@@ -19,11 +19,10 @@ from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
-from rtmms.model.compiler import compile
-from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.compiler import compile_model
+from rtmms.model.description import Body, Joint, Mechanism, facing
 from rtmms.model.elements import Tether
 from rtmms.model.elongated import elongated_body
-from rtmms.model.facing import facing
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
 from rtmms.spatial import Array
@@ -210,7 +209,7 @@ def gait(p: Fish) -> Law:
 
 def model_of(p: Fish) -> Model:
     """Compiled, x of its base forward."""
-    return compile(facing(describe(p), FORWARD))
+    return compile_model(facing(describe(p), FORWARD))
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:

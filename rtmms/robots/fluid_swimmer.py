@@ -19,6 +19,8 @@ from rtmms.robots.parameters import build, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import summary
 
+CONTROLLER = "shape"
+
 
 @dataclass(frozen=True)
 class FluidSwimmer:

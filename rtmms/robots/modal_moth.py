@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.analysis.whole_periods import rise, whole_periods
+from rtmms.analysis.abilities import rise, whole_periods
 from rtmms.errors import UnknownNameError
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, Actuator, Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
-from rtmms.model.compiler import compile
-from rtmms.model.description import Body, Joint, Mechanism, Modal
+from rtmms.model.compiler import compile_model
+from rtmms.model.description import Body, Joint, Mechanism, Modal, facing
 from rtmms.model.elements import Blade
-from rtmms.model.facing import facing
 from rtmms.model.modal import sections_along, stiffness_of, twisting
 from rtmms.model.solids import Ellipsoid, Placement, at
 from rtmms.plant import Channel
@@ -143,7 +142,7 @@ def stroke(p: ModalMoth, model: Model) -> Law:
 
 def model_of(p: ModalMoth) -> Model:
     """Compiled, x of its base forward."""
-    return compile(facing(describe(p), FORWARD))
+    return compile_model(facing(describe(p), FORWARD))
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:

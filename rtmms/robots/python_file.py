@@ -13,7 +13,7 @@ from rtmms.user_file import path_of, run_file, told
 MEMBERS = ("reset", "step", "observe", "outputs", "actuators", "dt", "snapshot", "restore")
 
 
-def load(word: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
+def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
     """The plant that FILE.py:NAME names: a plant, or a class or function that gives one when called.
 
     Keywords go to what is called: parameters, and dt and preset if given. The file runs as it is; its folder is a place
@@ -34,8 +34,7 @@ def load(word: str, *, dt: float | None = None, preset: str | None = None, **par
     found = getattr(module, name)
     given = {**parameters, **{key: value for key, value in (("dt", dt), ("preset", preset)) if value is not None}}
     if isinstance(found, type) or not _is_plant(found):
-        if not callable(found):
-            raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {found!r}")
+        _refuse_other_than_factory(found, module, word)
         found = _called(found, given, word)
     elif given:
         raise ModelError(f"robot '{word}': a plant that is there already takes no parameters, got {', '.join(given)}")
@@ -53,6 +52,30 @@ def _is_plant(value: Any) -> bool:
 def _gives(value: Any, module: ModuleType) -> bool:
     """Whether a name of the file may stand for a plant: made there, and a plant or callable."""
     return _is_plant(value) or (callable(value) and getattr(value, "__module__", "") == module.__name__)
+
+
+def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> None:
+    """ModelError for what cannot give a plant, before it is called: a class without a plant's members, a function that
+    the file does not define, or one whose annotation says that it gives something else."""
+    if isinstance(found, type):
+        missing = [member for member in MEMBERS if not hasattr(found, member)]
+        own = [member for member in missing if member not in ("outputs", "actuators", "dt")]  # made by __init__, often
+        if own:
+            raise ModelError(f"robot '{word}': {found.__name__} is no plant, it has no {', '.join(own)}")
+        return
+    if not callable(found):
+        raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {found!r}")
+    at = getattr(found, "__module__", None)
+    if at != module.__name__:
+        raise ModelError(f"robot '{word}': expected a function that the file defines, got one of {at}")
+    gives = getattr(found, "__annotations__", {}).get("return", Plant)
+    named = gives if isinstance(gives, str) else getattr(gives, "__name__", str(gives))
+    if named in (
+        "None",
+        "NoneType",
+        *(kind.__name__ for kind in (str, bytes, int, float, bool, list, dict, tuple, set)),
+    ):
+        raise ModelError(f"robot '{word}': expected a function that gives a plant, its annotation says {named}")
 
 
 def _called(build: Any, given: dict[str, Any], word: str) -> Any:

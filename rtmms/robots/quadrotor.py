@@ -18,6 +18,8 @@ from rtmms.model.elements import Strip
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
 
+CONTROLLER = "hover"
+
 
 @dataclass(frozen=True)
 class Quadrotor:

@@ -64,7 +64,7 @@ _MAY_VANISH = {"servo_n_m_s", "stop_n_m", "stop_n_m_s", "drag", "added_mass", "g
 _SIGNED = {"current_x_m_s", "current_y_m_s", "current_z_m_s"}
 
 
-def load(path: str, *, dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The plant of a URDF file (for `rtmms.load('FILE.urdf')`). Parameters: see Options.
 
     Of a joint's limits lower and upper bound the commands of servos and motions (stops are made with stop_n_m), and

@@ -14,6 +14,7 @@ from rtmms.scenario.expect import Expectation, expectation
 from rtmms.scenario.places import Path as Place
 from rtmms.scenario.places import line_of, lines
 from rtmms.toml_file import read_toml_and_text
+from rtmms.trust import refuse_foreign_code
 
 TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "event", "expect")
 
@@ -77,6 +78,12 @@ def read(path: Path, options: Iterable[str]) -> Scenario:
     return _Reader(path, lines(text), data, tuple(options)).scenario()
 
 
+OUTPUTS = {"log": ".mcap", "trace": ".npz", "figure": ""}
+"""Options that write a file, and how its name ends."""
+
+FILE_KEYS = ("file", "config", "cert", "key", "path", "folder", "dir")
+"""How parameters of controllers and bridges end that name a file."""
+
 EVENT = ("at_s", "set", "fault", "target", "until_s", "value")
 
 
@@ -96,6 +103,7 @@ class _Reader:
             if isinstance(value, (dict, list)):
                 raise self._fault(f"{key}: expected a single value, got {_kind(value)}", key)
             options[name] = value
+        self._refuse_outputs(options)
         options |= self._profile()
         controllers = self._plugins("controller")
         events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
@@ -112,7 +120,7 @@ class _Reader:
             )
         if not isinstance(robot, str) or not robot:
             raise self._fault(f'robot: expected a text as "manta", got {_kind(robot)}', "robot")
-        return self._beside(robot)
+        return self._beside(robot, "robot")
 
     def _parameters(self) -> dict[str, Any]:
         table = self._table("parameters")
@@ -145,7 +153,7 @@ class _Reader:
             return {}
         if not isinstance(table["profile"], str):
             raise self._fault(f"sensors.profile: expected a text, got {_kind(table['profile'])}", "sensors", "profile")
-        return {"sensors": self._beside(table["profile"])}
+        return {"sensors": self._beside(table["profile"], "sensors", "profile")}
 
     def _plugins(self, kind: str) -> tuple[str, ...] | None:
         """The words of a command line for each table."""
@@ -160,7 +168,7 @@ class _Reader:
         named = [key for key in ("name", "file") if key in table]
         if len(named) != 1 or not isinstance(table[named[0]], str) or not table[named[0]]:
             raise self._fault(f'[[{kind}]]: expected name = "..." or file = "FILE.py"', kind, k)
-        name = table[named[0]] if named[0] == "name" else self._beside(table["file"])
+        name = self._beside(table[named[0]], kind, k, named[0])
         words = []
         for key, value in table.items():
             if key in named:
@@ -168,6 +176,8 @@ class _Reader:
             if isinstance(value, (dict, list)):
                 raise self._fault(f"{kind} {name}: {key}: expected a single value, got {_kind(value)}", kind, k, key)
             self._finite(value, f"{kind} {name}: {key}", kind, k, key)
+            if key.endswith(FILE_KEYS) and isinstance(value, str):
+                self._inside(value, kind, k, key)
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if "," in text:
                 raise self._fault(f"{kind} {name}: {key}: a comma cannot stand in it, got '{text}'", kind, k, key)
@@ -242,13 +252,46 @@ class _Reader:
             raise self._fault(f"{name}: expected a table [{name}], got {_kind(found)}", name)
         return found
 
-    def _beside(self, word: str) -> str:
-        """A file is looked for beside the scenario, wherever it is run from."""
+    def _inside(self, file: str, *place: str | int) -> None:
+        """ModelError for a file outside the folder that the scenario is run in: its author may be anybody."""
+        here = Path.cwd().resolve()
+        if file and (file.startswith("~") or not (here / file).resolve().is_relative_to(here)):
+            raise self._fault(
+                f"{place[-1]}: a scenario names files below the folder that it runs in, got '{file}'; "
+                "others are named on the command line", *place
+            )  # fmt: skip
+
+    def _refuse_outputs(self, options: Mapping[str, Any]) -> None:
+        """ModelError for what a scenario may not write: outside its folder, other kinds of files, files of others."""
+        if "force" in options:
+            raise self._fault("force: is said on the command line alone", "force")
+        for name, ending in OUTPUTS.items():
+            file = options.get(name)
+            if not isinstance(file, str):
+                continue
+            self._inside(file, name)
+            if ending and not file.endswith(ending):
+                raise self._fault(f"{name}: expected a name that ends in {ending}, got '{file}'", name)
+            if Path(file).is_file() and not _ours(Path(file)):
+                raise self._fault(f"{name}: '{file}' was not made by rtmms: it is overwritten on the command line's "
+                                  f"word alone (--{name})", name)  # fmt: skip
+
+    def _beside(self, word: str, *place: str | int) -> str:
+        """A file is looked for beside the scenario, wherever it is run from. ModelError for code that is elsewhere, or
+        that others can write: a scenario is data, and names only what came with it."""
         file, colon, name = word.partition(".py:")
         file = file + ".py" if colon else word
-        if not file.endswith((".py", ".urdf", ".fmu", ".toml")) or Path(file).is_absolute():
+        if not file.endswith((".py", ".urdf", ".fmu", ".toml")):
             return word
-        return str(self._path.parent / file) + (":" + name if colon else "")
+        path = self._path.parent / file
+        if file.endswith((".py", ".fmu")):
+            if not path.resolve().is_relative_to(self._path.resolve().parent):
+                raise self._fault(f"'{file}' would run as code: expected a file beside the scenario", *place)
+            try:
+                refuse_foreign_code(path, f"'{file}'")
+            except ModelError as fault:
+                raise self._fault(str(fault), *place) from None
+        return str(path) + (":" + name if colon else "")
 
     def _finite(self, value: Any, what: str, *place: str | int) -> None:
         if any(
@@ -276,3 +319,12 @@ def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
     return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
+
+
+def _ours(path: Path) -> bool:
+    """Whether rtmms may have made a log, a trace or a figure: each says so within itself."""
+    with path.open("rb") as file:
+        begun = file.read(1 << 16)
+        file.seek(max(0, path.stat().st_size - (1 << 16)))
+        text = begun + file.read()
+    return not text or any(mark in text for mark in (b"rtmms", "rtmms".encode("utf-32-le"), b"Matplotlib"))

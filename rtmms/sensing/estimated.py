@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,10 +13,9 @@ from rtmms.sensing.estimator import Estimator, considered
 from rtmms.sensing.layout import M_GRAVITY
 from rtmms.sensing.parts import Imu, Sensor
 from rtmms.sensing.sensed import Sensed
+from rtmms.snapshot import seal_parts, unseal_parts
 from rtmms.spatial import Array, quaternion_matrix
 
-_MAGIC = b"rtmms-estimate-1\0"
-_HEAD = struct.Struct("<17sQ")
 _CHANNELS = (
     Channel(ESTIMATE + "position", "m", (3,), "world"), Channel(ESTIMATE + "quaternion", "", (4,), "world"),
     Channel(ESTIMATE + "velocity", "m/s", (3,), "body"),
@@ -70,17 +68,14 @@ class Estimated(Sensed):
 
     def snapshot(self) -> bytes:
         """See Plant: with all that the estimator knows."""
-        inner = super().snapshot()
-        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self.estimator.snapshot()))
+        return seal_parts(super().snapshot(), self.estimator.snapshot())
 
     def restore(self, blob: bytes) -> None:
         """See Plant."""
-        if len(blob) < _HEAD.size or not blob.startswith(_MAGIC):
-            raise ModelError("restore: this is no snapshot of a plant with an estimate")
-        size = _HEAD.unpack_from(blob)[1]
+        inner, known = unseal_parts(blob, "a plant with an estimate", 2)
         estimator = self._begun()
-        estimator.restore(blob[_HEAD.size + size :])
-        super().restore(blob[_HEAD.size : _HEAD.size + size])
+        estimator.restore(known)
+        super().restore(inner)
         self.estimator, self._told_of = estimator, None
 
     def _begun(self) -> Estimator:

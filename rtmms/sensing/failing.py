@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import carray
 
-from rtmms.addresses import call, integers_at, numbers_at
+from rtmms.addresses import ARGUMENTS, call, numbers_at
 from rtmms.jit import Array, kernel
+from rtmms.memory import INTEGER, Layout, given, model, number, state
 
 A_STUCK, A_SLOW, A_BACKLASH, A_DEAD_BAND, A_DELAY, A_FREE = range(1, 7)
 MOST_DELAY = 512
@@ -15,14 +16,17 @@ BEFORE, CODES, NUMBERS, RING = range(4)
 """Rows of the memory (3 + MOST_DELAY, n): what the plant got last, code and number of each one's fault, the last
 commands, round."""
 
-(
-    ACTUATORS, STEPS, MEMORY, GIVEN, LIMITS, TORQUE, DT,
-    FUNCTION, ARGUMENTS, COMMAND, ACCOUNT, ACCOUNT_ARGUMENTS, TOLD,
-) = range(13)  # fmt: skip
-"""Words: how many, steps so far; addresses of the memory, of the command, of the limits (2, n), of the rods' torques
-(n,), of dt; of the plant's step, its words and where it looks for its command; of what writes its outputs, with its
-words (0: there is none), and where the torques are then (0: it tells none)."""
-WORDS = 13
+FAILING = Layout(
+    "Failing",
+    state("steps", 1, dtype=INTEGER), state("kept", 3 + MOST_DELAY, "actuators"), given("given", "actuators"),
+    model("limits", 2, "actuators"), given("torque", "actuators", unit="N m"), number("dt", unit="s"),
+    number("step", INTEGER), number("command", INTEGER), number("account", INTEGER), number("told", INTEGER),
+    given("arguments", 2, ARGUMENTS, dtype=INTEGER),
+)  # fmt: skip
+"""kept: see above; limits: lower, upper; torque: of the rods. Addresses: of the plant's step and where it looks for its
+command; of what writes its outputs (0: there is none), and where the torques are then (0: it tells none); words of both
+functions in `arguments`."""
+_failing_at = FAILING.type().at()
 
 
 @kernel(fused=False)
@@ -54,32 +58,27 @@ def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt:
 @kernel
 def enter_bend(address: int) -> int:
     """The command that is in place becomes what the plant gets, torques in place where one is free."""
-    w = carray(integers_at(address), (WORDS,))
-    n = w[ACTUATORS]
-    bend(
-        carray(numbers_at(w[MEMORY]), (RING + MOST_DELAY, n)), w[STEPS], carray(numbers_at(w[GIVEN]), (n,)),
-        carray(numbers_at(w[LIMITS]), (2, n)), carray(numbers_at(w[TORQUE]), (n,)),
-        carray(numbers_at(w[DT]), (1,))[0],
-    )  # fmt: skip
-    w[STEPS] += 1
+    w = _failing_at(address)
+    bend(w.kept, w.steps[0], w.given, w.limits, w.torque, w.dt)
+    w.steps[0] += 1
     return 0
 
 
 @kernel
 def enter_step(address: int) -> int:
     """The same, then the plant's step; its status."""
-    w = carray(integers_at(address), (WORDS,))
-    n = w[ACTUATORS]
-    memory = carray(numbers_at(w[MEMORY]), (RING, n))
+    w = _failing_at(address)
+    memory, torque = w.kept, w.torque
+    n = torque.shape[0]
     for i in range(n):
         if memory[CODES, i] == A_FREE:
-            call(w[ACCOUNT], w[ACCOUNT_ARGUMENTS])
-            told, torque = carray(numbers_at(w[TOLD]), (n,)), carray(numbers_at(w[TORQUE]), (n,))
+            call(w.account, w.arguments[1].ctypes.data)
+            told = carray(numbers_at(w.told), (n,))
             for k in range(n):
                 torque[k] = told[k]
             break
     enter_bend(address)
-    command = carray(numbers_at(w[COMMAND]), (n,))
+    command = carray(numbers_at(w.command), (n,))
     for i in range(n):
         command[i] = memory[BEFORE, i]
-    return int(call(w[FUNCTION], w[ARGUMENTS]))
+    return int(call(w.step, w.arguments[0].ctypes.data))

@@ -12,16 +12,14 @@ lost_chains= (how many, from the back rod on).
 
 from __future__ import annotations
 
+import hashlib
 import math
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rtmms.addresses import ARGUMENTS
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import COMPILED, native
 from rtmms.plant import (
@@ -33,12 +31,12 @@ from rtmms.plant import (
     Drawn,
     Entered,
     Entry,
+    HasTruth,
     Plant,
     Settable,
     Summarised,
     Surrounded,
     Tunable,
-    Veiled,
     bare,
 )
 from rtmms.sensing import failing
@@ -51,11 +49,13 @@ from rtmms.sensing.failing import (
     A_STUCK,
     BEFORE,
     CODES,
+    FAILING,
     MOST_DELAY,
     RING,
     bend,
 )
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
+from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
 
 FAULT = "fault."
@@ -73,8 +73,6 @@ FIN_FAULTS: Mapping[str, tuple[int, bool, bool]] = {"lost_chains": (1, True, Tru
 _LOST = "_chains_lost"
 FREE_N_M_S = 2.0
 _TORQUES = "rod_torque"
-_MAGIC = b"rtmms-faulty-2\0"
-_HEAD = struct.Struct("<15sQ")
 
 
 def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, bool]]) -> tuple[float, float]:
@@ -116,7 +114,7 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
     """That this may become of that part of a plant; ModelError, UnknownNameError with near misses."""
     own, broken = bare(plant), fins(bare(plant))
     actuators = [channel.name for channel in plant.actuators]
-    sensors = list(plant.sensors) if isinstance(plant, Veiled) else []
+    sensors = list(plant.sensors) if isinstance(plant, HasTruth) else []
     if target not in (*actuators, *broken, *sensors):
         raise UnknownNameError("target of a fault", target, [*actuators, *broken, *sensors])
     if target in sensors:
@@ -146,19 +144,11 @@ class Faulty:
             [math.inf if c.upper is None else c.upper for c in plant.actuators],
         ])  # fmt: skip
         self._neutral = np.array([channel.neutral for channel in plant.actuators], dtype=float)
-        self._memory = np.zeros((RING + MOST_DELAY, n))
+        self._system = system = FAILING.make({"limits": self._limits, "dt": self.dt}, {"actuators": n})
+        self._memory, self._given, self._torque, self._steps = system.kept, system.given, system.torque, system.steps
         self._memory[BEFORE] = self._memory[RING:] = self._neutral
-        self._given, self._torque, self._time_step = np.zeros(n), np.zeros(n), np.array([self.dt])
-        self._words: npt.NDArray[np.int64] = np.zeros(failing.WORDS, dtype=np.int64)
-        self._words[failing.ACTUATORS] = n
-        for place, array in (
-            (failing.MEMORY, self._memory), (failing.GIVEN, self._given), (failing.LIMITS, self._limits),
-            (failing.TORQUE, self._torque), (failing.DT, self._time_step),
-        ):  # fmt: skip
-            self._words[place] = array.ctypes.data
-        self._address = self._words.ctypes.data
+        self._address = system.address
         self._inner: Entry | None = None
-        self._arguments: npt.NDArray[np.int64] = np.zeros((2, ARGUMENTS), dtype=np.int64)
         self._bind()
         self._whole = {name: getattr(getattr(plant, "parameters", None), name + _LOST, 0) for name in fins(plant)}
         self.set: Callable[..., None] = self._set
@@ -185,9 +175,9 @@ class Faulty:
         if any(getattr(self.parameters, name) != count for name, count in whole.items()):
             self._pass_on(whole)
         self.sound.reset(seed)
-        self._memory[:] = 0.0
+        self._memory[:], self._torque[:] = 0.0, 0.0
         self._memory[BEFORE] = self._memory[RING:] = self._neutral
-        self._words[failing.STEPS] = 0
+        self._steps[0] = 0
 
     def step(self, command: Array) -> None:
         """See Plant."""
@@ -197,23 +187,23 @@ class Faulty:
         if COMPILED:
             failing.enter_bend(self._address)
         else:
-            at = int(self._words[failing.STEPS])
+            at = int(self._steps[0])
             bend(self._memory, at, self._given, self._limits, self._torque, self.dt)
-            self._words[failing.STEPS] = at + 1
+            self._steps[0] = at + 1
         self.sound.step(self._memory[BEFORE])
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.Entered."""
         sound = self._entered
-        if sound is None or (not self._words[failing.TOLD] and A_FREE in self._memory[CODES]):
+        if sound is None or (not self._system.told and A_FREE in self._memory[CODES]):
             return None
         inner = sound.enter()
         if inner is None:
             return None
         if inner is not self._inner:
             self._inner = inner
-            self._words[failing.FUNCTION], self._words[failing.COMMAND] = inner.function, inner.command
-            self._arguments[0, : len(inner.arguments)] = inner.arguments
+            self._system.put(step=inner.function, command=inner.command)
+            self._system.arguments[0, : len(inner.arguments)] = inner.arguments
             self._entry = Entry(native(failing.enter_step, self._address), (self._address,), self._given.ctypes.data)
         return self._entry
 
@@ -232,32 +222,30 @@ class Faulty:
 
     def snapshot(self) -> bytes:
         """See Plant."""
-        inner, steps = self.sound.snapshot(), self._words[failing.STEPS].tobytes()
-        return b"".join((_HEAD.pack(_MAGIC, len(inner)), inner, self._memory.tobytes(), steps))
+        own = pack_state(self._key, self.dt, int(self._steps[0]), self._memory)
+        return seal_parts(own, self.sound.snapshot())
 
     def restore(self, blob: bytes) -> None:
         """See Plant."""
-        if len(blob) < _HEAD.size or not blob.startswith(_MAGIC):
-            raise ModelError("restore: this is no snapshot of a plant whose actuators may fail")
-        _, size = _HEAD.unpack_from(blob)
-        if len(blob) != _HEAD.size + size + self._memory.nbytes + 8:
-            raise ModelError("restore: a snapshot of a plant with other actuators")
-        self.sound.restore(blob[_HEAD.size : _HEAD.size + size])
-        numbers = np.frombuffer(blob, np.float64, self._memory.size, _HEAD.size + size)
-        self._memory[:] = numbers.reshape(self._memory.shape)
-        steps = np.frombuffer(blob, np.int64, 1, _HEAD.size + size + self._memory.nbytes)
-        self._words[failing.STEPS] = steps[0]
+        name = "a plant whose actuators may fail"
+        own, inner = unseal_parts(blob, name, 2)
+        steps, found = unpack_state(own, name, self._key, self.dt, {"memory of faults": self._memory})
+        self.sound.restore(inner)
+        self._memory[:], self._steps[0] = found["memory of faults"], steps
+        self._torque[:] = 0.0
+
+    @property
+    def _key(self) -> bytes:
+        return hashlib.sha256("\0".join(self._names).encode()).digest()
 
     def _bind(self) -> None:
         """How compiled code steps the plant, and asks it for its torques."""
-        sound, words = self.sound, self._words
+        sound, system = self.sound, self._system
         self._entered: Entered | None = sound if COMPILED and isinstance(sound, Entered) else None
-        words[failing.ARGUMENTS] = self._arguments[0].ctypes.data
         account = self.account() if COMPILED else None
         if account is not None and account.numbers.get(_TORQUES, (0, 0))[1] == len(self._names):
-            self._arguments[1, : len(account.arguments)] = account.arguments
-            words[failing.ACCOUNT], words[failing.TOLD] = account.function, account.numbers[_TORQUES][0]
-            words[failing.ACCOUNT_ARGUMENTS] = self._arguments[1].ctypes.data
+            system.put(account=account.function, told=account.numbers[_TORQUES][0])
+            system.arguments[1, : len(account.arguments)] = account.arguments
 
     def _set(self, **parameters: Any) -> None:
         own: dict[int, tuple[float, float]] = {}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rtmms.addresses import ARGUMENTS
 from rtmms.contract import TRUTH
 from rtmms.errors import ModelError
 from rtmms.jit import COMPILED, native
@@ -28,7 +27,17 @@ from rtmms.plant import (
     Tunable,
     Twinned,
 )
-from rtmms.sensing import door
+from rtmms.sensing.entry import (
+    FRESH,
+    ROW,
+    SEED,
+    SENSORS,
+    STEPS,
+    enter_account,
+    enter_look,
+    enter_start,
+    enter_step,
+)  # fmt: skip
 from rtmms.sensing.faults import FAULT, SENSOR_FAULTS, read_fault
 from rtmms.sensing.layout import (
     M_BEFORE,
@@ -43,10 +52,9 @@ from rtmms.sensing.layout import (
 from rtmms.sensing.parts import Sensor
 from rtmms.sensing.suite import assemble
 from rtmms.sensing.timing import look, start
+from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
 
-_MAGIC = b"rtmms-sensed-1\0"
-_HEAD = struct.Struct("<15sQqQ")
 _STANDARD_GRAVITY = 9.80665
 _MOVING = (("position", M_POSITION, 3), ("quaternion", M_QUATERNION, 4), ("velocity", M_VELOCITY, 3),
            ("angular_velocity", M_RATE, 3))  # fmt: skip
@@ -71,9 +79,6 @@ class Sensed:
         self.suite = assemble(sensors, plant)
         truth = tuple(replace(channel, name=TRUTH + channel.name) for channel in plant.outputs)
         self.outputs: tuple[Channel, ...] = (*self.suite.channels, *truth)
-        self._state = np.zeros(self.suite.size)
-        self._motion = np.zeros(self.suite.motion)
-        self._scratch = np.zeros(self.suite.widest)
         self._told = [
             (channel.name, place, bool(channel.shape))
             for channel, place in zip(self.suite.channels, self.suite.places, strict=True)
@@ -82,15 +87,6 @@ class Sensed:
         self._moving = [(name, slice(at, at + size)) for name, at, size in _MOVING if name in known]
         self._moving += list(self.suite.vectors.items())
         self._seen: dict[str, Array] | None = None
-        suite, self._time_step = self.suite, np.array([self.dt])
-        self._words = door.words_of({
-            door.TIMING: suite.timing, door.BLOCK: suite.block, door.MOTION: self._motion,
-            door.SCRATCH: self._scratch, door.STATE: self._state, door.DT: self._time_step,
-        })  # fmt: skip
-        for place, array in ((door.SENSORS, suite.timing), (door.BLOCKS, suite.block), (door.N_MOTION, self._motion),
-                             (door.N_SCRATCH, self._scratch), (door.N_STATE, self._state)):  # fmt: skip
-            self._words[place] = len(array)
-        self._address = self._words.ctypes.data
         self._accounted: Accounted | None = None
         self._inner: Entry | None = None
         self._bind()
@@ -100,13 +96,14 @@ class Sensed:
     def reset(self, seed: int = 0) -> None:
         """See Plant; the sensors are switched on anew, with errors that the seed decides."""
         self.truth.reset(seed)
-        self._words[door.SEED], self._words[door.STEPS] = seed, 0
+        self._system.clear()
+        self._counts[SEED], self._counts[STEPS] = seed, 0
         self._motion[:] = 0.0
         self._motion[M_BEFORE] = -1.0
         told = getattr(getattr(self.truth, "parameters", None), "gravity_m_s2", None)
         self._motion[M_GRAVITY] = told if isinstance(told, float) else _STANDARD_GRAVITY
         if COMPILED:
-            door.enter_start(self._address)
+            enter_start(self._address)
         else:
             start(self.suite.timing, self.suite.block, seed, self._state)
         self._changed()
@@ -115,7 +112,7 @@ class Sensed:
     def step(self, command: Array) -> None:
         """See Plant."""
         self.truth.step(command)
-        self._words[door.STEPS] += 1
+        self._counts[STEPS] += 1
         motion = self._motion
         motion[M_BEFORE:M_GRAVITY] = motion[M_TIME:M_BEFORE]
         self._changed()
@@ -130,9 +127,9 @@ class Sensed:
             return None
         if inner is not self._inner:
             self._inner = inner
-            self._words[door.FUNCTION] = inner.function
-            self._arguments[0, : len(inner.arguments)] = inner.arguments
-            self._entry = Entry(native(door.enter_step, self._address), (self._address,), inner.command)
+            self._system.put(step=inner.function)
+            self._system.arguments[0, : len(inner.arguments)] = inner.arguments
+            self._entry = Entry(native(enter_step, self._address), (self._address,), inner.command)
         return self._entry
 
     def entered(self, status: int) -> None:
@@ -148,7 +145,7 @@ class Sensed:
         at = self._state.ctypes.data
         numbers = {name: (at + 8 * place.start, place.stop - place.start) for name, place, _ in self._told}
         numbers |= {TRUTH + name: part for name, part in self._true.items()}
-        return Account(native(door.enter_account, self._address), (self._address,), numbers)
+        return Account(native(enter_account, self._address), (self._address,), numbers)
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
@@ -162,28 +159,26 @@ class Sensed:
 
     def snapshot(self) -> bytes:
         """See Plant: of the plant, the sensors' state and what of the last motion they need."""
-        inner = self.truth.snapshot()
-        head = _HEAD.pack(_MAGIC, int(self._words[door.SEED]), int(self._words[door.STEPS]), len(inner))
-        return b"".join((head, inner, self._motion.tobytes(), self._state.tobytes()))
+        own = pack_state(self._key, self.dt, int(self._counts[STEPS]), self._system.memory)
+        return seal_parts(own, self.truth.snapshot())
 
     def restore(self, blob: bytes) -> None:
         """See Plant."""
-        own = (self._motion.size + self._state.size) * 8
-        if len(blob) < _HEAD.size + own or not blob.startswith(_MAGIC):
-            raise ModelError("restore: this is no snapshot of a plant with these sensors")
-        _, seed, steps, size = _HEAD.unpack_from(blob)
-        if len(blob) != _HEAD.size + size + own:
-            raise ModelError("restore: a snapshot of a plant with other sensors")
-        self.truth.restore(blob[_HEAD.size : _HEAD.size + size])
-        at = _HEAD.size + size
-        self._motion[:] = np.frombuffer(blob, np.float64, self._motion.size, at)
-        self._state[:] = np.frombuffer(blob, np.float64, self._state.size, at + self._motion.nbytes)
-        self._words[door.SEED], self._words[door.STEPS] = seed, steps
+        own, inner = unseal_parts(blob, "a plant with these sensors", 2)
+        arrays = {"state": self._system.memory}
+        _, found = unpack_state(own, "a plant with these sensors", self._key, self.dt, arrays, finite=False)
+        self.truth.restore(inner)
+        self._system.clear()
+        self._system.memory[:] = found["state"]
         self._changed()
+
+    @property
+    def _key(self) -> bytes:
+        return hashlib.sha256("\0".join(channel.name for channel in self.suite.channels).encode()).digest()
 
     def _changed(self) -> None:
         """The plant's outputs are no longer those that were asked for."""
-        self._seen, self._words[door.FRESH] = None, 0
+        self._seen, self._counts[FRESH] = None, 0
 
     def _look(self) -> None:
         if self._accounted is None:
@@ -191,28 +186,36 @@ class Sensed:
             for name, place in self._moving:
                 self._motion[place] = seen[name]
         if COMPILED:
-            door.enter_look(self._address)
+            enter_look(self._address)
         else:
-            words, suite = self._words, self.suite
-            self._motion[M_TIME] = words[door.STEPS] * self.dt
-            look(suite.timing, suite.block, int(words[door.SEED]), self._motion, self._scratch, self._state)
+            counts, suite = self._counts, self.suite
+            self._motion[M_TIME] = counts[STEPS] * self.dt
+            look(suite.timing, suite.block, int(counts[SEED]), self._motion, self._system.scratch, self._state)
 
     def _bind(self) -> None:
-        """Where compiled code can ask the plant for its step and its outputs, it shall."""
-        account = self.truth.account() if COMPILED and isinstance(self.truth, Accounted) else None
-        if account is None or not all(name in account.numbers for name, _ in self._moving):
-            return
-        assert isinstance(self.truth, Accounted)
-        self._accounted, self._true = self.truth, account.numbers
-        rows = [(*account.numbers[name], place.start, place.stop - place.start) for name, place in self._moving]
-        assert all(count == room for _, count, _, room in rows)
-        self._gathered = np.array([row[: door.ROW] for row in rows], dtype=np.int64).reshape(-1, door.ROW)
-        self._arguments = np.zeros((2, ARGUMENTS), dtype=np.int64)  # of its step, of what writes its outputs
-        self._arguments[1, : len(account.arguments)] = account.arguments
-        words = self._words
-        words[door.ACCOUNT], words[door.ACCOUNT_ARGUMENTS] = account.function, self._arguments[1].ctypes.data
-        words[door.ARGUMENTS] = self._arguments[0].ctypes.data
-        words[door.GATHERED], words[door.N_GATHERED] = self._gathered.ctypes.data, len(self._gathered)
+        """The sensors' record. Where compiled code can ask the plant for its step and its outputs, it shall."""
+        plant, suite = self.truth, self.suite
+        account = plant.account() if COMPILED and isinstance(plant, Accounted) else None
+        if account is not None and not all(name in account.numbers for name, _ in self._moving):
+            account = None
+        rows = []
+        if account is not None:
+            assert isinstance(plant, Accounted)
+            self._accounted, self._true = plant, account.numbers
+            rows = [(*account.numbers[name], place.start, place.stop - place.start) for name, place in self._moving]
+            assert all(count == room for _, count, _, room in rows)
+        self._system = SENSORS.make(
+            {
+                "timing": suite.timing, "block": suite.block, "dt": self.dt,
+                "gathered": np.array([row[:ROW] for row in rows], dtype=np.int64).reshape(-1, ROW),
+                "account": 0 if account is None else account.function,
+            },
+            {"motion": suite.motion, "told": suite.size, "widest": suite.widest},
+        )  # fmt: skip
+        self._counts, self._motion, self._state = self._system.counts, self._system.motion, self._system.told
+        self._address = self._system.address
+        if account is not None:
+            self._system.arguments[1, : len(account.arguments)] = account.arguments
 
     def _offer(self) -> None:
         """What the plant offers beside a plant's members: members of ours, so that whoever asks by isinstance finds

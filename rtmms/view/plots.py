@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import TRUTH
-from rtmms.record.layout import TIMES
+from rtmms.contract import PARTS, TRUTH
 from rtmms.report.attitude import attitude_angles
 from rtmms.view.goals import ATTITUDE, BELONGS, beside
 from rtmms.wire.protocol.state import PlantInfo
@@ -108,7 +107,7 @@ def update(plot: Any, time: Array, values: Array) -> None:
 
 def strip(gui: Any, time: Array, times_us: Array, around: float, window_s: float = 0.25) -> Any:
     """The deadline strip: wake, exchange, plant and slack of the steps around an instant, us."""
-    return curves(gui, *near(time, times_us, around, window_s), TIMES, "steps, us")
+    return curves(gui, *near(time, times_us, around, window_s), PARTS, "steps, us")
 
 
 def near(time: Array, values: Array, around: float, window_s: float) -> tuple[Array, Array]:

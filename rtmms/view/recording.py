@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.contract import OUTCOME_WORDS, PARTS, UNDEFINED, StepOutcome
 from rtmms.errors import ModelError
 from rtmms.plant import Channel
-from rtmms.record.layout import OUTCOMES, TIMES, UNDEFINED
 from rtmms.record.log import Log, Start
 from rtmms.wire.protocol.state import PlantInfo
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 28
 """Of outputs that are kept; of longer logs every other step is, and so on."""
-MISSED = OUTCOMES.index("missed")
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> R
         every *= 2
     room = steps // every + 3
     states, time = np.zeros((room, width), np.float32), np.zeros(room)
-    numbers, times = np.zeros(steps + 1, np.int64), np.full((steps + 1, len(TIMES)), np.nan)
+    numbers, times = np.zeros(steps + 1, np.int64), np.full((steps + 1, len(PARTS)), np.nan)
     missed, overrun = np.zeros(steps + 1, bool), np.zeros(steps + 1, bool)
     dt, kept, read, overruns, seen = float(log.origin["dt"]), 0, 0, 0, 0
     points: list[tuple[float, Mapping[str, Any]]] = []
@@ -109,7 +108,7 @@ def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> R
             progress(seen)
         numbers[read] = row.step
         times[read] = [np.nan if t == UNDEFINED else 1e-3 * t for t in row.times]
-        missed[read] = OUTCOMES[MISSED] == row.outcome
+        missed[read] = OUTCOME_WORDS[StepOutcome.MISSED] == row.outcome
         overrun[read], overruns = row.overruns > overruns, row.overruns
         read += 1
         if row.set_points is not None:

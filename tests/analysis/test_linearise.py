@@ -75,7 +75,8 @@ def test_against_central_differences(make):
             command[k] += sign * h
             from rtmms.mechanism.joint_laws import hold_commands
 
-            hold_commands(plant._kinds, plant._joints, command, plant._torque, plant._target)
+            hold = plant.system.hold
+            hold_commands(plant._kinds, plant._joints, command, hold.torque, hold.target)
             rate = plant.evaluate()
             ends.append(np.concatenate([rate[6 + n : 12 + n], rate[12 + n + free]]))
         got = np.concatenate([linear.b[6:12, k], linear.b[12 + m : 12 + 2 * m, k]])
@@ -169,7 +170,7 @@ def test_actuators_on_bodies_and_their_lags() -> None:
     np.testing.assert_allclose(found.a[-4:, -4:], -np.eye(4) / p.motor_s)
     np.testing.assert_allclose(found.b[-4:], np.eye(4) / p.motor_s)
     ball = m.Body("ball", solids=[m.Ellipsoid(0.1, 0.1, 0.1, 1000.0)])
-    jet = rtmms.Thruster("ball", curve=[(0.0, 0.0), (1.0, 2.0), (2.0, 7.0)])
+    jet = rtmms.model.Thruster("ball", curve=[(0.0, 0.0), (1.0, 2.0), (2.0, 7.0)])
     quick = rtmms.TreePlant(rtmms.Mechanism("ball", [ball], gravity=(0, 0, 0)), actuators=[jet])
     quick.step(np.array([1.5]))
     found = linearise(quick)

@@ -33,7 +33,7 @@ def test_an_address_is_held_against_the_words(word: str, address: tuple[str, int
 def test_without_words_everyone_is_admitted_and_the_user_is_told_so() -> None:
     assert Admission(()).admits(("8.8.8.8", 1))
     assert Admission(()).told("UDP 127.0.0.1:9002") == (
-        "whoever reaches UDP 127.0.0.1:9002 can drive the robot; peer=HOST:PORT keeps others out"
+        "every program that reaches UDP 127.0.0.1:9002 can drive the robot; peer=HOST:PORT keeps others out"
     )
     assert Admission(("127.0.0.1:1",)).told("UDP x") == "only 127.0.0.1:1 may drive the robot through UDP x"
 

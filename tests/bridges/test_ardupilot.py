@@ -257,11 +257,11 @@ def test_a_silent_autopilot_finds_the_plant_waiting(
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("asked to wait" in line for line in sailing.bridged.said))
-        wait(lambda: sailing.loop._requests.paused and sailing.loop.step == 1)
+        wait(lambda: sailing.loop.requests.paused and sailing.loop.step == 1)
         told = autopilot.exchange()
         assert told["timestamp"] == pytest.approx(0.003)
-        assert not sailing.loop._requests.paused
-        wait(lambda: sailing.loop._requests.paused)
+        assert not sailing.loop.requests.paused
+        wait(lambda: sailing.loop.requests.paused)
         told = autopilot.exchange()
         assert told["timestamp"] == pytest.approx(0.006)
 

@@ -301,7 +301,7 @@ def test_without_px4_the_plant_waits(port: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("PX4 is silent" in line for line in sailing.bridged.said))
-        wait(lambda: sailing.loop._requests.paused)
+        wait(lambda: sailing.loop.requests.paused)
         with Autopilot(port) as px4:
             for _ in range(5):
                 px4.hear()

@@ -51,14 +51,14 @@ def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
         device.say(b"\0" + device.frame(0.5))
         wait(lambda: sailing.command[0] == pytest.approx(0.5))
         device.unplug()
-        wait(lambda: sailing.loop._requests.paused)
+        wait(lambda: sailing.loop.requests.paused)
         steps = len(sailing.plant.commands)
         assert steps <= 3
         device.plug()
         wait(device.hear)
         device.say(b"\0" + device.frame(0.25))
         wait(lambda: sailing.command[0] == pytest.approx(0.25))
-        assert not sailing.loop._requests.paused
+        assert not sailing.loop.requests.paused
 
 
 @pytest.mark.parametrize("away_s", [0.0, 0.4])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.bridging.telling import EVERY_S, FIRST, LONGEST, Telling
+from rtmms.bridging.runner import EVERY_S, FIRST, LONGEST, Telling
 from rtmms.cli import bridge as command
 from tests.bridges.harness import Beside, Bridged, free_port, wait
 from tests.bridges.swimmer import Sailing, Swimmer

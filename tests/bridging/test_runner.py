@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.bridging.nuisance import BURST, PAUSE_S, Nuisance
-from rtmms.bridging.runner import STATES, UNPACED_S, Runner, _period_s
+from rtmms.bridging.runner import BURST, PAUSE_S, STATES, UNPACED_S, Nuisance, Runner, _period_s
 from tests.bridges.harness import Beside, Bridged, plant_info, state, wait
 from tests.wire.bench import Host
 from tests.wire.looping import Looping, plant_process

@@ -15,9 +15,9 @@ import pytest
 
 import rtmms
 from rtmms.cli.running import display
-from rtmms.cli.running.board import SIZE, Board
-from rtmms.cli.running.final import as_json, as_table, blank, plain
+from rtmms.cli.running.display import SIZE, Board
 from rtmms.cli.running.plan import Plan
+from rtmms.cli.running.report import as_json, as_table, blank, plain
 from rtmms.plant import Surrounded
 from rtmms.robots import eel, moth
 

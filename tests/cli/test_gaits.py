@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.cli.gaits import WITHOUT
 from rtmms.cli.main import main
+from rtmms.declared import fact
 from rtmms.plant import robots
 from rtmms.report.endings import figure_file
 from rtmms.robots.shape_gaits import GAITS
@@ -127,21 +127,15 @@ def test_wrong_words(words: tuple[str, ...], says: str, gaits: Any) -> None:
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("robot", WITHOUT)
-def test_a_robot_without_gaits_is_refused_before_it_is_built(
-    robot: str, gaits: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rtmms.load", None)
-    status, out, err = gaits(robot)
+def test_a_robot_without_gaits_is_refused(gaits: Any) -> None:
+    status, out, err = gaits("quadrotor")
     assert (status, out) == (2, "")
-    assert f"robot '{robot}': gaits needs one that its shape moves" in err
+    assert "robot 'quadrotor': gaits needs one that its shape moves" in err
 
 
-def test_the_other_robots_have_gaits() -> None:
-    ours = {name for name, point in robots().items() if point.module.startswith("rtmms.robots.")}
-    moved = set(GAITS) - {"snake"}  # whose gait is of speeds and one angle: its plant tells no connection
-    assert ours == moved | set(WITHOUT)
-    assert moved.isdisjoint(WITHOUT)
+def test_robots_that_their_shape_moves_are_driven_by_shape() -> None:
+    driven = {name for name, point in robots().items() if fact(point.module, "CONTROLLER") == "shape"}
+    assert driven == set(GAITS) | {"snake"}
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_in_the_grace_neither_limits_nor_abort_act(tmp_path: Path) -> None:
         (("--max-misses", "-1"), "--max-misses"),
         (("--max-overruns", "1.5"), "--max-overruns"),
         (("--grace", "-1"), "expected a number >= 0 s, got '-1'"),
-        (("--oldest", "0"), "expected a number > 0 s, got '0'"),
+        (("--hold-timeout", "0"), "expected a number > 0 s, got '0'"),
         (("--catchup", "0"), "--catchup"),
     ],
 )

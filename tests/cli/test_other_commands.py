@@ -6,7 +6,6 @@ import json
 import shlex
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -15,7 +14,8 @@ import pytest
 from rtmms.cli import doctor
 from rtmms.cli.main import COMMANDS, EXAMPLES
 from rtmms.cli.main import rtmms as program
-from rtmms.cli.reproduce import PAPERS
+from rtmms.cli.reproduce import GROUP as PAPERS
+from rtmms.cli.words import plugins
 from tests.cli.shell import environment, rtmms
 
 
@@ -114,8 +114,10 @@ def test_the_shell_completes_names(typed: str, offered: set[str], tmp_path: Path
 
 
 def test_every_paper_s_report_is_there() -> None:
-    for module in PAPERS.values():
-        assert callable(import_module(module).main)
+    papers = plugins(PAPERS)
+    assert {"boyer2015", "boyer2017", "khalil2007", "porez2014", "qu2024"} <= papers.keys()
+    for paper in papers.values():
+        assert callable(paper.load())
 
 
 def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_nor_numba(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rtmms.cli.running.plan import Plan
-from rtmms.cli.running.timeliness import at_start, of_report
+from rtmms.cli.running.timing import warnings_before, warnings_of
 
 
 def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
@@ -25,18 +25,18 @@ def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int =
      ({"overruns": 2, "skipped": 50}, "2 of 1000 steps ended late, 50 periods were skipped")],
 )  # fmt: skip
 def test_more_than_one_in_a_hundred_is_a_warning(told: dict[str, int], words: str) -> None:
-    assert of_report(report(**told)) == [words]
+    assert warnings_of(report(**told)) == [words]
 
 
 @pytest.mark.parametrize("told", [{}, {"misses": 10}, {"overruns": 10, "skipped": 10}, {"steps": 0, "misses": 5}])
 def test_less_is_none(told: dict[str, int]) -> None:
-    assert of_report(report(**told)) == []
+    assert warnings_of(report(**told)) == []
 
 
 def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:
-    assert at_start(Plan("toy"), 1e-3, 5e-4) == []
-    assert at_start(Plan("toy", rate=100.0, mode="free"), 1e-3, 5e-5) == []
-    (line,) = at_start(Plan("toy", rate=100.0), 1e-3, 5e-5)
+    assert warnings_before(Plan("toy"), 1e-3, 5e-4) == []
+    assert warnings_before(Plan("toy", rate=100.0, mode="free"), 1e-3, 5e-5) == []
+    (line,) = warnings_before(Plan("toy", rate=100.0), 1e-3, 5e-5)
     assert "50 us" in line
     assert "period of 10 us" in line
     assert "--rate 10 " in line
@@ -46,7 +46,7 @@ def test_refusals_and_outputs_that_are_no_numbers_are_told() -> None:
     told = report()
     told["exchange"]["rejected"] = {"unknown_actuator": 500, "seq": 1}
     told["final"] = {"angle": [0.0, float("nan")], "rate": 1.0, "speed": float("inf")}
-    assert of_report(told) == [
+    assert warnings_of(told) == [
         "refused of what peers said: unknown_actuator 500", "output 'angle' is not finite at the end",
         "output 'speed' is not finite at the end",
     ]  # fmt: skip

@@ -48,7 +48,7 @@ from rtmms.robots.wheeled import snake
 
 def rigid():
     told = snake.describe(snake.Snake(drive="torque", links=5))
-    joints = [rtmms.JointMotion(f"j{k}") for k in range(1, 5)]
+    joints = [rtmms.model.JointMotion(f"j{k}") for k in range(1, 5)]
     return rtmms.TreePlant(told, actuators=joints)
 
 

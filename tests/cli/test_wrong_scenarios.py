@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from rtmms.cli.run import run
-from rtmms.cli.running.beforehand import check_expectations, check_peers
-from rtmms.cli.running.scripted import agenda, check_times, scenario
+from rtmms.cli.running.scenario import agenda, check_expectations, check_peers, check_times, scenario
 from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.sensing import Sensed, read_profile

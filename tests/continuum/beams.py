@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 from rtmms.dynamics.kinematics import body_poses
-from rtmms.model import Body, Mechanism, Model, Placement, Rod, RodSection, State, compile
+from rtmms.model import Body, Mechanism, Model, Placement, Rod, RodSection, State, compile_model
 from rtmms.spatial import Array
 
 LITTLE = (1e-9, 1e-9, 1e-9)
@@ -20,7 +20,7 @@ UPWARDS = Placement(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]
 def rod_of(n: int, section: RodSection, length: float = 1.0, base: str = "fixed", **more: Any) -> tuple[Rod, Model]:
     """A rod of n elements on a wall that weighs nothing."""
     rod = Rod("rod", "wall", length, section, n, **more)
-    return rod, compile(Mechanism("r", [Body("wall")], rods=[rod], base=base, gravity=(0.0, 0.0, 0.0)))
+    return rod, compile_model(Mechanism("r", [Body("wall")], rods=[rod], base=base, gravity=(0.0, 0.0, 0.0)))
 
 
 def tip_of(rod: Rod, model: Model, q: Any) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ def reference(plant: Any) -> tuple[Any, ...]:
         rho=p.density_kg_m3, c=tuple(getattr(p, f"c{k}") for k in range(1, 8)), wake=p.wake == "on"
     )  # fmt: skip
     plant.look()
-    parameters, out = plant._room[3].copy(), np.zeros((3, 6))
+    parameters, out = plant.system.p.copy(), np.zeros((3, 6))
     function, t = plant.field.function, plant.time
 
     def field(x: float) -> Any:

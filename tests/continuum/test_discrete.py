@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rtmms.dynamics.hybrid import hybrid_dynamics
-from rtmms.mechanism.fluid_wrench import fluid_wrench
-from rtmms.model import Body, Joint, Mechanism, Model, Rod, RodSection, State, at, compile, elliptic_strip
+from rtmms.mechanism.flow import fluid_wrench
+from rtmms.model import Body, Joint, Mechanism, Model, Rod, RodSection, State, at, compile_model, elliptic_strip
 from rtmms.model.links import links_of
 from rtmms.robots import continuous_eel
 from tests.continuum.test_cosserat import reference
@@ -33,7 +33,7 @@ def chain(n: int) -> Model:
         if j:
             place = at(0.5 * h if j == 1 else h)
             joints.append(Joint(f"q{j}", f"b{j - 1}", f"b{j}", placement=place, drive="motion"))
-    return compile(Mechanism("chain", bodies, joints, gravity=(0.0, 0.0, 0.0)))
+    return compile_model(Mechanism("chain", bodies, joints, gravity=(0.0, 0.0, 0.0)))
 
 
 def test_second_order() -> None:
@@ -64,7 +64,7 @@ def links_in_space(n: int) -> Model:
     )  # fmt: skip
     bodies, joints = links_of(rod)
     moved = [joint if joint.type == "fixed" else replace(joint, drive="motion", stiffness=0.0) for joint in joints]
-    return compile(Mechanism("chain", [Body("head"), *bodies], moved, gravity=(0.0, 0.0, 0.0)))
+    return compile_model(Mechanism("chain", [Body("head"), *bodies], moved, gravity=(0.0, 0.0, 0.0)))
 
 
 def test_second_order_in_space() -> None:

@@ -11,7 +11,7 @@ import pytest
 import rtmms
 from rtmms.analysis.equilibrium import Load, equilibrium
 from rtmms.dynamics.inertia import mass_matrix
-from rtmms.model import Body, Joint, Mechanism, Rod, RodSection, compile, elliptic_section
+from rtmms.model import Body, Joint, Mechanism, Rod, RodSection, compile_model, elliptic_section
 from rtmms.model.layout import C_STIFFNESS
 from tests.continuum.beams import LITTLE, UPWARDS, rod_of, shot, tip_of
 
@@ -101,7 +101,7 @@ def rooted() -> Any:
     bodies = [Body("base", 1.0, inertia=np.eye(3)), Body("support", 0.05, inertia=1e-4 * np.eye(3))]
     hinge = Joint("flap", "base", "support", axis=(1.0, 0.0, 0.0))
     mechanism = Mechanism("rooted", bodies, [hinge], base="fixed", gravity=(0.0, 0.0, 0.0), rods=[rod])
-    return rtmms.TreePlant(mechanism, 1e-3, actuators=[rtmms.JointMotion("flap")], method="implicit2")
+    return rtmms.TreePlant(mechanism, 1e-3, actuators=[rtmms.model.JointMotion("flap")], method="implicit2")
 
 
 def test_a_rod_on_a_support_never_blows_up(rooted: Any) -> None:
@@ -139,4 +139,4 @@ def test_a_rod_on_a_support_never_blows_up(rooted: Any) -> None:
 def test_refused(given: dict[str, Any], words: str) -> None:
     rod = Rod(**{"name": "rod", "body": "wall", "length_m": 1.0, "section": UNIT, **given})
     with pytest.raises(rtmms.ModelError, match=words):
-        compile(Mechanism("r", [Body("wall")], rods=[rod], base="fixed"))
+        compile_model(Mechanism("r", [Body("wall")], rods=[rod], base="fixed"))

@@ -25,7 +25,7 @@ STREAM = (0.2, 0.3, 0.1)
 @pytest.fixture(scope="module")
 def swimmer() -> SoftTree:
     mechanism = Mechanism("fish", [HEAD], gravity=(0.0, 0.0, -2.0))
-    return SoftTree(mechanism, [fish()], legendre(3), 1e-3, flow=rtmms.Flow(STREAM), nodes=25)
+    return SoftTree(mechanism, [fish()], legendre(3), 1e-3, flow=rtmms.fluids.Flow(STREAM), nodes=25)
 
 
 def test_rates_are_those_of_the_rod_alone(swimmer: SoftTree) -> None:
@@ -131,7 +131,10 @@ def test_two_rods_on_a_moving_tree_move_as_links_do() -> None:
         (lambda: SoftTree(flapping(()), flaps(1), [legendre(2), legendre(3)]), "rod 'tail': expected 6 shapes"),
         (lambda: SoftTree(flapping(()), flaps(1), dt=0.0), "dt must be > 0 s"),
         (lambda: SoftTree(flapping(()), [fish()]), "unknown body 'head'"),
-        (lambda: SoftTree(flapping(()), flaps(1), actuators=[rtmms.BodyWrench("arm")]), "JointMotion and JointTorque"),
+        (
+            lambda: SoftTree(flapping(()), flaps(1), actuators=[rtmms.model.BodyWrench("arm")]),
+            "JointMotion and JointTorque",
+        ),
     ],
 )
 def test_refused(make: Any, words: str) -> None:

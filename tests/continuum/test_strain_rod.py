@@ -81,7 +81,7 @@ def of_links(n: int, dt: float, steps: int) -> Any:
     name, place = rod.tip()
     mechanism = Mechanism("r", [Body("wall")], rods=[rod], base="fixed", gravity=(0.0, 0.0, 0.0))
     plant = rtmms.TreePlant(
-        mechanism, dt, actuators=[rtmms.BodyWrench(name, placement=place)], method="implicit2",
+        mechanism, dt, actuators=[rtmms.model.BodyWrench(name, placement=place)], method="implicit2",
         outputs=[f"{name}.position", f"{name}.quaternion"],
     )  # fmt: skip
     for k in range(steps):
@@ -147,7 +147,7 @@ def test_a_soft_tail_on_a_free_head_in_water() -> None:
         name, place = rod.tip()
         plant = rtmms.TreePlant(
             Mechanism("fish", [HEAD], rods=[rod], gravity=(0.0, 0.0, -2.0)), 1e-3, method="implicit2",
-            actuators=[rtmms.BodyWrench(name, placement=place)], flow=rtmms.Flow((0.2, 0.3, 0.0)),
+            actuators=[rtmms.model.BodyWrench(name, placement=place)], flow=rtmms.fluids.Flow((0.2, 0.3, 0.0)),
             outputs=[f"{name}.position", f"{name}.quaternion"],
         )  # fmt: skip
         for _ in range(300):
@@ -208,6 +208,6 @@ def test_bits_and_commands() -> None:
     rod.restore(kept)
     rod.step(np.ones(6))
     assert rod.snapshot() == once
-    with pytest.raises(rtmms.ModelError, match="of another rod"):
+    with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
         plane(4).restore(kept)
     assert isinstance(rod, rtmms.plant.Plant)

@@ -157,14 +157,23 @@ def test_an_interrupt_ends_it_with_0(control: Control, make_host: Callable[..., 
 
 
 def test_a_folder_of_the_same_name_is_told(control: Control, make_host: Callable[..., Host], tmp_path: Path) -> None:
-    folder = tmp_path / "project" / "rtmms_controllers"
+    folder = tmp_path / "project" / "mine"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
     with Looping(make_host(token=None)) as running:
         exchange = ("--exchange", running.host.exchange)
-        code, said = finish(control("gait", *exchange, cwd=folder.parent))
+        code, said = finish(control("mine", *exchange, cwd=folder.parent))
         assert code == 2
         assert f"loaded from {folder / '__init__.py'}" in said
-        (folder / "gait.py").write_text(MINE.replace("class Mine", "class Gait"))
-        code, said = finish(control("gait", *exchange, cwd=folder.parent))
-        assert f"loaded from {folder / 'gait.py'}, which is not part of rtmms" in said
+        (folder / "__init__.py").write_text(MINE)
+        code, said = finish(control("mine", *exchange, cwd=folder.parent))
+        assert f"loaded from {folder / '__init__.py'}, which is not part of mine" in said
+
+
+def test_a_folder_called_as_ours_does_not_matter(tmp_path: Path) -> None:
+    for name in ("rtmms_controllers", "rtmms_bridges", "controllers"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('taken from the working directory')")
+    code = "import rtmms_controllers.gait as gait, rtmms_bridges.udp; print(gait.__file__)"
+    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert said.stdout.strip().endswith("gait.py")

@@ -65,10 +65,10 @@ def test_what_it_is_called() -> None:
 
 @pytest.mark.parametrize("word", ["mine.py", "mine.py:Mine", "./mine.py:Mine", "several.py:Mine"])
 def test_it_is_built_with_its_words_and_its_turns(folder: Path, word: str) -> None:
-    controller = build(f"{word}:amplitude=0.5,every=10,delay=3,between=linear")
+    controller = build(f"{word}:amplitude=0.5,every=10,delay=3,interpolation=linear")
     assert type(controller).__name__ == "Mine"
     assert controller.amplitude == 0.5  # type: ignore[attr-defined]
-    assert (controller.every, controller.delay, controller.between) == (10, 3, "linear")
+    assert (controller.every, controller.delay, controller.interpolation) == (10, 3, "linear")
     assert (type(controller).every, type(controller).delay) == (4, None)
 
 

@@ -19,7 +19,7 @@ def test_what_it_prints_is_not_the_report(tmp_path: Path, flush: str) -> None:
     assert said.status == 0, said.err
     assert said.report["steps"] == 20
     assert "noise" in said.err
-    again = command(tmp_path, "replay", "a.mcap", "--json")
+    again = command(tmp_path, "replay", "a.mcap", "--json", "--trust-log")
     assert again.report["steps"] == 20
     assert "noise" in again.err
 

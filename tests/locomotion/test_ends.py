@@ -14,7 +14,7 @@ from tests.locomotion.mechanisms import chain
 
 
 def moved(links: int, initial: m.State | None = None) -> rtmms.TreePlant:
-    joints = [rtmms.JointMotion(f"j{k}") for k in range(1, links)]
+    joints = [rtmms.model.JointMotion(f"j{k}") for k in range(1, links)]
     return rtmms.TreePlant(chain(links, "motion"), 1e-3, actuators=joints, initial=initial)
 
 
@@ -77,7 +77,7 @@ def test_a_commanded_rate() -> None:
     cart = m.Mechanism("cart", [hull, rim], [m.Joint("w", "hull", "rim", axis=(0, 1, 0), placement=m.at(z=0.1))],
                        contacts=[m.Plane("hull"), m.Axle("hull"), m.Wheel("w", 0.1, lateral=False)])  # fmt: skip
     for dt in (0.01, 0.1):
-        plant = rtmms.TreePlant(cart, dt, actuators=[rtmms.JointSpeed("w", -9, 9, bandwidth=5.0, neutral=2.0)])
+        plant = rtmms.TreePlant(cart, dt, actuators=[rtmms.model.JointSpeed("w", -9, 9, bandwidth=5.0, neutral=2.0)])
         assert plant.observe()["velocity"][0] == pytest.approx(0.2)
         for _ in range(round(1.0 / dt)):
             plant.step(np.array([4.0]))
@@ -87,7 +87,7 @@ def test_a_commanded_rate() -> None:
         assert seen["joint_position"][0] == pytest.approx(4.0 - 2.0 * (1.0 - left) / 5.0, rel=1e-12)
         assert seen["velocity"][0] == pytest.approx(0.1 * seen["joint_velocity"][0], rel=1e-12)
     with pytest.raises(rtmms.ModelError, match=r"neutral must be within its limits"):
-        rtmms.TreePlant(cart, actuators=[rtmms.JointSpeed("w", -1, 1, neutral=2.0)])
+        rtmms.TreePlant(cart, actuators=[rtmms.model.JointSpeed("w", -1, 1, neutral=2.0)])
 
 
 def test_its_linear_model() -> None:
@@ -96,7 +96,7 @@ def test_its_linear_model() -> None:
     wheel = m.Joint("w", "hull", "rim", axis=(0, 1, 0), placement=m.at(z=0.1))
     contacts = [m.Plane("hull"), m.Axle("hull"), m.Wheel("w", 0.1, lateral=False)]
     cart = m.Mechanism("cart", [hull, rim], [wheel], contacts=contacts)
-    plant = rtmms.TreePlant(cart, 0.01, actuators=[rtmms.JointSpeed("w", bandwidth=5.0, neutral=2.0)])
+    plant = rtmms.TreePlant(cart, 0.01, actuators=[rtmms.model.JointSpeed("w", bandwidth=5.0, neutral=2.0)])
     linear = linearise(plant)
     k, rate = linear.states.index("vx"), linear.states.index("w.speed.filter_rate")
     assert linear.a[rate, rate] == -5.0
@@ -127,7 +127,7 @@ def test_every_method(method: str) -> None:
 def test_a_commanded_rate_without_contacts() -> None:
     arm = m.Mechanism("arm", [m.Body("base"), m.Body("link", 1.0, inertia=np.eye(3))], [m.Joint("s", "base", "link")],
                       base="fixed")  # fmt: skip
-    plant = rtmms.TreePlant(arm, 0.01, actuators=[rtmms.JointSpeed("s", bandwidth=10.0)])
+    plant = rtmms.TreePlant(arm, 0.01, actuators=[rtmms.model.JointSpeed("s", bandwidth=10.0)])
     for _ in range(100):
         plant.step(np.array([1.0]))
     seen = plant.observe()

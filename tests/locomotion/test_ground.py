@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from rtmms import model as m
 from rtmms.dynamics import bias, body_twists, energy, ground_dynamics, mass_matrix, stopped
 from rtmms.locomotion import reduced, rows
-from rtmms.model.facing import facing
+from rtmms.model.description import facing
 from rtmms.model.random_tree import random_state
 from rtmms.spatial import adjoint, rotation_z
 from tests.locomotion.mechanisms import chain, held_far_out, state_of, wheeled_tree
@@ -30,7 +30,7 @@ def slip(model: m.Model, state: m.State) -> float:
 
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_recursion_is_the_dense_formula(case: int) -> None:
-    model = m.compile(CASES[case])
+    model = m.compile_model(CASES[case])
     state = stopped(model, state_of(model, case))
     assert slip(model, state) < 1e-12
     drive = np.random.default_rng(case).normal(size=model.n)
@@ -56,7 +56,7 @@ def test_recursion_is_the_dense_formula(case: int) -> None:
 
 
 def test_impact_is_the_least_change_in_the_kinetic_energy() -> None:
-    model = m.compile(chain(6, ["motion", *["torque"] * 4]))
+    model = m.compile_model(chain(6, ["motion", *["torque"] * 4]))
     before = state_of(model, 2)
     after = stopped(model, before)
     change = np.concatenate([after.twist - before.twist, after.qd - before.qd])
@@ -68,7 +68,7 @@ def test_impact_is_the_least_change_in_the_kinetic_energy() -> None:
         np.hstack([a, b])[:, free].T, impulse, rcond=None)[0]) < 1e-12  # fmt: skip
     assert after.qd[0] == before.qd[0]
     # energy lost is that of the change, where nothing is imposed (Carnot)
-    loose = m.compile(chain(6))
+    loose = m.compile_model(chain(6))
     before = state_of(loose, 3)
     after = stopped(loose, before)
     change = np.concatenate([after.twist - before.twist, after.qd - before.qd])
@@ -80,9 +80,9 @@ def test_impact_is_the_least_change_in_the_kinetic_energy() -> None:
 def test_another_reference_body() -> None:
     """The same mechanism seen from another frame of its base moves alike."""
     mechanism = chain(5, ["motion", *["torque"] * 3])
-    model = m.compile(mechanism)
+    model = m.compile_model(mechanism)
     turn = rotation_z(0.7)
-    other = m.compile(facing(mechanism, turn))
+    other = m.compile_model(facing(mechanism, turn))
     state = stopped(model, state_of(model, 1))
     x = adjoint(turn, np.zeros(3))
     seen = replace_state(state, twist=x @ state.twist)
@@ -104,7 +104,7 @@ def replace_state(state: m.State, **new: np.ndarray) -> m.State:
 @pytest.mark.parametrize("case", [0, 2, 6, 7])
 def test_power(case: int) -> None:
     """Reactions do no work: dE/dt is the power of the joints less what dampers take."""
-    model = m.compile(CASES[case])
+    model = m.compile_model(CASES[case])
     state = stopped(model, state_of(model, case))
     drive = np.random.default_rng(9).normal(size=model.n)
     found = ground_dynamics(model, state, drive)
@@ -147,7 +147,7 @@ def test_full_coordinates() -> None:
         return np.concatenate([v, a])
 
     description = chain(3)
-    model = m.compile(replace(description, joints=[replace(joint, rotor=0.0) for joint in description.joints]))
+    model = m.compile_model(replace(description, joints=[replace(joint, rotor=0.0) for joint in description.joints]))
     start = stopped(
         model, replace_state(model.state(), q=np.array([0.6, -0.4]), twist=np.array([0.5, 0, 0, 0, 0, 0.0]))
     )
@@ -185,7 +185,7 @@ def test_full_coordinates() -> None:
 def test_rows_are_velocities_of_bodies() -> None:
     """e . eta_b of each axle, from the bodies' own twists; a wheel's contact point stands still."""
     mechanism = wheeled_tree(6, 11)
-    model = m.compile(mechanism)
+    model = m.compile_model(mechanism)
     state = random_state(model, 4)
     a, b = rows(model, state.q)
     slips = dict(zip(model.ground.names, a @ state.twist + b @ state.qd, strict=True))

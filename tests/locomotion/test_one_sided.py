@@ -12,7 +12,7 @@ from rtmms import model as m
 def sledge(*runners: m.Axle) -> rtmms.TreePlant:
     hull = m.Body("hull", 2.0, inertia=np.diag([0.1, 0.1, 0.2]))
     description = m.Mechanism("sledge", [hull], contacts=[m.Plane("hull"), *runners])
-    push = rtmms.BodyWrench("hull", ("fx", "fy", "mz"))
+    push = rtmms.model.BodyWrench("hull", ("fx", "fy", "mz"))
     return rtmms.TreePlant(description, 1e-3, actuators=[push])
 
 

@@ -17,7 +17,7 @@ for k in range(12):
 print(*(float(x).hex() for row in plant.observe().values() for x in np.ravel(row)))
 hull = m.Body("hull", 2.0, inertia=np.diag([0.1, 0.1, 0.2]))
 sledge = m.Mechanism("sledge", [hull], contacts=[m.Plane("hull"), m.Axle("hull", m.at(0.2), one_sided=True)])
-plant = rtmms.TreePlant(sledge, actuators=[rtmms.BodyWrench("hull", ("fy", "mz"))])
+plant = rtmms.TreePlant(sledge, actuators=[rtmms.model.BodyWrench("hull", ("fy", "mz"))])
 for force in ((1.0, 0.0), (-2.0, 0.3)):
     for k in range(10):
         plant.step(np.array(force))

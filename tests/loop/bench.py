@@ -267,7 +267,9 @@ class Bench:
         }[mode]()  # fmt: skip
         observers = options.pop("observers", ())
         beside = {
-            key: options.pop(key) for key in ("commands", "status", "blame", "monitor", "agenda") if key in options
+            key: options.pop(key)
+            for key in ("commands", "status", "attribution", "monitor", "agenda")
+            if key in options
         }
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, observers, steps=steps,

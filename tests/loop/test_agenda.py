@@ -8,7 +8,7 @@ import pytest
 
 from rtmms.errors import ModelError
 from rtmms.loop.agenda import Agenda, Due
-from rtmms.loop.view import NEVER
+from rtmms.loop.observation import NEVER
 from tests.loop import bench as bench_module
 from tests.loop.bench import Bench, Happening, Plant, World, on_time
 

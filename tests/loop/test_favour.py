@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rtmms.loop.machine.realtime import CHILD_NICE, favour_child, standing
+from rtmms.loop.machine.realtime import CHILD_NICE, favour_child, scheduling
 
 
 @pytest.mark.skipif(not hasattr(os, "setpriority"), reason="no nice here")
@@ -24,9 +24,9 @@ def test_a_child_is_favoured_where_that_is_permitted_and_left_alone_elsewhere() 
         favour_child(child.pid)
         after = os.getpriority(os.PRIO_PROCESS, child.pid)
         assert after == expected
-        assert standing(child.pid)["nice"] == after
+        assert scheduling(child.pid)["nice"] == after
     finally:
         child.kill()
         child.communicate()
     favour_child(child.pid)  # nobody is there
-    assert standing(child.pid)["nice"] is None
+    assert scheduling(child.pid)["nice"] is None

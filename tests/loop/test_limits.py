@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmms.errors import ModelError
-from rtmms.loop.claims import FIRST_NS
-from rtmms.loop.limits import Counts, Limits, add, exceeded
-from rtmms.loop.policies import Policies
+from rtmms.loop.kernels.fallback import FIRST_NS
+from rtmms.loop.policies import Counts, Limits, Policies, add, exceeded
 from tests.loop.bench import Arrival, Bench, Happening, on_time
 
 

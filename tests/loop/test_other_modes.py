@@ -7,8 +7,9 @@ import base64
 import numpy as np
 import pytest
 
+from rtmms.contract import OUTCOME_WORDS
 from rtmms.errors import DivergedError, ModelError
-from rtmms.loop.commands import OUTCOMES, CommandTrace
+from rtmms.loop.commands import CommandTrace
 from rtmms.plant import Channel
 from tests.loop import bench as bench_module
 from tests.loop.bench import Arrival, Bench, Happening, on_time
@@ -114,6 +115,16 @@ def test_a_single_step_ends_at_the_duration() -> None:
     assert (bench.outcome.ended, bench.outcome.steps) == ("duration", 2)
 
 
+def test_requests_are_answered_while_many_single_steps_are_taken() -> None:
+    """However many were asked for: the next request waits for one step, and may end them."""
+    bench = Bench(steps=200, claimed={}, happenings=[
+        Happening(500, op="step", args={"count": 2**62}), Happening(20_000, op="status"), Happening(40_000, op="stop"),
+    ])  # fmt: skip
+    assert [op for op, *_ in bench.world.replies] == ["step", "status", "stop"]
+    assert bench.outcome.ended == "stop"
+    assert bench.outcome.steps < 200
+
+
 def test_reset_starts_from_the_beginning() -> None:
     bench = Bench(steps=3, claimed={}, happenings=[Happening(1500, op="reset", args={"seed": 7})])
     assert [event[1] for event in bench.log if event[0] == "publish"] == [0, 1, 0, 1, 2]
@@ -188,7 +199,7 @@ def test_the_command_trace_keeps_what_the_plant_got() -> None:
     trace = CommandTrace((Channel("a"), Channel("b")), (Channel("sum"),), 4)
     bench = Bench(steps=4, arrivals=on_time(2), commands=trace)
     assert [tuple(row) for row in trace.command] == bench.plant.commands
-    assert [OUTCOMES[code] for code in trace.outcome] == ["applied", "applied", "missed", "missed"]
+    assert [OUTCOME_WORDS[code] for code in trace.outcome] == ["applied", "applied", "missed", "missed"]
     assert trace.seq.tolist() == [0, 1, 1, 1]
     assert trace.check[:, 0] == pytest.approx(np.cumsum([sum(c) for c in bench.plant.commands]))
     assert (trace.steps, trace.altered, trace.columns()) == (4, [], ["sum"])

@@ -14,25 +14,25 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtmms.contract import MODES, UNDEFINED, MissPolicy, OverrunPolicy, StepOutcome
 from rtmms.errors import ModelError
-from rtmms.loop import names
 from rtmms.loop.clock import FakeClock, MonotonicClock
-from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED, CommandTrace
+from rtmms.loop.commands import CommandTrace
+from rtmms.loop.fallback import FallbackMemory
+from rtmms.loop.kernels.fallback import extrapolate, move_home, take_complete
 from rtmms.loop.kernels.tally import BINS, LONGEST_NS, place, values_of
 from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.machine import realtime
-from rtmms.loop.machine.waiting import shortest_wait_s
-from rtmms.loop.miss import MISS_POLICIES, Miss, extrapolate, home
-from rtmms.loop.overrun import OVERRUN_POLICIES, abort, catch_up, skip, slip
+from rtmms.loop.machine.costs import shortest_wait_s
 from rtmms.loop.pace import Pace
 from rtmms.loop.paces.external import External
 from rtmms.loop.paces.free import Free
 from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.loop.paces.realtime import Realtime
-from rtmms.loop.policies import Policies
+from rtmms.loop.policies import OVERRUN_POLICIES, Policies, abort, catch_up, skip, slip
 from rtmms.loop.ports import Applied
 from rtmms.loop.schedule import Schedule, deadline_s, quantile
-from rtmms.loop.statistics import UNDEFINED, Statistics
+from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
 from rtmms.loop.trial import COLD_STEPS, cold_trial, trial
 from rtmms.plant import Channel
@@ -40,9 +40,8 @@ from tests.pendulum import Pendulum
 
 
 def test_the_names_on_the_command_line_are_the_policies_there_are() -> None:
-    assert set(names.MISS) == set(MISS_POLICIES)
-    assert set(names.OVERRUN) == set(OVERRUN_POLICIES)
-    assert set(names.MODES) == {Realtime.mode, Lockstep.mode, Free.mode, External.mode}
+    assert set(OVERRUN_POLICIES) == set(OverrunPolicy)
+    assert set(MODES) == {Realtime.mode, Lockstep.mode, Free.mode, External.mode}
 
 
 @pytest.mark.parametrize(("plant_us", "expected_us"), [(20, 900), (100, 850), (300, 650), (450, 500), (2000, 500)])
@@ -77,10 +76,10 @@ def test_overrun_policies_never_start_early_and_skip_keeps_phase(behind: float, 
 )
 @settings(max_examples=50)
 def test_home_never_passes_neutral_nor_touches_what_is_not_missing(values: list[float], missing: list[bool]) -> None:
-    miss = Miss((Channel("a", lower=-1, upper=1), Channel("b", lower=-1, upper=1, neutral=0.25)), 1e-2)
-    miss.command[:], miss.missing[:] = values, missing
-    assert home(miss)
-    for before, after, neutral, gone in zip(values, miss.command, miss.neutral, missing, strict=True):
+    miss = FallbackMemory((Channel("a", lower=-1, upper=1), Channel("b", lower=-1, upper=1, neutral=0.25)), 1e-2)
+    miss.command[:], miss.actuators["missing"] = values, missing
+    move_home(miss.actuators, miss.command, 1)
+    for before, after, neutral, gone in zip(values, miss.command, miss.actuators["neutral"], missing, strict=True):
         if gone:
             assert abs(after - neutral) <= abs(before - neutral)
             assert (after - neutral) * (before - neutral) >= 0
@@ -90,16 +89,17 @@ def test_home_never_passes_neutral_nor_touches_what_is_not_missing(values: list[
 
 
 def test_an_actuator_without_limits_goes_home_at_one_unit_a_second() -> None:
-    assert Miss((Channel("a"),), 1e-2).home_step == pytest.approx([1e-2])
+    assert FallbackMemory((Channel("a"),), 1e-2).actuators["home_step"] == pytest.approx([1e-2])
 
 
 def test_extrapolate_keeps_within_limits() -> None:
-    miss = Miss((Channel("a", lower=-1, upper=1),), 1e-2)
+    miss = FallbackMemory((Channel("a", lower=-1, upper=1),), 1e-2)
+    miss.words.policy = MissPolicy.EXTRAPOLATE
     for value in (0.0, 0.8):
         miss.command[0] = value
-        miss.remember()
-    miss.missing[0] = True
-    assert extrapolate(miss)
+        take_complete(0, miss.fallbacks, miss.actuators, miss.command)
+    miss.actuators["missing"] = True
+    extrapolate(miss.actuators, miss.command)
     assert miss.command[0] == 1.0
 
 
@@ -143,7 +143,8 @@ def test_recent_looks_at_the_last_rows_only() -> None:
 
 def test_counters() -> None:
     statistics = Statistics(16)
-    for outcome in (APPLIED, MISSED, MISSED, APPLIED, MISSED, UNCLAIMED, REUSED):
+    o = StepOutcome
+    for outcome in (o.APPLIED, o.MISSED, o.MISSED, o.APPLIED, o.MISSED, o.UNCLAIMED, o.REUSED):
         statistics.count(outcome)
     assert statistics.counters() == {
         "steps": 7, "applied": 2, "misses": 3, "unclaimed": 1, "reused": 1, "max_consecutive": 2, "overruns": 0,

@@ -274,8 +274,8 @@ def test_unknown_policies_are_refused_with_the_near_miss() -> None:
         Policies(miss="hodl")
     with pytest.raises(UnknownNameError, match="did you mean skip"):
         Policies(overrun="skp")
-    with pytest.raises(ModelError, match="oldest_s must be > 0"):
-        Policies(oldest_s=0)
+    with pytest.raises(ModelError, match="hold_timeout_s must be > 0"):
+        Policies(hold_timeout_s=0)
 
 
 def test_period_of_the_bench_is_what_the_tables_above_assume() -> None:

@@ -33,13 +33,13 @@ def test_substeps_allocate_nothing(make):
 def test_laws_carry_their_own_derivatives():
     """(q, qd, qdd) of a joint with gait, ramp, gain and offset, by differences of q."""
     plant = eel.load()
-    plant._servo[0] = 0.1, -0.4, 0.2, 0.5
-    plant._target[0] = 0.3, -0.1
-    h = 1e-4
+    plant.system.hold.servo[0] = 0.1, -0.4, 0.2, 0.5
+    plant.system.hold.target[0] = 0.3, -0.1
+    law, hold, h = plant.system.law, plant.system.hold, 1e-4
     for t in (0.0, 0.4, 1.3, 1.9, 3.0):
-        q = [reference(plant._law, plant._hold, 0, t + k * h) for k in (-1, 0, 1)] if t else None
+        q = [reference(law, hold, hold.coast, 0, t + k * h) for k in (-1, 0, 1)] if t else None
         if q is None:
-            assert reference(plant._law, plant._hold, 0, 0.0)[0] == pytest.approx(0.1)
+            assert reference(law, hold, hold.coast, 0, 0.0)[0] == pytest.approx(0.1)
             continue
         assert q[1][1] == pytest.approx((q[2][0] - q[0][0]) / (2 * h), abs=1e-6)
         assert q[1][2] == pytest.approx((q[2][1] - q[0][1]) / (2 * h), abs=1e-6)
@@ -62,6 +62,6 @@ def test_ramp_is_smooth():
 
 def test_a_law_may_hold_each_joint_as_hard_as_it_likes():
     plant = moth.load(drive="torque", start="rest")
-    kp = plant._law[3]
+    kp = plant.system.law.kp
     assert np.count_nonzero(kp) == 2
     assert Law(np.zeros((3, 3))).kp == 0.0

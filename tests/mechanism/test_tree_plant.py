@@ -54,7 +54,7 @@ def test_a_body_falls_without_a_command() -> None:
 def test_force_and_moment_at_a_pose() -> None:
     """A force along the pose's x, at an arm, accelerates and turns as Newton and Euler say."""
     turned = m.Placement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.array([0.1, 0.0, 0.0]))
-    push = rtmms.BodyWrench("hull", ("fx", "mz"), turned)
+    push = rtmms.model.BodyWrench("hull", ("fx", "mz"), turned)
     plant = rtmms.TreePlant(drone(gravity=(0, 0, 0)), actuators=[push])
     assert [c.name for c in plant.actuators] == ["hull.fx", "hull.mz"]
     seen = run(plant, [2.0, 0.3], 1e-3)
@@ -67,7 +67,9 @@ def test_momentum_of_a_pushed_tree_is_the_impulse() -> None:
     from rtmms import dynamics
 
     tree = rtmms.Mechanism("arm", arm().bodies, arm().joints, base="free", gravity=(0, 0, 0))
-    plant = rtmms.TreePlant(tree, actuators=[rtmms.BodyWrench("lower", ("fx",)), rtmms.JointTorque("elbow")])
+    plant = rtmms.TreePlant(
+        tree, actuators=[rtmms.model.BodyWrench("lower", ("fx",)), rtmms.model.JointTorque("elbow")]
+    )
     rng, impulse = np.random.default_rng(2), np.zeros(3)
     for _ in range(200):
         command = rng.normal(size=2)
@@ -83,7 +85,7 @@ def test_momentum_of_a_pushed_tree_is_the_impulse() -> None:
 def quad(**more: Any) -> Any:
     places = {"front": (0.15, 0.0), "left": (0.0, 0.15), "back": (-0.15, 0.0), "right": (0.0, -0.15)}
     rotors = [
-        rtmms.Rotor("hull", m.at(x, y), 2e-5, 4e-7, spin=1 if k % 2 else -1, name=name, max_speed=900.0, **more)
+        rtmms.model.Rotor("hull", m.at(x, y), 2e-5, 4e-7, spin=1 if k % 2 else -1, name=name, max_speed=900.0, **more)
         for k, (name, (x, y)) in enumerate(places.items())
     ]
     return rtmms.TreePlant(drone(), actuators=rotors)
@@ -123,7 +125,7 @@ def test_a_lag_is_exact(method: str) -> None:
     plant = rtmms.TreePlant(
         drone(gravity=(0, 0, 0)),
         0.01,
-        actuators=[rtmms.Thruster("hull", coefficient=c, time_constant=tau)],
+        actuators=[rtmms.model.Thruster("hull", coefficient=c, time_constant=tau)],
         method=method,
     )
     seen = run(plant, [u], t)
@@ -135,7 +137,7 @@ def test_a_lag_is_exact(method: str) -> None:
 
 def test_a_curve_is_followed_and_held_beyond_its_ends() -> None:
     curve = [(-1.0, -4.0), (0.0, 0.0), (0.5, 1.0), (1.0, 6.0)]
-    plant = rtmms.TreePlant(drone(gravity=(0, 0, 0)), actuators=[rtmms.Thruster("hull", curve=curve, name="jet")])
+    plant = rtmms.TreePlant(drone(gravity=(0, 0, 0)), actuators=[rtmms.model.Thruster("hull", curve=curve, name="jet")])
     assert (plant.actuators[0].lower, plant.actuators[0].upper) == (-1.0, 1.0)
     for command, thrust in ((0.75, 3.5), (-0.25, -1.0), (0.5, 1.0), (2.0, 6.0), (-2.0, -4.0)):
         plant.reset()
@@ -143,22 +145,22 @@ def test_a_curve_is_followed_and_held_beyond_its_ends() -> None:
 
 
 def test_a_servo_follows_within_its_limit() -> None:
-    plant = rtmms.TreePlant(arm(), actuators=[rtmms.JointServo("elbow", 50.0, 2.0, limit=0.4, lower=-1, upper=1)])
+    plant = rtmms.TreePlant(arm(), actuators=[rtmms.model.JointServo("elbow", 50.0, 2.0, limit=0.4, lower=-1, upper=1)])
     most = 0.0
     for _ in range(3000):
         plant.step(np.array([0.5]))
         most = max(most, abs(plant.observe()["joint_torque"][1]))
     assert most <= 0.4
-    free = rtmms.TreePlant(arm(damping=0.1), actuators=[rtmms.JointServo("elbow", 50.0, 0.2)])
+    free = rtmms.TreePlant(arm(damping=0.1), actuators=[rtmms.model.JointServo("elbow", 50.0, 0.2)])
     assert run(free, [0.5], 4.0)["joint_position"][1] == pytest.approx(0.5, abs=5e-3)
 
 
 def test_an_imposed_motion_is_a_filter_of_second_order() -> None:
-    plant = rtmms.TreePlant(arm(), actuators=[rtmms.JointMotion("shoulder", bandwidth=8.0)])
+    plant = rtmms.TreePlant(arm(), actuators=[rtmms.model.JointMotion("shoulder", bandwidth=8.0)])
     assert plant.model.imposed.tolist() == [True, False]
     seen = run(plant, [0.7], 0.3)
     assert seen["joint_position"][0] == pytest.approx(0.7 * (1.0 - (1.0 + 8 * 0.3) * math.exp(-8 * 0.3)), rel=1e-12)
-    two = [rtmms.JointMotion("shoulder", bandwidth=8.0), rtmms.JointMotion("elbow", bandwidth=16.0)]
+    two = [rtmms.model.JointMotion("shoulder", bandwidth=8.0), rtmms.model.JointMotion("elbow", bandwidth=16.0)]
     seen = run(rtmms.TreePlant(arm(), actuators=two), [0.7, 0.7], 0.3)
     assert seen["joint_position"][1] == pytest.approx(0.7 * (1.0 - (1.0 + 16 * 0.3) * math.exp(-16 * 0.3)), rel=1e-12)
 
@@ -182,7 +184,7 @@ def swung(mechanism: rtmms.Mechanism) -> State:
 
 
 def test_stops_hold_a_joint_within_its_range() -> None:
-    stop = rtmms.JointStop("elbow", -0.1, 0.1, 2000.0, 5.0)
+    stop = rtmms.model.JointStop("elbow", -0.1, 0.1, 2000.0, 5.0)
     plant = rtmms.TreePlant(arm(), initial=swung_little(), actuators=[stop])
     assert plant.actuators == ()
     reached = [abs(run(plant, [], 0.01)["joint_position"][1]) for _ in range(200)]
@@ -236,7 +238,7 @@ def test_a_neutral_body_floats_and_a_current_takes_it_along() -> None:
     body = m.Body("float", solids=[solid], fluid_density=1000.0, elements=[skin])
     seen = run(rtmms.TreePlant(rtmms.Mechanism("float", [body])), [], 1.0)
     np.testing.assert_allclose(seen["position"], 0.0, atol=1e-9)
-    drifting = rtmms.TreePlant(rtmms.Mechanism("float", [body]), 0.01, flow=rtmms.Flow((0.0, 0.2, 0.0)))
+    drifting = rtmms.TreePlant(rtmms.Mechanism("float", [body]), 0.01, flow=rtmms.fluids.Flow((0.0, 0.2, 0.0)))
     assert drifting.model.mass == pytest.approx(mass)
     assert 0.1 < run(drifting, [], 30.0)["velocity"][1] < 0.2
 
@@ -244,8 +246,9 @@ def test_a_neutral_body_floats_and_a_current_takes_it_along() -> None:
 def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
     def build(**more: Any) -> Any:
         actuators = [
-            rtmms.Thruster("lower", coefficient=1.0, time_constant=0.1, **more), rtmms.JointServo("elbow", 5.0, 0.1),
-        ]  # fmt: skip
+            rtmms.model.Thruster("lower", coefficient=1.0, time_constant=0.1, **more),
+            rtmms.model.JointServo("elbow", 5.0, 0.1),
+        ]
         return rtmms.TreePlant(arm(base="free"), actuators=actuators)
 
     plant, twin = build(), build()
@@ -263,23 +266,26 @@ def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
     ("actuators", "words"),
     [
         (
-            [rtmms.JointTorque("elbw")],
+            [rtmms.model.JointTorque("elbw")],
             r"unknown joint of arm: actuators\[0\] \(JointTorque\) 'elbw'; did you mean elbow",
         ),
-        ([rtmms.Rotor("lower", spin=0)], r"actuators\[0\] \(Rotor\): spin must be 1 or -1, got 0"),
-        ([rtmms.Rotor("wing")], r"unknown body of arm: actuators\[0\] \(Rotor\) 'wing'"),
-        ([rtmms.Thruster("lower")], r"Thruster\): expected coefficient or curve, got neither"),
-        ([rtmms.Thruster("lower", curve=[(1, 0), (0, 1)])], r"Thruster\): the curve's commands must rise"),
+        ([rtmms.model.Rotor("lower", spin=0)], r"actuators\[0\] \(Rotor\): spin must be 1 or -1, got 0"),
+        ([rtmms.model.Rotor("wing")], r"unknown body of arm: actuators\[0\] \(Rotor\) 'wing'"),
+        ([rtmms.model.Thruster("lower")], r"Thruster\): expected coefficient or curve, got neither"),
+        ([rtmms.model.Thruster("lower", curve=[(1, 0), (0, 1)])], r"Thruster\): the curve's commands must rise"),
         (
-            [rtmms.JointTorque("elbow"), rtmms.JointTorque("elbow")],
+            [rtmms.model.JointTorque("elbow"), rtmms.model.JointTorque("elbow")],
             r"actuators\[1\].*there is an actuator 'elbow.torque'",
         ),
-        ([rtmms.JointServo("elbow", -1.0)], r"stiffness must be > 0, got -1"),
-        ([rtmms.JointMotion("elbow"), rtmms.JointTorque("elbow")], r"joint 'elbow' must have drive='torque'"),
-        ([rtmms.BodyWrench("lower", ("fq",))], r"unknown component .* 'fq'"),
+        ([rtmms.model.JointServo("elbow", -1.0)], r"stiffness must be > 0, got -1"),
+        (
+            [rtmms.model.JointMotion("elbow"), rtmms.model.JointTorque("elbow")],
+            r"joint 'elbow' must have drive='torque'",
+        ),
+        ([rtmms.model.BodyWrench("lower", ("fq",))], r"unknown component .* 'fq'"),
         (["elbow"], r"arm: actuators\[0\]: expected a JointTorque, .* got 'elbow'"),
-        ([rtmms.Rotor], r"arm: actuators\[0\]: expected a"),
-        (rtmms.JointTorque("elbow"), r"actuators: expected a list"),
+        ([rtmms.model.Rotor], r"arm: actuators\[0\]: expected a"),
+        (rtmms.model.JointTorque("elbow"), r"actuators: expected a list"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(actuators: Any, words: str) -> None:
@@ -294,7 +300,7 @@ def test_other_refusals() -> None:
         rtmms.TreePlant(arm(), 0.0)
     with pytest.raises(rtmms.ModelError, match="expected a Mechanism"):
         rtmms.TreePlant("arm")  # type: ignore[arg-type]
-    plant = rtmms.TreePlant(arm(), actuators=[rtmms.JointTorque("elbow")])
+    plant = rtmms.TreePlant(arm(), actuators=[rtmms.model.JointTorque("elbow")])
     with pytest.raises(ValueError, match=r"elbow\.torque must be finite"):
         plant.step(np.array([math.nan]))
     with pytest.raises(ValueError, match=r"shape \(1,\), got \(2,\)"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -40,9 +42,9 @@ def test_rates_are_those_that_the_joint_moves_with():
         twin.keep(begin)
         plant.step(np.array([0.4 if k % 5 < 3 else -0.2]))
         twin.start(begin, halves=False)
-        servo, target = begin.all[18:22].reshape(1, 4), twin._parts.target  # behind state, torque and target
+        servo, target = twin._parts(begin.all)["hold.servo"], twin._system.hold.target
         twin.step(np.array([0.4 if k % 5 < 3 else -0.2]), halves=False)
-        rates = given_rates(plant._law, servo, target, plant.bandwidth, k * 0.05, 0.025 * (1.0 + at))
+        rates = given_rates(plant.system.law, servo, target, plant.bandwidth, k * 0.05, 0.025 * (1.0 + at))
         went = twin.state.joints - begin.joints
         assert 0.025 * (rates @ share) == pytest.approx(went, abs=1e-12)
 
@@ -50,7 +52,8 @@ def test_rates_are_those_that_the_joint_moves_with():
 def test_a_commanded_rate_is_approached():
     """A joint whose bandwidth is < 0 goes by x = r t + (v - r) (1 - e^{-w t}) / w."""
     at, share = np.polynomial.legendre.leggauss(24)
-    law, servo = (np.zeros((1, 3)), 1.0, 0.0), np.array([[0.2, 0.5, 0.0, 0.0]])
+    law = SimpleNamespace(motion=np.zeros((1, 3)), omega=1.0, ramp=0.0)
+    servo = np.array([[0.2, 0.5, 0.0, 0.0]])
     rates = given_rates(law, servo, np.array([[-0.4, 0.0]]), np.array([-3.0]), 1.0, 0.25 * (1.0 + at))
     assert 0.25 * (rates @ share) == pytest.approx(-0.4 * 0.5 + 0.9 * (1.0 - np.exp(-1.5)) / 3.0)
 

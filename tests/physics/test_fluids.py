@@ -8,7 +8,7 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.fluids.ambient import SAMPLE, Flow, Wave, sample
-from rtmms.mechanism.fluid_wrench import fluid_wrench
+from rtmms.mechanism.flow import fluid_wrench
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Blade, Body, Joint, Mechanism, Placement, State, Strip, elliptic_strip
 from rtmms.model.elements import Tether, Wake

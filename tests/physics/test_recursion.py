@@ -22,7 +22,7 @@ def close(got, expected, tolerance=1e-10):
 
 @pytest.mark.parametrize(("joints", "seed"), SIZES)
 @pytest.mark.parametrize("base", ["free", "fixed"])
-def test_direct_of_inverse_is_identity(joints, seed, base):
+def test_fast_path_of_inverse_is_identity(joints, seed, base):
     model = rtmms.compile(random_tree(joints, seed, base=base, friction=True))
     state, qdd = random_state(model, seed), np.random.default_rng(seed).normal(size=joints)
     inverse = dynamics.inverse_dynamics(model, state, qdd)

@@ -8,7 +8,7 @@ import pytest
 from mcap.records import ChunkIndex
 from mcap.writer import Writer
 
-from rtmms.record.compact import Compact, compact_index
+from rtmms.record.writer import Compact, compact_index
 
 
 def _log(compact: bool) -> bytes:

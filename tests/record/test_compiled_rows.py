@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.contract import Applied
+from rtmms.contract import MISS_WORDS, OUTCOME_WORDS, Applied, MissPolicy, StepOutcome
 from rtmms.jit import COMPILED
-from rtmms.loop.commands import APPLIED, MISSED, REUSED, UNCLAIMED
-from rtmms.loop.kernels import row_memory as rm
-from rtmms.loop.miss import NAMES
+from rtmms.loop.kernels.row import ROW_HEAD
+from rtmms.loop.row import Head
 from rtmms.loop.statistics import Statistics
 from rtmms.plant import Account
-from rtmms.record.compiled_rows import CompiledRows
-from rtmms.record.layout import OUTCOMES, POLICIES, Head
 from rtmms.record.log import Step, open_log
+from rtmms.record.recorder import CompiledRows
 from rtmms.record.ring import PAGE, Ring
 from tests.pendulum import Pendulum
 from tests.record.runs import recorder
@@ -33,11 +31,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_words_of_a_row_stand_where_the_layout_has_them() -> None:
-    places = {name.removeprefix("H_").lower(): at for name, at in vars(rm).items() if name.startswith("H_")}
-    assert tuple(sorted(places, key=places.__getitem__)) == Head._fields
-    assert sorted(places.values()) == list(range(len(Head._fields)))
-    assert NAMES == POLICIES
-    assert [OUTCOMES[k] for k in (UNCLAIMED, APPLIED, MISSED, REUSED)] == list(OUTCOMES)
+    assert ROW_HEAD.names == Head._fields
+    assert [ROW_HEAD.fields[name][1] for name in Head._fields] == [8 * k for k in range(len(Head._fields))]
+    assert ROW_HEAD.itemsize == 8 * len(Head._fields)
+    assert [OUTCOME_WORDS[outcome] for outcome in StepOutcome] == ["unclaimed", "applied", "missed", "reused"]
+    assert [MISS_WORDS[policy] for policy in MissPolicy] == ["", "hold", "extrapolate", "home", "abort"]
 
 
 class Pushing:
@@ -125,25 +123,25 @@ def test_rows_of_compiled_code_in_another_process_are_never_torn() -> None:
     ring.close()
 
 
-def loop_of(blame: Any = None) -> Any:
+def loop_of(attribution: Any = None) -> Any:
     exchange = SimpleNamespace(applied=Applied())
-    return SimpleNamespace(seed=3, alterations=0, blame=blame, statistics=Statistics(), exchange=exchange, step=0,
-                           ended="", changes=[])  # fmt: skip
+    return SimpleNamespace(seed=3, alterations=0, attribution=attribution, statistics=Statistics(),
+                           exchange=exchange, step=0, ended="", changes=[])  # fmt: skip
 
 
 def test_a_judged_step_is_told_by_one_row(tmp_path: Path) -> None:
     """It is offered until a row has it, whoever writes that."""
     judged = [(5, 1, -1), (6, 2, -1), (7, -1, 3)]
-    blame: Any = SimpleNamespace(untold=3)
+    attribution: Any = SimpleNamespace(untold=3)
 
     def tell() -> tuple[int, int, int]:
-        blame.untold -= 1
-        return judged[2 - blame.untold]
+        attribution.untold -= 1
+        return judged[2 - attribution.untold]
 
-    blame.tell = tell
+    attribution.tell = tell
     plant, kept = Pendulum(), recorder(tmp_path / "run.mcap", Pendulum(), patient=False)
     try:
-        kept.bind(loop_of(blame))
+        kept.bind(loop_of(attribution))
         kept.start(plant.observe())
 
         def offered(step: int) -> tuple[int, ...]:
@@ -181,7 +179,7 @@ def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(told: bool
         assert at
         kept.ready(0)
         for step in range(3):
-            kept._head[rm.H_STEP] = step
+            kept._head[Head._fields.index("step")] = step
             assert push_row(at)
         until = time.monotonic() + 5.0
         while kept.ring.tail < 1 and time.monotonic() < until:

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import numpy as np
 import pytest
 
+import rtmms
+import rtmms.fmi.plant
 from rtmms.errors import ModelError, shown
+from rtmms.fluids.flow_grid import Grid
 from rtmms.record.commands import load
 from rtmms.record.log import open_log
 from rtmms.record.origin import rebuilt
-from rtmms.record.origin_checks import refuse_foreign_code
+from rtmms.scenario.reading import read
+from rtmms.trust import refuse_foreign_code, refuse_library
+from tests.cli.shell import rtmms as shell
 from tests.record.runs import record
 
 ESCAPE = "\x1b]0;owned\x07"
@@ -68,6 +78,7 @@ ORIGINS = [
     (with_field("seed", float("nan")), "seed: expected a whole number"),
     (with_field("preset", 3), "preset: expected a name"),
     (with_field("parameters", [1]), "parameters: expected a table"),
+    (with_field("parameters", {"robot": "cat"}), "parameters: expected a table without robot"),
     (with_field("sensors", "typical"), "sensors: expected tables"),
     (with_field("outputs", [{"name": "position", "shape": [10**30]}]), "outputs: expected at most 1000000 numbers"),
     (with_field("outputs", [{"name": "position", "shape": [-3]}]), "outputs: position: expected a shape"),
@@ -125,15 +136,141 @@ def test_a_log_does_not_choose_which_file_of_others_is_run(tmp_path: Path) -> No
     code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     code.chmod(0o666)
     origin = {"robot": f"{code}:Theirs", "dt": 1e-3, "preset": None, "parameters": {}}
-    with pytest.raises(ModelError, match=r"theirs\.py:Theirs', which would run as code: .*written by everybody"):
+    with pytest.raises(ModelError, match=r"theirs\.py:Theirs' is a file, and a log is data: say --trust-log"):
         rebuilt(origin)
+    with pytest.raises(ModelError, match=r"theirs\.py:Theirs', which would run as code: .*written by everybody"):
+        rebuilt(origin, trusted=True)
     assert not (tmp_path / "ran").exists()
     code.chmod(0o644)
     refuse_foreign_code(code, "")
+    tmp_path.chmod(0o777)
+    with pytest.raises(ModelError, match=r"written by everybody \(mode 0777\)"):
+        refuse_foreign_code(code, "")
+    tmp_path.chmod(0o700)
     if os.geteuid() == 0:
+        os.chown(code, 0, 65534)
+        code.chmod(0o664)
+        with pytest.raises(ModelError, match="written by a group"):
+            refuse_foreign_code(code, "")
         os.chown(code, 65534, 65534)
         with pytest.raises(ModelError, match="another user"):
             refuse_foreign_code(code, "")
+
+
+def _library(module: Any, name: str) -> str:
+    return f"{module.__file__}:{name}"
+
+
+HOSTILE = [
+    (_library(logging, "basicConfig"), {"filename": "precious.txt", "filemode": "w"}, "Python's standard library"),
+    (_library(subprocess, "getoutput"), {"cmd": "echo > precious.txt"}, "Python's standard library"),
+    (_library(rtmms.fmi.plant, "load"), {"path": "evil.fmu"}, "rtmms"),
+    (_library(msgpack, "packb"), {"o": 1}, "an installed package"),
+]
+
+
+@pytest.mark.parametrize(("robot", "parameters", "owner"), HOSTILE)
+def test_files_of_libraries_are_no_plants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, robot: str, parameters: dict[str, Any], owner: str
+) -> None:
+    """By a log, by a log that the user trusts, and by the command line: nothing of them is called."""
+    monkeypatch.chdir(tmp_path)
+    Path("precious.txt").write_text("mine")
+    origin = {"robot": robot, "dt": 1e-3, "preset": None, "parameters": parameters}
+    with pytest.raises(ModelError, match="is a file, and a log is data"):
+        rebuilt(origin)
+    with pytest.raises(ModelError, match=f"belongs to {owner}; expected a file of your own"):
+        rebuilt(origin, trusted=True)
+    with pytest.raises(ModelError, match=f"belongs to {owner}; expected a file of your own"):
+        rtmms.load(robot, **parameters)
+    assert Path("precious.txt").read_text() == "mine"
+
+
+def test_what_cannot_give_a_plant_is_not_called(tmp_path: Path) -> None:
+    code = tmp_path / "mine.py"
+    code.write_text(
+        "from subprocess import getoutput\n"
+        "class Not:\n    def __init__(self, **more): raise SystemExit(7)\n"
+        "def wipe(dt=None) -> None: raise SystemExit(7)\n"
+    )
+    for name, text in (("getoutput", "function that the file defines"), ("Not", "is no plant"), ("wipe", "says None")):
+        with pytest.raises(ModelError, match=text):
+            rtmms.load(f"{code}:{name}", dt=1e-3)
+
+
+def test_a_figure_of_a_log_runs_nothing_that_the_log_names(sound: Path, tmp_path: Path) -> None:
+    """`rtmms plot` of a log of a user's file: drawn from the log alone."""
+    code = tmp_path / "theirs.py"
+    code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    path = rewritten(sound, tmp_path / "log.mcap", "origin.json", with_field("robot", f"{code}:robot"))
+    done = shell(tmp_path, "plot", str(path), "-o", "run.png")
+    assert done.status == 0, done.err
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+    assert not (tmp_path / "ran").exists()
+    done = shell(tmp_path, "replay", str(path))
+    assert done.status == 2
+    assert "say --trust-log" in done.err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_log_of_a_file_is_replayed_by_the_users_word(tmp_path: Path) -> None:
+    code = tmp_path / "mine.py"
+    code.write_text("from rtmms.robots.cat import load\n\ndef robot(dt=None):\n    return load(dt=dt)\n")
+    log = tmp_path / "run.mcap"
+    done = shell(
+        tmp_path,
+        "run",
+        f"{code}:robot",
+        "--controller",
+        "none",
+        "--mode",
+        "free",
+        "--duration",
+        "0.1",
+        "--log",
+        str(log),
+    )
+    assert done.status == 0, done.err
+    for words in (("--trust-log",), ("--robot", f"{code}:robot")):
+        done = shell(tmp_path, "replay", str(log), "--check", *words)
+        assert done.status == 0, done.err
+
+
+def test_a_parameter_may_have_any_name(tmp_path: Path) -> None:
+    """`word` and `path` are names of arguments within rtmms, too."""
+    code = tmp_path / "mine.py"
+    code.write_text("from rtmms.robots.cat import load\n\ndef robot(dt=None, word=''):\n    return load(dt=dt)\n")
+    rtmms.load(f"{code}:robot", word="x")
+    with pytest.raises(ModelError, match=r"unknown parameter of '.*mine\.py:robot' 'path'"):
+        rtmms.load(f"{code}:robot", path="x")
+
+
+def test_bytes_after_the_end_of_a_log_are_told(sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "longer.mcap"
+    path.write_bytes(sound.read_bytes() + bytes(100))
+    log = open_log(path)
+    assert len(list(log.rows())) == 6
+    assert log.damage == (f"100 bytes after the log's end, at byte {sound.stat().st_size}",)
+
+
+def test_only_logs_are_overwritten(tmp_path: Path) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    words = ("run", "cat", "--controller", "none", "--mode", "free", "--duration", "0.01")
+    for option in ("--log", "--trace"):
+        done = shell(tmp_path, *words, option, str(precious))
+        assert done.status == 2
+        assert "--force overwrites" in done.err
+        assert precious.read_text() == "mine"
+    done = shell(tmp_path, *words, "--log", str(precious), "--force")
+    assert done.status == 0, done.err
+    assert precious.read_bytes()[:5] == b"\x89MCAP"
+    assert shell(tmp_path, *words, "--log", str(precious)).status == 0
+
+
+def test_the_files_of_an_environment_are_its_packages() -> None:
+    with pytest.raises(ModelError, match=r"'x': '.*belongs to"):
+        refuse_library(Path(np.__file__), "'x'")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes")
@@ -158,4 +295,131 @@ def test_a_trace_that_claims_more_than_there_is(tmp_path: Path) -> None:
 
 
 def test_words_of_others_do_not_steer_the_terminal() -> None:
-    assert shown(f"a{ESCAPE}b\x9b2J\n\té") == "a\\x1b]0;owned\\x07b\\x9b2J\n\té"
+    assert shown(f"a{ESCAPE}b\x9b2J\n\té") == "a\\x1b]0;owned\\x07b\\x9b2J\\x0a\\x09é"
+
+
+def test_what_a_log_says_is_printed_as_text(sound: Path, tmp_path: Path) -> None:
+    """Escape sequences, line ends and rich's markup: `log info`, `compare` and `replay` print them as what they are."""
+
+    def evil(told: dict[str, Any]) -> dict[str, Any]:
+        versions = told["versions"] | {"rtmms": f"1{ESCAPE}"}
+        return {**told, "mode": f"free\nwhole     yes{ESCAPE}", "versions": versions, "command_line": "\x9b2J"}
+
+    log = rewritten(sound, tmp_path / "a.mcap", "origin.json", evil)
+    one, other = tmp_path / "[" / "oops].mcap", tmp_path / "oops].mcap"
+    for copy in (one, other):  # of one name, so that `compare` prints their paths: "[/oops]" is markup to rich
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(log.read_bytes())
+    both = ("compare", "[/oops].mcap", "oops].mcap")
+    for words in (("log", "info", str(log)), both, ("replay", str(log), "--trust-log")):
+        said = shell(tmp_path, *words)
+        assert said.status in (0, 2)
+        assert "Traceback" not in said.err
+        text = said.out + said.err
+        assert not {character for character in text if character in "\x1b\x07\x9b"}
+        assert "\nwhole     yes" not in said.out
+    assert "[/oops].mcap" in shell(tmp_path, *both).out
+
+
+def test_what_a_plant_says_is_printed_as_text(tmp_path: Path) -> None:
+    """`rtmms status` of a port that a program of others holds."""
+    answer = {
+        "robot": f"manta{ESCAPE}", "paused": False, "mode": "free\nmisses 0", "dt": 1e-3, "step": 1, "steps": None,
+        "time": 0.0, "commands_applied": 0, "misses": 5, "late": 0, "overruns": 0,
+        "peers": [{"name": f"a{ESCAPE}", "state": "\x1b[2J", "claim": ["left.*\x1b[2J"], "settable": {ESCAPE: "\x9b"}}],
+    }  # fmt: skip
+    code = (
+        "import sys, json\nfrom rtmms.cli import live\n"
+        "live._ask = lambda *_: json.loads(sys.argv[1])\n"
+        "live.status.main(args=[], standalone_mode=False)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(answer)], capture_output=True, text=True, check=True)
+    assert not {character for character in done.stdout if character in "\x1b\x07\x9b"}
+    assert [line for line in done.stdout.splitlines() if line.startswith("misses")] == []
+    assert "a\\x1b]0;owned\\x07 (\\x1b[2J): left.*\\x1b[2J" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors")
+def test_an_object_that_cannot_be_printed_is_a_failure(tmp_path: Path) -> None:
+    """--json with standard output closed."""
+    code = [sys.executable, "-m", "rtmms.cli.main", "log", "info", "--json"]
+    record(tmp_path / "run.mcap", 3)
+    said = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *code, str(tmp_path / "run.mcap")], capture_output=True, text=True
+    )
+    assert said.returncode == 1
+    assert said.stderr == "rtmms: standard output is closed: expected somewhere to print the JSON object\n"
+
+
+SCENARIOS = [
+    ('log = "../precious.mcap"', "below the folder that it runs in"),
+    ('log = "/tmp/precious.mcap"', "below the folder that it runs in"),
+    ('log = ".bashrc"', "expected a name that ends in .mcap"),
+    ('trace = "mine.npz"', "was not made by rtmms"),
+    ('figure = "photo.png"', "was not made by rtmms"),
+    ('force = true\nlog = "a.mcap"', "force: is said on the command line alone"),
+    ('[[bridge]]\nname = "mqtt"\npassword_file = "../id_rsa"', "below the folder that it runs in"),
+    ('[[bridge]]\nname = "zenoh"\nzenoh_config = "~/z.json5"', "below the folder that it runs in"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), SCENARIOS)
+def test_a_scenario_reads_and_writes_below_its_folder_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    for name in ("mine.npz", "photo.png"):
+        Path(name).write_bytes(b"\x89PNG of mine")
+    Path("s.toml").write_text(f'robot = "cat"\n{text}\n')
+    with pytest.raises(ModelError, match=re.escape(told)):
+        read(Path("s.toml"), ("log", "trace", "figure", "force", "mode"))
+
+
+def test_a_scenario_overwrites_its_own_figure_and_log(tmp_path: Path, sound: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.mcap").write_bytes(sound.read_bytes())
+    Path("run.png").write_bytes(b"\x89PNG tEXtSoftware Matplotlib version3.10")
+    Path("s.toml").write_text('robot = "cat"\nlog = "run.mcap"\nfigure = "run.png"\n')
+    assert read(Path("s.toml"), ("log", "figure")).options == {"log": "run.mcap", "figure": "run.png"}
+
+
+def test_zenoh_takes_no_endpoint_that_is_a_file() -> None:
+    """Zenoh deletes what stands at the path of a socket."""
+    zenoh = pytest.importorskip("rtmms_bridges.zenoh")
+    bridge = next(one for one in vars(zenoh).values() if isinstance(one, type) and hasattr(one, "zenoh_config"))
+    for field in ("listen", "connect"):
+        with pytest.raises(ModelError, match=f"{field}: expected SCHEME/ADDRESS"):
+            bridge(**{field: ("unixsock-stream//tmp/notes.txt",)})
+
+
+def test_words_of_a_log_are_plain_in_a_table(sound: Path, tmp_path: Path) -> None:
+    """Names of channels come from the log, too."""
+
+    def evil(told: dict[str, Any]) -> dict[str, Any]:
+        return {**told, "actuators": [{**told["actuators"][0], "name": "\x1b[2Jx"}]}
+
+    said = shell(tmp_path, "log", "csv", str(rewritten(sound, tmp_path / "a.mcap", "origin.json", evil)))
+    assert "\x1b" not in said.out + said.err
+    assert "\\x1b[2Jx" in said.out
+
+
+def test_a_shape_and_a_gap_without_end_are_refused(sound: Path, tmp_path: Path) -> None:
+    many = rewritten(sound, tmp_path / "many.mcap", "origin.json", with_field("shape", {"parts": [{}] * 20_000}))
+    with pytest.raises(ModelError, match="shape: expected a table of 10000 parts at most"):
+        open_log(many)
+
+
+def test_a_flow_that_unpacks_to_gigabytes_is_refused_unread(tmp_path: Path) -> None:
+    import zipfile
+
+    path = tmp_path / "flow.npz"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed,
+        packed.open("u.npy", "w", force_zip64=True) as file,
+    ):
+        for _ in range(1100):
+            file.write(bytes(1 << 20))
+    with pytest.raises(ModelError, match="expected at most 1,073,741,824 bytes of arrays, got 1,153,433,600"):
+        Grid.load(path)

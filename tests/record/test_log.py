@@ -59,7 +59,7 @@ def test_every_step_is_in_the_log_to_the_bit(written: Path) -> None:
         assert row.command.tobytes() == command.tobytes()
         for name, value in log.split(row.outputs).items():
             assert value.tobytes() == outputs[name].tobytes()
-        assert (row.outcome, row.seq, row.meant_for, row.policy) == ("applied", row.step, row.step, "")
+        assert (row.outcome, row.seq, row.target_step, row.policy) == ("applied", row.step, row.step, "")
         wake, exchange, plant, slack = row.times
         assert (wake, slack) == (-1, -1)  # free mode has neither
         assert exchange >= 0

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from rtmms.record import patience, recorder
+from rtmms.record import recorder
+from rtmms.record import recorder as patience
 from rtmms.record.log import open_log
-from rtmms.record.patience import Patience
+from rtmms.record.recorder import Patience
 from tests.pendulum import Pendulum
 from tests.record import runs
 

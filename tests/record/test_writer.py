@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtmms.record.disk import WholeWrites
-from rtmms.record.layout import START, STEP, Head
+from rtmms.loop.row import START, STEP, Head
 from rtmms.record.log import Step, open_log
 from rtmms.record.origin import describe
-from rtmms.record.writer import Ear, Log
+from rtmms.record.writer import Ear, Log, WholeWrites
 from tests.pendulum import Pendulum
 
 
@@ -26,7 +25,7 @@ def _room(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return pwrite(descriptor, data[: size - at], at)
 
-    monkeypatch.setattr("rtmms.record.disk.os.pwrite", limited)
+    monkeypatch.setattr("rtmms.record.writer.os.pwrite", limited)
 
 
 def _begun(path: Path) -> Log:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import rtmms
+from rtmms.contract import UNDEFINED
 from rtmms.loop.ports import Applied
-from rtmms.loop.statistics import UNDEFINED, Statistics
+from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
 
 

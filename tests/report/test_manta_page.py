@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.report.manta_page import MEANINGS, filled
-from rtmms.report.qu2024.choices import READINGS
+from rtmms.papers.qu2024.choices import READINGS
+from rtmms.report.manta_page import MEANINGS
 from rtmms.robots.manta.parameters import PRESETS, describe
 
 PAGE = Path(__file__).parents[2] / "docs" / "manta.md"
@@ -16,11 +16,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "manta.md"
 @pytest.fixture(scope="module")
 def page() -> str:
     return PAGE.read_text(encoding="utf-8")
-
-
-def test_its_tables_are_up_to_date(page: str) -> None:
-    """`python -m rtmms.report.manta_page docs/manta.md` writes them anew."""
-    assert filled(page) == page
 
 
 def test_it_lists_every_parameter_and_output(page: str) -> None:
@@ -41,8 +36,3 @@ def test_it_explains_every_entry_of_the_presets(page: str) -> None:
 def test_every_reading_that_is_measured_is_in_the_table(page: str) -> None:
     for name in READINGS:
         assert f"| {name} |" in page
-
-
-def test_a_page_without_marks_is_said() -> None:
-    with pytest.raises(ValueError, match="no marks for the table of parameters"):
-        filled("# The manta\n")

@@ -7,18 +7,17 @@ import math
 
 import pytest
 
+from rtmms.papers.boyer2015 import claims as boyer2015
+from rtmms.papers.boyer2017 import claims as boyer2017
+from rtmms.papers.khalil2007 import claims as khalil2007
+from rtmms.papers.porez2014 import claims as porez2014
+from rtmms.papers.qu2024 import table as qu2024
 from rtmms.report import beside
-from rtmms.report.boyer2015 import claims as boyer2015
-from rtmms.report.boyer2015 import claims_of_wheels
-from rtmms.report.boyer2017 import claims as boyer2017
-from rtmms.report.khalil2007 import claims as khalil2007
-from rtmms.report.porez2014 import claims as porez2014
-from rtmms.report.qu2024 import table as qu2024
 from rtmms.report.tables import of_rows
 from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
 
 CLAIMS = [
-    *(("boyer2015", claim) for claim in (*boyer2015.CLAIMS, *claims_of_wheels.CLAIMS)),
+    *(("boyer2015", claim) for claim in (*boyer2015.CLAIMS, *boyer2015.WHEELS)),
     *(("boyer2017", claim) for claim in (*boyer2017.FISH, *boyer2017.WINGS)),
     *(("khalil2007", claim) for claim in khalil2007.CLAIMS),
     *(("porez2014", claim) for claim in (*porez2014.CLAIMS, porez2014.CLOCK)),

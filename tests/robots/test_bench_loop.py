@@ -12,7 +12,7 @@ import pytest
 
 from rtmms.errors import ModelError
 from rtmms.loop.machine.realtime import may_raise
-from rtmms_benchmarks import exchange, limit, loop, pingpong, ringwrite, yardsticks
+from rtmms_benchmarks import exchange, loop, pingpong, ringwrite, yardsticks
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="real time is set up on Linux only")
 permitted = pytest.mark.skipif(not may_raise(80), reason="SCHED_FIFO is not permitted here")
@@ -96,19 +96,6 @@ def test_quantiles_are_in_microseconds() -> None:
     assert yardsticks.quantiles([1000] * 99 + [5000]) == pytest.approx(
         {"p50": 1.0, "p99": 1.04, "p999": 4.604, "max": 5.0}, rel=0.02
     )
-
-
-@linux
-@permitted
-def test_bench_limit_tells_of_every_kind(capsys) -> None:
-    assert limit.main(True, blocks=1, seconds=0.2) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert set(result["us"]) == set(limit.KINDS) == set(pingpong.KINDS)
-    assert all(0 < row["p50"] <= row["p99"] for row in result["us"].values())
-    assert set(result["costs_us"]) == set(limit.COSTS)
-    assert 0 < result["costs_us"]["call_hot"] < result["costs_us"]["wake_up"] + 1000
-    limit.tell(result)
-    assert "packed" in capsys.readouterr().out
 
 
 def test_the_parts_of_an_exchange_add_up_and_belong_to_the_last_one_that_was_told() -> None:

@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 
 import rtmms
 from rtmms import dynamics
-from rtmms.mechanism.fluid_wrench import fluid_wrench
-from rtmms.model.facing import facing
+from rtmms.mechanism.flow import fluid_wrench
+from rtmms.model.description import facing
 from rtmms.robots import eel, moth
 from rtmms.robots.moth import face
 

@@ -10,7 +10,7 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.analysis.linearise import linearise
-from rtmms.mechanism.fluid_wrench import fluid_wrench
+from rtmms.mechanism.flow import fluid_wrench
 from rtmms.model.description import Joint
 from rtmms.robots import modal_moth
 from rtmms.robots.modal_moth import ModalMoth

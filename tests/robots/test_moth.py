@@ -10,7 +10,7 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.analysis.trim import trim
-from rtmms.mechanism.fluid_wrench import fluid_wrench
+from rtmms.mechanism.flow import fluid_wrench
 from rtmms.mechanism.group import displace, uncurl
 from rtmms.model.layout import C_DAMPING, S_TWIST, S_WRENCH
 from rtmms.monitor.monitor import Monitor
@@ -89,7 +89,7 @@ def energy_residual(dt, added="flat", periods=1):
                 plant.vector[:] = y
             plant._steps = step + c
             k[i] = plant.evaluate()
-            s, qd = plant._work[0], plant._work[5]
+            s, qd = plant.system.work.s, plant.system.work.qd
             power[i] = plant.torque[[STROKE, LEFT]] @ qd[[STROKE, LEFT]] - damping @ qd**2
             power[i] += np.sum(s[:, S_WRENCH : S_WRENCH + 6] * s[:, S_TWIST : S_TWIST + 6])
             if i:
@@ -147,7 +147,7 @@ def test_thorax_fixed():
 
 def one_period(plant, found):
     plant.reset()
-    plant._law[0][:, 1:] *= found.amplitude
+    plant.system.law.motion[:, 1:] *= found.amplitude
     plant.vector[:] = found.vector
     rows = []
     for _ in range(400):
@@ -156,7 +156,7 @@ def one_period(plant, found):
         bend = v[7] + v[8] + v[10] + v[12] + v[14]
         pitch = 2 * math.atan2(v[4], v[3])
         rows.append(
-            [bend, v[9] + v[11] + v[13], plant.torque[0], plant.torque[0] * plant._work[5][0], v[1], v[2], pitch]
+            [bend, v[9] + v[11] + v[13], plant.torque[0], plant.torque[0] * plant.system.work.qd[0], v[1], v[2], pitch]
         )
         plant.step(plant.neutral)
     out = np.array(rows)

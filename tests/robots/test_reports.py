@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from rtmms.monitor.monitor import UNSTABLE
-from rtmms.report.boyer2015 import reproduce as boyer2015
-from rtmms.report.boyer2017 import reproduce as boyer2017
-from rtmms.report.khalil2007 import reproduce as khalil2007
-from rtmms.report.porez2014 import reproduce as porez2014
-from rtmms.report.porez2014 import runs as moth
-from rtmms.report.porez2014.figures import Stroke
+from rtmms.papers.boyer2015 import reproduce as boyer2015
+from rtmms.papers.boyer2017 import reproduce as boyer2017
+from rtmms.papers.khalil2007 import reproduce as khalil2007
+from rtmms.papers.porez2014 import reproduce as porez2014
+from rtmms.papers.porez2014 import runs as moth
+from rtmms.papers.porez2014.figures import Stroke
 from tests.report.agreement import disagreements
 
 WORDS = ("twist_at", "bend_at", "bend_alone_at", "torque_at", "lift_at", "no_lift_at")

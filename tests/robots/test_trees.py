@@ -170,7 +170,7 @@ def test_mass_matrix_and_acceleration_of_a_file_are_pinocchios(tmp_path: Path) -
     friction = np.array([0.3 * state.qd[0] + 0.1 * np.sign(state.qd[0]), 0.0])
     a = pin.aba(peer, data, q, v, np.array([*np.zeros(6), *(torque - friction)]))
     plant.place(state)
-    plant._torque[:] = torque
+    plant.system.hold.torque[:] = torque
     rate = plant.evaluate()
     np.testing.assert_allclose(np.r_[rate[8:14], rate[14:]], a, rtol=1e-9, atol=1e-9)
 
@@ -185,7 +185,7 @@ body = rtmms.Mechanism("ball", [m.Body("ball", solids=[m.Ellipsoid(0.1, 0.1, 0.1
 
 def robot(dt=0.01, force=3.0):
     assert beside.VALUE == 3
-    return rtmms.TreePlant(body, dt, actuators=[rtmms.BodyWrench("ball", ("fz",), force_limit=force)])
+    return rtmms.TreePlant(body, dt, actuators=[rtmms.model.BodyWrench("ball", ("fz",), force_limit=force)])
 
 there = robot()
 number = 3

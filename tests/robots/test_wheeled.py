@@ -48,7 +48,7 @@ def leader(steps: int) -> Any:
     description = snake.describe(snake.Snake())
     motion = np.zeros((8, 3))
     motion[0, 2] = 0.6
-    speed = rtmms.JointSpeed("wheel", neutral=4.0)
+    speed = rtmms.model.JointSpeed("wheel", neutral=4.0)
     return rtmms.TreePlant(description, 4.0 / steps, Law(motion, 0.5 * math.pi), actuators=[speed])
 
 

@@ -122,8 +122,8 @@ class Raw:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.context = zmq.Context()
-        self.door = self._dealer()
-        self.door.connect(host.exchange)
+        self.exchange = self._dealer()
+        self.exchange.connect(host.exchange)
         self.data: zmq.Socket[bytes] | None = None
         self.welcome: dict[str, Any] = {}
         self.seq = 0
@@ -136,10 +136,10 @@ class Raw:
         return socket
 
     def ask(self, **message: Any) -> dict[str, Any]:
-        """Say something at the door and wait for the answer."""
-        self.door.send(msgpack.packb(message))
-        self.host.until(lambda: self.door.poll(0))
-        return dict(msgpack.unpackb(self.door.recv()))
+        """Say something at the exchange endpoint and wait for the answer."""
+        self.exchange.send(msgpack.packb(message))
+        self.host.until(lambda: self.exchange.poll(0))
+        return dict(msgpack.unpackb(self.exchange.recv()))
 
     def hello(self, claim: list[str], name: str = "raw", **more: Any) -> dict[str, Any]:
         hello = {"type": "hello", "protocol": 1, "name": name, "claim": claim, "token": "secret"} | more
@@ -174,7 +174,7 @@ class Raw:
             seq = self.seq
         self.say(type="command", seq=seq, step=self.host.step if step is None else step, values=values)
 
-    def hear(self) -> dict[str, Any]:
+    def read_message(self) -> dict[str, Any]:
         """The next message on the step socket."""
         assert self.data is not None
         assert self.data.poll(int(PATIENCE_S * 1e3)), "the plant said nothing"

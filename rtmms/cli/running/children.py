@@ -1,23 +1,52 @@
-"""The processes that a run starts: controllers, bridges and the display. They live and die with it."""
+"""The processes that a run starts, controllers, bridges and the display: start, admission, cores, end."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from rtmms.bridging.admission import DRIVES
 from rtmms.bridging.counters import read_line
+from rtmms.errors import RtmmsError
 from rtmms.user_file import called, split_word
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+    from rtmms.loop.machine.realtime import Readiness
+    from rtmms.wire.plant.server import Server
+
 
 _PR_SET_PDEATHSIG = 1
 LAST_WORDS = 4096
+
+
+_SECRET = re.compile(r"RTMMS_([A-Z0-9]+)_(?:PASSWORD|SECRET|TOKEN)")
+_taken: dict[str, str] = {}
+
+
+def environment_for(bridge: str = "") -> dict[str, str]:
+    """The environment of a child: secrets (RTMMS_BRIDGE_PASSWORD, ..._SECRET, ..._TOKEN) are the named bridge's alone.
+
+    This process gives them up: it runs the plant, which may be a user's file."""
+    for name in [name for name in os.environ if _SECRET.fullmatch(name)]:
+        _taken[name] = os.environ.pop(name)
+    own = {name: value for name, value in _taken.items() if bridge and _owner(name) == bridge.upper()}
+    return dict(os.environ) | own
+
+
+def _owner(name: str) -> str:
+    found = _SECRET.fullmatch(name)
+    return "" if found is None else found[1]
 
 
 class Child:
@@ -30,7 +59,7 @@ class Child:
 
     def __init__(
         self, name: str, peer: str, arguments: Sequence[str], *, words: IO[bytes] | None,
-        pass_fds: Sequence[int] = (),
+        pass_fds: Sequence[int] = (), environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.peer, self.words = name, peer, words
         self.told = False
@@ -39,7 +68,8 @@ class Child:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", *arguments],  # what lies in the working directory is not imported
                 stdin=subprocess.DEVNULL, stdout=words if words is not None else subprocess.DEVNULL, stderr=words,
-                env=os.environ | family, pass_fds=tuple(pass_fds),
+                env={**(environment_for() if environment is None else environment), **family},
+                pass_fds=tuple(pass_fds),
             )  # fmt: skip
 
     def death(self) -> str:
@@ -112,20 +142,24 @@ class Children:
         """`rtmms control WORD` against the exchange endpoint, with a folder of keys where the plant asks for them."""
         return self._start("controller", "control", word, exchange, keys)
 
-    def start_bridge(self, word: str, exchange: str, keys: Path | None = None) -> Child:
-        """`rtmms bridge WORD`, likewise."""
-        child = self._start("bridge", "bridge", word, exchange, keys)
+    def start_bridge(self, word: str, exchange: str, keys: Path | None = None, *, secrets: bool = True) -> Child:
+        """`rtmms bridge WORD`, likewise.  secrets: it gets its own from the environment; not where a scenario, which
+        anybody may have written, says where they go."""
+        child = self._start("bridge", "bridge", word, exchange, keys, secrets=secrets)
         self.bridges.append(child)
         return child
 
-    def _start(self, kind: str, command: str, word: str, exchange: str, keys: Path | None) -> Child:
+    def _start(
+        self, kind: str, command: str, word: str, exchange: str, keys: Path | None, *, secrets: bool = False
+    ) -> Child:
         name = called(split_word(word)[0])
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
         arguments = ["-m", "rtmms.cli.main", command, word, "--exchange", exchange, "--name", peer]
         arguments += [] if keys is None else ["--keys", str(keys)]
-        child = Child(f"{kind} {peer}", peer, arguments, words=words)
+        own = environment_for(name if secrets else "")
+        child = Child(f"{kind} {peer}", peer, arguments, words=words, environment=own)
         self.all.append(child)
         return child
 
@@ -139,6 +173,11 @@ class Children:
             return [], []
         holding = holders()
         return [text for peer, text in died if peer in holding], [text for peer, text in died if peer not in holding]
+
+    def who_may_drive(self) -> list[str]:
+        """What bridges said of who may drive the robot through them (rtmms.bridging.admission)."""
+        said = [(child.name, line) for child in self.bridges for line in child.last_lines()]
+        return [f"{name}: {line}" for name, line in said if DRIVES in line]
 
     def refused(self) -> str:
         """A sentence of a bridge whose words were wrong, as it found when it knew the plant; '' for none."""
@@ -175,3 +214,94 @@ def _wait(children: Sequence[Child], patience_s: float) -> None:
     until = time.monotonic() + patience_s
     while time.monotonic() < until and any(child.process.poll() is None for child in children):
         time.sleep(0.005)
+
+
+# --- The wait for the processes that a run starts: step 0 is theirs, too.
+
+ADMISSION_S = 10.0
+
+
+class StartError(RtmmsError):
+    """A run that could not begin. status is what the command exits with."""
+
+    def __init__(self, text: str, status: int = 1) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def await_peers(server: Server, children: Children, for_claim: bool, tell: Callable[[str], None]) -> None:
+    """Until every process that was started is admitted and warm; StartError naming the one that is not.
+
+    for_claim   and until somebody claims an actuator
+    tell        what is waited for
+    """
+    expected = {child.peer for child in children.all}
+    if expected:
+        tell("waiting for " + ", ".join(sorted(expected)))
+    elif for_claim:
+        tell("waiting for a controller to claim an actuator")
+    until = time.monotonic() + ADMISSION_S
+    while True:
+        server.serve(time.monotonic_ns() + 2_000_000)
+        if expected <= server.admitted() and (not for_claim or bool(server.claimed.any())):
+            return
+        for child in children.ended():
+            status = child.process.returncode
+            raise StartError(child.obituary(status), 2 if status == 2 else 1)
+        if expected and time.monotonic() > until:
+            here = server.admitted()
+            silent = ", ".join(child.name for child in children.all if child.peer not in here)
+            raise StartError(f"{silent} did not say hello within {ADMISSION_S:g} s")
+        time.sleep(0.0005)
+
+
+# --- The processes of a run onto their cores and priorities.
+
+
+def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None:
+    """Processes just started, which have our core from us: onto the others. What the run starts loads there, and what
+    only watches or writes stays there."""
+    from rtmms.loop.machine.cores import pin
+
+    for process in processes:
+        if process is not None:
+            failed = pin(process.pid, ready.cores.others)
+            ready.failed.extend([failed] if failed else [])
+
+
+def put_together(children: Iterable[Child], ready: Readiness) -> None:
+    """Lockstep with one controller: the two alternate, so on one core neither waits for another one to wake up, which
+    takes five times as long as all the rest. Its other threads, if any, go where they like."""
+    import os
+
+    from rtmms.loop.machine.cores import Cores, allowed
+
+    pids, cores = [child.process.pid for child in children], allowed()
+    if len(pids) != 1 or len(cores) < 2 or not hasattr(os, "sched_setaffinity"):
+        return
+    core = cores[-1]
+    try:
+        os.sched_setaffinity(pids[0], {core})
+        os.sched_setaffinity(0, {core})
+    except OSError as error:
+        ready.failed.append(f"plant and controller on core {core}: {error.strerror}")
+        return
+    ready.cores, ready.affinity = Cores(core, (core,), tuple(c for c in cores if c != core)), [core]
+    ready.done.append(f"plant and controller on core {core}")
+
+
+def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
+    """Controllers that are loaded and warm onto their core; raised only where a number was asked for, favoured where
+    the loop is."""
+    from rtmms.loop.machine.cores import pin
+    from rtmms.loop.machine.realtime import CHILD_BELOW, favour_child, parse_priority, raise_child, scheduling
+
+    number, explicit = parse_priority(priority)
+    for child in children:
+        failed = pin(child.process.pid, ready.cores.controllers)
+        if not explicit and ready.asked is not None:
+            favour_child(child.process.pid)
+        if not failed and explicit and ready.asked is not None and number is not None:
+            failed = raise_child(child.process.pid, number - CHILD_BELOW)
+        ready.failed.extend([failed] if failed else [])
+        ready.children.append({"name": child.peer, **scheduling(child.process.pid)})

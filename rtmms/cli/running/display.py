@@ -1,23 +1,29 @@
-"""The live display: a process of its own that reads the run's board and its children's words.
+"""What a run tells while it goes (the board), and the live display, which is a process of its own.
 
-It writes to standard error: on a terminal two lines are redrawn, elsewhere a plain line comes every five seconds. The
-plant's process never waits for it.
+The display reads the board and what the children print, and writes to standard error: on a terminal two lines are
+redrawn, elsewhere a plain line comes every five seconds. The plant's process never waits for it.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import mmap
 import os
+import struct
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmms.cli.running.board import Board
 from rtmms.cli.running.children import settle
+from rtmms.errors import shown
+from rtmms.terminal import console, print_text
 
 if TYPE_CHECKING:
     from rich.live import Live
+
 
 REFRESH_S = 0.1
 PLAIN_EVERY_S = 5.0
@@ -103,7 +109,7 @@ class Plain:
         self.shown_s, self.phase = -PLAIN_EVERY_S, ""
 
     def say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        print_text(line, err=True)
 
     def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
         phase = (content or {}).get("phase", "starting")
@@ -128,15 +134,13 @@ class Terminal:
     """A line for each phase of the start, when the plant may say something of its own; then two lines, redrawn."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-
-        self.console, self.phase = Console(stderr=True), ""
+        self.console, self.phase = console(err=True), ""
         self.live: Live | None = None
 
     def say(self, line: str) -> None:
         from rich.text import Text
 
-        self.console.print(Text(line))
+        self.console.print(Text(shown(line)))
 
     def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
         phase = (content or {}).get("phase", "")
@@ -158,7 +162,7 @@ class Terminal:
         for number, pairs in enumerate(facts(content)):
             line.append("\n" * number)
             for label, text in pairs:
-                line.append(f"{label} ", style="dim").append(f"{text}   ", style="bold")
+                line.append(f"{label} ", style="dim").append(f"{shown(text)}   ", style="bold")
         self.live.update(line, refresh=True)
 
     def close(self) -> None:
@@ -193,6 +197,86 @@ def main(arguments: list[str]) -> None:
     files = {name: int(descriptor) for name, _, descriptor in (word.rpartition("=") for word in arguments[1:])}
     screen = Terminal() if sys.stderr.isatty() else Plain()
     show_until_done(Board(int(arguments[0])), Words(files), screen)
+
+
+# --- The board: one page of memory on which a run tells its display how it goes. Writing never waits for a reader.
+
+SIZE = 1 << 14
+_HEAD = struct.Struct("<QQ")
+
+
+class Board:
+    """A page shared by file descriptor: a counter, odd while it is written, a length, and a JSON object."""
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        """Without a descriptor a new page is made (the run); with one it is opened (the display)."""
+        if descriptor is None:
+            with tempfile.TemporaryFile() as file:
+                os.ftruncate(file.fileno(), SIZE)
+                descriptor = os.dup(file.fileno())
+        self.descriptor = descriptor
+        self._page = mmap.mmap(descriptor, SIZE)
+        self._count = 0
+
+    def write(self, content: dict[str, Any]) -> None:
+        """Replace what stands there; what does not fit is left out as a whole."""
+        text = json.dumps(content).encode()
+        if len(text) > SIZE - _HEAD.size:
+            return
+        _HEAD.pack_into(self._page, 0, self._count + 1, len(text))
+        self._page[_HEAD.size : _HEAD.size + len(text)] = text
+        self._count += 2
+        _HEAD.pack_into(self._page, 0, self._count, len(text))
+
+    def read(self) -> dict[str, Any] | None:
+        """What stands there; None when there is nothing yet or it is being written."""
+        count, length = _HEAD.unpack_from(self._page, 0)
+        if count == 0 or count % 2:
+            return None
+        text = self._page[_HEAD.size : _HEAD.size + length]
+        if _HEAD.unpack_from(self._page, 0)[0] != count:
+            return None
+        content: dict[str, Any] = json.loads(text)
+        return content
+
+    def close(self) -> None:
+        self._page.close()
+        os.close(self.descriptor)
+
+
+# --- What a run tells while it goes: its phase and messages, to the display or, without one, to standard error.
+
+MOST_MESSAGES = 50
+
+
+class Teller:
+    """phase   what the run is about;  messages  those that the display shows
+
+    silent  there is no display
+    """
+
+    def __init__(self, *, silent: bool) -> None:
+        self.board, self.silent, self.phase = Board(), silent, "starting"
+        self.messages: list[str] = []
+
+    def tell(self, phase: str, message: str = "") -> None:
+        """Another phase, '' for the same, and a message."""
+        self.phase = phase or self.phase
+        self.note([message] if message else [])
+        self.board.write({"phase": self.phase, "messages": self.messages})
+
+    def note(self, messages: list[str]) -> None:
+        """Messages for the display, bounded: a fault that repeats must not fill the memory. Without one, they are
+        written here, but within the run."""
+        self.messages.extend(messages[: MOST_MESSAGES - len(self.messages)])
+        if self.silent and self.phase != "running":
+            self.write_messages()
+
+    def write_messages(self) -> None:
+        """All there are, to standard error."""
+        for message in self.messages:
+            print_text(message, err=True)
+        self.messages.clear()
 
 
 if __name__ == "__main__":

@@ -8,24 +8,16 @@ from typing import Any
 
 import click
 
-from rtmms.cli.words import Installed, Near, Number, options, plugin, refuse_figure, settings
+from rtmms.cli.words import COUPLING, Installed, Near, Number, check_choice, options, plugin, refuse_figure, settings
+from rtmms.contract import MISS_WORDS, MODES, OVERRUN_WORDS
+from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.loop.names import MISS, MODES, OVERRUN
 from rtmms.plant import builder
 from rtmms.scenario import Scenario
 from rtmms.toml_file import read_toml
-from rtmms.whole_file import refuse_other_than_file
-from rtmms.wire.peer.declared import check_robot
+from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
+from rtmms.wire.peer.plugins import check_robot
 
-COUPLINGS = ("sequential", "iterated", "monolithic")
-DEFAULT_CONTROLLERS = {
-    "manta": ("gait",), "quadrotor": ("hover",),
-    **dict.fromkeys(
-        ("cat", "satellite", "purcell", "fluid_swimmer", "snake", "unicycle", "snakeboard", "roller_racer", "trikke"),
-        ("shape",),
-    ),
-}  # fmt: skip
-"""What drives a robot when nothing else is asked for."""
 PROFILES = ("ideal", "typical")
 """Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
 
@@ -47,7 +39,7 @@ class Plan:
     deadline: float | None = None
     on_miss: str = "hold"
     on_overrun: str = "skip"
-    oldest: float = 0.5
+    hold_timeout: float = 0.5
     catchup: int = 5
     max_misses: int | None = None
     max_consecutive_misses: int | None = None
@@ -69,6 +61,7 @@ class Plan:
     figure: Path | None = None
     trace: Path | None = None
     log: Path | None = None
+    force: bool = False
     as_json: bool = False
     quiet: bool = False
     tracking_from: float = 0.0
@@ -99,9 +92,11 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
     words        the options by name, as click read them
     controllers  () for none; None for the robot's default
     """
-    builder(robot)
+    built_by = builder(robot)
     if controllers is None:
-        controllers = DEFAULT_CONTROLLERS.get(robot, ())
+        usual = fact(built_by.module, "CONTROLLER")
+        controllers = (usual,) if isinstance(usual, str) else ()
+    check_choice(robot, "coupling", words.get("coupling"))
     for word in controllers:
         check_robot(plugin("rtmms.controllers", "controller", word)[0], robot)
     if words.pop("view", False):
@@ -130,6 +125,8 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
             raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
         if path is not None:
             _refuse_name(path, f"--{option}")
+            if not words.get("force"):
+                refuse_other_kind(path, f"--{option}", *KINDS[option])
     figure = words.get("figure")
     if figure is not None:
         refuse_figure("--figure", figure)
@@ -138,6 +135,10 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
 
         refuse_without_mcap("--log")
     return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
+
+
+KINDS = {"log": (b"\x89MCAP", "log (MCAP)"), "trace": (b"PK\x03\x04", "trace of commands")}
+"""What the files of these options begin with, and are."""
 
 
 def _refuse_name(path: Path, option: str) -> None:
@@ -155,17 +156,19 @@ def _refuse_name(path: Path, option: str) -> None:
 _COUNT = click.IntRange(min=0)
 
 lateness = options(
-    click.option("--on-miss", type=Near("miss policy", MISS), default="hold", help="Stands in for a missing command."),
-    click.option("--on-overrun", type=Near("overrun policy", OVERRUN), default="skip",
-                 help="What the schedule does when a step took longer than its period."),
-    click.option("--oldest", type=Number("s"), default=0.5, help="Age at which a held value goes home (default 0.5)."),
+    click.option("--on-miss", type=Near("miss policy", MISS_WORDS[1:]), default="hold",
+                 help="What replaces a missing command (default hold)."),
+    click.option("--on-overrun", type=Near("overrun policy", OVERRUN_WORDS), default="skip",
+                 help="What the schedule does when a step takes longer than its period (default skip)."),
+    click.option("--hold-timeout", type=Number("s"), default=0.5,
+                 help="Age at which a held value returns to neutral (default 0.5)."),
     click.option("--catchup", type=click.IntRange(min=1), default=5, help="Most steps catchup may owe (default 5)."),
-    click.option("--max-misses", type=_COUNT, metavar="N", help="End the run at more misses than that."),
-    click.option("--max-consecutive-misses", type=_COUNT, metavar="N", help="The same, in a row."),
-    click.option("--max-overruns", type=_COUNT, metavar="N", help="End the run at more overruns than that."),
-    click.option("--max-consecutive-overruns", type=_COUNT, metavar="N", help="The same, in a row."),
+    click.option("--max-misses", type=_COUNT, metavar="N", help="End the run after more than N misses."),
+    click.option("--max-consecutive-misses", type=_COUNT, metavar="N", help="The same, for misses in a row."),
+    click.option("--max-overruns", type=_COUNT, metavar="N", help="End the run after more than N overruns."),
+    click.option("--max-consecutive-overruns", type=_COUNT, metavar="N", help="The same, for overruns in a row."),
     click.option("--grace", type=Number("s", zero=True), default=0.0,
-                 help="Time from the start in which neither the limits nor abort act (default 0)."),
+                 help="Time from the start during which neither limits nor abort apply (default 0)."),
 )  # fmt: skip
 
 simulation = options(
@@ -173,29 +176,30 @@ simulation = options(
                  help="A bridge to other software, each in a process of its own; may be repeated."),
     click.option("--view", is_flag=True, help="Show it in the browser; the same as --bridge view."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
-    click.option("--rate", type=Number(""), default=1.0, help="Simulated over wall time in realtime (default 1)."),
+    click.option("--rate", type=Number(""), default=1.0, help="Simulated time over wall time (default 1)."),
     click.option("--dt", type=Number("s"), help="Step; default the robot's own."),
     click.option("--deadline", type=Number("s"), help="Time within a step by which commands must be in hand."),
     lateness,
-    click.option("--coupling", type=Near("coupling", COUPLINGS), help="How fins and body share a step."),
+    COUPLING,
     click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."),
     click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file."),
     click.option("--sensors", default="ideal", metavar="ideal|typical|FILE.toml",
-                 help="What the robot senses itself by: the truth (default), typical parts, or those of a file."),
+                 help="What controllers see: the true state (default), typical instruments, or those of a file."),
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
     click.option("--priority", default="auto", metavar="auto|off|N",
-                 help="Real-time set-up: where permitted (default), none, or SCHED_FIFO N."),
+                 help="Real-time priority: where permitted (default), none, or SCHED_FIFO N."),
     click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
-                 help="Encrypt, and let in the keys of this folder alone (rtmms keys DIR makes one)."),
+                 help="Encrypt, and admit only the keys in this folder (rtmms keys DIR makes one)."),
     click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
                  help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
     click.option("--exchange", metavar="ENDPOINT", help="Where peers say hello (default tcp://127.0.0.1:9870)."),
     click.option("--step", metavar="ENDPOINT", help="Where states and commands go (default tcp://127.0.0.1:9871)."),
     click.option("--telemetry", metavar="ENDPOINT", help="Where observers listen (default tcp://127.0.0.1:9872)."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
-                 help="Record every step, for rtmms replay, log and plot; a file of that name is overwritten."),
+                 help="Record every step, for rtmms replay, log and plot; a log of that name is overwritten."),
+    click.option("--force", is_flag=True, help="--log and --trace overwrite files of other kinds, too."),
     click.option("--telemetry-hz", type=Number("Hz"), default=100.0,
-                 help="States for those who only watch, per second of wall time, at most (default 100)."),
+                 help="States per second of wall time for observers, at most (default 100)."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
     click.option("--quiet", is_flag=True, help="No progress on standard error."),
 )  # fmt: skip

@@ -9,29 +9,28 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import click
-
-from rtmms.cli.running import timeliness
-from rtmms.cli.running.accuracy import Accuracy
-from rtmms.cli.running.admission import StartError, await_peers
-from rtmms.cli.running.children import Child, Children
-from rtmms.cli.running.final import add_outcome, add_plant, as_json, as_table, blank, plain
-from rtmms.cli.running.foreign import brace
-from rtmms.cli.running.interrupts import heeding_interrupts, interrupts_end
-from rtmms.cli.running.keepers import Keepers
-from rtmms.cli.running.lateness import policies
-from rtmms.cli.running.opening import moved, open_sockets
-from rtmms.cli.running.pacing import Ticking, pacing
-from rtmms.cli.running.placing import keep_off, place_controllers, put_together
-from rtmms.cli.running.recording import begin, conclude
-from rtmms.cli.running.scripted import agenda
-from rtmms.cli.running.teller import Teller
-from rtmms.cli.running.watching import await_witness, begin_blame
+from rtmms.cli.running.children import (
+    Child,
+    Children,
+    StartError,
+    await_peers,
+    keep_off,
+    place_controllers,
+    put_together,
+)
+from rtmms.cli.running.display import Teller
+from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
+from rtmms.cli.running.recording import Keepers, begin, conclude
+from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, as_table, blank, plain
+from rtmms.cli.running.scenario import agenda
+from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
+from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
+from rtmms.contract import TIMED
 from rtmms.errors import ModelError, RtmmsError, limit_reached
-from rtmms.loop.names import TIMED
-from rtmms.plant import Ending, Summarised, Surrounded
+from rtmms.plant import HasEndTime, Summarised, Surrounded
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
+from rtmms.terminal import print_text
 from rtmms.user_file import is_file, path_of, told
 
 if TYPE_CHECKING:
@@ -101,12 +100,12 @@ class Session:
         except Exception:  # a bug, here or in a plug-in: its author needs to see where
             traceback.print_exc()
         if text:
-            click.echo(f"rtmms: {text}", err=True)
+            print_text(f"rtmms: {text}", err=True)
         status = self._judge(max(status, 1) if self.log_failed else status)
         if self.plan.as_json:
-            click.echo(as_json(self.report))
+            print_text(as_json(self.report))
         elif self.report["steps"]:
-            click.echo(as_table(self.report))
+            print_text(as_table(self.report))
         return status
 
     # --- the order of things ----------------------------------------------------------------------------------------
@@ -124,12 +123,14 @@ class Session:
             server, loop, keep = self._assemble(plant, sockets, ready, stack)
             stack.callback(server.close)
         await_peers(server, self.children, self.plan.wait_for_claim, self.teller.tell)
-        await_witness(loop.blame, ready)
+        await_stall_detector(loop.attribution, ready)
         if self.recorder is not None:
             self.recorder.await_ready()
         if self.plan.mode == "external":
             self.teller.tell("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
         self._raise(ready)
+        if self.teller.silent:  # who may drive the robot is said all the same
+            self.teller.note(self.children.who_may_drive())
         self.teller.phase = "running"
         self._to_the_end.enter_context(interrupts_end(loop))  # a late Ctrl-C must not cost report or log
         self.loop = loop
@@ -146,10 +147,10 @@ class Session:
             place = str(path_of("robot", self.plan.robot).resolve())
             return 1, f"the plant failed in step {loop.step}: {told(fault, place)}"
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
-        add_outcome(self.report, outcome, loop.statistics, server.report(), loop.blame)
+        add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
         if self.accuracy is not None:
             self.accuracy.add(self.report)
-        self.report["warnings"] += timeliness.of_report(self.report)
+        self.report["warnings"] += warnings_of(self.report)
         server.close()
         self.teller.phase, self.farewell = "finishing", True
         ready.close()
@@ -161,14 +162,15 @@ class Session:
 
     def _start_processes(self, sockets: Sockets) -> None:
         """Controllers, bridges, and the display unless all is quiet; they start while we load the plant."""
-        from rtmms.wire.places.endpoints import seen_from
+        from rtmms.wire.endpoints.addresses import seen_from
 
         plan = self.plan
         exchange = seen_from("", sockets.endpoints["exchange"])
         for word in plan.controllers:
             self.children.start_controller(word, exchange, plan.keys)
+        by_scenario = () if plan.scenario is None else plan.scenario.bridges
         for word in plan.bridges:
-            self.children.start_bridge(word, exchange, plan.keys)
+            self.children.start_bridge(word, exchange, plan.keys, secrets=word not in by_scenario)
         if not self.teller.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
             arguments = ["-m", "rtmms.cli.running.display", str(self.teller.board.descriptor)]
@@ -198,7 +200,7 @@ class Session:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
-        if isinstance(plant, Ending) and plant.ends is not None and (plan.duration or 0.0) > plant.ends:
+        if isinstance(plant, HasEndTime) and plant.ends is not None and (plan.duration or 0.0) > plant.ends:
             raise ModelError(
                 f"--duration {plan.duration:g}: the flow of robot '{plan.robot}' is known until t = {plant.ends:g} s "
                 "only"
@@ -216,8 +218,8 @@ class Session:
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.loop import Beside, Loop
+        from rtmms.loop.machine.costs import shortest_wait_s
         from rtmms.loop.machine.realtime import raised
-        from rtmms.loop.machine.waiting import shortest_wait_s
         from rtmms.loop.tracking import Tracking
         from rtmms.loop.trial import cold_trial, trial
         from rtmms.wire.plant.server import Server
@@ -232,7 +234,7 @@ class Session:
                 p999_s = max(p999_s, cold_trial(plant, policies(plan), plan.seed))
             shortest_s = shortest_wait_s()
         pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.teller.note)
-        self.teller.note(timeliness.at_start(plan, plant.dt, p999_s))
+        self.teller.note(warnings_before(plan, plant.dt, p999_s))
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token, telemetry_hz=plan.telemetry_hz,
@@ -249,7 +251,7 @@ class Session:
         observers = [*keep.observers, self.tracking, *beside, *([self.recorder] if self.recorder is not None else [])]
         self.accuracy = Accuracy(plant)
         self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
-        blame = begin_blame(ready, statistics, stack, alone=bool(plan.controllers))
+        blame = begin_attribution(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
             seed=plan.seed,
@@ -298,7 +300,7 @@ class Session:
     def _agenda(self, plant: Plant) -> Agenda | None:
         found = self.plan.scenario
         if found is not None:
-            from rtmms.cli.running.beforehand import check_expectations
+            from rtmms.cli.running.scenario import check_expectations
 
             check_expectations(found, plant, self.report)
         return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path))
@@ -312,7 +314,7 @@ class Session:
         self.report["expect"] = [asdict(one) for one in findings]
         for one in findings:
             if not one.holds:
-                click.echo(f"rtmms: {one.sentence}", err=True)
+                print_text(f"rtmms: {one.sentence}", err=True)
         return status if all(one.holds for one in findings) else max(status, 1)
 
     def _raise(self, ready: Readiness) -> None:
@@ -369,7 +371,7 @@ class Session:
     def _end_log(self, message: str) -> None:
         if self.recorder is not None and self.plant_at_end is not None:
             trouble = conclude(self.recorder, self.plant_at_end, self.report, message)
-            self.log_failed = not self.report["log"]["whole"]
+            self.log_failed = not self.report["log"]["whole"] or self.report["log"]["dropped"] > 0
             self.teller.note([trouble] if trouble else [])
 
     # --- between steps ----------------------------------------------------------------------------------------------

@@ -1,27 +1,92 @@
-"""Where things stand in the memory that a run's stand-in works on: rows of one number an actuator, and single words."""
+"""Memory that compiled code and Python share: each record is declared once, as a numpy structured dtype.
+
+From it follow the accessor in kernels (`record_at`: an address as a record, whose fields are attributes), arrays of
+records (`records_at`, for carray), and the view from Python (`view`: the same attributes, read and written in place).
+A name that ends in _ns is an instant or a length in ns; one that ends in _at is an address.
+"""
 
 from __future__ import annotations
 
-(COMMAND, SLOPE, NEUTRAL, PREVIOUS, LOWER, UPPER, HOME_STEP) = range(7)
-"""Rows of float64, see rtmms.loop.miss.Miss."""
-NUMBERS = 7
+from typing import Any
 
-(VALUED, SINCE) = range(2)
-"""Rows of int64, ns: when an actuator had its last news, and when it was claimed."""
-INSTANTS = 2
+import numpy as np
+import numpy.typing as npt
+from numba import from_dtype
+from numba.extending import intrinsic
 
-(HELD, MISSING, ANSWERED) = range(3)
-"""Rows of uint8, see rtmms.loop.claims.Claims and Miss."""
-FLAGS = 3
+from rtmms.addresses import pointer_to
 
-(POLICY, REMEMBER, OLDEST_NS, COMPLETE_NS, GRACE_UNTIL_NS, EXCUSED, STOOD_IN) = range(7)
-"""Words: the policy, whether `extrapolate` is to be able to, the oldest age of a value, when all was in hand last, the
-end of the grace; then what became of the last miss: whether it counts for nothing, and the policy that stood in."""
-WORDS = 7
+WORD, NUMBER, FLAG, MARK = np.int64, np.float64, np.bool_, np.uint8
 
-(INTERRUPTED, HANDED, TAKEN) = range(3)
-"""What a compiled step came to: a signal before anything was done; the state is out, and the rest is for Python; all is
-done."""
 
-(NONE, HOLD, EXTRAPOLATE, HOME, ABORT) = range(5)
-"""Policies."""
+def record(*fields: tuple[str, Any]) -> np.dtype[Any]:
+    """A record of these fields (name, type), laid out as C would; its elements have attributes in plain Python, too."""
+    return np.dtype((np.record, np.dtype(list(fields), align=True)))
+
+
+def words(*names: str) -> np.dtype[Any]:
+    """A record of int64 alone."""
+    return record(*((name, WORD) for name in names))
+
+
+def record_at(dtype: np.dtype[Any]) -> Any:
+    """An intrinsic that takes an address (int64) for such a record."""
+    kind = from_dtype(dtype)
+
+    @intrinsic
+    def at(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(kind))
+
+        return kind(address), generate
+
+    return at
+
+
+def records_at(dtype: np.dtype[Any]) -> Any:
+    """An intrinsic that takes an address for a pointer to such records, for carray."""
+    return pointer_to(from_dtype(dtype))
+
+
+def view(array: npt.NDArray[Any], k: int = 0) -> Any:
+    """Record k of an array of records, each field an attribute. The array must live as long."""
+    kind: Any = np.ctypeslib.as_ctypes_type(np.dtype((np.void, array.dtype)))  # type: ignore[arg-type]
+    return kind.from_buffer(array, k * array.itemsize)
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Of the first element. Who owns the memory keeps it in place for as long as the address is used."""
+    return int(array.ctypes.data)
+
+
+FALLBACK = words(
+    "policy",  # a MissPolicy
+    "hold_timeout_ns",  # age of a value after which `home` stands in, whatever the policy
+    "complete_ns",  # when all commands were in hand last
+    "grace_until_ns",  # misses until then count for nothing
+    "excused",  # of the last miss: it counts for nothing
+    "stood_in",  # of the last step: the MissPolicy that stood in, NONE where nothing was missing
+)
+"""What a run's fallback commands depend on; rtmms.loop.fallback.Fallback fills it."""
+
+ACTUATOR = record(
+    ("slope", NUMBER),  # change of the command over the last step that had one; kept only for `extrapolate`
+    ("previous", NUMBER),  # the command of the step before
+    ("neutral", NUMBER),
+    ("lower", NUMBER),  # -inf, inf where there is no limit
+    ("upper", NUMBER),
+    ("home_step", NUMBER),  # farthest that `home` may move in one step
+    ("valued_ns", WORD),  # when it had its last news
+    ("since_ns", WORD),  # when it was claimed
+    ("held", FLAG),  # claimed, as the exchange said last
+    ("answered", FLAG),  # had a command since it was claimed
+    ("missing", MARK),  # 1: to be replaced; OLD: held for too long
+)
+"""One actuator; its command stands apart, in one piece with those of the others."""
+
+INTERRUPTED, PUBLISHED, RESOLVED = range(3)
+"""What a compiled step came to: a signal before anything was done; the state is out, and the rest is for Python; the
+command is complete, and where the plant can be stepped so it has been."""
+
+SEND_EVERY_NS = 1_000_000
+"""In free mode, a state goes out so often, though the last one was not answered."""

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from rtmms.jit import kernel
 
-PARTS = 4
 _DIGITS = 10
 _HALF = 1 << _DIGITS
 LONGEST_NS = 3_600_000_000_000
@@ -25,7 +24,7 @@ def tally(ring: Any, begin: int, end: int, counts: Any) -> None:
     below 0 is none."""
     mask = len(ring) - 1
     for k in range(begin, end):
-        for part in range(PARTS):
+        for part in range(ring.shape[1]):
             value = ring[k & mask, part]
             if value >= 0:
                 counts[part, place(min(value, LONGEST_NS))] += 1

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import socket
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rtmms.errors import ModelError
 
+NAME = "rtmms-core"
+"""Begins the name by which a core is claimed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cores:
     """loop: the loop's thread and the step socket's; None where nothing is pinned. controllers: those that the run
-    starts. others: strangers' I/O thread, recorder, display."""
+    starts. others: the I/O thread of unauthenticated clients, recorder, display."""
 
     loop: int | None = None
     controllers: tuple[int, ...] = ()
@@ -44,8 +49,43 @@ def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
     return Cores(loop, controllers, _others(loop, cores))
 
 
-def choose(affinity: str | Cores, cores: Sequence[int], permitted: bool) -> Cores:
+class CoreClaim:
+    """A core that this process keeps time on, as other plants of this machine see it; given back with the process.
+
+    An abstract socket for each core: the name is free again when its holder ends, however that was, and is the same for
+    all users. Where there are no such sockets (other systems), every claim is granted.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, socket.socket] = {}
+
+    def take(self, core: int) -> bool:
+        """Whether no other process holds this core; it is ours then."""
+        if core in self._held or sys.platform != "linux":
+            return True
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            made.bind(f"\0{NAME}-{core}")
+        except OSError:
+            made.close()
+            return False
+        self._held[core] = made
+        return True
+
+    def close(self) -> None:
+        """Give all of them back."""
+        for one in self._held.values():
+            one.close()
+        self._held.clear()
+
+
+def choose(
+    affinity: str | Cores, cores: Sequence[int], permitted: bool, free: Callable[[int], bool] = lambda core: True
+) -> Cores:
     """Who goes where.
+
+    free       whether no other plant keeps time on a core (`CoreClaim.take`): auto takes the last one that is free, and
+               shares the last one where none is
 
     affinity   as parse_affinity gives it; auto pins where SCHED_FIFO is permitted and there are two cores: loop, I/O
                thread and controllers to the last, since the first serves most interrupts. A light controller is best
@@ -55,7 +95,8 @@ def choose(affinity: str | Cores, cores: Sequence[int], permitted: bool) -> Core
         return affinity
     if affinity == "off" or not permitted or len(cores) < 2:
         return Cores()
-    return Cores(cores[-1], (cores[-1],), _others(cores[-1], cores))
+    loop = next((core for core in reversed(cores) if free(core)), cores[-1])
+    return Cores(loop, (loop,), _others(loop, cores))
 
 
 def _others(loop: int, cores: Sequence[int]) -> tuple[int, ...]:

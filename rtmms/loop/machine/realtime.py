@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtmms.errors import ModelError
-from rtmms.loop.machine.cores import Cores, allowed, choose, parse_affinity, threads
-from rtmms.loop.machine.memory import lock, prefault, unlock
+from rtmms.loop.machine.cores import CoreClaim, Cores, allowed, choose, parse_affinity, threads
+from rtmms.loop.machine.resources import lock, prefault, unlock
 
 AUTO_PRIORITY = 80
 CHILD_BELOW = 10
@@ -47,6 +47,7 @@ class Readiness:
     dma_latency_us: int | None = None
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    claim: CoreClaim = field(default_factory=CoreClaim)
     children: list[dict[str, Any]] = field(default_factory=list)
     _dma_file: int | None = None
     _room: list[Any] = field(default_factory=list)
@@ -70,6 +71,7 @@ class Readiness:
             os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
         if self.cores.loop is not None:
             os.sched_setaffinity(0, self.allowed)
+        self.claim.close()
 
 
 def parse_priority(text: str) -> tuple[int | None, bool]:
@@ -93,7 +95,7 @@ def prepare(priority: int | None, affinity: str = "auto") -> Readiness:
         ready.failed.append(f"real time is set up on Linux only; on {sys.platform} the loop runs without it")
         return ready
     libc = ctypes.CDLL(None, use_errno=True)
-    _affinity(ready, choose(wanted, ready.affinity, may_raise(priority)))
+    _affinity(ready, choose(wanted, ready.affinity, may_raise(priority), ready.claim.take))
     _memory(ready, early=True)
     _timer_slack(ready, libc)
     _dma_latency(ready)
@@ -160,7 +162,7 @@ def favour_child(pid: int) -> None:
             os.setpriority(os.PRIO_PROCESS, thread, CHILD_NICE)
 
 
-def standing(pid: int) -> dict[str, Any]:
+def scheduling(pid: int) -> dict[str, Any]:
     """How a process is scheduled, as far as that can be found out: scheduler, priority, nice, cores."""
     try:
         nice = os.getpriority(os.PRIO_PROCESS, pid)
@@ -183,6 +185,11 @@ def _affinity(ready: Readiness, cores: Cores) -> None:
         return
     ready.cores, ready.affinity = cores, [cores.loop]
     ready.done.append(f"core {cores.loop}")
+    if not ready.claim.take(cores.loop):
+        ready.failed.append(
+            f"core {cores.loop} is shared with another plant that keeps time: both will miss deadlines; "
+            "name other cores with --affinity, or end that plant"
+        )
 
 
 def _memory(ready: Readiness, *, early: bool) -> None:

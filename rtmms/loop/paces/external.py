@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtmms.contract import UNDEFINED
 from rtmms.loop.pace import SERVE_NS
 from rtmms.loop.ports import Ticking
-from rtmms.loop.statistics import UNDEFINED
 
 if TYPE_CHECKING:
     from rtmms.loop.pace import Run
@@ -65,10 +65,10 @@ class External:
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))
         return self.rest(step)
 
-    def stretch(self) -> tuple[int, int, bool] | None:
+    def batch(self) -> tuple[int, int, bool] | None:
         return None
 
-    def stretched(self, published_ns: int, answered: bool) -> None:
+    def batched(self, published_ns: int, answered: bool) -> None:
         """It never is."""
 
     def rest(self, step: int) -> bool:

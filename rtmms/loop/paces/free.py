@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtmms.loop.pace import SEND_EVERY_NS, SERVE_EVERY_NS, SERVE_NS
-from rtmms.loop.paces.unpaced import Unpaced
-from rtmms.loop.statistics import UNDEFINED
+from rtmms.contract import UNDEFINED
+from rtmms.loop.kernels.memory import SEND_EVERY_NS
+from rtmms.loop.pace import SERVE_EVERY_NS, SERVE_NS, Unpaced
 
 if TYPE_CHECKING:
     from rtmms.loop.pace import Run
@@ -36,10 +36,10 @@ class Free(Unpaced):
         self.answered = complete or bool(run.exchange.fresh.any())
         return complete
 
-    def stretch(self) -> tuple[int, int, bool] | None:
+    def batch(self) -> tuple[int, int, bool] | None:
         return self.served_ns + SERVE_EVERY_NS, self.published_ns, self.answered
 
-    def stretched(self, published_ns: int, answered: bool) -> None:
+    def batched(self, published_ns: int, answered: bool) -> None:
         self.published_ns, self.answered = published_ns, answered
 
     def rest(self, step: int) -> bool:

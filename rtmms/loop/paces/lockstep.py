@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rtmms.loop.pace import SERVE_EVERY_NS, SERVE_NS, SILENT_NS, SLICE_NS, PeerError
-from rtmms.loop.paces.unpaced import Unpaced
-from rtmms.loop.statistics import UNDEFINED
+from rtmms.contract import UNDEFINED
+from rtmms.loop.pace import SERVE_EVERY_NS, SERVE_NS, SILENT_NS, SLICE_NS, PeerError, Unpaced
 
 
 class Lockstep(Unpaced):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rtmms.loop.overrun import OVERRUN_POLICIES, skip
+from rtmms.contract import OVERRUN_WORDS, OverrunPolicy
 from rtmms.loop.pace import LONG_NS, MARGIN_NS, PREPARE_NS, SERVE_GAP_NS, SERVE_NS, SLICE_NS, STARVED_NS
+from rtmms.loop.policies import OVERRUN_POLICIES, skip
 
 if TYPE_CHECKING:
     from rtmms.loop.pace import Run
@@ -32,7 +33,7 @@ class Realtime:
 
     def bind(self, run: Run) -> None:
         self.run, self.clock = run, run.clock
-        self.overrun = OVERRUN_POLICIES[run.policies.overrun]
+        self.overrun = OVERRUN_POLICIES[OverrunPolicy(OVERRUN_WORDS.index(run.policies.overrun))]
         self.served_ns = run.clock.now()
 
     def anchor(self, step: int) -> int:
@@ -89,10 +90,10 @@ class Realtime:
         due = self.schedule.due(step)
         return due, due + self.schedule.deadline_ns
 
-    def stretch(self) -> tuple[int, int, bool] | None:
+    def batch(self) -> tuple[int, int, bool] | None:
         return None
 
-    def stretched(self, published_ns: int, answered: bool) -> None:
+    def batched(self, published_ns: int, answered: bool) -> None:
         """It never is."""
 
     def rest(self, step: int) -> bool:

@@ -7,3 +7,6 @@ fins share a step.
 from rtmms.robots.manta.face import Manta, load
 
 __all__ = ["Manta", "load"]
+
+CONTROLLER = "gait"
+CHOICES = {"coupling": ("sequential", "iterated", "monolithic")}

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rtmms.analysis.pose_chart import displaced, displacement
+from rtmms.analysis.chart import displaced, displacement
 from rtmms.errors import ModelError
 from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.interface import move_supports

@@ -48,12 +48,14 @@ from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.coupling.joints import HALF_TURN, RATE_LIMIT
 from rtmms.robots.manta.coupling.layout import Memory, state_size
 from rtmms.robots.manta.coupling.step import step
+from rtmms.robots.manta.gait import GAIT, usual
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.model import COUPLINGS, compile_manta
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
 from rtmms.robots.manta.summary import TRACE_OUTPUTS, summarise
 from rtmms.robots.manta.twin import MantaTwin, aligned
+from rtmms.snapshot import pack_state, unpack_state
 
 Array = npt.NDArray[np.float64]
 
@@ -65,7 +67,6 @@ SETTABLE = (
     "left_chains_lost", "right_chains_lost",
 )  # fmt: skip
 """What `set` may change while it runs."""
-_MAGIC = b"rtmms manta 1\n"
 
 # name, unit, shape, frame, where in the array that `account` writes
 _OUTPUTS: tuple[tuple[str, str, tuple[int, ...], str, int], ...] = (
@@ -103,6 +104,7 @@ class Manta:
     medium = "water"
     recent_outputs = ("joint_position", "rod_angle", "tip")
     settable = SETTABLE
+    gait = GAIT
 
     def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
         self.parameters, self.dt, self.coupling = parameters, dt, coupling
@@ -164,6 +166,16 @@ class Manta:
 
     # --- the plant's face --------------------------------------------------------------------------------------------
 
+    def gait_period(self, **gait: float) -> float:
+        """s, of the usual gait; ModelError."""
+        return usual(gait).period_s
+
+    def gait_commands(self, steps: int, **gait: float) -> Array:
+        """(steps, 4) rad of a period of the usual gait."""
+        flapping = usual(gait)
+        time = np.arange(steps, dtype=np.float64) * (flapping.period_s / steps)
+        return flapping.angles(time, self.parameters.back_rod_m / self.parameters.front_rod_m)
+
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0: at rest at the origin, fins straight, rods at 0."""
         self._reset_state()
@@ -216,19 +228,13 @@ class Manta:
 
     def snapshot(self) -> bytes:
         """The whole state, tied to this model by a hash of its arrays."""
-        return _MAGIC + self._key + self._state.tobytes()
+        return pack_state(self._key, self.dt, int(self._state[lay.STEP]), self._state)
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot, bit for bit; ModelError if it is not of this very model."""
-        head = len(_MAGIC)
-        if not isinstance(blob, bytes | bytearray | memoryview) or bytes(blob[:head]) != _MAGIC:
-            raise ModelError("snapshot: not a snapshot of a manta of this version")
-        blob = bytes(blob)
-        if blob[head : head + 16] != self._key:
-            raise ModelError("snapshot: of a manta with other parameters, step or coupling")
-        if len(blob) != head + 16 + self._state.nbytes:
-            raise ModelError(f"snapshot: expected {head + 16 + self._state.nbytes} bytes, got {len(blob)}")
-        self._state[:] = np.frombuffer(blob, np.float64, offset=head + 16)
+        """Back to a snapshot, bit for bit; ModelError if it is of another model, damaged, or not finite."""
+        _, found = unpack_state(blob, "manta", self._key, self.dt, {"state": self._state})
+        self._clear()
+        self._state[:] = found["state"]
 
     def set(self, **given: Any) -> None:
         """Change parameters of SETTABLE at the present state, from the next step on; they stay over a reset.
@@ -282,9 +288,16 @@ class Manta:
     def _hash(self) -> bytes:
         """What snapshots are tied to."""
         arrays = (self.model.finned, self.model.body, self.model.param)
-        return hashlib.sha256(b"".join(a.tobytes() for a in arrays)).digest()[:16]
+        return hashlib.sha256(b"".join(a.tobytes() for a in arrays)).digest()
+
+    def _clear(self) -> None:
+        """Scratch as in a new manta: nothing that went wrong is left in it."""
+        for array in (self._fins, self._work, self._drift, self._body_drift, self._normals):
+            if array is not None:
+                array[...] = 0.0
 
     def _reset_state(self) -> None:
+        self._clear()
         self._state[:] = 0.0
         self._state[lay.QUATERNION] = 1.0
         if not move_supports(self.model.finned[0], self._state, lay.RODS, ROD_SIZE, self._state, lay.SUPPORTS):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rtmms.jit import COMPILED
 from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.coupling.tableaus import METHODS
+from rtmms.robots.manta.coupling.tableaus import HALVES, METHODS
 from rtmms.robots.manta.kernels.body import (
     BODY_DTYPE,
     DRAG_COMPONENTWISE,
@@ -20,7 +20,8 @@ from rtmms.robots.manta.kernels.body import (
 )
 from rtmms.robots.manta.kernels.fin_layout import LANES, LINK_FIELDS, pack_links, padded
 from rtmms.robots.manta.kernels.rods import IDEAL, SERVO
-from rtmms.robots.manta.kernels.support import ROLL_MEAN, ROLL_ZERO
+from rtmms.robots.manta.kernels.servo import servo_responses
+from rtmms.robots.manta.kernels.support import ROLL_MEAN, ROLL_ZERO, SINGULAR_MARGIN
 from rtmms.robots.manta.parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
@@ -74,6 +75,19 @@ def link_fields(p: MantaParameters) -> tuple[Array, Array, float]:
     return out, station, float(mass.sum())
 
 
+def difference_limits(p: MantaParameters) -> tuple[float, float]:
+    """rad: the greatest difference of a fin's two rods that is commanded, and that of the stop beyond it.
+
+    The support is singular where l^2 = r1^2 + r2^2 - 2 r1 r2 cos(a1 - a2), whatever the angles themselves: the limit
+    keeps 0.9 of that difference at most, the stop stands half-way between.
+    """
+    r1, r2, length = p.front_rod_m, p.back_rod_m, p.support_length_m
+    cosine = (r1 * r1 + r2 * r2 - (1.0 - SINGULAR_MARGIN) * length * length) / (2.0 * r1 * r2)
+    singular = float(np.arccos(np.clip(cosine, -1.0, 1.0))) if cosine < 1.0 else 0.0
+    limit = min(p.rod_difference_limit_rad, 0.9 * singular)
+    return limit, 0.5 * (limit + singular)
+
+
 def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     """Flat, read-only arrays of a manta; the parameters have been checked already."""
     links, station, fin_mass = link_fields(p)
@@ -98,17 +112,20 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     f["dt"], f["gamma"] = dt, METHODS["implicit"].gamma
     f["support_length"], f["r_front"], f["r_back"] = p.support_length_m, p.front_rod_m, p.back_rod_m
     f["root"], f["current"] = p.fin_root_m, p.current_m_s
+    f["integrator"] = list(METHODS).index(p.integrator)
     f["servo"] = (
         2.0 * np.pi * p.servo_frequency_hz, p.servo_damping, -p.rod_limit_rad, p.rod_limit_rad,
         p.rod_rate_limit_rad_s, p.rod_acceleration_limit_rad_s2,
     )  # fmt: skip
+    f["difference"], f["difference_stop"] = difference_limits(p)
+    span = 0.5 * dt if HALVES[f["integrator"]] else dt
+    f["samples"] = servo_responses(f["servo"][0], f["servo"][1], span, f["responses"])
     f["tolerance"], f["max_iterations"] = p.interface_tolerance_m_s2, p.interface_passes_max
     f["body_matrix"] = np.diag([p.body_mass_kg] * 3 + list(p.body_inertia_kg_m2)).ravel()
     f["roll"] = {"mean": ROLL_MEAN, "zero": ROLL_ZERO}[p.support_roll]
     f["links"], f["chains"], f["blocks"] = p.links, p.chains, padded(p.chains) // LANES
     f["actuation"] = {"servo": SERVO, "ideal": IDEAL}[p.actuation]
     f["coupling"] = COUPLINGS[coupling]
-    f["integrator"] = list(METHODS).index(p.integrator)
     euler = (
         p.body_method == "euler" and METHODS[p.integrator].gamma > 0.0
     )  # an explicit method moves the body with the fins

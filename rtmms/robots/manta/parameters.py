@@ -89,6 +89,14 @@ class MantaParameters:
     servo_frequency_hz: float = _f(5.0, "Hz", "ours", low=0.0, strict=True, high=1e4)
     servo_damping: float = _f(0.7, "", "ours", low=0.0, strict=True, high=1e5)
     rod_limit_rad: float = _f(1.2, "rad", "ours: commands beyond are clamped", low=0.0, strict=True, high=math.pi)
+    rod_difference_limit_rad: float = _f(
+        1.6,
+        "rad",
+        "ours: of a fin's two rods, front - back; beyond, the support has no solution",
+        low=0.0,
+        strict=True,
+        high=math.pi,
+    )
     rod_rate_limit_rad_s: float = _f(8.0, "rad/s", "ours", low=0.0, strict=True, high=1e12)
     rod_acceleration_limit_rad_s2: float = _f(200.0, "rad/s2", "ours", low=0.0, strict=True, high=1e12)
 

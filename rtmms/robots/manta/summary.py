@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from rtmms.spatial import Array, heading
 
 TRACE_OUTPUTS = ("position", "quaternion", "velocity", "thrust", "rod_power", "rod_angle", "tip")
 BACK = 1
@@ -41,12 +40,6 @@ def mean(time: Array, values: Array, start: float, end: float) -> float:
     t = np.concatenate([[start], time[inside], [end]])
     v = np.concatenate([[np.interp(start, time, values)], values[inside], [np.interp(end, time, values)]])
     return float(np.trapezoid(v, t) / (end - start)) if end > start else float(v[0])
-
-
-def heading(quaternion: Array) -> Array:
-    """(k,) rad, yaw of body x in the world's horizontal plane, unwrapped; quaternion (k, 4)."""
-    w, x, y, z = quaternion.T
-    return np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
 
 
 def summarise(time: Array, trace: Mapping[str, Array], weight: float) -> dict[str, float | None]:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from rtmms.analysis.whole_periods import rise, whole_periods
+from rtmms.analysis.abilities import rise, whole_periods
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.mechanism.running import unpacked
 from rtmms.model.compiled import Model
-from rtmms.model.compiler import compile
-from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.compiler import compile_model
+from rtmms.model.description import Body, Joint, Mechanism, facing
 from rtmms.model.elements import Blade
-from rtmms.model.facing import facing
 from rtmms.model.solids import Box, Ellipsoid, Placement
 from rtmms.plant import Channel
 from rtmms.robots.moth.orbits import ORBITS
 from rtmms.robots.parameters import build, step_of
 from rtmms.spatial import Array, rotation_z
+from rtmms.terminal import print_text
 
 ADDED = {"none": 0.0, "flat": 0.25, "paper": 1.0}
 FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
@@ -220,7 +219,7 @@ def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
 def model_of(p: Moth, paper: bool = False) -> Model:
     """Compiled: x of its base forward, or the paper's F_0."""
     mechanism = describe(p)
-    return compile(mechanism if paper else facing(mechanism, FORWARD))
+    return compile_model(mechanism if paper else facing(mechanism, FORWARD))
 
 
 def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False) -> TreePlant:
@@ -269,7 +268,7 @@ def hover(p: Moth) -> tuple[Array, float]:
 
     period = 2.0 * math.pi / p.omega_rad_s
     still = replace(p, start="rest", drive="motion", integrator="rk4")
-    print("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", file=sys.stderr, flush=True)
+    print_text("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", err=True)
     try:
         found = trim(_plant(still, period / math.ceil(period / 1e-3), paper=True), HOVER, unknown="amplitude")
     except (ModelError, DivergedError) as fault:

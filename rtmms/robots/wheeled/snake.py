@@ -16,6 +16,8 @@ from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
 from rtmms.robots.wheeled.parts import flat, hinge, summary
 
+CONTROLLER = "shape"
+
 
 @dataclass(frozen=True)
 class Snake:

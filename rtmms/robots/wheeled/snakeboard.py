@@ -17,6 +17,8 @@ from rtmms.robots.parameters import build, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import driven, flat, hinge, summary
 
+CONTROLLER = "shape"
+
 
 @dataclass(frozen=True)
 class Snakeboard:

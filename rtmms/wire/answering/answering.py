@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import select
+import signal
+import socket
+import threading
 from contextlib import suppress
 from time import monotonic_ns
 from typing import Any
@@ -10,19 +13,58 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import STOOD_IN
+from rtmms.contract import APPLIED_POLICIES
 from rtmms.errors import ModelError, uncoloured
 from rtmms.jit import COMPILED
-from rtmms.wire.answering.signals import Signals
+from rtmms.loop.kernels.memory import address, view
 from rtmms.wire.kernels import answer as a
-from rtmms.wire.kernels.patterns import OTHER, SEQ, STEP
+from rtmms.wire.kernels.message_layout import OTHER, SEQ, STEP
+from rtmms.wire.kernels.step_memory import ANSWER, PATTERN
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.compiled import Bound, memory_of
+from rtmms.wire.peer.controller import Bound, memory_of
 from rtmms.wire.protocol.codec import packer
-from rtmms.wire.protocol.layout import UnlikelyError, numbers, with_policy
-from rtmms.wire.stream.alarm import Alarm
+from rtmms.wire.protocol.message_layout import UnlikelyError, numbers, with_policy
 from rtmms.wire.stream.dealer import Dealer
+from rtmms.wire.stream.waiting import Alarm
+
+
+class Signals:
+    """Of this process; made and closed by its main thread."""
+
+    def __init__(self) -> None:
+        self._here, self._there = socket.socketpair()
+        self._here.setblocking(False)
+        self._there.setblocking(False)
+        self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
+
+    @classmethod
+    def here(cls) -> Signals | None:
+        """None where signals are not this thread's, or somebody else is woken by them already."""
+        if threading.current_thread() is not threading.main_thread():
+            return None
+        found = cls()
+        if found._before == -1:
+            return found
+        found.close()
+        return None
+
+    @property
+    def descriptor(self) -> int:
+        return self._here.fileno()
+
+    def seen(self) -> None:
+        """Python has run since."""
+        with suppress(BlockingIOError):
+            self._here.recv(4096)
+
+    def close(self) -> None:
+        """Twice does nothing."""
+        if self._here.fileno() >= 0:
+            signal.set_wakeup_fd(self._before)
+            self._here.close()
+            self._there.close()
+
 
 _ROOM, _MOST = 65536, 8
 _LOOK_NS, _RARELY_NS = 100_000_000, 1_000_000_000
@@ -76,7 +118,7 @@ def _alike(frame: bytes, rows: Words) -> list[tuple[npt.NDArray[np.uint8], Words
     begin = int(rows[-1, 0])
     head, tail = frame[:begin], frame[begin:]
     with suppress(UnlikelyError):
-        for policy in STOOD_IN:
+        for policy in APPLIED_POLICIES:
             for clamped in (False, True):
                 text = with_policy(tail, policy, clamped)
                 if text != tail:
@@ -93,16 +135,16 @@ class Answering:
         update: Bound = controller.update
         kernel = prepare(update)
         self._link, self._controller = link, controller
-        self._desk: Words = np.zeros(a.WIDTH, dtype=np.int64)
+        self._record = np.zeros(1, dtype=ANSWER)
         self._alarm: Alarm | None = None
         self._epoll: Any = None
         self._watched: tuple[int, ...] = ()
         self._socket: Any = None
         self._heard, self._known = b"", False
-        self._desk_at = self._desk.ctypes.data
+        self._answer_memory, self._at = view(self._record), address(self._record)
         self._names: tuple[str, ...] | None = None
         self._patterns: list[tuple[npt.NDArray[np.uint8], Words]] = []
-        self._table: Words = np.zeros((_MOST, 4), dtype=np.int64)
+        self._table = np.zeros(_MOST, dtype=PATTERN)
         self.able = AVAILABLE and kernel is not None and isinstance(link._at.data, Dealer)
         if not self.able:
             return
@@ -110,26 +152,26 @@ class Answering:
         self._scratch, self._buffer = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(_ROOM, dtype=np.uint8)
         self._events = np.zeros(4 * EVENT_BYTES, dtype=np.uint8)
         self._values, self._memory = np.zeros(1), np.zeros(0)
-        desk = self._desk
-        desk[a.UPDATE] = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-        desk[a.SCRATCH], desk[a.BUFFER], desk[a.BUFFER_BYTES] = (
-            self._scratch.ctypes.data,
-            self._buffer.ctypes.data,
+        m = self._answer_memory
+        m.update = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        m.scratch_at, m.buffer_at, m.buffer_bytes = (
+            address(self._scratch),
+            address(self._buffer),
             _ROOM,
         )
-        desk[a.EVENTS] = self._events.ctypes.data
+        m.events_at = address(self._events)
         self._alarm, self._epoll = Alarm(), select.epoll()
         self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
         self._signals = Signals.here()
         self._look_ns = _LOOK_NS if self._signals is None else _RARELY_NS
         if self._signals is not None:
             self._epoll.register(self._signals.descriptor, select.EPOLLIN)
-        desk[a.EPOLL], desk[a.ALARM] = self._epoll.fileno(), self._alarm.descriptor
-        desk[a.PATTERNS] = self._table.ctypes.data
+        m.epoll, m.alarm = self._epoll.fileno(), self._alarm.descriptor
+        m.patterns_at = address(self._table)
 
     def go(self) -> None:
         """After a state was answered by Python: the next ones, until there is something that is for Python."""
-        link, desk = self._link, self._desk
+        link, m = self._link, self._answer_memory
         dealer = link._at.data
         if not self.able or not isinstance(dealer, Dealer) or link.lost or link.ended or link._waiting is not None:
             return
@@ -139,14 +181,14 @@ class Answering:
             line = dealer.line()
             if line < 0 or dealer is not link._at.data or not self._learn():
                 return
-            watched = (line, link._at.door.descriptor)
+            watched = (line, link._at.exchange.descriptor)
             plain = dealer.at_hand()
             if watched != self._watched or plain is not self._socket:  # another one may have the same number
                 self._watch(watched)
                 self._socket = plain
             code, answered = self._answer()
             if answered:
-                link._step = int(desk[a.STEP])
+                link._step = m.step
                 dealer.stands()
             if code == a.LOOK:
                 assert self._alarm is not None
@@ -158,33 +200,33 @@ class Answering:
 
     def _answer(self) -> tuple[int, bool]:
         """Until there is more for Python than its signals: why, and whether anything was answered."""
-        link, desk, alarm, answered = self._link, self._desk, self._alarm, False
+        link, m, alarm, answered = self._link, self._answer_memory, self._alarm, False
         assert alarm is not None
         while True:
             now_ns = monotonic_ns()
-            desk[a.LOOK_AT] = now_ns + self._look_ns
+            m.look_ns = now_ns + self._look_ns
             if alarm.at_ns < now_ns + self._look_ns:
                 alarm.set(now_ns + 2 * self._look_ns)
-            desk[a.SEQ] = link._seq
-            code = a.answer(self._desk_at)
-            link._seq = int(desk[a.SEQ])
-            answered = answered or desk[a.ANSWERED] > 0
+            m.seq = link._seq
+            code = a.answer(self._at)
+            link._seq = m.seq
+            answered = answered or m.answered > 0
             if code != a.PAUSE or self._controller.memory is not self._memory:
                 return (a.LOOK if code == a.PAUSE else code), answered
 
     def _settle(self, code: int, dealer: Dealer) -> None:
         """What compiled code could not do."""
-        link, desk = self._link, self._desk
+        link, m = self._link, self._answer_memory
         if code == a.UNREAD:
-            if desk[a.GOT]:
-                dealer.put_back(self._buffer[: int(desk[a.GOT])].tobytes())
+            if m.got:
+                dealer.put_back(self._buffer[: m.got].tobytes())
         elif code == a.UNSENT:
-            begin, size = int(desk[a.FRAME_FROM]), int(desk[a.FRAME_BYTES])
-            dealer.left(self._frame[begin + max(0, int(desk[a.SENT])) : begin + size].tobytes())
+            begin, size = m.frame_from, m.frame_bytes
+            dealer.left(self._frame[begin + max(0, m.sent) : begin + size].tobytes())
         elif code == a.FAILED:  # again, for the error itself; a command, if there is none this time
             values, controller = self._values, self._controller
             controller.update.compiled.kernel(values[0], values[1:], self._memory, controller.command)
-            link._step = int(desk[a.STEP])
+            link._step = m.step
             link.command(dict(zip(link.plant.granted, controller.command.tolist(), strict=True)))
 
     # --- what is usual ----------------------------------------------------------------------------------------------
@@ -195,11 +237,11 @@ class Answering:
                 self._epoll.unregister(descriptor)
         for descriptor in watched:
             self._epoll.register(descriptor, select.EPOLLIN)
-        self._watched, self._desk[a.DATA] = watched, watched[0]
+        self._watched, self._answer_memory.data = watched, watched[0]
 
     def _learn(self) -> bool:
         """The pattern of the last state that Python read, and a command as it would be written now."""
-        link, desk, controller = self._link, self._desk, self._controller
+        link, m, controller = self._link, self._answer_memory, self._controller
         if not link._heard:
             return False
         if link._heard is not self._heard:
@@ -209,9 +251,9 @@ class Answering:
             return False
         memory, command = memory_of(controller), controller.command
         self._memory = memory
-        desk[a.MEMORY], desk[a.N_MEMORY] = memory.ctypes.data, len(memory)
-        desk[a.COMMAND], desk[a.N_COMMAND] = command.ctypes.data, len(command)
-        desk[a.NEAR], desk[a.LOCKSTEP], desk[a.DELAY] = link._at.near, link._lockstep, link.plant.delay
+        m.memory_at, m.n_memory = address(memory), len(memory)
+        m.command_at, m.n_command = address(command), len(command)
+        m.near, m.lockstep, m.delay = link._at.near, link._lockstep, link.plant.delay
         return self._learn_command()
 
     def _learn_state(self, frame: bytes) -> bool:
@@ -232,16 +274,16 @@ class Answering:
             rows.append((begin, at - begin, target))
             begin = at + size
         rows.append((begin, len(frame) - begin, OTHER))
-        desk = self._desk
-        if count != desk[a.N_OUTPUTS] or not self._patterns:
+        m = self._answer_memory
+        if count != m.n_outputs or not self._patterns:
             self._patterns.clear()
             self._values = np.zeros(1 + count)
-            desk[a.VALUES], desk[a.N_OUTPUTS] = self._values.ctypes.data, count
+            m.values_at, m.n_outputs = address(self._values), count
         self._patterns[:0] = _alike(frame, np.array(rows, dtype=np.int64))
         del self._patterns[_MOST:]
         for k, (pattern, row) in enumerate(self._patterns):
-            self._table[k] = pattern.ctypes.data, len(pattern), row.ctypes.data, len(row)
-        desk[a.N_PATTERNS] = len(self._patterns)
+            self._table[k] = address(pattern), len(pattern), address(row), len(row)
+        m.n_patterns = len(self._patterns)
         return True
 
     def _learn_command(self) -> bool:
@@ -258,10 +300,10 @@ class Answering:
         self._names, self._pieces = names, np.frombuffer(pieces, np.uint8).copy()
         self._places = np.array(places, dtype=np.int64)
         self._frame = np.zeros(a.HEAD + len(message) + 16, dtype=np.uint8)
-        desk = self._desk
-        desk[a.FRAME], desk[a.ROOM] = self._frame.ctypes.data, len(self._frame)
-        desk[a.PIECES], desk[a.PIECES_END] = self._pieces.ctypes.data, len(pieces)
-        desk[a.PLACES] = self._places.ctypes.data
+        m = self._answer_memory
+        m.frame_at, m.room = address(self._frame), len(self._frame)
+        m.pieces_at, m.pieces_bytes = address(self._pieces), len(pieces)
+        m.places_at = address(self._places)
         return len(places) == 3 + len(names)
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 What is usual: each claimant owes a command for this very step, and sends it in a message of its own, of the layout of
 its last good one, with finite numbers, or too late. Everything else is handed over as it came, and the general path
-(rtmms.wire.plant.step_port, rtmms.loop.stand_in) goes on from there.
+(rtmms.wire.plant.step_port, rtmms.loop.fallback) goes on from there.
 """
 
 from __future__ import annotations
@@ -13,18 +13,24 @@ from typing import Any
 from numba import carray
 
 from rtmms.addresses import call
+from rtmms.contract import MissPolicy, StepOutcome
 from rtmms.jit import kernel
-from rtmms.loop.commands import APPLIED, MISSED
-from rtmms.loop.kernels import memory as lm
-from rtmms.loop.kernels import row_memory as rm
-from rtmms.loop.kernels.row import push_row
-from rtmms.loop.kernels.stand_in import note_missing, replace_missing, take_complete
-from rtmms.wire.kernels import desk as d
-from rtmms.wire.kernels.numbers import write_bits
-from rtmms.wire.kernels.patterns import HEAD_SEQ, HEAD_STEP, read_command
+from rtmms.loop.kernels.fallback import (
+    actuators_at,
+    clamp,
+    fallbacks_at,
+    note_missing,
+    replace_missing,
+    take_complete,
+)
+from rtmms.loop.kernels.memory import INTERRUPTED, PUBLISHED, RESOLVED
+from rtmms.loop.kernels.row import push_row, row_head_at, row_memory_at
+from rtmms.wire.kernels.message_layout import HEAD_SEQ, HEAD_STEP, read_command, write_bits
+from rtmms.wire.kernels.step_memory import AFTER_DEADLINE, UNREAD, peers_at, step_at
 from rtmms.wire.kernels.system import (
     EAGAIN,
     EINTR,
+    HEAD_AT,
     IN,
     bytes_at,
     event_descriptor,
@@ -39,136 +45,140 @@ from rtmms.wire.kernels.system import (
     words_at,
 )
 
-AFTER_DEADLINE = 4
-"""Messages that are still looked at when time is up, as by the general path."""
-_ANY = 1 << 30
+ANY = 1 << 30
+"""For `publish`: the state goes to a peer whatever it owes."""
 _MOST_SEQ = 1 << 62
 
 
 @kernel
 def take_step(at: int) -> int:
-    """One step, by the memory at this address (rtmms.wire.kernels.desk). INTERRUPTED, HANDED or TAKEN."""
-    w = carray(words_at(at), (d.DESK,))
-    rows = carray(words_at(w[d.ROWS]), (w[d.PEERS], d.ROW))
-    scratch = w[d.SCRATCH]
-    clear(w, rows)
+    """One step, by the memory at this address (step_memory.STEP): INTERRUPTED, PUBLISHED or RESOLVED."""
+    m = step_at(at)
+    peers = carray(peers_at(m.peers_at), (m.peers,))
+    scratch = m.scratch_at
+    clear(m, peers)
     begun = now_ns(scratch)
-    while begun < w[d.DUE]:
-        if sleep_until(w[d.DUE], scratch):
-            return lm.INTERRUPTED
+    while begun < m.due_ns:
+        if sleep_until(m.due_ns, scratch):
+            return INTERRUPTED
         begun = now_ns(scratch)
-    w[d.BEGUN] = begun
-    usual = publish(w, rows, begun, _ANY)
-    w[d.PUBLISHED] = now_ns(scratch)
+    m.begun_ns = begun
+    usual = publish(m, peers, begun, ANY)
+    m.published_ns = now_ns(scratch)
     if not usual:
-        return lm.HANDED
-    missing = gather(w, rows)
+        return PUBLISHED
+    missing = gather(m, peers)
     if missing < 0:
-        return lm.HANDED
-    gathered = w[d.GATHERED] = now_ns(scratch)
-    if not resolve(w, missing == 0, gathered):
-        return lm.HANDED
-    if w[d.FUNCTION]:
-        n = w[d.ACTUATORS]
-        command, given = carray(numbers_at(w[d.NUMBERS]), (n,)), carray(numbers_at(w[d.TO_PLANT]), (n,))
-        for i in range(n):
-            given[i] = command[i]
-        w[d.CALLED] = now_ns(scratch)
-        w[d.STATUS] = call(w[d.FUNCTION], w[d.ARGUMENTS])
-        w[d.STEPPED] = now_ns(scratch)
-        if w[d.ROW_MEMORY] and w[d.STATUS] == 0:
-            keep(w, MISSED)
-    return lm.TAKEN
+        return PUBLISHED
+    gathered = m.gathered_ns = now_ns(scratch)
+    if not resolve(m, missing == 0, gathered):
+        return PUBLISHED
+    if m.function:
+        step_plant(m, StepOutcome.MISSED)
+    return RESOLVED
 
 
 @kernel
-def clear(w: Any, rows: Any) -> None:
+def clear(m: Any, peers: Any) -> None:
     """Nothing of the step has been done."""
-    w[d.COMPLETE] = w[d.CLAMPED] = w[d.STATUS] = w[d.CALLED] = w[d.STEPPED] = w[d.GATHERED] = w[d.KEPT] = 0
-    w[d.SEQ_USED] = -1
-    for k in range(len(rows)):
-        rows[k, d.SENT], rows[k, d.ANSWERED], rows[k, d.GOT], rows[k, d.OUT_OF_RANGE] = 0, 0, d.UNREAD, 0
+    m.complete = m.clamped = m.status = m.called_ns = m.stepped_ns = m.gathered_ns = m.kept = 0
+    m.seq_used = -1
+    for k in range(len(peers)):
+        peers[k].sent, peers[k].answered, peers[k].got, peers[k].out_of_range = 0, 0, UNREAD, 0
 
 
 @kernel
-def keep(w: Any, late: int) -> None:
-    """The step's row for the recorder: the plant tells its outputs, the head what the step came to.
+def step_plant(m: Any, late: int) -> None:
+    """The command to the plant, its step, and the row of it.
 
     late   the outcome of a step whose commands were not all there
     """
-    r = carray(words_at(w[d.ROW_MEMORY]), (rm.WORDS,))
-    head = carray(words_at(r[rm.HEAD]), (r[rm.N_HEAD],))
-    call(r[rm.ACCOUNT], r[rm.ARGUMENTS])
-    head[rm.H_STEP], head[rm.H_OUTCOME] = w[d.STEP], APPLIED if w[d.COMPLETE] else late
-    head[rm.H_POLICY] = carray(words_at(w[d.WORDS]), (lm.WORDS,))[lm.STOOD_IN]
-    if w[d.SEQ_USED] >= 0:
-        head[rm.H_SEQ], head[rm.H_MEANT_FOR] = w[d.SEQ_USED], w[d.STEP_USED]
-        head[rm.H_LATENESS_NS], head[rm.H_CLAMPED] = w[d.LATENESS], w[d.CLAMPED]
-    head[rm.H_WALL_NS] = now_ns(w[d.SCRATCH])
-    w[d.KEPT] = push_row(w[d.ROW_MEMORY])
+    command, given = carray(numbers_at(m.command_at), (m.actuators,)), carray(numbers_at(m.given_at), (m.actuators,))
+    for i in range(len(command)):
+        given[i] = command[i]
+    m.called_ns = now_ns(m.scratch_at)
+    m.status = call(m.function, m.arguments_at)
+    m.stepped_ns = now_ns(m.scratch_at)
+    if m.row_memory_at and m.status == 0:
+        keep(m, late)
 
 
 @kernel
-def publish(w: Any, rows: Any, begun: int, most: int) -> bool:
+def keep(m: Any, late: int) -> None:
+    """The step's row for the recorder: the plant writes its outputs, the head says what the step came to."""
+    memory = row_memory_at(m.row_memory_at)
+    head = row_head_at(memory.head_at)
+    call(memory.account, memory.arguments_at)
+    head.step, head.outcome = m.step, late
+    if m.complete:
+        head.outcome = StepOutcome.APPLIED
+    head.policy = carray(fallbacks_at(m.fallbacks_at), (1,))[0].stood_in
+    if m.seq_used >= 0:
+        head.seq, head.target_step = m.seq_used, m.step_used
+        head.lateness_ns, head.clamped = m.lateness_ns, m.clamped
+    head.wall_ns = now_ns(m.scratch_at)
+    m.kept = push_row(m.row_memory_at)
+
+
+@kernel
+def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
     """The state to each peer that owes no more than so many answers, with what is left of its time; False where one did
     not take all of it."""
     usual = True
-    budget = max(1, w[d.DEADLINE] - begun) if w[d.DEADLINE] else 0
-    for k in range(len(rows)):
-        if rows[k, d.OWED] > most:
+    budget = max(1, m.deadline_ns - begun) if m.deadline_ns else 0
+    for k in range(len(peers)):
+        if peers[k].owed > most:
             continue
-        state, size = rows[k, d.STATE], rows[k, d.STATE_BYTES]
-        if rows[k, d.BUDGET_AT]:
-            write_bits(carray(bytes_at(state), (size,)), rows[k, d.BUDGET_AT], budget, 4)
-        rows[k, d.SENT] = send(rows[k, d.DESCRIPTOR], state, size)
-        usual = usual and rows[k, d.SENT] == size
+        state, size = peers[k].state_at, peers[k].state_bytes
+        if peers[k].budget_place:
+            write_bits(carray(bytes_at(state), (size,)), peers[k].budget_place, budget, 4)
+        peers[k].sent = send(peers[k].descriptor, state, size)
+        usual = usual and peers[k].sent == size
     return usual
 
 
 @kernel
-def gather(w: Any, rows: Any) -> int:
+def gather(m: Any, peers: Any) -> int:
     """Commands until all are in hand or time is up: how many are missing, or -1 where Python must look.
 
     Several peers are waited for one at a time, the one that was told last first. On one core the others have answered
     when it does, and none of them has woken us for nothing; elsewhere the last of them is waited for all the same.
     """
-    scratch, events, deadline = w[d.SCRATCH], w[d.EVENTS], w[d.DEADLINE]
-    missing, past, most, next_one = len(rows), 0, len(rows) + 1, len(rows) - 1
+    scratch, events, deadline = m.scratch_at, m.events_at, m.deadline_ns
+    missing, past, most, next_one = len(peers), 0, len(peers) + 1, len(peers) - 1
     asleep = True
     while missing:
         in_time = not deadline or now_ns(scratch) < deadline
-        if in_time and len(rows) > 1:
-            while next_one > 0 and rows[next_one, d.ANSWERED]:
+        if in_time and len(peers) > 1:
+            while next_one > 0 and peers[next_one].answered:
                 next_one -= 1
-            row = rows[next_one]
+            peer = peers[next_one]
             if asleep:
-                found = wait_for_one(row[d.DESCRIPTOR], w[d.ALARM], events)
+                found = wait_for_one(peer.descriptor, m.alarm, events)
                 if found == 0 and deadline:
                     continue
                 if found != IN:
                     return -1
-            heard = _hear(w, row)
+            heard = hear(m, peer, False)
             if heard < 0:
                 return -1
             asleep = heard == 0
             missing -= heard
             continue
-        found = wait(w[d.EPOLL], events, most, -1 if in_time else 0)
+        found = wait(m.epoll, events, most, -1 if in_time else 0)
         if found < 0:
             return -1  # a signal: Python must see it
         came = 0
         for k in range(found):
             descriptor = event_descriptor(events, k)
-            if descriptor == w[d.ALARM]:
+            if descriptor == m.alarm:
                 if not deadline:
                     return -1  # longer than is waited for here
                 continue
-            peer = 0
-            while peer < len(rows) and rows[peer, d.DESCRIPTOR] != descriptor:
-                peer += 1
-            if peer == len(rows) or event_flags(events, k) != IN or rows[peer, d.ANSWERED]:
+            which = peer_of(peers, descriptor)
+            if which == len(peers) or event_flags(events, k) != IN or peers[which].answered:
                 return -1
-            heard = _hear(w, rows[peer])
+            heard = hear(m, peers[which], False)
             if heard < 0:
                 return -1
             missing -= heard
@@ -180,16 +190,28 @@ def gather(w: Any, rows: Any) -> int:
     return missing
 
 
+@kernel(inline=True)
+def peer_of(peers: Any, descriptor: int) -> int:
+    """The place of the peer with this descriptor; their count where there is none."""
+    which = 0
+    while which < len(peers) and peers[which].descriptor != descriptor:
+        which += 1
+    return which
+
+
 @kernel
-def _hear(w: Any, row: Any) -> int:
-    """1: the peer's command is in hand; 0: there is nothing; -1: Python must look at what there is."""
-    got = receive(row[d.DESCRIPTOR], row[d.BUFFER], row[d.BUFFER_BYTES])
+def hear(m: Any, peer: Any, any_step: bool) -> int:
+    """1: the peer's command is in hand; 0: there is nothing; -1: Python must look at what there is.
+
+    any_step   a command for an earlier step is good, too (free mode)
+    """
+    got = receive(peer.descriptor, peer.buffer_at, peer.buffer_bytes)
     if got == -EAGAIN or got == -EINTR:
         return 0
-    row[d.GOT] = got
-    if got <= 0 or not _take(w, row, got):
+    peer.got = got
+    if got <= 0 or not _take(m, peer, got, any_step):
         return -1
-    row[d.GOT] = d.UNREAD
+    peer.got = UNREAD
     return 1
 
 
@@ -211,73 +233,63 @@ def frame_extent(buffer: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def take_frame(w: Any, row: Any, got: int, head: Any) -> bool:
-    """What has come is one command of the peer's layout, with a seq that rises: its numbers in head and w[VALUES]."""
-    frame = carray(bytes_at(row[d.BUFFER]), (got,))
+def _take(m: Any, peer: Any, got: int, any_step: bool) -> bool:
+    """What has come is one command of the peer's layout, with a seq that rises, for this step, and it counts from now
+    on; or nothing of it does."""
+    frame, head = carray(bytes_at(peer.buffer_at), (got,)), carray(words_at(m.scratch_at + HEAD_AT), (2,))
+    values = carray(numbers_at(m.values_at), (peer.n_targets,))
     begin, end = frame_extent(frame, 0, got)
     if begin < 0 or end != got:
         return False
-    known = read_command(
-        frame, begin, got, carray(bytes_at(row[d.PATTERN]), (row[d.PATTERN_BYTES],)),
-        carray(words_at(row[d.PATTERN_ROWS]), (row[d.N_ROWS], 3)), head,
-        carray(numbers_at(w[d.VALUES]), (row[d.N_TARGETS],)),
-    )  # fmt: skip
-    return known and row[d.SEQ] < head[HEAD_SEQ] < _MOST_SEQ
-
-
-@kernel
-def _take(w: Any, row: Any, got: int) -> bool:
-    """What has come is this peer's command for this step, and it counts from now on; or nothing of it does."""
-    head = carray(words_at(w[d.SCRATCH] + 32), (2,))
-    if not take_frame(w, row, got, head) or head[HEAD_STEP] != w[d.STEP]:
+    pattern = carray(bytes_at(peer.pattern_at), (peer.pattern_bytes,))
+    rows = carray(words_at(peer.pattern_rows_at), (peer.n_pattern_rows, 3))
+    if not read_command(frame, begin, got, pattern, rows, head, values):
         return False
-    values = carray(numbers_at(w[d.VALUES]), (row[d.N_TARGETS],))
+    step = head[HEAD_STEP]
+    if not peer.seq < head[HEAD_SEQ] < _MOST_SEQ or not (step == m.step or (any_step and 0 <= step < m.step)):
+        return False
     for k in range(len(values)):
         if not math.isfinite(values[k]):
             return False
-    use(w, row, head[HEAD_SEQ], head[HEAD_STEP], values)
+    use(m, peer, head[HEAD_SEQ], step, values)
     return True
 
 
 @kernel
-def use(w: Any, row: Any, seq: int, step: int, values: Any) -> None:
+def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
     """Within its limits into the command; see StepPort._use."""
-    n = w[d.ACTUATORS]
-    numbers = carray(numbers_at(w[d.NUMBERS]), (lm.NUMBERS, n))
-    limits = carray(numbers_at(w[d.LOWER_UPPER]), (2, n))
-    targets = carray(words_at(row[d.TARGETS]), (len(values),))
-    fresh = carray(bytes_at(w[d.FRESH]), (n,))
-    clamped = 0
+    n = m.actuators
+    command, actuators = carray(numbers_at(m.command_at), (n,)), carray(actuators_at(m.actuators_at), (n,))
+    targets, fresh = carray(words_at(peer.targets_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
+    moved = 0
     for k in range(len(values)):
-        i, value = targets[k], values[k]
-        if value < limits[0, i]:
-            value, clamped = limits[0, i], 1
-        elif value > limits[1, i]:
-            value, clamped = limits[1, i], 1
-        numbers[lm.COMMAND, i] = value
-    own = carray(words_at(row[d.OWN]), (row[d.N_OWN],))
+        i = targets[k]
+        value = clamp(values[k], actuators[i].lower, actuators[i].upper)
+        if value != values[k]:
+            moved = 1
+        command[i] = value
+    own = carray(words_at(peer.own_at), (peer.n_own,))
     for k in range(len(own)):
         fresh[own[k]] = 1
-    row[d.SEQ], row[d.ANSWERED], row[d.OUT_OF_RANGE] = seq, 1, clamped
-    w[d.CLAMPED] |= clamped
-    w[d.SEQ_USED], w[d.STEP_USED] = seq, step
-    w[d.LATENESS] = now_ns(w[d.SCRATCH]) - w[d.DEADLINE] if w[d.DEADLINE] else 0
+    peer.seq, peer.answered, peer.out_of_range = seq, 1, moved
+    m.clamped |= moved
+    m.seq_used, m.step_used = seq, step
+    m.lateness_ns = now_ns(m.scratch_at) - m.deadline_ns if m.deadline_ns else 0
 
 
 @kernel
-def resolve(w: Any, complete: bool, now: int) -> bool:
-    """What stands in for what is missing; False where the run ends for it, or may."""
-    n = w[d.ACTUATORS]
-    numbers = carray(numbers_at(w[d.NUMBERS]), (lm.NUMBERS, n))
-    flags = carray(bytes_at(w[d.FLAGS]), (lm.FLAGS, n))
-    words = carray(words_at(w[d.WORDS]), (lm.WORDS,))
+def resolve(m: Any, complete: bool, now: int) -> bool:
+    """The fallback for what is missing; False where the run ends for it, or may."""
+    n = m.actuators
+    fallbacks, actuators = carray(fallbacks_at(m.fallbacks_at), (1,)), carray(actuators_at(m.actuators_at), (n,))
+    command = carray(numbers_at(m.command_at), (n,))
     if complete:
-        w[d.COMPLETE] = 1
-        take_complete(now, numbers, flags, words)
+        m.complete = 1
+        take_complete(now, fallbacks, actuators, command)
         return True
-    if words[lm.POLICY] == lm.ABORT:
+    if fallbacks[0].policy == MissPolicy.ABORT:
         return False
-    instants = carray(words_at(w[d.INSTANTS]), (lm.INSTANTS, n))
-    note_missing(now, instants, flags, carray(bytes_at(w[d.FRESH]), (n,)), carray(bytes_at(w[d.RENEWED]), (n,)), words)
-    replace_missing(now, numbers, instants, flags, words)
+    fresh, renewed = carray(bytes_at(m.fresh_at), (n,)), carray(bytes_at(m.renewed_at), (n,))
+    note_missing(now, fallbacks, actuators, fresh, renewed)
+    replace_missing(now, fallbacks, actuators, command)
     return True

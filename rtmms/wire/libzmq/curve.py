@@ -6,6 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def described() -> str:
+    """'4.3.5, curve yes', for rtmms doctor."""
+    import zmq
+
+    return f"{zmq.zmq_version()}, curve {'yes' if zmq.has('curve') else 'no'}"
+
+
 @dataclass(frozen=True)
 class ClientKeys:
     """A peer's pair, and the public key by which it knows the plant; z85."""

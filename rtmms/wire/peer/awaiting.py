@@ -8,7 +8,7 @@ from contextlib import suppress
 from math import ceil
 from time import monotonic_ns
 
-from rtmms.wire.stream.alarm import Alarm
+from rtmms.wire.stream.waiting import Alarm
 
 
 class Awaiting:
@@ -18,7 +18,7 @@ class Awaiting:
         self._watched: tuple[int, ...] = ()
         self._poll: select.poll | None = None
         self._alarm: Alarm | None = None
-        self._at_door = -1
+        self._watched_now = -1
         if hasattr(select, "poll"):
             with suppress(OSError):
                 self._alarm = Alarm()
@@ -69,10 +69,10 @@ class Awaiting:
 
     def readable_now(self, descriptor: int) -> bool:
         """Whether something is there; does not wait."""
-        if self._at_door != descriptor:
-            self._door, self._at_door = select.poll(), descriptor
-            self._door.register(descriptor, select.POLLIN)
-        return bool(self._door.poll(0))
+        if self._watched_now != descriptor:
+            self._poll_now, self._watched_now = select.poll(), descriptor
+            self._poll_now.register(descriptor, select.POLLIN)
+        return bool(self._poll_now.poll(0))
 
     def _watch(self, descriptors: tuple[int, ...]) -> select.poll:
         self._watched, self._poll, self._alarmed = descriptors, select.poll(), False

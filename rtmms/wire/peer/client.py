@@ -2,33 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
 from typing import Any
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.wire.endpoints.addresses import EXCHANGE, checked
+from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.awaiting import Awaiting
-from rtmms.wire.peer.hearing import hear
-from rtmms.wire.peer.joining import Terms
-from rtmms.wire.peer.layouts import Arrived, Head, StateLayouts, Write, command_layout, rehearse
-from rtmms.wire.peer.refusals import COLLECT, Refusals, check_command
-from rtmms.wire.peer.tie import Tie
+from rtmms.wire.peer.decode import read_message
+from rtmms.wire.peer.joining import Settable, Terms
+from rtmms.wire.peer.message_layouts import Arrived, Head, StateLayouts, Write, command_layout, rehearse
+from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, check_command
 from rtmms.wire.protocol.errors import NotConnectedError
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import AHEAD_STEPS, INTERPOLATIONS, MOST_EVERY, Hello, Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.connection import NOW
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.zmtp import framed
 
+
+def connect(
+    exchange: str = EXCHANGE, *, name: str = "python", claim: str | Sequence[str] = (),
+    outputs: str | Sequence[str] = (), timeout_s: float = 5.0, token: str | None = None, every: int = 1,
+    meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
+    reconnect: bool = False, delay: int | None = None, interpolation: str = "hold",
+    settable: Mapping[str, Any] | Settable | None = None, errors: str = "print",
+    tracks: Mapping[str, Any] | None = None,
+) -> Link:  # fmt: skip
+    """Say hello to a plant and return the link.
+
+    exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
+    claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
+    outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
+    timeout_s  how long to wait for an answer
+    token      the session's; None reads it from where the plant left it for this user
+    every      of a claimant: get each every-th state only, for what takes longer than a step
+    delay      the command for state k is that of step k + delay, due by that step's deadline; None: `every` steps
+               where that is more than one, else 0. `state.budget_s` is what is left of all that
+    between    what stands between two commands: 'hold' (the last one's values) or 'linear' (a straight line to the
+               new ones, reached after `every` steps)
+    meanwhile  called about every 20 ms while waiting, by those who have other things to look after
+    keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
+    ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
+    reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
+    settable   parameters of this peer that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
+               at first: `link.settable` has the present ones
+    tracks     set-points of this peer by the name of what they are of, as Controller.tracks: the plant's report tells
+               how far the truth was off them. One that is settable has its present value
+    errors     what is done about a refusal of the plant: 'print' the first of each kind to standard error, 'raise' a
+               RefusedError at the next state, or 'collect' them in `link.errors` alone, as the others do, too
+    NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
+    """
+    if errors not in ERRORS:
+        raise UnknownNameError("errors", str(errors), ERRORS)
+    every, delay = _multirate(every, delay, interpolation)
+    hello = Hello(
+        name, _patterns("claim", claim), _patterns("outputs", outputs), every=every, ticks=ticks, delay=delay,
+        interpolation=interpolation, tracks=dict(tracks or {}),
+    )  # fmt: skip
+    terms = Terms(
+        checked(exchange, "exchange", inproc=True), hello, token, None if keys is None else read_client(Path(keys)),
+        meanwhile, settable=settable if isinstance(settable, Settable) else Settable(settable or {}),
+    )  # fmt: skip
+    return Link(terms, timeout_s, reconnect, Refusals(errors))
+
+
+def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, int]:
+    """`every` and `delay`, checked; ModelError."""
+    if type(every) is not int or not 1 <= every <= MOST_EVERY:
+        raise ModelError(f"every: expected a whole number from 1 to {MOST_EVERY}, got {every!r}")
+    if delay is None:
+        delay = every if every > 1 else 0
+    most = min(MOST_EVERY, AHEAD_STEPS * every)
+    if type(delay) is not int or not 0 <= delay <= most:
+        raise ModelError(f"delay: expected a whole number from 0 to {most} with every={every}, got {delay!r}")
+    if interpolation not in INTERPOLATIONS:
+        raise UnknownNameError("interpolation", str(interpolation), INTERPOLATIONS)
+    return every, delay
+
+
+def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    found = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else None
+    if found is None or not all(isinstance(pattern, str) for pattern in found):
+        raise ModelError(f"connect: {word}: expected names or patterns, got {given!r}")
+    return found
+
+
 _LOOK_S = 0.1
 _BESIDE = 64
 """Bytes: a state with something behind it is longer than any that is known."""
 _PATIENCE = 16
 """Commands, of which one may be learnt, beyond the first few."""
-_DOOR_NS = 10_000_000
-"""Between two looks at the door, where the states come in time."""
+_EXCHANGE_NS = 10_000_000
+"""Between two looks at the exchange endpoint, where the states come in time."""
 Usual = tuple[Callable[[int], bytes], int, Mapping[int, Head], PlantInfo, bool]
 """Receive, and how many bytes; heads by length; whose states; whether they can be answered at any time."""
 new = Arrived.__new__
@@ -44,7 +115,7 @@ def _no_layout(seq: int, step: int, values: Mapping[str, float]) -> bytes | None
     return None
 
 
-class Link(Tie):
+class Link(Session):
     """A connection to a plant: a context manager, and an iterator over its states that ends when the plant does.
 
     plant    PlantInfo
@@ -170,7 +241,7 @@ class Link(Tie):
         return True
 
     def _waits(self, watch: tuple[int, int]) -> bool:
-        """The next states are waited for by their receive alone, for some ms: nothing is said at the door, nor soon.
+        """The next states are waited for by their receive alone, for some ms: nothing waits at the exchange endpoint.
 
         In lockstep what is said there comes before the next state, so both are watched."""
         if self._look_soon or self._lockstep or self._requests.posted:
@@ -186,11 +257,11 @@ class Link(Tie):
         if not self._at.data.waits(_LOOK_S) or self._awaiting.readable_now(watch[1]):  # type: ignore[union-attr]
             self._usual = None
             return False
-        self._look_ns = monotonic_ns() + _DOOR_NS
+        self._look_ns = monotonic_ns() + _EXCHANGE_NS
         return True
 
     def filenos(self) -> tuple[int, int]:
-        """Two descriptors to select on beside others: of states, and of what is said at the door.
+        """Two descriptors to select on beside others: of states, and of what is said at the exchange endpoint.
 
         They may tell that something has come only once: call `poll` until it gives None before each wait, also after a
         command; and `look_around` when the second one is readable, and every 0.1 s. After a connection broke they are
@@ -368,7 +439,7 @@ class Link(Tie):
             return None
         while (heard := data.next()) is not None:
             try:
-                message = hear(heard[2])
+                message = read_message(heard[2])
                 kind = message["type"]
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
@@ -406,7 +477,7 @@ class Link(Tie):
 
     def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
         """Telemetry carries everything; an observer sees what it asked for."""
-        if self._terms.outputs:
+        if self._terms.hello.outputs:
             mine = self.plant.selected
             message["outputs"] = {name: value for name, value in message["outputs"].items() if name in mine}
         return message

@@ -1,26 +1,84 @@
-"""How a peer gets to a plant: hello at the door until the welcome, then the socket on which its states come."""
+"""How a peer joins a plant: hello at the exchange endpoint until the welcome, then the socket for its states."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from time import monotonic, monotonic_ns, sleep
 from typing import Any
 
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
+from rtmms.wire.endpoints.session_files import read_token
 from rtmms.wire.libzmq.curve import ClientKeys
-from rtmms.wire.libzmq.dealer import Dealers
-from rtmms.wire.libzmq.handshake import MUTE, Handshake
-from rtmms.wire.peer.hearing import read_places, read_welcome
-from rtmms.wire.peer.settable import Settable
-from rtmms.wire.places.endpoints import INPROC, NEAR, nearest, seen_from
-from rtmms.wire.places.tokens import read_token
+from rtmms.wire.libzmq.dealer import MUTE, Dealers, Handshake
+from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.codec import decode_from_plant, packer
 from rtmms.wire.protocol.errors import NotConnectedError
-from rtmms.wire.protocol.messages import HOLD, PROTOCOL, Refused
+from rtmms.wire.protocol.messages import Hello, Refused, hello_message, read_settable
 from rtmms.wire.protocol.port import SENT, Dialled
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.stream.dealer import Dealer
+
+Change = Callable[[dict[str, Any]], None]
+
+
+class Settable:
+    """A link's. The values are in `values`, always the present ones.
+
+    values   name to number, flag, text or None, as they are at first
+    change   is told the new ones before they count, and may refuse them by raising ModelError or ValueError
+    """
+
+    def __init__(self, values: Mapping[str, Any], change: Change | None = None) -> None:
+        self.values = dict(values)
+        self._change = change
+        try:
+            read_settable({"settable": self.values})
+        except Refused as fault:
+            raise ModelError(f"settable: {fault}") from None
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def take(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a plant's message `parameters`; the values count when it says so."""
+        answer = {"type": "parameters", "id": message.get("id")}
+        try:
+            given = message.get("values")
+            if type(given) is not dict:
+                raise ModelError("values: expected a map")
+            checked = {name: self._checked(name, value) for name, value in given.items()}
+            if self._change is not None:
+                self._change(checked)
+        except (RtmmsError, ValueError, TypeError) as fault:
+            return answer | {"ok": False, "error": str(fault)[:500] or type(fault).__name__}
+        self.values.update(checked)
+        return answer | {"ok": True, "settable": self.values}
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """Of the kind of the present one; ModelError."""
+        if name not in self.values:
+            raise UnknownNameError("parameter", str(name), self.values)
+        present = self.values[name]
+        if isinstance(present, bool):
+            if not isinstance(value, bool):
+                raise ModelError(f"{name}: expected true or false, got {value!r}")
+        elif isinstance(present, (int, float)) or present is None:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                if present is None and value in (None, "none"):
+                    return None
+                raise ModelError(f"{name}: expected a number, got {value!r}")
+            if not isfinite(value):
+                raise ModelError(f"{name}: expected a finite number, got {value}")
+            if isinstance(present, float):
+                return float(value)
+        elif isinstance(present, str) and not isinstance(value, str):
+            return str(value)  # a text of digits came as a number
+        return value
+
 
 _LOOK_S = 0.1
 _HELLO_AGAIN_S = 2.0
@@ -33,26 +91,21 @@ _STREAMS = sys.platform == "linux"
 
 @dataclass(frozen=True)
 class Terms:
-    """What a peer asks of a plant: the fields of its hello, and the keys it has. As in `rtmms.connect`.
+    """What a peer asks of a plant, and how it gets there. As in `rtmms.connect`.
 
+    hello      all that it says of itself but the token, and the present values of what is settable
+    token      the session's; None reads it from where the plant left it for this user
     meanwhile  called about every 20 ms while an answer is waited for
     libzmq     the data socket is ZeroMQ's, also where ours would do: to compare them
     """
 
     exchange: str
-    name: str
-    claim: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
+    hello: Hello
     token: str | None = None
-    every: int = 1
-    ticks: bool = False
     keys: ClientKeys | None = None
     meanwhile: Callable[[], None] | None = None
     libzmq: bool = False
-    delay: int = 0
-    between: str = "hold"
     settable: Settable | None = None
-    tracks: Mapping[str, Any] | None = None
 
 
 class Attachment:
@@ -60,7 +113,7 @@ class Attachment:
 
     door   for hello and requests;  data  states and commands, or telemetry; there once `join` is done
     near   the plant is on this machine, so that its clock is ours
-    note   is told each message that comes in at the door
+    note   is told each message that comes in at the exchange endpoint
     """
 
     def __init__(self, terms: Terms, note: Callable[[Mapping[str, Any]], None]) -> None:
@@ -74,21 +127,21 @@ class Attachment:
         self._closed = False
         self._dealers = Dealers(terms.keys, self._shared)
         try:
-            self.door = self._dealers.door(terms.exchange)
+            self.exchange = self._dealers.exchange(terms.exchange)
         except BaseException:
             self._dealers.close()
             raise
 
-    def join(self, timeout_s: float, watch_door: bool = False) -> PlantInfo:
+    def join(self, timeout_s: float, watch_exchange: bool = False) -> PlantInfo:
         """Get in. NotConnectedError with the plant's reason, or if nobody answers in time; all is closed then.
 
-        watch_door   a door that closes counts as the plant's end, too: another plant may send telemetry in its place
+        watch_exchange   a closed exchange connection counts as the plant's end: another plant may send telemetry then
         """
         try:
             welcome = self._greet(timeout_s)
             plant = read_welcome(welcome)
             self._listen(plant, welcome)
-            self.door.welcomed(watch_door)
+            self.exchange.welcomed(watch_exchange)
         except Refused as fault:
             self.close()
             raise NotConnectedError(f"what answers at '{self.terms.exchange}' is not a plant: {fault}") from None
@@ -97,9 +150,9 @@ class Attachment:
             raise
         return plant
 
-    def hear_door(self) -> dict[str, Any] | None:
-        """The next message at the door, if one is there."""
-        heard = self.door.next()
+    def hear_exchange(self) -> dict[str, Any] | None:
+        """The next message at the exchange endpoint, if one is there."""
+        heard = self.exchange.next()
         if heard is None:
             return None
         try:
@@ -109,13 +162,13 @@ class Attachment:
         self._note(message)
         return message
 
-    def await_door(self, until_s: float) -> dict[str, Any] | None:
-        """The next message at the door; None when none has come by then, or one that cannot be read."""
-        return self.hear_door() if self.door.wait(int(until_s * 1e9)) else None
+    def await_exchange(self, until_s: float) -> dict[str, Any] | None:
+        """The next message at the exchange endpoint; None when none has come by then, or one that cannot be read."""
+        return self.hear_exchange() if self.exchange.wait(int(until_s * 1e9)) else None
 
     def say(self, frame: bytes, until_s: float) -> bool:
         """At the door, as soon as there is a plant; False when there is none by then."""
-        while self.door.send(b"", frame) != SENT:
+        while self.exchange.send(b"", frame) != SENT:
             if monotonic() >= until_s:
                 return False
             sleep(0.005)
@@ -127,14 +180,14 @@ class Attachment:
         self.say(self._hello(token), until_s)
 
     def watch(self) -> tuple[int, int]:
-        """Descriptors to wait on: of the data, of the door."""
+        """Descriptors to wait on: of the data, of the exchange endpoint."""
         assert self.data is not None
-        return self.data.descriptor, self.door.descriptor
+        return self.data.descriptor, self.exchange.descriptor
 
     def gone(self) -> bool:
         """The plant's end is closed, and stays so. A connection that broke is tried again here."""
         gone = False
-        for end in (self.data, self.door):
+        for end in (self.data, self.exchange):
             if end is not None:
                 end.serve(monotonic_ns())
                 gone = gone or end.gone()
@@ -145,7 +198,7 @@ class Attachment:
         if self._closed:
             return
         self._closed = True
-        for end in (self.door, self.data):
+        for end in (self.exchange, self.data):
             if end is not None:
                 if last is not None:
                     end.send(b"", last)
@@ -156,7 +209,7 @@ class Attachment:
 
     def _greet(self, timeout_s: float) -> dict[str, Any]:
         """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
-        terms, place, handshake = self.terms, self.terms.exchange, self.door.handshake
+        terms, place, handshake = self.terms, self.terms.exchange, self.exchange.handshake
         assert handshake is not None
         end = monotonic() + timeout_s
         again, gap = 0.0, _HELLO_AGAIN_S
@@ -168,13 +221,13 @@ class Attachment:
                 terms.meanwhile()
             if now >= again:
                 sent = read_token(place) if terms.token is None else terms.token
-                if self.door.send(b"", self._hello(sent)) != SENT:
+                if self.exchange.send(b"", self._hello(sent)) != SENT:
                     sleep(0.01)
                     continue
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
                 again, gap = monotonic() + gap, min(_HELLO_GAP_S, 2.0 * gap)
             look_s = _LOOK_S if terms.meanwhile is None else _MEANWHILE_S
-            message = self.await_door(min(end, again, monotonic() + look_s))
+            message = self.await_exchange(min(end, again, monotonic() + look_s))
             if message is None:
                 continue
             if message["type"] == "welcome":
@@ -196,21 +249,9 @@ class Attachment:
         return NotConnectedError(f"no plant answered at '{place}' within {timeout_s:g} s; {why}")
 
     def _hello(self, token: str) -> bytes:
-        terms = self.terms
-        hello = {"type": "hello", "protocol": PROTOCOL, "name": terms.name, "claim": list(terms.claim),
-                 "outputs": list(terms.outputs), "token": token, "every": terms.every}  # fmt: skip
-        more: dict[str, Any] = {"ticks": True} if terms.ticks else {}
-        if terms.delay:
-            more["delay"] = terms.delay
-        if terms.settable:
-            more["settable"] = terms.settable.values
-        if terms.tracks:
-            more["tracks"] = dict(terms.tracks)
-        if terms.between != HOLD:
-            more["between"] = terms.between
-        if self._identity:
-            more["identity"] = self._identity
-        return self._pack(hello | more)
+        settable = self.terms.settable.values if self.terms.settable is not None else {}
+        hello = replace(self.terms.hello, token=token, identity=self._identity, settable=settable)
+        return self._pack(hello_message(hello))
 
     def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
         """Where the states come: with keys, within a program and for telemetry by ZeroMQ."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
-import math
 import sys
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, entry_points
@@ -15,17 +13,53 @@ from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import unquote, urlparse
 
+from rtmms.declared import literal, parsed, source
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.typed import spelled, typed
 from rtmms.user_file import is_file, load_named, path_of, split_word
-from rtmms.wire.peer.controller import Controller
+from rtmms.wire.peer.controller import COMMON, Controller
+
+
+def check_robot(name: str, robot: str) -> None:
+    """ModelError where controller `name` is written for other robots than `robot`, and some other is for that one.
+
+    A robot that no installed controller is written for is a user's own, and may share actuators with one of ours."""
+    own = declared(name)
+    if not own or robot in own:
+        return
+    fitting = sorted(other for other in controllers() if robot in declared(other))
+    if fitting:
+        raise ModelError(
+            f"controller '{name}' drives {', '.join(own)}, not {robot}; controllers of {robot}: {', '.join(fitting)}"
+        )
+
+
+def declared(name: str) -> tuple[str, ...]:
+    """Of an installed controller or FILE.py[:CLASS]; () where it names none, or its source cannot be read."""
+    if is_file(name):
+        file, _, wanted = name.rpartition(":") if not name.endswith(".py") else (name, "", "")
+    else:
+        point = controllers().get(name)
+        if point is None:
+            return ()
+        file, wanted = source(point.module), point.attr
+    tree = parsed(file)
+    if tree is None:
+        return ()
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    if not wanted:
+        classes = [node for node in classes if any(isinstance(part, ast.FunctionDef) and part.name == "update"
+                                                   for part in node.body)]  # fmt: skip
+    found = [node for node in classes if node.name == (wanted or node.name)]
+    robots = literal(found[0].body, "robots") if len(found) == 1 else None
+    if not isinstance(robots, (tuple, list)) or not all(isinstance(one, str) for one in robots):
+        return ()
+    return tuple(robots)
+
 
 GROUP = "rtmms.controllers"
-TURNS: Mapping[str, Any] = {"every": int, "delay": int | None, "between": str}
-"""What any controller can be told beside its own parameters; see rtmms.Controller."""
 
 OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see controllers/template.py"
-
-_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
 @dataclass(frozen=True)
@@ -113,21 +147,21 @@ def parameters(controller: type[Controller]) -> dict[str, Parameter]:
     for name, kind in _signature(controller).items():
         hint = _hint(kind)
         default = None if kind.default is inspect.Parameter.empty else kind.default
-        listed[name] = Parameter(name, _spelled(hint), default, kind.default is inspect.Parameter.empty)
+        listed[name] = Parameter(name, spelled(hint), default, kind.default is inspect.Parameter.empty)
     return listed
 
 
 def build(spec: str) -> Controller:
     """The controller of a command line's words; UnknownNameError and ModelError name the controller and the key.
 
-    `every`, `delay` and `between` go with any controller, and stand in its attributes then."""
+    `every`, `delay` and `interpolation` go with any controller, and stand in its attributes then."""
     name, words = split_spec(spec)
     found = load_controller(name)
     known = _signature(found)
-    turns = {key: words.pop(key) for key in TURNS if key in words and key not in known}
+    turns = {key: words.pop(key) for key in COMMON if key in words and key not in known}
     controller = construct(found, name, words)
     for key, word in turns.items():
-        setattr(controller, key, _value(f"controller '{name}': {key}", word, TURNS[key]))
+        setattr(controller, key, typed(f"controller '{name}': {key}", word, COMMON[key], words=True))
     return controller
 
 
@@ -139,8 +173,8 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
         if key not in known:
             attribute = hasattr(controller, key) and not callable(getattr(controller, key))
             hint = "an attribute of the class is a parameter in a @dataclass, with a type" if attribute else ""
-            raise UnknownNameError(f"parameter of controller '{name}'", key, (*known, *TURNS), hint)
-        values[key] = _value(f"controller '{name}': {key}", word, _hint(known[key]))
+            raise UnknownNameError(f"parameter of controller '{name}'", key, (*known, *COMMON), hint)
+        values[key] = typed(f"controller '{name}': {key}", word, _hint(known[key]), words=True)
     missing = [key for key, kind in known.items() if kind.default is inspect.Parameter.empty and key not in values]
     if missing:
         raise ModelError(f"controller '{name}': needs {', '.join(missing)}")
@@ -164,40 +198,6 @@ def _hint(kind: inspect.Parameter) -> Any:
     if kind.annotation is not inspect.Parameter.empty:
         return kind.annotation
     return type(kind.default) if kind.default not in (None, inspect.Parameter.empty) else str
-
-
-def _choices(hint: Any) -> tuple[Any, ...]:
-    """float | None -> (float, NoneType)."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return typing.get_args(hint)
-    return (hint,)
-
-
-def _spelled(hint: Any) -> str:
-    return " | ".join("None" if one is type(None) else getattr(one, "__name__", str(one)) for one in _choices(hint))
-
-
-def _value(place: str, word: str, hint: Any) -> Any:
-    choices = _choices(hint)
-    if type(None) in choices and word.lower() == "none":
-        return None
-    for one in (bool, int, float, str):  # the narrowest that fits
-        if one not in choices:
-            continue
-        if one is bool and word.lower() in _WORDS:
-            return _WORDS[word.lower()]
-        if one is str:
-            return word
-        if one in (int, float):
-            try:
-                number = one(word)
-            except ValueError:
-                continue
-            if math.isfinite(number):
-                return number
-    wanted = {"float": "a number", "int": "a whole number", "bool": "true or false"}
-    named = " or ".join(wanted.get(one.__name__, one.__name__) for one in choices if one is not type(None))
-    raise ModelError(f"{place}: expected {named}, got '{word}'")
 
 
 def astray(point: EntryPoint) -> str:

@@ -6,11 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.connecting import connect
-from rtmms.wire.peer.controller import Controller
-from rtmms.wire.peer.settable import Settable
-from rtmms.wire.places.endpoints import EXCHANGE
+from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.peer.client import Link, connect
+from rtmms.wire.peer.controller import COMMON, Controller
+from rtmms.wire.peer.joining import Settable
 
 
 class Answering(Protocol):
@@ -42,7 +41,7 @@ def run_controller(
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
         outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,
-        every=controller.every, delay=controller.delay, between=controller.between,
+        **{name: getattr(controller, name) for name in COMMON},
         settable=settable, errors="collect", tracks={name: getattr(controller, name) for name in tracks},
     ) as link:  # fmt: skip
         plant = link.plant
@@ -65,7 +64,7 @@ def run_controller(
                 code, text = errors.popleft()
                 if tell is not None and code not in told:
                     told.add(code)
-                    tell(f"refused: {text} (told once for each kind)")
+                    tell(f"refused: {text} (printed once for each kind)")
             if quick is not None:
                 quick.go()
         if quick is not None:

@@ -22,12 +22,15 @@ class Allowance:
     """Of all peers at the step socket.
 
     most     messages of one from the beginning of a step to that of the next; 0: as many as it likes
-    count    is told of each that is hung up on, after FLOOD_STEPS such steps on end
+    count    is called with a reason for each that is closed, after FLOOD_STEPS such steps on end
+    expel    takes a peer's place away, where its connection cannot be closed by itself: libzmq's ROUTER cannot
     """
 
-    def __init__(self, socket: Answering, most: int, count: Callable[[str], None]) -> None:
+    def __init__(
+        self, socket: Answering, most: int, count: Callable[[str], None], expel: Callable[[Peer, str], None]
+    ) -> None:  # fmt: skip
         self._holding = socket if isinstance(socket, Holding) else None
-        self.most, self._count = most, count
+        self.most, self._count, self._expel = most, count, expel
         self._spoke: list[Peer] = []
 
     def take(self, peer: Peer) -> None:
@@ -46,21 +49,22 @@ class Allowance:
 
     def renew(self) -> None:
         """Another step begins."""
-        if not self._spoke:
-            return
-        for peer in self._spoke:
+        spoke, self._spoke = self._spoke, []
+        for peer in spoke:
             if not self.used_up(peer):
                 peer.said = peer.floods = 0
                 continue
             peer.said = 0
             peer.floods += 1
-            if self._holding is None:
-                continue
             if peer.floods < FLOOD_STEPS:
-                self._holding.let_go(peer.identity)
+                if self._holding is not None:
+                    self._holding.let_go(peer.identity)
                 continue
             peer.floods = 0
             self._count(Reason.BUSY)
-            peer.refused(f"{self.most} messages or more in each of {FLOOD_STEPS} steps: the connection is closed")
-            self._holding.cut_off(peer.identity)
-        self._spoke.clear()
+            why = f"{self.most} messages or more in each of {FLOOD_STEPS} steps: the connection is closed"
+            peer.refused(why)
+            if self._holding is not None:
+                self._holding.cut_off(peer.identity)
+            else:
+                self._expel(peer, why)

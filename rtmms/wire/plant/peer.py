@@ -4,22 +4,140 @@ from __future__ import annotations
 
 import secrets
 from time import monotonic_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rtmms.wire.plant.measure import Measure
 from rtmms.wire.plant.selection import Selection
-from rtmms.wire.plant.standing import DEAD, GONE, LOST, Standing
-from rtmms.wire.plant.turns import Turns
-from rtmms.wire.protocol.messages import AHEAD_STEPS, WARM_STEPS, Hello, Reason, Refused
+from rtmms.wire.protocol.messages import AHEAD_STEPS, LINEAR, WARM_STEPS, Hello, Reason, Refused
+
+if TYPE_CHECKING:
+    from rtmms.loop.ports import Array
+
+
+ALLOWED_A_SECOND = 50
+
+
+class RateLimit:
+    """A bucket of `burst` tokens that fills by ALLOWED_A_SECOND a second; a flood takes what comes in, and no more."""
+
+    __slots__ = ("_burst", "_left", "_since_ns")
+
+    def __init__(self, burst: int) -> None:
+        self._burst, self._left, self._since_ns = burst, float(burst), monotonic_ns()
+
+    def take(self, now_ns: int) -> bool:
+        """Whether it may be done now; counted if so."""
+        self._left = min(self._burst, self._left + (now_ns - self._since_ns) * 1e-9 * ALLOWED_A_SECOND)
+        self._since_ns = now_ns
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+class Multirate:
+    """A claimant's.
+
+    every    steps from state to state;  delay  steps from a state to the one that its command is for
+    plain    a state a step, answered within it: there is nothing to look up
+    linear   values are reached in equal parts over the `every` steps from theirs on; else at once
+    """
+
+    __slots__ = ("_first", "_ways", "delay", "every", "linear", "plain")
+
+    def __init__(self, every: int, delay: int, interpolation: str) -> None:
+        self.every, self.delay, self.linear = every, delay, interpolation == LINEAR
+        self.plain = every == 1 and delay == 0
+        self._first = -1
+        self._ways: dict[int, tuple[int, float | None, float]] = {}  # of an actuator: first step, from where, to where
+
+    def forget(self) -> None:
+        """It was asked for nothing yet, and nothing is on its way: the loop went back."""
+        self._first = -1
+        self._ways.clear()
+
+    def asks(self, step: int) -> bool:
+        """The state of this step is one of its own."""
+        return step % self.every == 0
+
+    def asked(self, step: int) -> None:
+        """That state goes out."""
+        if self._first < 0:
+            self._first = step
+
+    def owes(self, step: int) -> bool:
+        """Its command for this step was asked for. Without a delay that is asked with the step itself."""
+        since = step - self.delay
+        return since % self.every == 0 and (self.delay == 0 or 0 <= self._first <= since)
+
+    # -- between two commands ----------------------------------------------------------------------------------------
+
+    def aim(self, actuator: int, step: int, goal: float) -> None:
+        """From `step` on, the actuator goes from where it is then to a value of a command."""
+        self._ways[actuator] = (step, None, goal)
+
+    def move(self, step: int, command: Array) -> None:
+        """Write the values of this step; again for the same step: the same."""
+        for actuator, (begun, start, goal) in list(self._ways.items()):
+            parts = step - begun + 1
+            if start is None:
+                start = float(command[actuator])
+                self._ways[actuator] = (begun, start, goal)
+            if parts < self.every:
+                command[actuator] = start + (goal - start) * (parts / self.every)
+            else:
+                command[actuator] = goal
+                if parts > self.every:
+                    del self._ways[actuator]
+
+    def drop(self, actuator: int) -> None:
+        """It is another one's now."""
+        self._ways.pop(actuator, None)
+
+
+WARMING, READY, LIVE, DEAD, GONE = "warming", "ready", "live", "dead", "gone"
+"""Answering the warm-up; done with it, to be admitted between two steps; at work, or an observer; its connection broke
+or it has long said nothing, but its claim is kept; it said bye, or lost its place to another one."""
+
+WARM, ADMITTED, LOST, HEARD, LEFT = "warm", "admitted", "lost", "heard", "left"
+"""What happens: the last warm-up state is answered; a step may begin; it died; a message of it came; it leaves."""
+
+_BECOMES = {
+    (WARMING, WARM): READY,
+    (READY, ADMITTED): LIVE,
+    (LIVE, LOST): DEAD,
+    (DEAD, HEARD): LIVE,
+    (WARMING, LEFT): GONE,
+    (READY, LEFT): GONE,
+    (LIVE, LEFT): GONE,
+    (DEAD, LEFT): GONE,
+}
+
+
+class PeerState:
+    """One peer's. Nobody else writes `state`; RuntimeError for what is not in the table, which none of a peer's words
+    can bring about."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, observer: bool) -> None:
+        self.state = LIVE if observer else WARMING
+
+    def on(self, event: str) -> None:
+        """This has happened."""
+        state = _BECOMES.get((self.state, event))
+        if state is None:
+            raise RuntimeError(f"a peer that is {self.state} cannot become what follows '{event}'")
+        self.state = state
+
 
 ERROR_BURST = 10
 
 
-class Peer(Standing):
+class Peer(PeerState):
     """One that said hello with the session's token.
 
     identity    its routing id on the step socket, made by us and known to it alone
-    door        its routing id on the exchange socket
+    exchange_id        its routing id on the exchange socket
     asked       its hello
     key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
@@ -32,24 +150,26 @@ class Peer(Standing):
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
     said        messages of it that were read one by one since the step began;  floods  steps on end with too many
     queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at)
-    error       the next one to be told: (code, text, unknown name);  told  how many it may be told at the door
+    error       the next one to be told: (code, text, unknown name);  told  how many it may be told beside the steps
     refusal     the text of the last one;  rejected  how many there were
     """
 
     __slots__ = (
-        "actuators", "asked", "claim", "clamped", "commands", "door", "early", "error", "error_ns", "floods", "fresh",
-        "heard", "identity", "index", "key", "late", "name", "observer", "owed", "probe_ns", "probes", "queue",
-        "refusal", "rejected", "said", "selection", "seq", "settable", "since_ns", "skipped", "tick_seq", "ticks",
-        "told", "turns", "wants_ticks", "warm_step",
+        "actuators", "asked", "claim", "clamped", "commands", "early", "error", "error_ns", "exchange_id", "floods",
+        "fresh", "heard", "identity", "index", "key", "late", "multirate", "name", "observer", "owed", "probe_ns",
+        "probes", "queue", "refusal", "rejected", "said", "selection", "seq", "settable", "since_ns", "skipped",
+        "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
     )  # fmt: skip
 
-    def __init__(self, hello: Hello, door: bytes, index: dict[str, int], selection: Selection, now_ns: int) -> None:
-        self.name, self.claim, self.door, self.selection = hello.name, hello.claim, door, selection
+    def __init__(
+        self, hello: Hello, exchange_id: bytes, index: dict[str, int], selection: Selection, now_ns: int
+    ) -> None:
+        self.name, self.claim, self.exchange_id, self.selection = hello.name, hello.claim, exchange_id, selection
         self.asked = hello
         self.settable: dict[str, Any] = dict(hello.settable)
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
         self.key = b""
-        self.turns = Turns(hello.every, hello.delay, hello.between)
+        self.multirate = Multirate(hello.every, hello.delay, hello.interpolation)
         self.index = index
         self.actuators: list[int] = list(index.values())
         self.ticks = self.wants_ticks = hello.ticks
@@ -65,12 +185,15 @@ class Peer(Standing):
         self.since_ns = self.probe_ns = now_ns
         self.error: tuple[str, str, str] | None = None
         self.error_ns, self.refusal = 0, ""
-        self.told = Measure(ERROR_BURST)
+        self.told, self.starved = RateLimit(ERROR_BURST), False
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
 
-    def dies(self) -> None:
-        """It has gone, or long said nothing: until its next message another one may take its place."""
+    def dies(self, *, starved: bool = False) -> None:
+        """It has gone, or long said nothing: until its next message another one may take its place.
+
+        starved   its connection stands: its process may be there, and not run"""
         self.on(LOST)
+        self.starved = starved
         self.forget_queue()
 
     def forget_queue(self) -> None:
@@ -93,8 +216,9 @@ class Peer(Standing):
     def summary(self) -> dict[str, Any]:
         """For the final report."""
         return {
-            "name": self.name, "claim": list(self.claim), "state": self.state, "commands": self.commands,
-            "late": self.late, "every": self.turns.every, "delay": self.turns.delay, "clamped": self.clamped,
+            "name": self.name, "claim": list(self.claim), "state": self.state,
+            "starved": self.state is DEAD and self.starved, "commands": self.commands,
+            "late": self.late, "every": self.multirate.every, "delay": self.multirate.delay, "clamped": self.clamped,
             "rejected": self.rejected, "refusal": self.refusal, "states_withheld": self.skipped,
             "settable": dict(self.settable),
         }  # fmt: skip
@@ -111,3 +235,7 @@ class Missing:
     @property
     def gone(self) -> bool:
         return self._peer.state in (DEAD, GONE) and self._peer.commands == self._commands
+
+    @property
+    def starved(self) -> bool:
+        return self._peer.starved

@@ -9,13 +9,13 @@ import numpy as np
 
 from rtmms.errors import UnknownNameError
 from rtmms.plant import Channel
-from rtmms.wire.plant.patterns import Matching
-from rtmms.wire.plant.peer import Peer
-from rtmms.wire.plant.selection import Selection
-from rtmms.wire.plant.standing import ADMITTED, DEAD, LEFT
+from rtmms.wire.plant.peer import ADMITTED, DEAD, LEFT, Peer
+from rtmms.wire.plant.selection import Matching, Selection
 from rtmms.wire.protocol.messages import Hello, Reason, Refused
 
 MOST_PEERS = 64
+RESERVED = 1
+"""Places beyond them for a peer with the token that drives nothing: `status` and `stop` are always possible."""
 
 
 class Peers:
@@ -40,7 +40,7 @@ class Peers:
         self.ticker: Peer | None = None
         self.all: list[Peer] = []
         self.by_identity: dict[bytes, Peer] = {}
-        self.by_door: dict[bytes, Peer] = {}
+        self.by_exchange_id: dict[bytes, Peer] = {}
         self.gone: list[dict[str, Any]] = []
         self.displaced: list[tuple[Peer, str]] = []
         self.changes = 0
@@ -71,38 +71,39 @@ class Peers:
     def names(self) -> tuple[str, ...]:
         return tuple(self._names)
 
-    def welcome(self, hello: Hello, door: bytes, selection: Selection, now_ns: int) -> Peer:
+    def welcome(self, hello: Hello, exchange_id: bytes, selection: Selection, now_ns: int) -> Peer:
         """A new peer, with its actuators kept for it but not yet claimed; Refused if another one lives on them."""
         index = self.match(hello.claim)
         for name, i in index.items():
             for other in self.all:
-                if i in other.actuators and other.state is not DEAD and other.door != door:
+                if i in other.actuators and other.state is not DEAD and other.exchange_id != exchange_id:
                     raise Refused(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
         if hello.ticks:
             for other in self.all:
-                if other.ticks and other.state is not DEAD and other.door != door:
+                if other.ticks and other.state is not DEAD and other.exchange_id != exchange_id:
                     raise Refused(Reason.CLAIM_HELD, f"hello: '{other.name}' ticks here")
-        earlier = self.by_door.get(door)
+        earlier = self.by_exchange_id.get(exchange_id)
         if earlier is not None:
             self.release(earlier)
-        if len(self.all) >= MOST_PEERS and not self._drop_one_observer():
+        observes = not index and not hello.ticks
+        if len(self.all) >= MOST_PEERS + RESERVED * observes and not self._drop_one_observer():
             raise Refused(Reason.BUSY, f"hello: {MOST_PEERS} peers are here already")
-        peer = Peer(hello, door, index, selection, now_ns)
+        peer = Peer(hello, exchange_id, index, selection, now_ns)
         self.all.append(peer)
-        self.by_door[door] = peer
+        self.by_exchange_id[exchange_id] = peer
         if not peer.observer:
             self.by_identity[peer.identity] = peer
         return peer
 
-    def known_again(self, identity: bytes, door: bytes) -> None:
+    def known_again(self, identity: bytes, exchange_id: bytes) -> None:
         """The peer's connection to the exchange socket broke, and this is its new one; Refused if there is none."""
         peer = self.by_identity.get(identity)
         if peer is None:
             raise Refused(Reason.TOKEN, "hello: no peer of this identity is here (any more)")
-        if self.by_door.get(peer.door) is peer:
-            del self.by_door[peer.door]
-        peer.door = door
-        self.by_door[door] = peer
+        if self.by_exchange_id.get(peer.exchange_id) is peer:
+            del self.by_exchange_id[peer.exchange_id]
+        peer.exchange_id = exchange_id
+        self.by_exchange_id[exchange_id] = peer
 
     def admit(self, peer: Peer) -> None:
         """The peer is warm: it owns its actuators from the next step; what a dead one held passes to it."""
@@ -111,7 +112,7 @@ class Peers:
             if before is not None and before is not peer:
                 before.actuators.remove(i)
                 before.index = {name: j for name, j in before.index.items() if j != i}
-                before.turns.drop(i)
+                before.multirate.drop(i)
                 before.forget_queue()  # it may have come back meanwhile, and be at work
                 if not before.actuators:
                     self._forget(before)  # with its right to tick, if it had it: it was dead
@@ -123,7 +124,7 @@ class Peers:
         self.changes += 1
         if peer.actuators and peer not in self.claimants:
             self.claimants.append(peer)
-            if peer.turns.linear:
+            if peer.multirate.linear:
                 self.linear.append(peer)
         if peer not in self.listeners:
             self.listeners.append(peer)
@@ -163,8 +164,8 @@ class Peers:
         if self.ticker is peer:
             self.ticker = None
         self.by_identity.pop(peer.identity, None)
-        if self.by_door.get(peer.door) is peer:
-            del self.by_door[peer.door]
+        if self.by_exchange_id.get(peer.exchange_id) is peer:
+            del self.by_exchange_id[peer.exchange_id]
 
     def _drop_one_observer(self) -> bool:
         """Observers leave no trace when they go: the oldest gives way."""

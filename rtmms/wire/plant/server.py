@@ -15,22 +15,20 @@ import numpy as np
 from rtmms.contract import Applied
 from rtmms.errors import ModelError
 from rtmms.plant import Plant, bare
-from rtmms.wire.places.keys import Allowed, ServerKeys
-from rtmms.wire.places.tokens import new_token, remove_token, write_token
+from rtmms.wire.endpoints.keys import Allowed, ServerKeys
+from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.plant.allowance import most_said
-from rtmms.wire.plant.direct import Direct
-from rtmms.wire.plant.door import Door
-from rtmms.wire.plant.patterns import PEERS_WORK, STRANGERS_WORK
-from rtmms.wire.plant.peer import Missing
+from rtmms.wire.plant.fast_path import WireFastPath
+from rtmms.wire.plant.handshake import HandshakePort
+from rtmms.wire.plant.peer import DEAD, LIVE, Missing
 from rtmms.wire.plant.peers import Peers
-from rtmms.wire.plant.selection import Selection, select
+from rtmms.wire.plant.selection import PEERS_WORK, STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.sockets import Sockets, Threads
-from rtmms.wire.plant.standing import DEAD, LIVE
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.plant.telemetry import Telemetry
 from rtmms.wire.plant.tending import Tending
 from rtmms.wire.protocol.messages import (
-    DOOR_BYTES,
+    EXCHANGE_BYTES,
     PROTOCOL,
     Hello,
     Reason,
@@ -43,7 +41,7 @@ from rtmms.wire.protocol.messages import (
 from rtmms.wire.protocol.port import Guests
 
 if TYPE_CHECKING:
-    from rtmms.loop.ports import Array, Flags, Keeping, Memory, Passage
+    from rtmms.loop.ports import Array, FastPath, Flags, Keeping, Memory
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
@@ -67,7 +65,7 @@ class Server:
     deadline_s  time for an answer, as the peers are told; None where nobody waits on a clock. May be set later.
     sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
     token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
-    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/places/keys.py
+    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/endpoints/keys.py
     telemetry_hz   states sent to observers, at most, per second of wall time
     """
 
@@ -102,15 +100,15 @@ class Server:
             external=mode == "external",
             most_said=most_said(plant.dt / rate) if mode == "realtime" else 0,
         )  # fmt: skip
-        self._direct = Direct(self._port, self._sockets.step, self._peers)
+        self._direct = WireFastPath(self._port, self._sockets.step, self._peers)
         self._tending = Tending(self._port, self._peers)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
-        self._request_bytes = room = DOOR_BYTES + 2 * _snapshot_size(plant)
-        self._door = Door(
+        self._request_bytes = room = EXCHANGE_BYTES + 2 * _snapshot_size(plant)
+        self._handshakes = HandshakePort(
             self._sockets.exchange, self._peers, self._token, room, self._port.count, self._enter, self._allowed
         )
-        self._sockets.telemetry.attend(Guests(refused=self._port.count), DOOR_BYTES)
+        self._sockets.telemetry.attend(Guests(refused=self._port.count), EXCHANGE_BYTES)
         self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
         first = Selection(plant.outputs[:1])
         for _ in range(2):  # the second one is written in place: compiled, or fetched from the cache, before the run
@@ -122,7 +120,7 @@ class Server:
         self.fresh: Flags = self._port.fresh
         self.renewed: Flags = self._port.renewed
         self.applied: Applied = self._port.applied
-        self._closed = False
+        self.looks, self._forced_looks, self._closed = 0, 0, False
 
     # -- Exchange ----------------------------------------------------------------------------------------------------
 
@@ -162,26 +160,38 @@ class Server:
         return self._port.collect(step, command, until_ns)
 
     def serve(self, until_ns: int) -> None:
-        """Strangers, requests, warm-up, telemetry: bounded, and back before until_ns."""
+        """Newcomers, requests, warm-up, telemetry: bounded, and back before until_ns."""
         self._telemetry.send()
-        now_ns = monotonic_ns()
-        left_ns = until_ns - now_ns
+        left_ns = until_ns - monotonic_ns()
         strange_ns = until_ns - (min(_STRANGE_NS, left_ns // 2) if left_ns > _LEAST_NS else 0)
         self._sockets.step.serve(strange_ns)
         if self._allowed is not None:
             self._look_at_keys(self._allowed)
-        port = self._port
-        port.read_in_slack(until_ns)
-        port.admit_ready()
+        self._port.read_in_slack(until_ns)
+        self._port.admit_ready()
         if monotonic_ns() < strange_ns:
-            self._door.serve(strange_ns)
+            self.looks += self._handshakes.serve(strange_ns)
             self._telemetry.serve(strange_ns)
+        self._tend(until_ns)
+
+    def look(self, until_ns: int) -> None:
+        """See Admitting: the handshake endpoint first, and the connections of those who were welcomed."""
+        self.looks += 1
+        self._forced_looks += 1
+        self._handshakes.serve(until_ns)
+        self._sockets.step.serve(until_ns)
+        self._port.read_in_slack(until_ns)
+        self._port.admit_ready()
+        self._tend(until_ns)
+
+    def _tend(self, until_ns: int) -> None:
+        """The peers that are joining, and those that may be gone."""
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
             self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
-    def passage(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> Passage | None:
+    def fast_path(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> FastPath | None:
         """See Compiling."""
         return self._direct if self._direct.bind(plant, memory, keeper) else None
 
@@ -223,6 +233,7 @@ class Server:
         return {
             "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
             "set_points": self.set_points(), "ticks": None if ticks is None else ticks.report(),
+            "forced_looks": self._forced_looks,
         }  # fmt: skip
 
     # -- for the owner of the run ------------------------------------------------------------------------------------
@@ -248,22 +259,22 @@ class Server:
 
     def requests(self) -> list[Request]:
         """What peers asked for since the last call; each must get a `reply`."""
-        return self._door.requests()
+        return self._handshakes.requests()
 
     def reply(self, request: Request, ok: bool = True, result: Any = None, error: str | None = None) -> None:
-        self._door.reply(request, ok, result, error)
+        self._handshakes.reply(request, ok, result, error)
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
         """See rtmms.loop.ports.Passing."""
-        self._door.pass_on(values)
+        self._handshakes.pass_on(values)
 
     def unanswered(self) -> bool:
         """See Passing."""
-        return self._door.unanswered()
+        return self._handshakes.unanswered()
 
     def failures(self) -> list[str]:
         """See Passing."""
-        return self._door.failures()
+        return self._handshakes.failures()
 
     def close(self, reason: str = "the run ended") -> None:
         """Say bye to every peer, close the sockets, take the token away. Twice does nothing."""
@@ -274,7 +285,7 @@ class Server:
             bye = {"type": "bye", "reason": reason}
             if not peer.observer:
                 self._port.say(peer, bye)
-            self._door.say(peer.door, bye)
+            self._handshakes.say(peer.exchange_id, bye)
         if self._token:
             remove_token(self.endpoints["exchange"], self._token)
         if self._peers.all:
@@ -301,10 +312,10 @@ class Server:
             bye = {"type": "bye", "reason": "your key was taken away"}
             if not peer.observer:
                 self._port.say(peer, bye)
-            self._door.say(peer.door, bye)
+            self._handshakes.say(peer.exchange_id, bye)
             self._peers.release(peer)
 
-    def _enter(self, hello: Hello, door: bytes, trusted: bool) -> Mapping[str, Any]:
+    def _enter(self, hello: Hello, exchange_id: bytes, trusted: bool) -> Mapping[str, Any]:
         """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
         channels = select(self._plant.outputs, hello.outputs, PEERS_WORK if trusted else STRANGERS_WORK)
         if hello.ticks and self.mode != "external":
@@ -313,10 +324,10 @@ class Server:
         if trusted:
             names = tuple(channel.name for channel in channels)
             if hello.identity:
-                self._peers.known_again(hello.identity, door)
-            peer = self._peers.by_door.get(door)
+                self._peers.known_again(hello.identity, exchange_id)
+            peer = self._peers.by_exchange_id.get(exchange_id)
             if peer is None or peer.asked != hello or peer.selection.names != names:
-                peer = self._peers.welcome(hello, door, self._selection(names, hello.delay), monotonic_ns())
+                peer = self._peers.welcome(hello, exchange_id, self._selection(names, hello.delay), monotonic_ns())
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
         plant, paced = self._plant, self.mode == "realtime"
         return {

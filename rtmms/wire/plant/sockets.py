@@ -8,12 +8,11 @@ import socket as plain
 from typing import TypeVar
 
 from rtmms.loop.machine.realtime import may_raise
+from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near, private_files
+from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.libzmq.threads import Threads
-from rtmms.wire.places import ipc
-from rtmms.wire.places.endpoints import DEFAULTS, checked, cleared, listen, listen_near
-from rtmms.wire.places.keys import Allowed, ServerKeys
 from rtmms.wire.protocol.errors import AddressError
-from rtmms.wire.protocol.messages import COMMAND_BYTES, DOOR_BYTES
+from rtmms.wire.protocol.messages import COMMAND_BYTES, EXCHANGE_BYTES
 from rtmms.wire.protocol.port import Answering, Hosting, Publishing
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher
@@ -21,7 +20,7 @@ from rtmms.wire.stream.steps import Steps
 
 __all__ = ["Sockets", "Threads"]
 
-_DOOR_BACKLOG = 1 << 18
+_EXCHANGE_BACKLOG = 1 << 18
 _T = TypeVar("_T", bound=Hosting)
 
 
@@ -78,7 +77,7 @@ class Sockets:
             bound.callback(opened.close)
             return opened
 
-        door = Listener([listening("exchange")], DOOR_BYTES, backlog=_DOOR_BACKLOG)
+        door = Listener([listening("exchange")], EXCHANGE_BYTES, backlog=_EXCHANGE_BACKLOG)
         self.exchange = self._kept(bound, door)
         ways = [listening("step")]
         near = listen_near(self.endpoints["step"])
@@ -94,12 +93,12 @@ class Sockets:
             one.beside = tuple(other for other in everywhere if other is not one)
 
     def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
-        from rtmms.wire.libzmq.served import Served
+        from rtmms.wire.libzmq.server_sockets import Served
 
         if threads.priority is not None and not may_raise(threads.priority):
             # libzmq ends the process if it may not, so it is tried here first
             self.notes.append(f"I/O thread priority {threads.priority}: not permitted")
-            threads = Threads(None, threads.step_cpu, threads.door_cpu)
+            threads = Threads(None, threads.step_cpu, threads.exchange_cpu)
         name_of = None if self.allowed is None else self.allowed.name_of
         served = Served(threads, shared=self.inproc, secret=secret, name_of=name_of)
         bound.callback(served.close)
@@ -108,8 +107,8 @@ class Sockets:
             endpoint = cleared(self._asked(role), role, keyed=self._keyed, inproc=self.inproc)
             return endpoint, role, self._may_move(role)
 
-        with ipc.private_files():
-            door, self.endpoints["exchange"] = served.door(*place("exchange"))
+        with private_files():
+            door, self.endpoints["exchange"] = served.exchange(*place("exchange"))
             self.exchange = self._kept(bound, door)
             step, self.endpoints["step"] = served.steps(*place("step"))
             self.step = self._kept(bound, step)

@@ -1,27 +1,29 @@
 """The step socket: state out to the claimants, their commands in, by the deadline. The critical path of the wire.
 
-Only peers that were welcomed at the door have an identity here; what anyone else sends is counted and dropped.
+Only peers that were welcomed at the exchange endpoint have an identity here; the messages of others are dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import inf
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, isfinite
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rtmms.contract import Applied
+from rtmms.errors import UnknownNameError
+from rtmms.loop.kernels.fallback import within
 from rtmms.plant import Channel
+from rtmms.wire.kernels.step_memory import AFTER_DEADLINE
 from rtmms.wire.plant.allowance import Allowance
-from rtmms.wire.plant.commands import check_step, check_values, read_head
-from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peer import DEAD, HEARD, LIVE, READY, WARM, WARMING, Peer
 from rtmms.wire.plant.peers import Peers
-from rtmms.wire.plant.standing import DEAD, HEARD, LIVE, READY, WARM, WARMING
 from rtmms.wire.plant.ticks import Ticks
 from rtmms.wire.protocol.codec import decode, packer
 from rtmms.wire.protocol.messages import (
+    AHEAD_STEPS,
     COMMAND_BYTES,
     CREDITS,
     Reason,
@@ -34,7 +36,67 @@ from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, Guests
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
 
-_AFTER_DEADLINE = 4
+
+_HINTS_AMONG = 64
+_HINT_LENGTH = 40
+
+
+def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[str, Any]]:
+    """seq, step and values of a command; Refused if they are not what they should be,
+    or if seq does not rise above the newest."""
+    seq, step, values = message.get("seq"), message.get("step"), message.get("values")
+    if type(seq) is not int or type(step) is not int or type(values) is not dict:
+        raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
+    if not newest < seq < 1 << 63:
+        raise Refused(Reason.SEQ, f"command: seq must rise; newest {newest}, got {shown(seq)}")
+    return seq, step, values
+
+
+def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
+    """How far ahead of the present step it is (negative: behind); Refused where it is too far off.
+
+    delay   steps from a state to the one that the peer's command for it is for
+    """
+    ahead, most = step - now, max(AHEAD_STEPS, delay)
+    if ahead > most:
+        raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of now")
+    if -ahead > behind:
+        raise Refused(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind now")
+    return ahead
+
+
+def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, known: Callable[[str], bool]) -> None:
+    """Finite numbers for actuators of the peer's (index), made floats in place; Refused otherwise, or before the
+    warm-up is done."""
+    for name, value in values.items():
+        if name not in index:
+            _refuse_name(name, known)
+        if type(value) is not float:
+            if type(value) is not int:
+                raise Refused(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {shown(value)}")
+            value = values[name] = float(value)  # msgpack's whole numbers have at most 64 bits
+        if not isfinite(value):
+            raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
+    if not index:
+        raise Refused(Reason.NOT_CLAIMED, "command: you claimed no actuator")
+    if not warm:
+        raise Refused(Reason.TOO_EARLY, "command: answer the warm-up states first")
+
+
+def _refuse_name(name: object, known: Callable[[str], bool]) -> None:
+    if type(name) is str and known(name):
+        raise Refused(Reason.NOT_CLAIMED, f"command: actuator '{name}' is not among those you claimed")
+    unknown = name if type(name) is str and len(name) <= _HINT_LENGTH else ""
+    raise Refused(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {shown(name)}", unknown)
+
+
+def with_hint(text: str, unknown: str, names: Sequence[str]) -> str:
+    """The text of an error with near misses. They take some 100 us to find: in the slack, when it is sent."""
+    if not unknown or len(names) > _HINTS_AMONG:
+        return text
+    return f"{text}; {str(UnknownNameError('actuator', unknown, names)).partition('; ')[2]}"
+
+
 _FREE_READS = 64
 _SLACK_READS = 8
 _DEADLINES = 64
@@ -58,7 +120,7 @@ class StepPort:
     ) -> None:  # fmt: skip
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self.free = free
-        self._allowance = Allowance(socket, most_said, self.count)
+        self._allowance = Allowance(socket, most_said, self.count, self._expel)
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
         self._pack = packer()
@@ -92,7 +154,7 @@ class StepPort:
         self.begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
-            turns = peer.turns
+            turns = peer.multirate
             if not turns.plain and not self._free:
                 if not turns.asks(step):
                     continue
@@ -115,7 +177,7 @@ class StepPort:
         """In the slack: pack what `publish` will send at the instant of `step`."""
         self._round += 1
         for peer in self._peers.listeners:
-            if peer.selection.round != self._round and (peer.turns.asks(step) or step < 0 or self._free):
+            if peer.selection.round != self._round and (peer.multirate.asks(step) or step < 0 or self._free):
                 peer.selection.prepare(step, time, deadline_ns, outputs, applied)
                 peer.selection.round = self._round
         if deadline_ns:
@@ -174,14 +236,14 @@ class StepPort:
         if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
             for peer in self._peers.claimants:
                 peer.forget_queue()
-                peer.turns.forget()
+                peer.multirate.forget()
         self._step, self._deadline_ns, self._first, self._done = step, deadline_ns, True, False
         self._deadlines[step % _DEADLINES] = (step, deadline_ns)
         self._allowance.renew()
         self.fresh[:] = False
         self._missing = 0
         for peer in self._peers.claimants:
-            peer.fresh, peer.early = peer.early or (not peer.turns.plain and self._spared(peer, step)), False
+            peer.fresh, peer.early = peer.early or (not peer.multirate.plain and self._spared(peer, step)), False
             if peer.fresh:
                 for i in peer.actuators:
                     self.fresh[i] = True
@@ -191,7 +253,7 @@ class StepPort:
 
     def _spared(self, peer: Peer, step: int) -> bool:
         """Nothing was asked of it for this step: its last command stands."""
-        return not peer.turns.owes(step) and peer.state is LIVE and not self._free
+        return not peer.multirate.owes(step) and peer.state is LIVE and not self._free
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:
@@ -211,7 +273,7 @@ class StepPort:
                 self._take_queued(step)
             complete = self._gather(until_ns) if self._peers.claimants else True
             for peer in self._peers.linear:
-                peer.turns.move(step, command)
+                peer.multirate.move(step, command)
             self._done = complete or (self._deadline_ns > 0 and self._nobody_comes())
             return complete
         finally:
@@ -235,7 +297,7 @@ class StepPort:
                 wait(until_ns)
             if self._read_one():
                 past += not in_time
-                if past >= (_AFTER_DEADLINE if until_ns else _FREE_READS):
+                if past >= (AFTER_DEADLINE if until_ns else _FREE_READS):
                     break
             elif not in_time:
                 break
@@ -301,6 +363,11 @@ class StepPort:
                 peer.error = (refusal.code, refusal.text, refusal.unknown)
         return True
 
+    def _expel(self, peer: Peer, why: str) -> None:
+        """Its place is taken away: what it says from now on is nobody's, and its link ends by the bye."""
+        self.say(peer, {"type": "bye", "reason": why})
+        self._peers.release(peer)
+
     def connected(self, peer: Peer) -> bool | None:
         """See Answering."""
         return self._socket.connected(peer.identity)
@@ -319,7 +386,7 @@ class StepPort:
                 raise Refused(Reason.TYPE, "tick: this plant has a pace of its own; ticks are for the mode external")
             if peer.state is DEAD:
                 peer.on(HEARD)
-            self.ticks.hear(peer, message)
+            self.ticks.read_message(peer, message)
         else:
             raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
 
@@ -334,7 +401,9 @@ class StepPort:
             return
         now = self._step
         ahead = (
-            0 if step == now or (self._free and step < now) else check_step(step, now, self._behind, peer.turns.delay)
+            0
+            if step == now or (self._free and step < now)
+            else check_step(step, now, self._behind, peer.multirate.delay)
         )
         check_values(peer.index, values, peer.state is LIVE, self._peers.known)
         if ahead > 0:
@@ -382,15 +451,13 @@ class StepPort:
     def _set(self, peer: Peer, values: Mapping[str, float], step: int) -> bool:
         """Whether one of the values had to be moved to a limit.  step: the one that they count from."""
         index, lower, upper, command = peer.index, self._lower, self._upper, self._command
-        clamped, linear = False, peer.turns.linear
+        clamped, linear = False, peer.multirate.linear
         for name, value in values.items():
             i = index[name]
-            if value < lower[i]:
-                value, clamped = lower[i], True
-            elif value > upper[i]:
-                value, clamped = upper[i], True
+            given, value = value, within(value, lower[i], upper[i])
+            clamped = clamped or value != given
             if linear:
-                peer.turns.aim(i, step, value)
+                peer.multirate.aim(i, step, value)
             elif command is None:
                 self._held[i] = value
             else:

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from time import monotonic_ns
 from typing import Any
 
-from rtmms.wire.plant.commands import with_hint
-from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peer import LIVE, READY, WARMING, Peer
 from rtmms.wire.plant.peers import Peers
-from rtmms.wire.plant.standing import LIVE, READY, WARMING
-from rtmms.wire.plant.step_port import StepPort
+from rtmms.wire.plant.step_port import StepPort, with_hint
 from rtmms.wire.protocol.codec import packer
 
 _ERROR_GAP_NS = 200_000_000
@@ -54,7 +52,7 @@ class Tending:
                     peer.owed += self._send_probe(peer, now_ns)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
-                    peer.dies()
+                    peer.dies(starved=self._port.connected(peer) is True)
                 self._look_for(peer, now_ns)
 
     def ask(self, peer: Peer) -> None:

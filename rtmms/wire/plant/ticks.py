@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from time import monotonic_ns
 from typing import Any
 
-from rtmms.wire.plant.peer import Peer
+from rtmms.wire.plant.peer import LIVE, READY, Peer
 from rtmms.wire.plant.peers import Peers
-from rtmms.wire.plant.standing import LIVE, READY
 from rtmms.wire.protocol.messages import Reason, Refused, shown
 
 MOST_WAITING = 16
@@ -28,7 +27,7 @@ class Ticks:
         self._arrived: deque[int] = deque()
         self.used = self.surplus = 0
 
-    def hear(self, peer: Peer, message: Mapping[str, Any]) -> None:
+    def read_message(self, peer: Peer, message: Mapping[str, Any]) -> None:
         """A tick of a peer that is known on the step socket; Refused if it may not, or if its seq does not rise."""
         seq = message.get("seq")
         if type(seq) is not int:

@@ -13,7 +13,7 @@ _new_packer: Callable[..., Any] = Packer
 _unpack: Callable[..., Any] = unpackb
 
 LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT = 16 * 1024 * 1024, 65536
-_LONGEST_MAP = 4096
+_LONGEST_LIST, _LONGEST_MAP = 1024, 4096
 _SHORT = 1024
 """A frame of so many bytes can claim no more of anything than is allowed: unpackb's own limits are its length."""
 
@@ -24,10 +24,12 @@ def packer() -> Callable[[Any], bytes]:
     return pack
 
 
-def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
+def decode(
+    frame: bytes, cap: int, longest_list: int = _LONGEST_LIST, longest_map: int = _LONGEST_MAP
+) -> dict[str, Any]:
     """The message in a frame of at most `cap` bytes.
 
-    longest_list  entries a list may claim; each claim costs memory before its entries are read, so it is small
+    longest_list, longest_map  entries a list or a map may claim; each claim costs memory before its entries are read
     Refused (oversize, garbled, unknown_type) for anything that is not one whole msgpack map with a text `type`.
     """
     size = len(frame)
@@ -40,7 +42,7 @@ def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
             else _unpack(
                 frame,
                 max_array_len=min(longest_list, size),  # memory is taken at the promise: keep it to what may come
-                max_map_len=min(_LONGEST_MAP, size),
+                max_map_len=min(longest_map, size),
                 max_str_len=cap,
                 max_bin_len=cap,
                 max_ext_len=16,
@@ -56,5 +58,5 @@ def decode(frame: bytes, cap: int, longest_list: int = 1024) -> dict[str, Any]:
 
 
 def decode_from_plant(frame: bytes) -> dict[str, Any]:
-    """A message from a plant that the peer has chosen to trust: states may carry long lists."""
-    return decode(frame, LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT)
+    """A message from a plant that the peer has chosen to trust: states may carry long lists, and many outputs."""
+    return decode(frame, LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT, LONGEST_LIST_OF_PLANT)

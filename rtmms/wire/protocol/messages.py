@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from rtmms.contract import OPERATIONS
@@ -22,7 +22,7 @@ SPOKEN = (1,)
 COMMAND_BYTES = 32 * 1024
 """Longest message that is read on the step socket: 500 actuators of 40 bytes and room to spare."""
 
-DOOR_BYTES = 64 * 1024
+EXCHANGE_BYTES = 64 * 1024
 """Longest message that is read on the exchange socket, before room for the plant's own snapshots is added."""
 
 NAME_LENGTH = 64
@@ -44,7 +44,7 @@ MOST_SETTABLE = 64
 MOST_TRACKS, TRACK_LENGTH = 16, 4096
 
 HOLD, LINEAR = "hold", "linear"
-BETWEEN = (HOLD, LINEAR)
+INTERPOLATIONS = (HOLD, LINEAR)
 """What stands between two commands of a claimant that answers each n-th state: its last values, or a straight line
 from where the actuators are to the new ones, reached after n steps."""
 
@@ -96,23 +96,6 @@ def not_a_message(kind: str, cap: int) -> Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
-    """Two are equal that ask for the same place; what states are to hold is looked at apart."""
-
-    name: str
-    claim: tuple[str, ...]
-    outputs: tuple[str, ...] = field(compare=False)
-    token: str = field(compare=False)
-    every: int = 1
-    ticks: bool = False
-    identity: bytes = field(default=b"", compare=False)
-    delay: int = 0
-    between: str = "hold"
-    settable: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    tracks: Mapping[str, Any] = field(default_factory=dict, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """Something asked of the owner of the loop, to be done between steps and answered by `Server.reply`.
 
@@ -125,7 +108,7 @@ class Request:
     op: str
     args: Mapping[str, Any]
     peer: str
-    door: bytes = b""
+    exchange_id: bytes = b""
 
 
 def shown(value: Any) -> str:
@@ -134,47 +117,130 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
+def _wrong(text: str) -> Refused:
+    return Refused(Reason.WRONG_TYPE, f"hello: {text}")
+
+
+def _name(value: Any, _: Any) -> str:
+    if type(value) is not str or not 0 < len(value) <= NAME_LENGTH or not value.isprintable():
+        raise _wrong(f"name must be 1 to {NAME_LENGTH} printable characters, got {shown(value)}")
+    return value
+
+
+def _token(value: Any, _: Any) -> str:
+    if value is None:
+        return ""
+    if type(value) is not str or len(value) > 256:
+        raise _wrong(f"token must be text, got {type(value).__name__}")
+    return value
+
+
+def _patterns(field: str) -> Callable[[Any, Any], tuple[str, ...]]:
+    def read(value: Any, _: Any) -> tuple[str, ...]:
+        if value is None:
+            return ()
+        if type(value) is not list or len(value) > PATTERNS:
+            raise _wrong(f"{field} must be a list of at most {PATTERNS} patterns, got {shown(value)}")
+        for one in value:
+            if type(one) is not str or not 0 < len(one) <= PATTERN_LENGTH:
+                raise _wrong(f"{field}: a pattern must be text of 1 to {PATTERN_LENGTH} characters, got {shown(one)}")
+        return tuple(value)
+
+    return read
+
+
+def _every(value: Any, _: Any) -> int:
+    if type(value) is not int or not 1 <= value <= MOST_EVERY:
+        raise _wrong(f"every must be a whole number from 1 to {MOST_EVERY}, got {shown(value)}")
+    return value
+
+
+def _delay(value: Any, read: Mapping[str, Any]) -> int:
+    every = read["every"]
+    most = min(MOST_EVERY, AHEAD_STEPS * every)
+    if type(value) is not int or not 0 <= value <= most:
+        raise _wrong(f"delay must be a whole number from 0 to {most} for every={every}, got {shown(value)}")
+    return value
+
+
+def _ticks(value: Any, _: Any) -> bool:
+    if type(value) is not bool:
+        raise _wrong(f"ticks must be true or false, got {shown(value)}")
+    return value
+
+
+def _identity(value: Any, _: Any) -> bytes:
+    if type(value) is not bytes or len(value) not in (0, 16):
+        raise _wrong(f"identity must be the 16 bytes of a welcome, got {shown(value)}")
+    return value
+
+
+def _interpolation(value: Any, _: Any) -> str:
+    if value not in INTERPOLATIONS:
+        raise _wrong(f"between must be one of {', '.join(INTERPOLATIONS)}; got {shown(value)}")
+    return str(value)
+
+
+def _said(
+    read: Callable[[Any, Any], Any], default: Any = MISSING, *, wire: str = "", always: bool = False, same: bool = True
+) -> Any:  # fmt: skip
+    """A field of a hello.
+
+    read    the value as it came, and the fields before it by name, to the value; Refused
+    wire    its name on the wire, where that is another one
+    always  sent where it has its default, too
+    same    of two hellos that ask for the same place it is the same
+    """
+    made: Any = {"default_factory": dict} if default == {} else {"default": default}
+    return field(compare=same, metadata={"read": read, "wire": wire, "always": always}, **made)
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a peer asks for: each field is declared here, with how it is read, and stands on the wire as that says.
+
+    Two are equal that ask for the same place; what states are to hold is looked at apart.
+    """
+
+    name: str = _said(_name)
+    claim: tuple[str, ...] = _said(_patterns("claim"), (), always=True)
+    outputs: tuple[str, ...] = _said(_patterns("outputs"), (), always=True, same=False)
+    token: str = _said(_token, "", always=True, same=False)
+    every: int = _said(_every, 1, always=True)
+    ticks: bool = _said(_ticks, False)
+    identity: bytes = _said(_identity, b"", same=False)
+    delay: int = _said(_delay, 0)
+    interpolation: str = _said(_interpolation, HOLD, wire="between")
+    settable: Mapping[str, Any] = _said(lambda value, _: read_settable({"settable": value}), {}, same=False)
+    tracks: Mapping[str, Any] = _said(lambda value, _: read_tracks({"tracks": value}), {}, same=False)
+
+
+def hello_message(hello: Hello) -> dict[str, Any]:
+    """As it is sent."""
+    message: dict[str, Any] = {"type": "hello", "protocol": PROTOCOL}
+    for one in fields(Hello):
+        value = getattr(hello, one.name)
+        if value or one.metadata["always"]:
+            plain = list(value) if type(value) is tuple else dict(value) if isinstance(value, Mapping) else value
+            if one.metadata["always"] or plain != one.default:
+                message[one.metadata["wire"] or one.name] = plain
+    return message
+
+
 def read_hello(message: Mapping[str, Any]) -> Hello:
     """The fields of a hello; Refused if the version is not spoken here or a field is not what it should be."""
     version = message.get("protocol")
     if type(version) is not int or version not in SPOKEN:
         spoken = ", ".join(map(str, SPOKEN))
         raise Refused(Reason.PROTOCOL, f"hello: protocol {shown(version)} is not spoken here; spoken: {spoken}")
-    name = message.get("name")
-    if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
-        raise Refused(
-            Reason.WRONG_TYPE, f"hello: name must be 1 to {NAME_LENGTH} printable characters, got {shown(name)}"
-        )
-    token = message.get("token", "")
-    if token is None:
-        token = ""
-    if type(token) is not str or len(token) > 256:
-        raise Refused(Reason.WRONG_TYPE, f"hello: token must be text, got {type(token).__name__}")
-    every = message.get("every", 1)
-    if type(every) is not int or not 1 <= every <= MOST_EVERY:
-        raise Refused(
-            Reason.WRONG_TYPE, f"hello: every must be a whole number from 1 to {MOST_EVERY}, got {shown(every)}"
-        )
-    ticks = message.get("ticks", False)
-    if type(ticks) is not bool:
-        raise Refused(Reason.WRONG_TYPE, f"hello: ticks must be true or false, got {shown(ticks)}")
-    identity = message.get("identity", b"")
-    if type(identity) is not bytes or len(identity) not in (0, 16):
-        raise Refused(Reason.WRONG_TYPE, f"hello: identity must be the 16 bytes of a welcome, got {shown(identity)}")
-    delay = message.get("delay", 0)
-    if type(delay) is not int or not 0 <= delay <= min(MOST_EVERY, AHEAD_STEPS * every):
-        most = min(MOST_EVERY, AHEAD_STEPS * every)
-        raise Refused(
-            Reason.WRONG_TYPE,
-            f"hello: delay must be a whole number from 0 to {most} for every={every}, got {shown(delay)}",
-        )
-    between = message.get("between", BETWEEN[0])
-    if between not in BETWEEN:
-        raise Refused(Reason.WRONG_TYPE, f"hello: between must be one of {', '.join(BETWEEN)}; got {shown(between)}")
-    return Hello(
-        name, _patterns(message, "claim"), _patterns(message, "outputs"), token, every, ticks, identity, delay, between,
-        read_settable(message), read_tracks(message),
-    )  # fmt: skip
+    read: dict[str, Any] = {}
+    for one in fields(Hello):
+        key = one.metadata["wire"] or one.name
+        if key in message or (one.default is MISSING and one.default_factory is MISSING):
+            read[one.name] = one.metadata["read"](message.get(key), read)
+        elif one.default is not MISSING:
+            read[one.name] = one.default
+    return Hello(**read)
 
 
 def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,24 +271,7 @@ def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _patterns(message: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    value = message.get(field)
-    if value is None:
-        return ()
-    if type(value) is not list or len(value) > PATTERNS:
-        raise Refused(
-            Reason.WRONG_TYPE, f"hello: {field} must be a list of at most {PATTERNS} patterns, got {shown(value)}"
-        )
-    for pattern in value:
-        if type(pattern) is not str or not 0 < len(pattern) <= PATTERN_LENGTH:
-            raise Refused(
-                Reason.WRONG_TYPE,
-                f"hello: {field}: a pattern must be text of 1 to {PATTERN_LENGTH} characters, got {shown(pattern)}",
-            )
-    return tuple(value)
-
-
-def read_request(message: Mapping[str, Any], peer: str, door: bytes) -> Request:
+def read_request(message: Mapping[str, Any], peer: str, exchange_id: bytes) -> Request:
     """The fields of a request; Refused if one is not what it should be."""
     ident, op, args = read_id(message), message.get("op"), message.get("args")
     if ident is None:
@@ -233,7 +282,7 @@ def read_request(message: Mapping[str, Any], peer: str, door: bytes) -> Request:
     args = {} if args is None else args
     if type(args) is not dict or not all(type(key) is str for key in args):
         raise Refused(Reason.WRONG_TYPE, f"request: args must be a map with text keys, got {shown(args)}")
-    return Request(ident, op, args, peer, door)
+    return Request(ident, op, args, peer, exchange_id)
 
 
 def read_id(message: Mapping[str, Any]) -> int | str | None:

@@ -10,7 +10,7 @@ import socket
 from time import monotonic_ns
 
 from rtmms.wire.protocol.port import FULL, GONE, SENT
-from rtmms.wire.stream.polling import Poller
+from rtmms.wire.stream.waiting import Poller
 from rtmms.wire.stream.zmtp import Reader
 
 _CHUNK = 65536

@@ -16,10 +16,9 @@ from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, Heard
-from rtmms.wire.stream.alarm import Alarm
 from rtmms.wire.stream.connection import Connection
 from rtmms.wire.stream.listener import Listener
-from rtmms.wire.stream.polling import IN, OUT, Poller, Selecting
+from rtmms.wire.stream.waiting import IN, OUT, Alarm, Poller, Selecting
 from rtmms.wire.stream.zmtp import ready
 
 

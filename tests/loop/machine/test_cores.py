@@ -8,8 +8,9 @@ import sys
 import pytest
 
 from rtmms.errors import ModelError
-from rtmms.loop.machine import memory, realtime
-from rtmms.loop.machine.cores import Cores, allowed, choose, parse_affinity, pin, threads
+from rtmms.loop.machine import realtime
+from rtmms.loop.machine import resources as memory
+from rtmms.loop.machine.cores import CoreClaim, Cores, allowed, choose, parse_affinity, pin, threads
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity")
 
@@ -30,6 +31,36 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity")
 )
 def test_who_goes_where(text: str, cores: list[int], permitted: bool, expected: Cores) -> None:
     assert choose(parse_affinity(text, cores), cores, permitted) == expected
+
+
+@linux
+def test_plants_of_one_machine_agree_on_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second takes another core, the third shares one; a plant that ends gives its core back."""
+    monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
+    first, second, third = CoreClaim(), CoreClaim(), CoreClaim()
+    taken = [choose("auto", [0, 1], True, one.take).loop for one in (first, second, third)]
+    assert taken == [1, 0, 1]
+    assert not third.take(1)
+    first.close()
+    assert third.take(1)
+    for one in (second, third):
+        one.close()
+
+
+@linux
+def test_a_core_that_is_shared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
+    other, before = CoreClaim(), allowed()
+    assert other.take(before[-1])
+    ready = realtime.Readiness(asked=None, affinity=before, allowed=before)
+    try:
+        realtime._affinity(ready, Cores(before[-1], (before[-1],), before[-1:]))
+        assert [text.partition(":")[0] for text in ready.failed] == [
+            f"core {before[-1]} is shared with another plant that keeps time"
+        ]
+    finally:
+        os.sched_setaffinity(0, before)
+        other.close()
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ def test_snapshot_continues_with_the_same_bits():
 
 
 def test_snapshots_of_another_model_are_refused():
-    with pytest.raises(rtmms.ModelError, match="other parameters"):
+    with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
         load().restore(load(chains=20).snapshot())
-    with pytest.raises(rtmms.ModelError, match="not a snapshot"):
+    with pytest.raises(rtmms.ModelError, match="no snapshot of this version"):
         load().restore(b"nonsense")
     with pytest.raises(rtmms.ModelError, match="bytes"):
         load().restore(load().snapshot()[:-8])
@@ -211,15 +211,6 @@ def test_bad_commands_change_nothing():
     other = load()
     other.step(np.full(4, 0.1, np.float32))
     assert other.observe()["rod_angle"] == pytest.approx(plant.observe()["rod_angle"], abs=1e-8)
-
-
-def test_a_singular_support_names_the_angles():
-    plant = load()
-    words = r"left support is singular: front rod 5\d\.\d deg, back rod -5\d\.\d deg"
-    with pytest.raises(rtmms.DivergedError, match=words) as e:
-        drive(plant, [np.array([1.2, -1.2, 0.0, 0.0])] * 1000)
-    assert np.isfinite(e.value.last_good["position"]).all()
-    assert e.value.time == pytest.approx(plant._state[0] + plant.dt)
 
 
 def test_a_diverging_run_keeps_the_last_good_state():

@@ -5,10 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.robots.manta.kernels.rods import IDEAL, ROD_SIZE, SERVO, advance_rods
+from rtmms.errors import DivergedError
+from rtmms.robots.manta import load
+from rtmms.robots.manta.kernels.rods import IDEAL, KNEE, ROD_SIZE, SERVO, advance_rods, limit_commands, slew, stop_rods
+from rtmms.robots.manta.kernels.servo import RESPONSES, servo_responses
+from rtmms.robots.manta.kernels.support import SUPPORT_SIZE, support_motion
+from rtmms.robots.manta.model import difference_limits
+from rtmms.robots.manta.parameters import MantaParameters
 
 DT = 1e-3
 PARAMETERS = np.array([2.0 * np.pi * 5.0, 0.7, -1.2, 1.2, 8.0, 200.0])
+
+
+def advance(kind, servo, dt, command, rods, halves):
+    """One rod's step, its middle kept behind it."""
+    responses = np.zeros(RESPONSES)
+    samples = servo_responses(servo[0], servo[1], 0.5 * dt if halves else dt, responses)
+    advance_rods(kind, servo, responses, samples, dt, np.array([command]), rods, 0, ROD_SIZE, halves)
+
+
+WIDE = np.array([*PARAMETERS[:4], 1e9, 1e12])
+"""Without limits of rate and acceleration: an ideal motor then does exactly what it is told."""
 
 
 def drive(kind, commands, dt=DT, halves=True):
@@ -16,7 +33,7 @@ def drive(kind, commands, dt=DT, halves=True):
     rods = np.zeros(ROD_SIZE + 3)
     rows = []
     for u in commands:
-        advance_rods(kind, PARAMETERS, dt, np.array([u]), rods, 0, ROD_SIZE, halves)
+        advance(kind, WIDE if kind == IDEAL else PARAMETERS, dt, u, rods, halves)
         rows.append(rods[:3].copy())
     return np.array(rows)
 
@@ -41,7 +58,7 @@ def test_a_held_command_is_followed_exactly_whatever_the_step(halves):
         rods = np.zeros(ROD_SIZE + 3)
         rods[:5] = 0.1, 0.5, 0.0, 0.4, 0.4
         for _ in range(steps):
-            advance_rods(SERVO, wide, dt, np.array([0.4]), rods, 0, ROD_SIZE, halves)
+            advance(SERVO, wide, dt, 0.4, rods, halves)
         return rods
 
     fine, whole, twice = after(1e-3, 100), after(0.1, 1), after(0.2, 1)
@@ -59,7 +76,7 @@ def test_a_held_command_settles_within_the_limits(damping, dt):
     steps = min(int(8.0 / (min(slow, damping * PARAMETERS[0]) * dt)) + 50, 20_000)
     rods, peak = np.zeros(ROD_SIZE + 3), np.zeros(3)
     for _ in range(steps):
-        advance_rods(SERVO, servo, dt, np.array([1.0]), rods, 0, ROD_SIZE, True)
+        advance(SERVO, servo, dt, 1.0, rods, True)
         peak = np.maximum(peak, np.abs(rods[:3]))
     assert peak[1] <= 8.0 + 1e-9
     assert peak[2] <= 200.0 * (1.0 + 1e-12)
@@ -75,7 +92,7 @@ def test_limits_within_one_long_step_are_those_of_many_short_ones():
         rods = np.zeros(ROD_SIZE + 3)
         rods[3:5] = 1.0
         for _ in range(steps):
-            advance_rods(SERVO, PARAMETERS, dt, np.array([1.0]), rods, 0, ROD_SIZE, False)
+            advance(SERVO, PARAMETERS, dt, 1.0, rods, False)
         return rods[:3]
 
     assert after(0.16, 1) == pytest.approx(after(1e-3, 160), rel=1e-9, abs=1e-10)
@@ -102,16 +119,16 @@ def test_acceleration_is_continuous_at_the_steps(kind):
     for u in commands:
         before = rods[:3].copy()
         if kind == IDEAL:
-            advance_rods(kind, PARAMETERS, DT, np.array([u]), rods, 0, ROD_SIZE, True)
+            advance(kind, PARAMETERS, DT, u, rods, True)
             start = 2.0 * rods[ROD_SIZE + 2] - rods[2]  # linear in time
         else:
             trial = rods.copy()
             trial[3:5] = rods[3:5]
             step = trial.copy()
             reference = rods[3] + (u - rods[3]) * 1e-6
-            advance_rods(kind, PARAMETERS, DT * 1e-6, np.array([reference]), step, 0, ROD_SIZE, False)
+            advance(kind, PARAMETERS, DT * 1e-6, reference, step, False)
             start = step[2]
-            advance_rods(kind, PARAMETERS, DT, np.array([u]), rods, 0, ROD_SIZE, True)
+            advance(kind, PARAMETERS, DT, u, rods, True)
         assert start == pytest.approx(before[2], abs=1e-3 * (1 + np.abs(ends[:, 2]).max()))
 
 
@@ -140,7 +157,7 @@ def test_the_middle_of_an_ideal_step_lies_on_the_cubic_through_both_ends():
     rods, h = np.zeros(ROD_SIZE + 3), 0.5 * DT
     for u in (0.1, 0.4, -0.2, 0.3, 0.25):
         before = rods[2]
-        advance_rods(IDEAL, PARAMETERS, DT, np.array([u]), rods, 0, ROD_SIZE, True)
+        advance(IDEAL, WIDE, DT, u, rods, True)
         angle, rate, accel = rods[:3]
         jerk = (accel - before) / DT
         back = [
@@ -149,3 +166,103 @@ def test_the_middle_of_an_ideal_step_lies_on_the_cubic_through_both_ends():
             accel - h * jerk,
         ]
         assert rods[ROD_SIZE:] == pytest.approx(np.array(back), rel=1e-12, abs=1e-15)
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+def limited(*command, difference=1.6):
+    out = np.zeros(4)
+    changed = limit_commands(-1.2, 1.2, difference, np.array(command), out, 0)
+    return out, changed
+
+
+def test_commands_within_the_limits_are_obeyed_as_they_are():
+    command = np.array([0.5, -0.5, -0.68, 0.67])
+    assert np.abs(command[::2] - command[1::2]).max() < KNEE * 1.6
+    out, changed = limited(*command)
+    assert not changed
+    assert out.tobytes() == command.tobytes()
+
+
+def test_the_difference_of_the_rods_saturates_smoothly():
+    """The mean is kept, the difference rises towards its limit, with one slope on both sides of the knee."""
+    differences = np.linspace(-2.4, 2.4, 4801)
+    found = np.array([limited(d / 2, -d / 2, -d / 2, d / 2)[0] for d in differences])
+    saturated = found[:, 0] - found[:, 1]
+    assert found[:, 0] + found[:, 1] == pytest.approx(np.zeros(4801), abs=1e-15)
+    assert found[:, 2:] == pytest.approx(-found[:, :2])
+    assert np.abs(saturated).max() < 1.6
+    slopes = np.diff(saturated) / np.diff(differences)
+    assert slopes.min() > 0.0
+    assert np.abs(np.diff(slopes)).max() < 0.01
+    assert [limited(d / 2, -d / 2, 0.0, 0.0)[1] for d in (1.3, 1.4)] == [False, True]
+
+
+def test_the_limit_keeps_clear_of_where_the_support_is_singular():
+    """The stop stands before the singular difference, which depends on the difference alone."""
+    p = MantaParameters()
+    limit, stop = difference_limits(p)
+    out, still = np.zeros(SUPPORT_SIZE), (0.0, 0.0)
+    for mean in (-0.6, 0.0, 0.5):
+        for d, sound in ((limit, True), (stop, True), (2.0 * stop - limit + 1e-6, False)):
+            angles = (mean + 0.5 * d, mean - 0.5 * d)
+            geometry = (p.support_length_m, p.front_rod_m, p.back_rod_m)
+            assert support_motion(*geometry, 0, angles, still, still, out, 0) == sound
+
+
+def test_the_stop_takes_what_leads_beyond_it_and_no_more():
+    rods = np.array([[0.9, 3.0, 10.0], [-0.9, -1.0, 20.0], [-0.9, 1.0, -5.0], [0.9, 0.5, 5.0]])
+    flat = rods.ravel().copy()
+    stop_rods(1.7, flat, 0, 3)
+    found = flat.reshape(4, 3)
+    assert found[0, 0] - found[1, 0] == pytest.approx(1.7)
+    assert found[::2, 0] + found[1::2, 0] == pytest.approx(rods[::2, 0] + rods[1::2, 0])
+    assert found[0, 1] == found[1, 1] == 1.0  # apart: the mean of both
+    assert found[:2, 2].tolist() == [10.0, 20.0]  # towards each other already
+    assert found[2:, 1].tolist() == [1.0, 0.5]
+
+
+def test_an_ideal_motor_is_slowed_to_its_limits():
+    """A jump is travelled within the limits, and ends there; what is within the limits is obeyed to the bit."""
+    last = before = 0.0
+    path = []
+    for _ in range(1000):
+        last, before = slew(1.0, last, before, DT, 8.0, 200.0), last
+        path.append(last)
+    rate = np.diff([0.0, *path]) / DT
+    assert np.abs(rate).max() <= 8.0 + 1e-9
+    assert np.abs(np.diff(rate)).max() / DT <= 200.0 + 1e-6
+    assert np.abs(np.array(path[400:]) - 1.0).max() < 2e-3
+    assert slew(0.3, 0.299, 0.2981, DT, 8.0, 200.0) == 0.3
+
+
+@pytest.mark.parametrize("choices", [{}, {"coupling": "monolithic"}, {"actuation": "ideal"}, {"servo_damping": 0.1}])
+def test_no_command_within_the_limits_ends_a_run(choices):
+    """What destroyed it at 0.146 s, and commands drawn anew every 0.2 s, for ten seconds."""
+    plant = load(dt=5e-3, **choices)
+    draw = np.random.default_rng(3)
+    for episode in range(3):
+        plant.reset(seed=episode)
+        for k in range(2000):
+            if k % 40 == 0:
+                command = draw.uniform(-1.2, 1.2, 4) if episode else np.array([1.0, -1.0, 1.0, -1.0])
+            plant.step(command)
+        assert np.isfinite(plant.observe()["position"]).all()
+
+
+@pytest.mark.slow
+def test_a_thousand_episodes_end_well():
+    plant = load(dt=1e-2)
+    failed = []
+    for episode in range(1000):
+        draw = np.random.default_rng(episode)
+        plant.reset(seed=0)
+        try:
+            for k in range(1000):
+                if k % 20 == 0:
+                    command = draw.uniform(-1.2, 1.2, 4)
+                plant.step(command)
+        except DivergedError as error:
+            failed.append((episode, str(error)))
+    assert failed == []

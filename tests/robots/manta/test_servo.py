@@ -7,11 +7,17 @@ import pytest
 from scipy.linalg import expm
 
 from rtmms.robots.manta import load
-from rtmms.robots.manta.kernels.servo import servo_linear, servo_response, servo_step
+from rtmms.robots.manta.kernels.servo import RESPONSES, servo_linear, servo_response, servo_responses, servo_step
 
 DAMPING = [0.01, 0.3, 0.7, 1.0 - 1e-9, 1.0 - 1e-14, 1.0, 1.0 + 1e-14, 1.0 + 1e-9, 1.0001, 1.5, 46.0, 1e3, 1e4]
 STEPS = [1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 OMEGAS = [0.6, 31.4, 2500.0]
+
+
+def responses(omega, damping, dt):
+    """What `servo_step` takes of a model."""
+    out = np.zeros(RESPONSES)
+    return out, servo_responses(omega, damping, dt, out)
 
 
 def scales(omega, damping, rate, away, slope):
@@ -78,15 +84,30 @@ def test_the_quick_way_is_taken_only_where_no_limit_holds_meanwhile():
         angle, rate, slope = 0.0, draw.uniform(-8.0, 8.0), draw.uniform(-2.0, 2.0)
         # about where k rate and omega^2 away cancel, or add to either limit
         away = 2.0 * zeta / omega * rate + draw.uniform(-1.2, 1.2) * 200.0 / omega**2
-        whole = servo_step(
-            angle, rate, angle + away, angle + away + slope * dt, dt, servo, servo_response(omega, zeta, dt)
-        )
-        short, fine = servo_response(omega, zeta, dt / 100), (angle, rate, 0.0)
+        whole = servo_step(angle, rate, angle + away, angle + away + slope * dt, dt, servo, *responses(omega, zeta, dt))
+        short, fine = responses(omega, zeta, dt / 100), (angle, rate, 0.0)
         for k in range(100):
             r0, r1 = (angle + away + slope * dt * (k + i) / 100 for i in (0, 1))
-            fine = servo_step(fine[0], fine[1], r0, r1, dt / 100, servo, short)
+            fine = servo_step(fine[0], fine[1], r0, r1, dt / 100, servo, *short)
             assert abs(fine[2]) <= 200.0 * (1.0 + 1e-9)
         assert whole == pytest.approx(fine, rel=1e-8, abs=1e-9)
         linear = servo_linear(angle, rate, away, slope, omega, servo_response(omega, zeta, dt))
         quick += whole == pytest.approx(linear, rel=1e-9)
     assert 10 < quick < 50
+
+
+@pytest.mark.parametrize("damping", [0.3, 0.7, 1.0, 3.0])
+@pytest.mark.parametrize("dt", [1e-3, 1e-2, 0.1])
+def test_a_jump_ends_in_the_same_place_in_one_step_and_in_many(damping, dt):
+    """From limit to limit within a step: a jump of the command that holds acceleration and rate at their limits."""
+    omega, draw = 2.0 * np.pi * 5.0, np.random.default_rng(11)
+    servo = (omega, damping, 8.0, 200.0)
+    whole, short, parts = responses(omega, damping, dt), responses(omega, damping, dt / 500), 500
+    for _ in range(20):
+        angle, rate, start, end = draw.uniform(-1.2, 1.2), draw.uniform(-8.0, 8.0), *draw.uniform(-1.2, 1.2, 2)
+        once = servo_step(angle, rate, start, end, dt, servo, *whole)
+        fine = angle, rate, 0.0
+        for k in range(parts):
+            r0, r1 = (start + (end - start) * (k + i) / parts for i in (0, 1))
+            fine = servo_step(fine[0], fine[1], r0, r1, dt / parts, servo, *short)
+        assert once == pytest.approx(fine, rel=1e-9, abs=1e-9)

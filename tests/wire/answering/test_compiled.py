@@ -14,7 +14,7 @@ import pytest
 import rtmms
 from rtmms.errors import ModelError
 from rtmms.loop.commands import CommandTrace
-from rtmms.loop.kernels.memory import TAKEN
+from rtmms.loop.kernels.memory import RESOLVED
 from rtmms.loop.loop import Beside
 from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.loop.paces.realtime import Realtime
@@ -25,7 +25,7 @@ from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.protocol.state import PlantInfo, State
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
-from tests.wire.plant.direct import Compiled, Run
+from tests.wire.plant.compiled_plant import Compiled, Run
 
 CONTROLLER = """
 import sys, math, time, numpy as np, rtmms
@@ -77,7 +77,7 @@ def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
 def test_the_compiled_way_says_what_python_says(capfd: pytest.CaptureFixture[str]) -> None:
     run, there = lockstep(program())
     told, updates = capfd.readouterr().out.split()
-    assert run.codes.count(TAKEN) > 300
+    assert run.codes.count(RESOLVED) > 300
     assert float(updates) == 400
     assert int(told) < (100 if AVAILABLE else 401)
     _, here = lockstep(program("None"))

@@ -14,8 +14,8 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.libzmq.zap import Gatekeeper, read_question
-from rtmms.wire.places.keys import ALLOWED, Allowed, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.endpoints.keys import ALLOWED, Allowed, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.libzmq.server_sockets import Gatekeeper, read_question
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.errors import AddressError, NotConnectedError
 from tests.wire.bench import PATIENCE_S, Host, Raw
@@ -165,10 +165,10 @@ def test_a_key_that_is_taken_away_ends_the_claim(locked: Host, make_keyed: Any, 
     (folder / ALLOWED / "client.key").unlink()
     locked.until(lambda: not locked.server.claimed.any())
     assert first.data is not None
-    while (said := first.hear())["type"] != "bye":
+    while (said := first.read_message())["type"] != "bye":
         pass
     assert said["reason"] == "your key was taken away"
-    bye = msgpack.unpackb(first.door.recv())
+    bye = msgpack.unpackb(first.exchange.recv())
     assert bye["type"] == "bye"
     answer = first.hello(["left.*"], "first")  # on the connection that stands
     assert (answer["code"], "no longer" in answer["text"]) == ("token", True)
@@ -227,15 +227,15 @@ def test_handshakes_are_answered_in_the_slack_and_nowhere_else(locked: Host, mak
         real = gatekeeper.serve
         gatekeeper.serve = lambda real=real: (served.append("serve"), real())  # type: ignore[method-assign]
     peer = make_keyed(locked)
-    peer.door.send(msgpack.packb({"type": "hello", "protocol": 1, "name": "slow"}))
+    peer.exchange.send(msgpack.packb({"type": "hello", "protocol": 1, "name": "slow"}))
     for _ in range(200):
         locked.publish()
         locked.collect(0.0)
         locked.advance()
         time.sleep(1e-4)
     assert served == []
-    assert not peer.door.poll(50), "nobody can have let it in"
-    locked.until(lambda: peer.door.poll(0))
+    assert not peer.exchange.poll(50), "nobody can have let it in"
+    locked.until(lambda: peer.exchange.poll(0))
     assert served
 
 
@@ -287,7 +287,7 @@ def test_the_folder_is_looked_at_once_a_second_and_read_when_it_changed(
         reads.append(path)
         return read_allowed(path)
 
-    monkeypatch.setattr("rtmms.wire.places.keys.read_allowed", counted)
+    monkeypatch.setattr("rtmms.wire.endpoints.keys.read_allowed", counted)
     allowed = Allowed(read_server(folder))
     now = time.monotonic_ns()
     for tick in range(1, 3500):

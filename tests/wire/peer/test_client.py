@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.wire.endpoints.session_files import token_path
 from rtmms.wire.peer.client import Link
-from rtmms.wire.places.tokens import token_path
 from rtmms.wire.protocol.errors import EndpointError, NotConnectedError, RequestError
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping, plant_process
@@ -141,7 +141,7 @@ def test_one_who_polls_hears_what_is_said_at_the_door(tcp: Looping) -> None:
         server = tcp.host.server
         bye = {"type": "bye", "reason": "enough"}
         end = time.monotonic() + PATIENCE_S
-        tcp.errands.append(lambda: server._door.say(server._peers.all[0].door, bye))
+        tcp.errands.append(lambda: server._handshakes.say(server._peers.all[0].exchange_id, bye))
         while not link.ended:
             while link.poll() is not None:
                 pass

@@ -11,6 +11,7 @@ import pytest
 
 from rtmms.wire.peer.joining import Attachment, Terms
 from rtmms.wire.protocol.errors import NotConnectedError
+from rtmms.wire.protocol.messages import Hello
 
 CHANNEL = {"name": "torque", "unit": "N m", "shape": [], "frame": "", "lower": None, "upper": None, "neutral": 0.0}
 WELCOME = {
@@ -24,7 +25,7 @@ OBSERVER = {"granted": [], "identity": b""}
 
 def joined(said: dict[str, Any]) -> BaseException | None:
     """What `join` raised when the plant said this; None when it raised nothing. It must not wait for ever."""
-    connection = Attachment(Terms("tcp://127.0.0.1:9", "one"), print)
+    connection = Attachment(Terms("tcp://127.0.0.1:9", Hello("one")), print)
     connection._greet = lambda timeout_s: WELCOME | said  # type: ignore[method-assign]
     raised: list[BaseException | None] = []
 

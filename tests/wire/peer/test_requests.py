@@ -9,7 +9,7 @@ import msgpack
 import pytest
 
 import rtmms
-from rtmms.wire.plant.measure import Measure
+from rtmms.wire.plant.peer import RateLimit
 from rtmms.wire.protocol.errors import RequestError
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
@@ -22,7 +22,7 @@ def running(make_host: Callable[..., Host]) -> Iterator[Looping]:
 
 
 def _break(running: Looping) -> None:
-    """All connections at the door break off, and the peers have noticed: what is said into one that has just broken
+    """All exchange connections break off, and the peers have noticed: what is said into one that has just broken
     is lost, as with any socket."""
     listener: Any = running.host.server._sockets.exchange
     before = set(listener.connections)
@@ -75,7 +75,7 @@ def test_a_posted_request_to_a_door_that_broke_is_told_and_the_next_one_is_heard
 
     with rtmms.connect(running.host.exchange) as link:
         _break(running)
-        assert link._at.door._socket.poll(5000, 2)  # POLLOUT: it is connected again
+        assert link._at.exchange._socket.poll(5000, 2)  # POLLOUT: it is connected again
         link.post("pause", None, lambda ok, result: told.append((ok, result)))
         running.wait(one_more)
         assert not told[0][0]
@@ -94,11 +94,11 @@ def test_an_identity_that_nobody_has_is_refused(raw: Raw) -> None:
 def test_refusals_that_come_at_once_are_each_answered_with_their_id(host: Host, raw: Raw) -> None:
     raw.hello([])
     for number in range(8):
-        raw.door.send(msgpack.packb({"type": "request", "id": number, "op": "explode"}))
+        raw.exchange.send(msgpack.packb({"type": "request", "id": number, "op": "explode"}))
     answers = []
     while len(answers) < 8:
-        host.until(lambda: raw.door.poll(0))
-        answers.append(msgpack.unpackb(raw.door.recv()))
+        host.until(lambda: raw.exchange.poll(0))
+        answers.append(msgpack.unpackb(raw.exchange.recv()))
     assert [(a["type"], a["id"], a["ok"], a["code"]) for a in answers] == [
         ("reply", number, False, "unknown_type") for number in range(8)
     ]
@@ -112,7 +112,7 @@ def test_a_strangers_request_is_refused_with_its_id(raw: Raw) -> None:
 
 
 def test_a_flood_of_refusals_is_answered_50_times_a_second() -> None:
-    measure = Measure(10)
+    measure = RateLimit(10)
     begin = measure._since_ns
     assert sum(measure.take(begin) for _ in range(100)) == 10
     assert sum(measure.take(begin + ms * 1_000_000) for ms in range(1, 1001)) in (49, 50)

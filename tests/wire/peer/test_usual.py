@@ -55,7 +55,7 @@ def test_nearly_all_states_are_waited_for_by_their_receive_alone(tcp: Looping, m
         return ready(self, *words)
 
     monkeypatch.setattr(Awaiting, "ready", counted)
-    monkeypatch.setattr("rtmms.wire.peer.client._DOOR_NS", 1_000_000_000)  # on a slow machine states come seldom
+    monkeypatch.setattr("rtmms.wire.peer.client._EXCHANGE_NS", 1_000_000_000)  # on a slow machine states come seldom
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         _answered(link, 20)
         waits.clear()
@@ -65,7 +65,7 @@ def test_nearly_all_states_are_waited_for_by_their_receive_alone(tcp: Looping, m
 
 
 def test_a_command_that_the_kernel_takes_in_pieces_arrives_whole_and_in_order(tcp: Looping, monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.wire.peer.client._DOOR_NS", 1_000_000_000)
+    monkeypatch.setattr("rtmms.wire.peer.client._EXCHANGE_NS", 1_000_000_000)
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         _answered(link, 50)
         shortened = 0

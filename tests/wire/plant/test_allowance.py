@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgpack
 import pytest
 
 from rtmms.wire.plant.allowance import FLOOD_STEPS, most_said
-from rtmms.wire.plant.standing import DEAD, LIVE
+from rtmms.wire.plant.peer import DEAD, LIVE
+from rtmms.wire.plant.sockets import Sockets
 from tests.wire.bench import PATIENCE_S, Host, Raw
 
 FAR_NS = int(PATIENCE_S * 1e9)
@@ -91,3 +93,34 @@ def test_one_that_sends_ahead_now_and_then_is_heard_out(host: Host, raw: Raw) ->
     assert stepped_for == [True] * 11
     assert peer.floods < FLOOD_STEPS
     assert host.rejected == {}
+
+
+def test_where_one_connection_cannot_be_closed_the_claim_is_taken_away(
+    make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]
+) -> None:
+    """With keys, by libzmq, which closes no connection of a ROUTER by itself."""
+    anywhere = ("tcp://127.0.0.1:*",) * 3
+    host = make_host(sockets=Sockets(*anywhere, libzmq=True))
+    flooder, good = make_raw(host), make_raw(host)
+    flooder.join(["left.*"], "flooder")
+    good.join(["right.*"], "good")
+    for _ in range(20 * FLOOD_STEPS):
+        host.publish(time.monotonic_ns() + 20_000_000)
+        poured(flooder, 2 * host.server._port._allowance.most)
+        good.command({"right.front": 0.25}, host.step)
+        host.collect(0.02)
+        host.advance()
+        if host.rejected.get("busy"):
+            break
+    assert host.rejected["busy"] == 1
+    assert [peer.name for peer in host.server._peers.claimants] == ["good"]
+    assert not host.server.claimed[:2].any()
+    assert flooder.data is not None
+    said = []
+    while flooder.data.poll(100):
+        said.append(msgpack.unpackb(flooder.data.recv()))
+    (bye,) = [message for message in said if message["type"] == "bye"]
+    assert "the connection is closed" in bye["reason"]
+    host.publish(time.monotonic_ns() + FAR_NS)
+    good.command({"right.front": 0.5}, host.step)
+    assert host.collect()  # nobody waits for the other one

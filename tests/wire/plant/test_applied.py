@@ -19,7 +19,7 @@ def peer(raw: Raw) -> Raw:
     """Admitted, with all actuators, at step 0 published with a deadline in a second."""
     raw.join(["*"])
     raw.host.publish(deadline_ns=time.monotonic_ns() + SECOND)
-    raw.hear()
+    raw.read_message()
     return raw
 
 

@@ -117,7 +117,7 @@ def test_a_bye_at_the_door_within_a_lockstep_step_ends_the_wait(make_host: Any, 
     peer = make_raw(host).join(["*"])
     host.publish()
     assert not host.collect(0.0)
-    peer.door.send(msgpack.packb({"type": "bye"}))
+    peer.exchange.send(msgpack.packb({"type": "bye"}))
     host.until(lambda: not host.server.claimed.any())
     assert host.collect()
 
@@ -188,12 +188,16 @@ def test_one_that_stays_silent_is_dead_until_it_speaks(
 
     host.until(step)
     assert host.server.claimed.all()
+    (silent,) = host.server.silent()
+    assert (silent.gone, silent.starved) == (True, True)  # its connection stands: its process may not run
+    assert [one["starved"] for one in host.server.report()["peers"]] == [True]
     host.publish()
     peer.command({"left.front": 0.4})
     host.arrived()
     assert host.collect()
     assert host.server.dead() == ()
     assert host.command[0] == 0.4
+    assert [one["starved"] for one in host.server.report()["peers"]] == [False]
 
 
 FLOOD_AND_DIE = """
@@ -236,7 +240,7 @@ def test_one_that_comes_back_is_live_again(host: Host, make_raw: Callable[[Host]
     peer.data = peer._dealer(identity)
     peer.data.connect(peer.welcome["step_endpoint"])
     host.until(lambda: peer.data.poll(0))
-    said = peer.hear()
+    said = peer.read_message()
     assert said["step"] == -1
     peer.command({}, said["step"])
     host.until(lambda: not host.server.dead())
@@ -297,7 +301,7 @@ def test_one_that_lost_all_gets_a_bye(host: Host, make_raw: Callable[[Host], Raw
     host.server._peers.claimants[0].state = "dead"  # as its silence would have it; the connection stands
     make_raw(host).join(["*"], "second")
     assert first.data is not None
-    while (said := first.hear())["type"] != "bye":
+    while (said := first.read_message())["type"] != "bye":
         host.serve()
     assert "passed to 'second'" in said["reason"]
 
@@ -305,16 +309,16 @@ def test_one_that_lost_all_gets_a_bye(host: Host, make_raw: Callable[[Host], Raw
 def test_requests_are_queued_and_answered(raw: Raw) -> None:
     raw.hello([])
     host = raw.host
-    raw.door.send(msgpack.packb({"type": "request", "id": "a", "op": "set", "args": {"current": [1.0, 0.0]}}))
+    raw.exchange.send(msgpack.packb({"type": "request", "id": "a", "op": "set", "args": {"current": [1.0, 0.0]}}))
     (request,) = host.until(host.server.requests)
     assert (request.op, request.args, request.peer) == ("set", {"current": [1.0, 0.0]}, "raw")
     host.server.reply(request, result={"step": 3, "blob": b"\x00\x01"})
-    assert msgpack.unpackb(raw.door.recv()) == {"type": "reply", "id": "a", "ok": True,
+    assert msgpack.unpackb(raw.exchange.recv()) == {"type": "reply", "id": "a", "ok": True,
                                                 "result": {"step": 3, "blob": b"\x00\x01"}}  # fmt: skip
     host.server.reply(request, ok=False, error="no")
-    assert msgpack.unpackb(raw.door.recv()) == {"type": "reply", "id": "a", "ok": False, "error": "no"}
+    assert msgpack.unpackb(raw.exchange.recv()) == {"type": "reply", "id": "a", "ok": False, "error": "no"}
     host.server.reply(request, result=object())
-    assert "cannot be sent" in msgpack.unpackb(raw.door.recv())["error"]
+    assert "cannot be sent" in msgpack.unpackb(raw.exchange.recv())["error"]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +339,7 @@ def test_a_bad_request_is_refused_by_name(raw: Raw, request_: dict[str, Any], co
 def test_more_requests_than_may_wait_are_refused(raw: Raw) -> None:
     raw.hello([])
     for number in range(20):
-        raw.door.send(msgpack.packb({"type": "request", "id": number, "op": "pause"}))
+        raw.exchange.send(msgpack.packb({"type": "request", "id": number, "op": "pause"}))
     raw.host.until(lambda: raw.host.rejected.get("busy", 0) == 4)
     assert len(raw.host.server.requests()) == 16
 

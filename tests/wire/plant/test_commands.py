@@ -21,7 +21,7 @@ ALL = {"left.front": 0.1, "left.back": 0.2, "right.front": 0.3, "right.back": 0.
 def peer(raw: Raw) -> Raw:
     raw.join(["left.*", "right.*"])
     raw.host.publish()
-    assert raw.hear()["step"] == 0
+    assert raw.read_message()["step"] == 0
     return raw
 
 
@@ -44,7 +44,7 @@ def test_a_command_is_applied_to_its_step(peer: Raw) -> None:
     assert peer.host.command.tolist() == [0.1, 0.2, 0.3, 0.4]
     assert peer.host.server.fresh.all()
     peer.host.publish()
-    said = peer.hear()
+    said = peer.read_message()
     assert (said["step"], said["applied"]["seq"], said["applied"]["step"]) == (1, peer.seq, 0)
     assert said["outputs"]["position"] == [0.1, 0.2, 0.3]
     assert said["outputs"]["thrust"] == [1.0, 2.0, 3.0, 4.0]
@@ -165,7 +165,7 @@ def test_the_state_after_a_reset_is_packed_anew(peer: Raw) -> None:
     exchange(peer)
     peer.host.step = 0  # the same step again, with another state
     peer.host.publish()
-    assert peer.hear()["outputs"]["position"] == [0.5, 0.0, 0.0]
+    assert peer.read_message()["outputs"]["position"] == [0.5, 0.0, 0.0]
 
 
 def test_a_second_command_for_a_step_already_taken_is_late(peer: Raw) -> None:
@@ -233,7 +233,7 @@ def test_a_bad_command_is_refused_by_name_and_changes_nothing(peer: Raw, frame: 
     peer.command(ALL)
     exchange(peer)
     peer.host.publish()
-    peer.hear()
+    peer.read_message()
     peer.send(frame)
     deliver(peer)
     assert not peer.host.collect(0.0)
@@ -317,7 +317,7 @@ def test_a_sleeper_does_not_wake_to_a_backlog(peer: Raw) -> None:
     deliver(peer)
     exchange(peer, 0.0)
     peer.host.publish()
-    assert peer.hear()["step"] == 41
+    assert peer.read_message()["step"] == 41
 
 
 def test_bad_commands_leave_nothing_behind(peer: Raw) -> None:

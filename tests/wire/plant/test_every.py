@@ -19,7 +19,7 @@ def test_states_and_waits_come_at_each_nth_step_only(host: Host, raw: Raw) -> No
     for k in range(7):
         host.publish()
         if k % 3 == 0:
-            seen.append(raw.hear()["step"])
+            seen.append(raw.read_message()["step"])
             assert not host.server.collect(k, host.command, 1), "it must be waited for"
             raw.command({"left.front": 0.1 * k}, k)
             assert host.collect()
@@ -53,10 +53,10 @@ def test_another_peer_gets_every_state(host: Host, make_raw: Callable[[Host], Ra
     slow, quick = make_raw(host).join(["left.*"], "slow", every=4), make_raw(host).join(["right.*"], "quick")
     for k in range(5):
         host.publish()
-        assert quick.hear()["step"] == k
+        assert quick.read_message()["step"] == k
         quick.command({"right.back": 0.2}, k)
         if k % 4 == 0:
-            assert slow.hear()["step"] == k
+            assert slow.read_message()["step"] == k
             slow.command({}, k)
         assert host.collect()
         host.advance()
@@ -67,7 +67,7 @@ def test_free_mode_takes_no_notice(make_host: Callable[..., Host], make_raw: Any
     peer = make_raw(host).join(["left.*"], every=100)
     host.step = 7
     host.publish()
-    assert peer.hear()["step"] == 7
+    assert peer.read_message()["step"] == 7
 
 
 @pytest.mark.parametrize("every", [0, -1, 10_001, 1.5, "2", True])
@@ -114,7 +114,7 @@ def test_with_a_delay_the_command_is_owed_at_a_later_step_alone(host: Host, raw:
     for k in range(10):
         host.publish()
         if k % 3 == 0:
-            state = raw.hear()
+            state = raw.read_message()
             assert state["step"] == k
             if k != 3:  # that one comes to nothing
                 raw.command({"left.front": 0.1 + 0.01 * k}, k + 3)
@@ -143,7 +143,7 @@ def test_a_delay_longer_than_the_gap_lets_several_commands_be_under_way(host: Ho
     raw.join(["left.*"], every=1, delay=3)
     for k in range(8):
         host.publish()
-        assert raw.hear()["step"] == k
+        assert raw.read_message()["step"] == k
         raw.command({"left.front": 0.1 * k}, k + 3)
         host.arrived()
         assert host.collect(0.0)
@@ -169,7 +169,7 @@ def test_after_a_reset_it_owes_nothing_of_the_time_before(host: Host, raw: Raw) 
 def test_a_command_many_steps_ahead_waits_for_its_step(host: Host, raw: Raw) -> None:
     raw.join(["left.*"], every=100, delay=200)
     host.publish()
-    raw.hear()
+    raw.read_message()
     raw.command({"left.front": 0.5}, 200)
     host.arrived()
     assert host.collect(0.0)
@@ -187,7 +187,7 @@ def test_a_command_many_steps_ahead_waits_for_its_step(host: Host, raw: Raw) -> 
 def test_more_than_wait_their_turn_are_refused(host: Host, raw: Raw) -> None:
     raw.join(["left.*"])
     host.publish()
-    raw.hear()
+    raw.read_message()
     for ahead in [*range(1, 65), 3]:
         raw.command({"left.front": 0.01}, ahead)
     raw.command({}, 0)
@@ -204,7 +204,7 @@ def test_between_two_commands_a_straight_line_is_followed(host: Host, raw: Raw) 
     for k in range(13):
         host.publish()
         if k % 4 == 0:
-            raw.hear()
+            raw.read_message()
             raw.command({"left.front": (0.4, 0.8, -0.4, 0.0)[k // 4]}, k + 4)
             host.arrived()
         assert host.collect(0.0)
@@ -222,7 +222,7 @@ def test_the_time_to_answer_is_that_of_the_later_step(host: Host, make_raw: Call
             applied = host.server.applied
             host.server.prepare(host.step, host.step * 1e-3, deadline_ns, host.plant.observe(), applied)
         host.publish(deadline_ns)
-        near, far = quick.hear(), slow.hear()
+        near, far = quick.read_message(), slow.read_message()
         assert near["deadline_ns"] == deadline_ns
         assert near["budget_ns"] == 500_000
         assert far["deadline_ns"] == deadline_ns + 6_000_000
@@ -240,7 +240,7 @@ def test_a_delay_that_makes_no_sense_is_refused(host: Host, raw: Raw, every: int
 
 def test_a_link_answers_for_the_later_step(make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
-        with rtmms.connect(running.host.exchange, claim="left.*", every=5, between="linear") as link:
+        with rtmms.connect(running.host.exchange, claim="left.*", every=5, interpolation="linear") as link:
             assert (link.plant.every, link.plant.delay) == (5, 5)
             for state in link:
                 assert state.step % 5 == 0
@@ -253,7 +253,7 @@ def test_a_link_answers_for_the_later_step(make_host: Callable[..., Host]) -> No
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [({"every": 0}, "every: expected a whole number"), ({"every": 2, "delay": 200}, "delay: expected a whole number"),
-     ({"between": "liner"}, "did you mean linear")],
+     ({"interpolation": "liner"}, "did you mean linear")],
 )  # fmt: skip
 def test_nonsense_is_told_before_anyone_is_asked(wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(rtmms.ModelError, match=told):

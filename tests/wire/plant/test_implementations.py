@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from rtmms.wire.libzmq.router import Router
+from rtmms.wire.libzmq.server_sockets import Router
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.joining import Terms
 from rtmms.wire.plant.sockets import Sockets
+from rtmms.wire.protocol.messages import Hello
 from rtmms.wire.protocol.port import GARBLED, GONE, MESSAGE
-from rtmms.wire.stream.polling import Selecting
 from rtmms.wire.stream.steps import Steps
+from rtmms.wire.stream.waiting import Selecting
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 
@@ -41,7 +42,7 @@ def make(request: pytest.FixtureRequest, make_host: Callable[..., Host], monkeyp
 @pytest.mark.parametrize("libzmq", [False, True])
 def test_a_link_drives(make: Make, libzmq: bool) -> None:
     with Looping(make()) as running:
-        terms = Terms(running.host.exchange, "one", ("*",), token="secret", libzmq=libzmq)
+        terms = Terms(running.host.exchange, Hello("one", ("*",)), token="secret", libzmq=libzmq)
         with Link(terms) as link:
             for state in link:
                 link.command({"left.front": 0.25})

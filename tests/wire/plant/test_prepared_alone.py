@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.contract import STOOD_IN, Applied
+from rtmms.contract import APPLIED_POLICIES, Applied
+from rtmms.loop.kernels.memory import address, view
 from rtmms.plant import Accounted
-from rtmms.wire.kernels import desk as d
+from rtmms.wire.kernels.step_memory import PEER, STEP
 from rtmms.wire.kernels.system import AVAILABLE, SCRATCH_WORDS
+from rtmms.wire.plant.fast_path import BatchedSteps
 from rtmms.wire.plant.selection import Selection
-from rtmms.wire.plant.stretch import Stretch
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiled exchange here")
 
@@ -26,18 +27,20 @@ def test_it_says_what_python_says_of_the_manta() -> None:
     outputs = plant.observe()
     for step in range(8):  # templates of each policy
         mine.packed(step, step * plant.dt, 1, 1, outputs, Applied())
-    desk, rows = np.zeros(d.DESK, dtype=np.int64), np.zeros((1, d.ROW), dtype=np.int64)
+    memory, rows = np.zeros(1, dtype=STEP), np.zeros(1, dtype=PEER)
     scratch = np.zeros(SCRATCH_WORDS, dtype=np.int64)
-    desk[d.PEERS], desk[d.ROWS], desk[d.SCRATCH] = 1, rows.ctypes.data, scratch.ctypes.data
-    stretch, command, written = Stretch(plant.dt, account, desk, rows), np.full(len(plant.actuators), 0.2), 0
+    m = view(memory)
+    m.peers, m.peers_at, m.scratch_at = 1, address(rows), address(scratch)
+    batch, command, written = BatchedSteps(plant.dt, account, memory, 1), np.full(len(plant.actuators), 0.2), 0
+    policies = APPLIED_POLICIES
     for step in range(300):
-        applied = Applied(step + 9, step - 1, -400_000 - step, STOOD_IN[step % len(STOOD_IN)], step % 3 == 0)
+        applied = Applied(step + 9, step - 1, -400_000 - step, policies[step % len(policies)], step % 3 == 0)
         deadline = 10**14 + step
         template = mine.templates.of(applied.policy)
         assert template is not None
-        assert stretch.fit(0, template)
+        assert batch.fit(0, template)
         said = general.packed(step, step * plant.dt, deadline, 400_000, plant.observe(), applied)
-        if stretch.write(step, deadline, 400_000, applied):
+        if batch.write(step, deadline, 400_000, applied):
             written += 1
             assert template.payload.tobytes() == said
         else:  # another width: laid out anew by Python, and known from then on

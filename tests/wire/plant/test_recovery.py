@@ -143,12 +143,12 @@ def test_one_whose_connection_broke_drives_within_5_steps_of_its_return(host: Ho
     raw.data.connect(raw.welcome["step_endpoint"])
     host.until(lambda: raw.data.poll(0))  # it is asked whether it is there
     returned = host.step
-    raw.command({}, raw.hear()["step"])
+    raw.command({}, raw.read_message()["step"])
     while host.command[0] != 0.5:
         assert host.step - returned < 5, "not back within 5 steps"
         host.publish()
         if raw.data.poll(50):
-            raw.hear()
+            raw.read_message()
             raw.command({"left.front": 0.5})
         host.collect(0.05)
         host.advance()
@@ -204,7 +204,7 @@ def _heap(raw: Raw) -> list[int]:
     assert raw.data is not None
     heap: list[int] = []
     while raw.data.poll(200):
-        heap.append(raw.hear()["step"])
+        heap.append(raw.read_message()["step"])
     return heap
 
 
@@ -225,7 +225,7 @@ def test_one_that_slept_and_comes_on_another_connection_is_asked_there(host: Hos
     raw.data = raw._dealer(raw.welcome["identity"])
     raw.data.connect(raw.welcome["step_endpoint"])
     host.until(lambda: raw.data.poll(0))
-    assert raw.hear()["step"] == -1
+    assert raw.read_message()["step"] == -1
     raw.command({}, -1)
     host.until(lambda: not host.server.dead())
 
@@ -251,5 +251,5 @@ def test_where_only_sending_tells_more_probes_follow_slowly(host: Host, raw: Raw
     assert _heap(raw) == [0, 1, 2, 3, 4, -1, -1]
     monkeypatch.setattr("rtmms.wire.plant.tending._PROBE_SLOW_GAP_NS", 0)
     host.until(lambda: raw.data is not None and raw.data.poll(0))  # it is not forgotten
-    raw.command({}, raw.hear()["step"])
+    raw.command({}, raw.read_message()["step"])
     host.until(lambda: not host.server.dead())

@@ -10,8 +10,8 @@ import msgpack
 import pytest
 
 import rtmms
-from rtmms.wire.plant import relay
-from rtmms.wire.plant.relay import MOST_WAITING
+from rtmms.wire.plant import handshake as relay
+from rtmms.wire.plant.handshake import MOST_WAITING
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping
 
@@ -31,24 +31,24 @@ def asker(host: Host, make_raw: Callable[[Host], Raw], owner: Raw) -> Raw:
 
 
 def ask(peer: Raw, ident: int = 1, **args: Any) -> None:
-    peer.door.send(msgpack.packb({"type": "request", "id": ident, "op": "set", "args": args}))
+    peer.exchange.send(msgpack.packb({"type": "request", "id": ident, "op": "set", "args": args}))
 
 
-def hear(host: Host, peer: Raw) -> dict[str, Any]:
-    host.until(lambda: peer.door.poll(0))
-    return dict(msgpack.unpackb(peer.door.recv()))
+def read_message(host: Host, peer: Raw) -> dict[str, Any]:
+    host.until(lambda: peer.exchange.poll(0))
+    return dict(msgpack.unpackb(peer.exchange.recv()))
 
 
 def answer(peer: Raw, ident: Any, **more: Any) -> None:
-    peer.door.send(msgpack.packb({"type": "parameters", "id": ident} | more))
+    peer.exchange.send(msgpack.packb({"type": "parameters", "id": ident} | more))
 
 
 def test_it_is_passed_on_and_the_answer_back(host: Host, owner: Raw, asker: Raw) -> None:
     ask(asker, 7, **{"mine.gain": 2.0, "mine.on": False})
-    asked = hear(host, owner)
+    asked = read_message(host, owner)
     assert (asked["type"], asked["values"]) == ("parameters", {"gain": 2.0, "on": False})
     answer(owner, asked["id"], ok=True, settable=GAINS | {"gain": 2.0, "on": False})
-    assert hear(host, asker) == {
+    assert read_message(host, asker) == {
         "type": "reply", "id": 7, "ok": True, "result": {"values": {"gain": 2.0, "on": False}},
     }  # fmt: skip
     assert host.summaries[0]["settable"]["gain"] == 2.0
@@ -57,8 +57,8 @@ def test_it_is_passed_on_and_the_answer_back(host: Host, owner: Raw, asker: Raw)
 
 def test_a_refusal_comes_back_by_name(host: Host, owner: Raw, asker: Raw) -> None:
     ask(asker, **{"mine.gain": -1})
-    answer(owner, hear(host, owner)["id"], ok=False, error="gain must be > 0")
-    reply = hear(host, asker)
+    answer(owner, read_message(host, owner)["id"], ok=False, error="gain must be > 0")
+    reply = read_message(host, asker)
     assert (reply["ok"], reply["error"]) == (False, "mine: gain must be > 0")
     assert host.summaries[0]["settable"] == GAINS
 
@@ -73,7 +73,7 @@ def test_what_cannot_be_passed_on_is_refused(
     host: Host, owner: Raw, asker: Raw, args: dict[str, Any], code: str, told: str
 ) -> None:
     ask(asker, **args)
-    reply = hear(host, asker)
+    reply = read_message(host, asker)
     assert (reply["ok"], reply["code"]) == (False, code)
     assert told in reply["error"]
 
@@ -90,10 +90,10 @@ def test_one_that_does_not_answer_is_told_of(
 ) -> None:
     monkeypatch.setattr(relay, "ANSWER_NS", 1000)
     ask(asker, **{"mine.gain": 1})
-    asked = hear(host, owner)
-    assert "mine did not answer" in hear(host, asker)["error"]
+    asked = read_message(host, owner)
+    assert "mine did not answer" in read_message(host, asker)["error"]
     answer(owner, asked["id"], ok=True)
-    assert hear(host, owner)["code"] == "wrong_type", "too late: it answers nothing"
+    assert read_message(host, owner)["code"] == "wrong_type", "too late: it answers nothing"
 
 
 def test_nobody_answers_for_another_and_none_pile_up(
@@ -101,15 +101,15 @@ def test_nobody_answers_for_another_and_none_pile_up(
 ) -> None:
     for ident in range(MOST_WAITING + 1):
         ask(asker, ident, **{"mine.gain": 1})
-    assert hear(host, asker)["code"] == "busy"
-    asked = hear(host, owner)
+    assert read_message(host, asker)["code"] == "busy"
+    asked = read_message(host, owner)
     answer(asker, asked["id"], ok=True)
-    assert hear(host, asker)["code"] == "wrong_type"
+    assert read_message(host, asker)["code"] == "wrong_type"
     stranger = make_raw(host)
     answer(stranger, asked["id"], ok=True)
-    assert hear(host, stranger)["code"] == "unknown_type"
+    assert read_message(host, stranger)["code"] == "unknown_type"
     answer(owner, asked["id"], ok=True)
-    assert hear(host, asker)["ok"]
+    assert read_message(host, asker)["ok"]
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class OldPeer(Raw):
     """Sends recorded bytes; each message of the plant is held to the one that was recorded."""
 
     def expect(self, was: dict[str, Any], at_door: bool) -> dict[str, Any]:
-        socket = self.door if at_door else self.data
+        socket = self.exchange if at_door else self.data
         assert socket is not None
 
         def arrived() -> bool:
@@ -84,7 +84,7 @@ def test_an_old_peer_is_answered_as_it_was(make_host: Callable[..., Host]) -> No
                 peer.data.connect(now["step_endpoint"])
             continue
         if at_door:
-            peer.door.send(frame)
+            peer.exchange.send(frame)
             continue
         assert peer.data is not None
         peer.data.send(frame)
@@ -106,10 +106,10 @@ class OldPlant:
 
     def __init__(self) -> None:
         self.context = zmq.Context()
-        self.door, self.step = (self.context.socket(zmq.ROUTER) for _ in range(2))
-        for socket in (self.door, self.step):
+        self.handshakes, self.step = (self.context.socket(zmq.ROUTER) for _ in range(2))
+        for socket in (self.handshakes, self.step):
             socket.linger = 0
-        port, step_port = (socket.bind_to_random_port("tcp://127.0.0.1") for socket in (self.door, self.step))
+        port, step_port = (socket.bind_to_random_port("tcp://127.0.0.1") for socket in (self.handshakes, self.step))
         self.exchange, self.step_endpoint = f"tcp://127.0.0.1:{port}", f"tcp://127.0.0.1:{step_port}"
         self.heard: list[dict[str, Any]] = []
         self.fault: BaseException | None = None
@@ -136,9 +136,9 @@ class OldPlant:
                     self._hear(self.step)
                 continue
             if was["type"] == "welcome":
-                door = self._hear(self.door)
+                sender_id = self._hear(self.handshakes)
                 identity = was["identity"]
-                self.door.send_multipart([door, msgpack.packb(was | {"step_endpoint": self.step_endpoint})])
+                self.handshakes.send_multipart([sender_id, msgpack.packb(was | {"step_endpoint": self.step_endpoint})])
                 self.step.setsockopt(zmq.ROUTER_MANDATORY, 1)
             elif was["type"] in ("state", "error"):
                 end = time.monotonic() + PATIENCE_S

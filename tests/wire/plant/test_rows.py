@@ -10,19 +10,20 @@ from typing import Any
 
 import pytest
 
+from rtmms.contract import MISS_WORDS
 from rtmms.loop.paces.free import Free
 from rtmms.loop.paces.lockstep import Lockstep
-from rtmms.record.layout import POLICIES, Head
+from rtmms.loop.row import Head
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import Recorder
 from rtmms.record.records import records
 from rtmms.record.ring import Ring
 from rtmms.wire.kernels.system import AVAILABLE
-from rtmms.wire.plant.direct import Direct
+from rtmms.wire.plant.fast_path import WireFastPath
 from tests.record.runs import recorder
-from tests.wire.plant.direct import Run, Told
-from tests.wire.plant.test_direct import UNUSUAL, program, realtime
-from tests.wire.plant.test_stretch import ANSWERS
+from tests.wire.plant.compiled_plant import Run, Told
+from tests.wire.plant.test_batch import ANSWERS
+from tests.wire.plant.test_fast_path import UNUSUAL, program, realtime
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 STILL = "values = {n: 0.1 * i for i, n in enumerate(names)}"
@@ -123,7 +124,7 @@ def test_a_row_has_the_bits_that_python_gives_it(policy: str, tmp_path: Path) ->
     outcomes = [head.outcome for head, _ in run.both[0]]
     assert outcomes.count(2) >= 6
     assert sum(head.clamped for head, _ in run.both[0]) > 10
-    assert POLICIES.index(policy) in {head.policy for head, _ in run.both[0] if head.outcome == 2}
+    assert MISS_WORDS.index(policy) in {head.policy for head, _ in run.both[0] if head.outcome == 2}
 
 
 def messages(path: Path, without: tuple[str, ...] = ("/timing",)) -> list[tuple[str, bytes]]:
@@ -147,11 +148,11 @@ def test_the_log_of_steps_in_a_row_is_that_of_one_after_the_other(what: str, tmp
         return run, found
 
     compiled, by_python = logged("here.mcap")
-    monkeypatch.setattr(Direct, "bind", lambda *_: False)
+    monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
     _, all_of_them = logged("there.mcap")
     assert all_of_them == list(range(600))
     assert len(by_python) < (400 if what == ANSWERS else 601)
-    assert compiled.stretches > (300 if what == ANSWERS else -1)
+    assert compiled.batches > (300 if what == ANSWERS else -1)
     assert messages(tmp_path / "here.mcap") == messages(tmp_path / "there.mcap")
     timed = [row for row in open_log(tmp_path / "here.mcap").rows() if isinstance(row, Step)]
     assert all(row.times[0] == row.times[3] == -1 and row.times[1] > 0 and row.times[2] > 0 for row in timed)

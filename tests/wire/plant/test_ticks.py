@@ -37,7 +37,7 @@ def test_one_that_asks_for_it_ticks_without_a_claim(host: Host, raw: Raw) -> Non
     assert host.server.next_tick(0) == 0
     assert host.server.report()["ticks"] == {"used": 1, "surplus": 0, "peer": "raw"}
     host.publish()
-    assert raw.hear()["type"] == "state"  # it sees where the plant is
+    assert raw.read_message()["type"] == "state"  # it sees where the plant is
     assert host.collect()  # and is not waited for
 
 
@@ -119,7 +119,7 @@ def test_one_that_is_silent_for_long_makes_room_and_is_told(host: Host, make_raw
     second = make_raw(host).join([], "second", ticks=True)
     tick(second, 1)
     assert host.server.ticks_waiting() == 1
-    while (said := first.hear())["type"] == "state":
+    while (said := first.read_message())["type"] == "state":
         pass
     assert (said["type"], "second" in said["reason"]) == ("bye", True)
 

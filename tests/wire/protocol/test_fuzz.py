@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtmms.wire.protocol.codec import decode
-from rtmms.wire.protocol.messages import AHEAD_STEPS, DOOR_BYTES, Refused
+from rtmms.wire.protocol.messages import AHEAD_STEPS, EXCHANGE_BYTES, Refused
 from tests.wire.bench import Host, Raw
 
 junk = st.one_of(
@@ -53,10 +53,10 @@ shared = settings(
 )
 
 
-def refused(hear: Callable[[], None]) -> str:
+def refused(read: Callable[[], None]) -> str:
     """The code of the refusal, '' for none; anything else that is raised is a failure."""
     try:
-        hear()
+        read()
     except Refused as refusal:
         return refusal.code
     return ""
@@ -91,8 +91,8 @@ def test_the_step_socket_survives_anything_a_peer_says(driven: Host, stream: lis
 @shared
 @given(stream=frames)
 def test_the_door_survives_anything_anyone_says(host: Host, stream: list[bytes]) -> None:
-    door = host.server._door
+    door = host.server._handshakes
     for frame in stream:
-        refused(lambda frame=frame: door._hear(b"stranger", None, decode(frame, DOOR_BYTES)))
+        refused(lambda frame=frame: door._hear(b"stranger", None, decode(frame, EXCHANGE_BYTES)))
     assert host.server.requests() == []
     assert not host.server.claimed.any()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rtmms.wire.plant import door, measure, peer, peers, step_port, tending, ticks
+from rtmms.wire.plant import handshake, peer, peers, step_port, tending, ticks
 from rtmms.wire.protocol import messages
 from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
@@ -53,13 +54,13 @@ def test_a_welcome_has_the_fields_of_the_page(raw: Raw) -> None:
 def test_a_state_has_the_fields_of_the_page(host: Host, raw: Raw) -> None:
     raw.join(["*"])
     host.publish()
-    state = raw.hear()
+    state = raw.read_message()
     assert set(state) - {"type"} == fields("state")
     assert all(f"`{name}`" in section("state") for name in state["applied"])
 
 
 def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
-    read = set(messages.Hello.__dataclass_fields__)
+    read = {one.metadata["wire"] or one.name for one in dataclasses.fields(messages.Hello)}
     assert fields("hello") - {"type", "protocol"} == read
     assert fields("command") == {"seq", "step", "values"}
     operations = {
@@ -72,7 +73,7 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
     ("title", "text", "value"),
     [
         ("Framing", "{} KiB a message on the step socket", messages.COMMAND_BYTES >> 10),
-        ("Framing", "{} KiB and twice the size of a snapshot", messages.DOOR_BYTES >> 10),
+        ("Framing", "{} KiB and twice the size of a snapshot", messages.EXCHANGE_BYTES >> 10),
         ("hello", "1 to {} printable", messages.NAME_LENGTH),
         ("hello", "at most {} patterns", messages.PATTERNS),
         ("hello", "of 1 to {} characters", messages.PATTERN_LENGTH),
@@ -81,13 +82,13 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
         ("command", "up to {} ahead", messages.AHEAD_STEPS),
         ("command", "at least {} steps", 16),
         ("tick", "at most {} do", ticks.MOST_WAITING),
-        ("request", "At most {} wait", door._WAITING_REQUESTS),
+        ("request", "At most {} wait", handshake._WAITING_REQUESTS),
         ("request", "up to {} characters", messages.NAME_LENGTH),
         ("error", "too many peers ({})", peers.MOST_PEERS),
         ("error", "At most {} a second for each claimant", 1_000_000_000 // tending._ERROR_GAP_NS),
-        ("error", "exchange endpoint {} a second for each peer", measure.A_SECOND),
+        ("error", "exchange endpoint {} a second for each peer", peer.ALLOWED_A_SECOND),
         ("error", "{} of them at once", peer.ERROR_BURST),
-        ("error", "and {} for all strangers", door._STRANGERS_BURST),
+        ("error", "and {} for all strangers", handshake._STRANGERS_BURST),
         ("welcome", "within {} s", tending._WARM_LIMIT_NS // 1_000_000_000),
         ("Who holds", "nothing for {} s", tending.SILENT_NS / 1e9),
     ],

@@ -6,17 +6,16 @@ from itertools import product
 
 import pytest
 
-from rtmms.contract import STOOD_IN
-from rtmms.loop.miss import NAMES
+from rtmms.contract import APPLIED_POLICIES, MISS_WORDS
 from rtmms.wire.protocol.codec import packer
-from rtmms.wire.protocol.layout import UnlikelyError, numbers, with_policy
+from rtmms.wire.protocol.message_layout import UnlikelyError, numbers, with_policy
 
 
 def test_the_contract_names_what_may_stand_in() -> None:
-    assert set(STOOD_IN) == set(NAMES) - {"abort"}
+    assert set(APPLIED_POLICIES) == set(MISS_WORDS) - {"abort"}
 
 
-@pytest.mark.parametrize(("policy", "other"), list(product(STOOD_IN, STOOD_IN)))
+@pytest.mark.parametrize(("policy", "other"), list(product(APPLIED_POLICIES, APPLIED_POLICIES)))
 def test_a_state_with_another_policy_is_what_msgpack_would_write(policy: str, other: str) -> None:
     def tail(said: str, clamped: bool) -> bytes:
         state = {"step": 1, "outputs": {"policy": "no"}, "applied": {"seq": 2, "policy": said, "clamped": clamped}}

@@ -17,10 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtmms
+from rtmms.wire.endpoints.addresses import nearest, sweep
+from rtmms.wire.endpoints.session_files import make_runtime_directory
 from rtmms.wire.libzmq.dealer import Dealer as ZeroMQ
-from rtmms.wire.places.endpoints import nearest
-from rtmms.wire.places.ipc import sweep
-from rtmms.wire.places.runtime import make_runtime_directory
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.stream import dealer as module
 from rtmms.wire.stream.dealer import Dealer

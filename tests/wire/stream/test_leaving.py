@@ -8,10 +8,9 @@ from typing import Any, cast
 import pytest
 
 from rtmms.wire.protocol.port import Guests
-from rtmms.wire.stream import leaving
+from rtmms.wire.stream import listener as leaving
 from rtmms.wire.stream.connection import LITTLE, Connection
-from rtmms.wire.stream.leaving import _GAP_NS, _LONGEST_GAP_NS, _MOST, _TAKES_NS, Leaving
-from rtmms.wire.stream.listener import Listener
+from rtmms.wire.stream.listener import _GAP_NS, _LONGEST_GAP_NS, _MOST, _TAKES_NS, Leaving, Listener
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 
 

@@ -42,7 +42,7 @@ class Bench:
             self.listener.serve(FOREVER)
         return found
 
-    def hear(self) -> Heard:
+    def read_message(self) -> Heard:
         found: Heard = self.until(self.listener.next)
         return found
 
@@ -64,7 +64,7 @@ def test_messages_in_turn_and_answers(make: Callable[..., Bench]) -> None:
     bench = make()
     one, two = bench.peer(HELLO + message(b"a1") + message(b"a2")), bench.peer(HELLO + message(b"b1") + message(b"b2"))
     bench.until(lambda: len(bench.listener._queue) == 2)
-    heard = [bench.hear() for _ in range(4)]
+    heard = [bench.read_message() for _ in range(4)]
     assert [frame for _, _, frame, _ in heard[:2]] in ([b"a1", b"b1"], [b"b1", b"a1"])  # each in its turn
     assert sorted(frame for _, _, frame, _ in heard) == [b"a1", b"a2", b"b1", b"b2"]
     assert bench.listener.send(heard[0][0], b"answer") == SENT
@@ -95,7 +95,7 @@ def test_one_that_breaks_off_with_a_message_behind_its_handshake(
     assert bench.listener.next() is None
     monkeypatch.undo()
     other = bench.peer(HELLO + message(b"still here"))
-    assert bench.hear()[2] == b"still here"
+    assert bench.read_message()[2] == b"still here"
     peer.close()
     other.close()
 
@@ -120,14 +120,14 @@ def test_nothing_more_is_read_from_one_that_waits(make: Callable[..., Bench]) ->
 def test_the_oldest_that_nobody_knows_gives_way(make: Callable[..., Bench]) -> None:
     bench = make(most=4)
     known = bench.peer(HELLO + message(b"known"))
-    kept = bench.hear()[0]
+    kept = bench.read_message()[0]
     bench.listener.attend(Guests(lambda key: key == kept), 512)
     strangers = [bench.peer() for _ in range(10)]
     bench.until(lambda: bench.listener._numbers == 11)
     assert len(bench.listener.connections) == 4
     assert kept in bench.listener.connections
     known.sendall(message(b"again"))
-    assert bench.hear()[2] == b"again"
+    assert bench.read_message()[2] == b"again"
     for peer in (known, *strangers):
         peer.close()
     bench.until(lambda: not bench.listener.connections)
@@ -139,7 +139,7 @@ def test_one_that_never_ends_its_handshake_is_hung_up_on(make: Callable[..., Ben
     slow, quick = bench.peer(GREETING[:20]), bench.peer(HELLO)
     bench.until(lambda: bench.listener._numbers == 2 and len(bench.listener.connections) == 1)
     quick.sendall(message(b"x"))
-    assert bench.hear()[2] == b"x"
+    assert bench.read_message()[2] == b"x"
     slow.close()
     quick.close()
 
@@ -172,22 +172,22 @@ def test_where_no_descriptor_is_left_strangers_give_way(
             one._bound[descriptor] = few
 
     known = bench.peer(HELLO + message(b"known"))
-    kept = bench.hear()[0]
+    kept = bench.read_message()[0]
     bench.listener.attend(Guests(lambda key: key == kept, refused=refused.append), 512)
     strangers = [bench.peer(HELLO + message(b"hi")) for _ in range(2)]
-    greeted = {bench.hear()[0] for _ in strangers}
+    greeted = {bench.read_message()[0] for _ in strangers}
     idle = other.peer(GREETING[:10])
     other.until(lambda: other.listener.connections)
 
     newcomer = bench.peer(HELLO + message(b"new"))  # in place of the one beside, the youngest
-    assert bench.hear()[2] == b"new"
+    assert bench.read_message()[2] == b"new"
     assert (other.listener.connections, refused) == ({}, ["busy"])
     assert greeted < set(bench.listener.connections)
 
     later = []
     for _ in range(2):  # in place of the oldest strangers
         later.append(bench.peer(HELLO + message(b"later")))
-        assert bench.hear()[2] == b"later"
+        assert bench.read_message()[2] == b"later"
     assert kept in bench.listener.connections
     assert not greeted & set(bench.listener.connections)
     assert refused == ["busy"] * 3
@@ -202,14 +202,14 @@ def test_nothing_is_done_when_the_time_is_up(make: Callable[..., Bench]) -> None
     for _ in range(50):
         bench.listener.serve(1)
     assert bench.listener.connections == {}
-    assert bench.hear()[2] == b"x"
+    assert bench.read_message()[2] == b"x"
     peer.close()
 
 
 def test_a_long_answer_leaves_piece_by_piece_and_a_full_one_is_refused(make: Callable[..., Bench]) -> None:
     bench = make()
     peer = bench.peer(HELLO + message(b"x"))
-    who = bench.hear()[0]
+    who = bench.read_message()[0]
     answer = bytes(range(256)) * (1 << 15)  # 8 MiB
     assert bench.listener.send(who, answer) == SENT
     assert bench.listener.send(who, b"more") == FULL
@@ -253,6 +253,6 @@ def test_whatever_peers_do_the_listener_goes_on(make: Callable[..., Bench]) -> N
     while bench.listener.next() is not None:
         pass
     last = bench.peer(HELLO + message(b"at last"))
-    while bench.hear()[2] != b"at last":
+    while bench.read_message()[2] != b"at last":
         pass
     last.close()

@@ -47,7 +47,7 @@ def until(steps, done) -> None:
         time.sleep(0.001)
 
 
-def hear(steps) -> Heard:
+def read_message(steps) -> Heard:
     end = time.monotonic_ns() + int(PATIENCE_S * 1e9)
     while (found := steps.next()) is None:
         assert time.monotonic_ns() < end, "nothing arrived"
@@ -73,7 +73,7 @@ def test_a_dealer_of_zeromq_talks_with_it_both_ways(steps) -> None:
         dealer.connect(f"tcp://127.0.0.1:{next(iter(steps._bound.values())).getsockname()[1]}")
         dealer.send(b"hello")
         until(steps, lambda: PEER in steps.connections)
-        assert hear(steps) == (PEER, MESSAGE, b"hello", None)
+        assert read_message(steps) == (PEER, MESSAGE, b"hello", None)
         for frame in (b"short", b"x" * 255, b"y" * 256, b"z" * 70_000):
             assert steps.send(PEER, frame) == SENT
             assert dealer.poll(int(PATIENCE_S * 1000))
@@ -85,11 +85,11 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(steps) -> None:
     peer = joined(steps)
     whole = encoded([b"one"]) + encoded([b"two"]) + encoded([b"3" * 300])
     peer.sendall(whole)
-    assert [hear(steps)[2] for _ in range(3)] == [b"one", b"two", b"3" * 300]
+    assert [read_message(steps)[2] for _ in range(3)] == [b"one", b"two", b"3" * 300]
     for byte in encoded([b"bit by bit"]):
         peer.sendall(bytes((byte,)))
         time.sleep(0.001)
-    assert hear(steps)[2] == b"bit by bit"
+    assert read_message(steps)[2] == b"bit by bit"
     assert steps.next() is None
     peer.close()
 
@@ -97,18 +97,18 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(steps) -> None:
 def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
-    assert hear(steps)[:2] == (PEER, GARBLED)
-    assert hear(steps) == (PEER, MESSAGE, b"sound", None)
+    assert read_message(steps)[:2] == (PEER, GARBLED)
+    assert read_message(steps) == (PEER, MESSAGE, b"sound", None)
     peer.close()
 
 
 def test_a_message_that_is_too_long_is_told_as_such_and_not_kept(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"l" * (CAP + 500)]) + encoded([b"sound"]))
-    assert hear(steps)[:3] == (PEER, OVERSIZE, b"")
-    assert hear(steps)[2] == b"sound"
+    assert read_message(steps)[:3] == (PEER, OVERSIZE, b"")
+    assert read_message(steps)[2] == b"sound"
     peer.sendall(b"\x02" + (1 << 40).to_bytes(8, "big"))
-    assert hear(steps)[:3] == (PEER, OVERSIZE, b"")
+    assert read_message(steps)[:3] == (PEER, OVERSIZE, b"")
     assert steps.connections == {}
     peer.close()
 
@@ -126,7 +126,7 @@ def test_a_second_connection_under_the_same_name_does_not_take_its_place(steps) 
     first, second = joined(steps), plain(steps, GREETING, _ready())
     until(steps, lambda: steps.strangers)
     first.sendall(encoded([b"still here"]))
-    assert hear(steps)[2] == b"still here"
+    assert read_message(steps)[2] == b"still here"
     first.close()
     second.close()
 
@@ -167,7 +167,7 @@ def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(steps) -> No
 def test_one_that_is_held_is_not_heard_until_it_is_let_go(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"one"]) + encoded([b"two"]))
-    assert hear(steps) == (PEER, MESSAGE, b"one", None)
+    assert read_message(steps) == (PEER, MESSAGE, b"one", None)
     steps.hold(PEER)
     peer.sendall(encoded([b"three"]))
     assert not steps.wait(time.monotonic_ns() + 20_000_000)  # the wait is not disturbed
@@ -177,8 +177,8 @@ def test_one_that_is_held_is_not_heard_until_it_is_let_go(steps) -> None:
     steps.hold(PEER)
     steps.let_go(PEER)
     steps.let_go(PEER)
-    assert hear(steps) == (PEER, MESSAGE, b"two", None)
-    assert hear(steps) == (PEER, MESSAGE, b"three", None)
+    assert read_message(steps) == (PEER, MESSAGE, b"two", None)
+    assert read_message(steps) == (PEER, MESSAGE, b"three", None)
     assert steps.line(PEER) >= 0 or steps._alarm is None
     steps.hold(b"nobody")
     steps.let_go(b"nobody")
@@ -245,7 +245,7 @@ def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to
     end = time.monotonic() + PATIENCE_S
     while steps.send(PEER, b"a state") != GONE:
         assert time.monotonic() < end, "it stays"
-    assert hear(steps) == (PEER, MESSAGE, b"bye", None)
+    assert read_message(steps) == (PEER, MESSAGE, b"bye", None)
     until(steps, lambda: steps.next() is None and steps.send(PEER, b"anybody?") == GONE and not steps.connections)
 
 
@@ -270,7 +270,7 @@ def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp
 
         reader = threading.Thread(target=read)
         reader.start()
-        assert hear(steps) == (PEER, MESSAGE, b"answer", None)  # nobody called `serve` meanwhile
+        assert read_message(steps) == (PEER, MESSAGE, b"answer", None)  # nobody called `serve` meanwhile
         reader.join()
         assert got[head:] == encoded([state])
         assert steps.connections[PEER].unsent == b""

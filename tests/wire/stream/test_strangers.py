@@ -1,4 +1,4 @@
-"""Strangers at the step endpoint and at the door: counted, cut off, and in nobody's way."""
+"""Strangers at the step endpoint and at the exchange endpoint: counted, cut off, and in nobody's way."""
 
 from __future__ import annotations
 

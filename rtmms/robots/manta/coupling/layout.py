@@ -11,6 +11,7 @@ import numpy as np
 
 from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, CARRY_FIELDS, LANES, SUMS
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.kernels.servo import RESPONSES
 from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
 
 SEQUENTIAL, ITERATED, MONOLITHIC = 0, 1, 2
@@ -22,13 +23,15 @@ OK, SINGULAR, NOT_FINITE, NOT_CONVERGED, BAD_COMMAND = 0, 1, 2, 3, 4
 
 FINNED_DTYPE = np.dtype([
     ("dt", "f8"), ("gamma", "f8"), ("support_length", "f8"), ("r_front", "f8"), ("r_back", "f8"),
+    ("difference", "f8"), ("difference_stop", "f8"),
     ("root", "f8", (3,)), ("current", "f8", (3,)), ("servo", "f8", (6,)), ("tolerance", "f8"),
     ("relaxation", "f8", (36,)), ("body_matrix", "f8", (36,)), ("max_iterations", "i8"), ("roll", "i8"),
     ("links", "i8"), ("blocks", "i8"), ("chains", "i8"), ("actuation", "i8"), ("coupling", "i8"),
-    ("integrator", "i8"), ("body_method", "i8"), ("normal", "i8"),
+    ("integrator", "i8"), ("body_method", "i8"), ("normal", "i8"), ("samples", "i8"), ("responses", "f8", RESPONSES),
 ])  # fmt: skip
-"""gamma: of the linearly implicit method, whichever is chosen. servo: see rods.advance_rods. body_matrix:
-diag(m, m, m, J). relaxation: (M_b + M~)^-1 of the iterated coupling."""
+"""gamma: of the linearly implicit method, whichever is chosen. servo, samples, responses: see rods.advance_rods.
+difference, difference_stop: rods.limit_commands, stop_rods. body_matrix: diag(m, m, m, J). relaxation: (M_b + M~)^-1 of
+the iterated coupling."""
 
 
 class Memory(NamedTuple):
@@ -85,7 +88,8 @@ W_ROTATION = W_POSE + 8
 W_WATER = W_ROTATION + 9
 W_RODS = W_WATER + 3
 W_MIDDLE = W_RODS + 4 * ROD_SIZE
-W_SUPPORT = W_MIDDLE + 12  # supports at the middle and the end of the step
+W_COMMAND = W_MIDDLE + 12
+W_SUPPORT = W_COMMAND + 4  # supports at the middle and the end of the step
 W_SUPPORT_END = W_SUPPORT + 2 * SUPPORT_SIZE
 W_XI = W_SUPPORT_END + 2 * SUPPORT_SIZE  # the pose's coordinates at a stage, from the step's start
 W_XI_RATE = W_XI + 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import from_dtype
 
-from rtmms.mechanism.addresses import numbers_at, pointer_to
+from rtmms.addresses import numbers_at, pointer_to
 from rtmms.robots.manta.coupling.layout import FINNED_DTYPE
 from rtmms.robots.manta.kernels.body import BODY_DTYPE
 

@@ -41,6 +41,7 @@ from rtmms.robots.manta.coupling.layout import (
     TIME,
     TWIST,
     W_ACC,
+    W_COMMAND,
     W_MIDDLE,
     W_POSE,
     W_RODS,
@@ -67,7 +68,7 @@ from rtmms.robots.manta.coupling.tableaus import (
     STAGES,
     WEIGHTS,
 )
-from rtmms.robots.manta.kernels.rods import ROD_SIZE, advance_rods
+from rtmms.robots.manta.kernels.rods import ROD_SIZE, advance_rods, limit_commands, stop_rods
 from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
 
 TWIST_LIMIT = 1e4
@@ -122,7 +123,14 @@ def begin(finned: Any, memory: Memory, command: Array) -> int:
     for k in range(4 * ROD_SIZE):
         work[W_RODS + k] = state[RODS + k]
     halves = HALVES[finned.integrator]
-    advance_rods(finned.actuation, finned.servo, finned.dt, command, work, W_RODS, W_MIDDLE, halves)
+    limit_commands(finned.servo[2], finned.servo[3], finned.difference, command, work, W_COMMAND)
+    advance_rods(
+        finned.actuation, finned.servo, finned.responses, finned.samples, finned.dt, work[W_COMMAND : W_COMMAND + 4],
+        work, W_RODS, W_MIDDLE, halves,
+    )  # fmt: skip
+    if halves:
+        stop_rods(finned.difference_stop, work, W_MIDDLE, 3)
+    stop_rods(finned.difference_stop, work, W_RODS, ROD_SIZE)
     if halves and not move_supports(finned, work, W_MIDDLE, 3, work, W_SUPPORT):
         return SINGULAR
     if not move_supports(finned, work, W_RODS, ROD_SIZE, work, W_SUPPORT_END):

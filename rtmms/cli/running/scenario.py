@@ -1,0 +1,263 @@
+"""A scenario file as the words of a command line, and what of it is checked before the run starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtmms.cli.running.report import add_outcome
+from rtmms.cli.words import Number
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.agenda import Agenda, Due
+from rtmms.plant import Described, Plant, Summarised, Tunable, bare
+from rtmms.scenario import Event, Scenario, read
+from rtmms.scenario.expect import has
+from rtmms.user_file import called, is_file, split_word
+
+
+def scenario(path: str, command: click.Command) -> Scenario:
+    """The scenario in the file, its options held to those of `run`. ModelError with file and line."""
+    known = {param.name: param for param in command.params if param.name is not None and param.name != "robot"}
+    found = read(Path(path), known)
+    for name, value in found.options.items():
+        _check(found, name, value, known[name])
+    _check_events(found)
+    return found
+
+
+def merged(found: Scenario, words: dict[str, Any], typed: Collection[str], command: click.Command) -> dict[str, Any]:
+    """The words of a run: of the scenario, but for those that were typed.  typed: names of options on the line."""
+    known = {param.name: param for param in command.params if param.name is not None}
+    out = dict(words)
+    for name, value in found.options.items():
+        if name not in typed:
+            out[name] = value if isinstance(value, bool) else known[name].type.convert(str(value), known[name], None)
+    if not words.get("bridges"):
+        out["bridges"] = found.bridges
+    return out
+
+
+def check_times(found: Scenario, duration: float | None) -> None:
+    """That each event comes before the end; ModelError."""
+    for event in found.events:
+        if duration is not None and event.at_s >= duration:
+            place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
+            raise ModelError(f"{place}: expected a time before the end, {duration:g} s")
+
+
+def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:
+    """What the events set, at the step that begins nearest to their time; ModelError for what the plant has not."""
+    acts, known = [], plant.settable if isinstance(plant, Tunable) else None
+    for event in events:
+        owners: dict[str, dict[str, Any]] = {}
+        for name, value in event.values.items():
+            owners.setdefault(_owner(name, controllers), {})[name] = value
+        step, told = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
+        for name, value in owners.get("", {}).items():
+            if name.startswith("fault."):
+                _check_fault(name, value, plant, told)
+            elif known is None or name in known:
+                try:
+                    check_plant_event(name, value, plant)
+                except ModelError as fault:
+                    raise ModelError(f"{told}: {fault}") from None
+            if known is not None and name not in known:
+                raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
+        acts += [Due(step, owner, values, told) for owner, values in owners.items()]
+    return Agenda(acts)
+
+
+def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
+    """That the word is a fault of that sensor, actuator or fin; ModelError."""
+    from rtmms.sensing.faults import check_fault
+
+    try:
+        check_fault(name.removeprefix("fault."), value, plant)
+    except ModelError as fault:
+        raise ModelError(f"{told}: {fault}") from None
+
+
+def _owner(name: str, controllers: tuple[str, ...]) -> str:
+    first = name.partition(".")[0]
+    return first if first in _called(controllers) else ""
+
+
+def _called(controllers: tuple[str, ...]) -> list[str]:
+    return [called(split_word(word)[0]) for word in controllers]
+
+
+def _check(found: Scenario, name: str, value: Any, param: click.Parameter) -> None:
+    flag = isinstance(param, click.Option) and param.is_flag
+    numeric = isinstance(param.type, (Number, click.IntRange))
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if flag:
+        right, expected = isinstance(value, bool), "true or false"
+    elif numeric:
+        right, expected = number, "a number"
+    else:
+        right, expected = isinstance(value, str) or (name == "priority" and number), "a text"
+    if not right:
+        raise found.fault(f"{name}: expected {expected}, got {value!r}", name)
+    if not flag:
+        try:
+            param.type.convert(str(value), param, None)
+        except click.BadParameter as fault:
+            raise found.fault(f"{name}: {fault.message}", name) from None
+
+
+def _check_events(found: Scenario) -> None:
+    names = _called(found.controllers or ())
+    for event in found.events:
+        place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
+        for name in event.values:
+            owner, dot, _ = name.partition(".")
+            if dot and owner not in names and owner != "fault":
+                raise ModelError(f"{place}: {UnknownNameError('controller', owner, names)}")
+
+
+# --- What a scenario has wrong, told before it runs: its peers' parameters, what its events set, what it expects.
+
+LATER = ("accuracy", "realtime", "witness", "memory", "log", "warnings", "figure", "machine", "events", "expect")
+"""Of a report, what is known at its end only."""
+
+
+def check_peers(found: Scenario) -> None:
+    """Each controller and bridge with its parameters, and each controller with what events set; those in files of a
+    user's own are only looked for. ModelError with file and line."""
+    from rtmms.bridging.config import construct as make_bridge
+    from rtmms.bridging.plugins import load_bridge
+    from rtmms.wire.peer.plugins import build, check_controller
+
+    made: dict[str, Any] = {}
+    for k, word in enumerate(found.controllers or ()):
+        name = split_word(word)[0]
+        try:
+            check_controller(name)
+            if not is_file(name):
+                made.setdefault(called(name), build(word))
+        except ModelError as fault:
+            raise _located(found, "controller", k, fault) from None
+    for k, word in enumerate(found.bridges):
+        name, words = split_words(word)
+        try:
+            make_bridge(load_bridge(name), "bridge", name, words)
+        except ModelError as fault:
+            raise _located(found, "bridge", k, fault) from None
+    for event in found.events:
+        for name, value in event.values.items():
+            owner, _, key = name.partition(".")
+            if owner in made:
+                told = _refused(made[owner], owner, key, value)
+                if told:
+                    raise ModelError(f"{found.path}:{event.line}: event at {event.at_s:g} s: {told}")
+
+
+def split_words(spec: str) -> tuple[str, dict[str, str]]:
+    """The name and the parameters of a bridge's words."""
+    from rtmms.wire.peer.plugins import split_spec
+
+    return split_spec(spec, "bridge")
+
+
+def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
+    """Why it would not take the value, '' where it does: then it has it."""
+    from rtmms.wire.peer.joining import Settable
+
+    known = tuple(controller.settable)
+    if key not in known:
+        return str(UnknownNameError(f"parameter of {owner} that can change while it runs", key, known))
+    own = Settable({name: getattr(controller, name) for name in known}, controller.change)
+    try:
+        answer = own.take({"values": {key: value}})
+    except Exception:  # it wants to have been started for that: then it judges when the time has come
+        return ""
+    return "" if answer["ok"] else str(answer["error"])
+
+
+def _located(found: Scenario, kind: str, k: int, fault: ModelError) -> ModelError:
+    """With the line of the key that the text names, or of the table."""
+    text = str(fault)
+    keys = [str(place[2]) for place in found.places if place[:2] == (kind, k) and len(place) == 3]
+    named = [key for key in keys if key not in ("name", "file") and re.search(rf"\b{re.escape(key)}\b", text)]
+    whole = [key for key in keys if key in ("name", "file")]
+    return found.fault(text, kind, k, *(named or whole)[:1])
+
+
+def check_plant_event(name: str, value: Any, plant: Plant) -> None:
+    """That a value can be one of a parameter of the plant, as far as its description tells. ModelError."""
+    own = bare(plant)
+    parameters = own.parameters if isinstance(own, Described) else None
+    if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):
+        dataclasses.replace(parameters, **{name: value})
+
+
+def _fields(parameters: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(parameters)}
+
+
+def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:
+    """That the report will have each name that is expected of it; near misses are told. ModelError with file and line.
+
+    report   as it is before the run
+    """
+    import numpy as np
+
+    from rtmms.loop.loop import Outcome
+    from rtmms.loop.statistics import Statistics
+    from rtmms.loop.tracking import CROSS, QUANTITIES
+
+    seen = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
+    soon: dict[str, Any] = {"schedule": {}, "tracking": {}}
+    add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {})
+    soon["tracking"] = {
+        name: dict.fromkeys(("rms", "max", "mean", "settled_s"), 0.0) for name in (*QUANTITIES, CROSS)
+    }  # fmt: skip
+    parts = ("position_m", "velocity_m_s", "attitude_deg")
+    soon["estimate"] = {name: {"rms": 0.0, "nees": 0.0} for name in parts}
+    summary = _summary(plant, seen)
+    soon["summary"] = dict.fromkeys(summary or (), 0.0)
+    soon = _filled(soon)
+    heads = {*soon, *report, *LATER}
+    for one in found.expect:
+        head, dot, _ = one.name.partition(".")
+        later = (head in heads and head not in soon) if dot else (one.name in heads or summary is None)
+        if later or has(soon, one.name) or (head == "schedule" and dot):
+            continue
+        near = get_close_matches(one.name.partition("[")[0], sorted(_names(soon)), 3)
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise found.fault(f"expect: the report will have no '{one.name}'{meant}", "expect", one.name)
+
+
+def _summary(plant: Plant, seen: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The names of the plant's summary, from a moment at rest; None where it cannot be asked."""
+    if not isinstance(plant, Summarised):
+        return ()
+    import numpy as np
+
+    time = np.arange(16, dtype=np.float64) * plant.dt
+    try:
+        return tuple(plant.summarise(time, {name: np.stack([seen[name]] * 16) for name in plant.trace_outputs}))
+    except Exception:  # a plant of a user's own may need a motion
+        return None
+
+
+def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
+    """With numbers for what is not known yet."""
+    return {
+        str(key): _filled(value) if isinstance(value, Mapping) else 0.0 if value is None else value
+        for key, value in table.items()
+    }
+
+
+def _names(table: Mapping[str, Any], before: str = "") -> Iterable[str]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _names(value, "" if key == "summary" else f"{before}{key}.")
+        else:
+            yield before + str(key)

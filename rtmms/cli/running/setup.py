@@ -1,0 +1,128 @@
+"""What a run needs of the machine: endpoints, timer and cores, and the witness of its stalls."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from rtmms.contract import TIMED
+from rtmms.errors import RtmmsError
+
+if TYPE_CHECKING:
+    from rtmms.cli.running.plan import Plan
+    from rtmms.loop.fault_attribution import FaultAttribution
+    from rtmms.loop.machine.realtime import Readiness
+    from rtmms.loop.statistics import Statistics
+    from rtmms.wire.plant.sockets import Sockets
+
+
+def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
+    """Timer and power states, the endpoints, and the token of whoever may claim. All are given back with the stack."""
+    from rtmms.loop.machine.realtime import may_raise, parse_priority, prepare
+    from rtmms.loop.machine.resources import raise_limit
+    from rtmms.wire.endpoints.addresses import DEFAULTS
+    from rtmms.wire.endpoints.keys import read_client, read_server
+    from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
+    from rtmms.wire.plant.sockets import Sockets, Threads
+    from rtmms.wire.protocol.errors import BusyError
+
+    raise_limit()
+    keys = read_server(plan.keys) if plan.keys is not None else None
+    if plan.keys is not None and (plan.controllers or plan.bridges):
+        read_client(plan.keys)  # what is wrong with them is better said here than by each child
+    priority, _ = parse_priority(plan.priority)
+    ready = prepare(priority if plan.mode in TIMED else None, plan.affinity)
+    stack.callback(ready.close)
+    granted = priority if ready.asked is not None and may_raise(priority) else None
+    threads = Threads(granted, ready.cores.loop, next(iter(ready.cores.others), None))
+    exchange = plan.exchange if plan.may_move else plan.exchange or DEFAULTS["exchange"]
+    try:
+        sockets = Sockets(exchange, plan.step, plan.telemetry, free_ports=True, threads=threads, keys=keys)
+    except BusyError as fault:
+        raise BusyError(f"{fault}{who_is_at(fault.endpoint)}", fault.endpoint) from None
+    stack.callback(sockets.close)
+    if granted is not None:
+        ready.done.append(f"I/O thread SCHED_FIFO {granted}" if sockets.io_thread else "exchange without I/O thread")
+    # before the children look for it: the first hello is then granted, and not only the second
+    token = new_token()
+    write_token(sockets.endpoints["exchange"], token)
+    stack.callback(remove_token, sockets.endpoints["exchange"], token)
+    return ready, sockets, token
+
+
+def moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
+    """The endpoints that are not the default ones nor those asked for."""
+    from rtmms.wire.endpoints.addresses import DEFAULTS
+
+    asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
+    return {role: endpoint for role, endpoint in endpoints.items() if endpoint != (asked[role] or DEFAULTS[role])}
+
+
+# --- Who is at an endpoint that a plant wanted for itself: for the sentence that says it is busy.
+
+_WAIT_S = 1.0
+
+
+def who_is_at(exchange: str) -> str:
+    """' (manta runs there, for 12 s, driven by gait)' for a plant of this user's, '' where it cannot be found out."""
+    from rtmms.wire.peer.client import connect
+
+    try:
+        link = connect(exchange, name="rtmms", timeout_s=_WAIT_S, errors="collect")
+    except RtmmsError:
+        return ""
+    try:
+        robot = link.plant.robot
+        told = link.request("status", timeout_s=_WAIT_S)
+        drivers = [peer["name"] for peer in told["peers"] if peer["claim"] and peer["state"] == "live"]
+        driven = f"driven by {', '.join(drivers)}" if drivers else "driven by nobody"
+        return f": {robot} runs there, for {told['wall_s']:.0f} s, {driven} (rtmms stop ends it)"
+    except (RtmmsError, KeyError, TypeError, ValueError):
+        return f": a plant runs there, {link.plant.robot}"
+    finally:
+        link.close()
+
+
+# --- The stall detector of a run, and the attribution of its faults.
+
+
+def await_stall_detector(attribution: FaultAttribution | None, ready: Readiness) -> None:
+    """Until it looks; a run whose stall detector does not begin goes on without it, and says so."""
+    from rtmms.loop.machine.stall_detector import Stalls
+
+    if attribution is not None and isinstance(attribution.saw, Stalls):
+        if attribution.saw.await_first():
+            attribution.saw.take()  # what was before the run is nobody's fault
+            ready.done.append(f"stall detector on cores {list(attribution.saw.cores)}")
+        else:
+            attribution.saw = None
+            ready.failed.append("stall detector: it did not begin in time; stalls of the machine are not attributed")
+
+
+def begin_attribution(
+    ready: Readiness, statistics: Statistics, stack: ExitStack, *, alone: bool
+) -> FaultAttribution | None:
+    """For a run on a schedule, with a stall detector where real time was asked for and is permitted; else None.
+
+    The stall detector starts while the peers do, and ends with the stack. It watches the cores that a step depends on.
+
+    alone   all controllers are the run's own; others may be on any core
+    """
+    from rtmms.loop.fault_attribution import FaultAttribution
+    from rtmms.loop.machine.stall_detector import StallDetector
+
+    if statistics.deadline_us is None:
+        return None
+    period_ns, deadline_ns = (statistics.period_us or 0.0) * 1e3, round(statistics.deadline_us * 1e3)
+    attribution = FaultAttribution(period_ns, deadline_ns)
+    if ready.asked is not None:
+        try:
+            pinned = alone and ready.cores.loop is not None
+            cores = {ready.cores.loop or 0, *ready.cores.controllers} if pinned else ready.allowed
+            detector = StallDetector(ready.asked, deadline_ns, sorted(cores), round(period_ns))
+        except RtmmsError as error:
+            ready.failed.append(str(error))
+        else:
+            stack.callback(detector.close)
+            attribution.saw, attribution.look_after_ns = detector.stalls, detector.from_step_ns
+    return attribution

@@ -1,0 +1,164 @@
+"""What a run does about time: policies for lateness, pace, deadline, and warnings where time cannot be kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rtmms.loop.policies import WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rtmms.cli.running.plan import Plan
+    from rtmms.loop.pace import Pace
+    from rtmms.loop.policies import Policies
+    from rtmms.loop.statistics import Statistics
+
+
+def limits(plan: Plan) -> dict[str, int]:
+    """The limits that were asked for, by the names of `rtmms.loop.policies.Limits`."""
+    asked = {
+        "misses": plan.max_misses, "misses_in_a_row": plan.max_consecutive_misses,
+        "overruns": plan.max_overruns, "overruns_in_a_row": plan.max_consecutive_overruns,
+    }  # fmt: skip
+    return {name: asked[name] for name in WORDS if asked[name] is not None}  # type: ignore[misc]
+
+
+def policies(plan: Plan) -> Policies:
+    """As data for the loop."""
+    from rtmms.loop.policies import Limits, Policies
+
+    return Policies(
+        miss=plan.on_miss, overrun=plan.on_overrun, hold_timeout_s=plan.hold_timeout, catchup=plan.catchup,
+        limits=Limits(**limits(plan)), grace_s=plan.grace,
+    )  # fmt: skip
+
+
+def told(plan: Plan) -> dict[str, Any]:
+    """For the log: the policies with everything that was asked of them."""
+    return {
+        "miss": plan.on_miss, "overrun": plan.on_overrun, "hold_timeout_s": plan.hold_timeout, "catchup": plan.catchup,
+        "limits": limits(plan), "grace_s": plan.grace,
+    }  # fmt: skip
+
+
+# --- The pace of a run: what its mode, step, rate and deadline make of it.
+
+ROW_S = 50e-6
+"""A row of the log, with the observation of the state that it holds: of the manta, p99.9."""
+
+
+def pacing(
+    plan: Plan, dt: float, p999_s: float, shortest_s: float, report: dict[str, Any], note: Callable[[list[str]], None]
+) -> tuple[Pace, Statistics, float | None]:
+    """The pace, its statistics, and the deadline in s after the start of a step (None where nobody waits on a clock).
+
+    p999_s   of the plant's step, measured
+    shortest_s   a wait that can be kept here, measured
+    note     is told when the deadline is not what was asked for
+    report   its `schedule` is told the period and the deadline
+    ModelError when the deadline asked for cannot be kept.
+    """
+    from rtmms.contract import TIMED
+    from rtmms.loop.pace import START_NS
+    from rtmms.loop.paces.external import External
+    from rtmms.loop.paces.free import Free
+    from rtmms.loop.paces.lockstep import Lockstep
+    from rtmms.loop.paces.realtime import Realtime
+    from rtmms.loop.schedule import Schedule, deadline_s
+    from rtmms.loop.statistics import Statistics
+
+    # what follows the deadline beside the plant's step: waking up from the wait, and a row of the log
+    p999_s += shortest_s + (ROW_S if plan.log is not None else 0.0)
+    if plan.mode not in TIMED:
+        return (Lockstep() if plan.mode == "lockstep" else Free()), Statistics(), None
+    period = dt / plan.rate
+    if plan.mode == "external":
+        # as if the ticks came at the plant's own period; whoever sends them more quickly says --deadline
+        deadline = max(plan.deadline, shortest_s) if plan.deadline else deadline_s(period, p999_s, None, shortest_s)
+        _tell_raised(plan, deadline, shortest_s, note)
+        report["schedule"].update(deadline_us=deadline * 1e6)
+        return External(round(deadline * 1e9)), Statistics(deadline_us=deadline * 1e6), deadline
+    deadline = deadline_s(period, p999_s, plan.deadline, shortest_s)
+    _tell_raised(plan, deadline, shortest_s, note)
+    report["schedule"].update(period_us=period * 1e6, deadline_us=deadline * 1e6)
+    statistics = Statistics(period_us=period * 1e6, deadline_us=deadline * 1e6)
+    return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), START_NS), statistics, deadline
+
+
+class Ticking:
+    """Who ticks, as a person should know: without a ticker the run stands still.
+
+    ticker   name of the live peer that ticks, '' for none
+    """
+
+    def __init__(self, ticker: Callable[[], str]) -> None:
+        self._ticker, self._last = ticker, ""
+
+    def news(self) -> list[str]:
+        """A sentence when it changed."""
+        before, self._last = self._last, self._ticker()
+        if self._last == before:
+            return []
+        return [f"'{self._last}' ticks" if self._last else f"'{before}' ticks no more; steps wait for another"]
+
+
+def _tell_raised(plan: Plan, deadline: float, shortest_s: float, note: Callable[[list[str]], None]) -> None:
+    if plan.deadline is not None and deadline > plan.deadline:
+        asked, shortest, got = plan.deadline * 1e6, shortest_s * 1e6, deadline * 1e6
+        note([f"--deadline {asked:.3g} us is below what a wait takes here ({shortest:.3g} us): it is {got:.3g} us"])
+
+
+# --- Whether a run can keep its time, and whether it did: a line before it begins, and lines in its report.
+
+SHARE = 0.01
+"""Of the steps: more that were late than that is worth a word."""
+
+_ROOM = 0.8
+_HALF = 0.5
+
+
+def warnings_before(plan: Plan, dt: float, p999_s: float) -> list[str]:
+    """A warning where the plant's step alone takes the period or nearly so.  p999_s: of a step and its observation,
+    measured."""
+    period = dt / plan.rate
+    if plan.mode != "realtime" or p999_s <= _ROOM * period:
+        return []
+    return [
+        f"warning: a step takes up to {1e6 * p999_s:.3g} us here (p99.9) of a period of {1e6 * period:.3g} us: many "
+        f"will be late. --rate {_HALF * dt / p999_s:.2g} leaves half of each period, --mode free goes as fast as it can"
+    ]
+
+
+def warnings_of(report: Mapping[str, Any]) -> list[str]:
+    """Warnings of a run that missed or overran more than SHARE of its steps."""
+    steps = report["steps"]
+    if not steps:
+        return []
+    lines = []
+    misses, overruns = report["exchange"]["misses"], report["schedule"]["overruns"]
+    skipped = report["schedule"]["skipped"]
+    if misses > SHARE * steps:
+        lines.append(f"{misses} of {steps} steps went without a command in time ({_percent(misses / steps)})")
+    if overruns > SHARE * steps or skipped > SHARE * (steps + skipped):
+        lines.append(f"{overruns} of {steps} steps ended late, {skipped} periods were skipped")
+    refused = {reason: count for reason, count in report["exchange"]["rejected"].items() if count > SHARE * steps}
+    if lines:
+        causes = [(count, cause) for cause, count in report["schedule"]["blame"].items() if count]
+        lines[-1] += f"; mostly {max(causes)[1]}" if causes else ""
+    if refused:
+        lines.append(
+            "refused of what peers said: " + ", ".join(f"{reason} {count}" for reason, count in refused.items())
+        )
+    lines += [f"output '{name}' is not finite at the end" for name, value in report["final"].items() if _broken(value)]
+    return lines
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _broken(value: Any) -> bool:
+    return any(map(_broken, value)) if isinstance(value, list) else not math.isfinite(value)

@@ -1,0 +1,30 @@
+"""The command `rtmms` before anything of it is loaded: Ctrl-C ends it in silence, whatever is being imported then.
+
+Installed as the module rtmms_command, outside the package, because importing the package is what takes the time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+
+def main() -> None:
+    """Entry point. Always ends by SystemExit."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, _end)
+    from rtmms.cli.main import main as begin
+
+    try:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        begin()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _end(*_: Any) -> None:
+    os._exit(130)

@@ -1,0 +1,170 @@
+"""The command of each step: what peers sent, and what the miss policy puts in the place of what they did not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.contract import MISS_WORDS, MissPolicy, StepOutcome
+from rtmms.loop.kernels.fallback import move_home, note_missing, replace_missing, take_complete
+from rtmms.loop.kernels.memory import ACTUATOR, FALLBACK, view
+from rtmms.loop.policies import Grace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rtmms.loop.clock import Clock
+    from rtmms.loop.policies import Policies
+    from rtmms.loop.ports import Array, Exchange, Flags
+    from rtmms.plant import Channel, Plant
+
+HOME_S = 1.0
+"""Simulated time in which an actuator goes home from its farther limit; without limits: 1 unit a second."""
+
+
+class FallbackMemory:
+    """What the miss policies work on. Made once a run; the arrays are rewritten, never replaced.
+
+    command    (n,) float64: the values held so far, then those to apply
+    actuators  (n,) ACTUATOR;  fallbacks  (1,) FALLBACK, `words` the same as attributes
+    """
+
+    __slots__ = ("actuators", "command", "fallbacks", "words")
+
+    def __init__(self, actuators: Sequence[Channel], dt: float) -> None:
+        n = len(actuators)
+        self.fallbacks: npt.NDArray[Any] = np.zeros(1, dtype=FALLBACK)
+        self.actuators: npt.NDArray[Any] = np.zeros(n, dtype=ACTUATOR)
+        self.words = view(self.fallbacks)
+        self.command: Array = np.array([channel.neutral for channel in actuators], dtype=np.float64)
+        known = self.actuators
+        known["neutral"] = known["previous"] = self.command
+        known["lower"] = [-np.inf if c.lower is None else c.lower for c in actuators]
+        known["upper"] = [np.inf if c.upper is None else c.upper for c in actuators]
+        span = np.maximum(known["upper"] - known["neutral"], known["neutral"] - known["lower"])
+        known["home_step"] = np.where(np.isfinite(span), span, 1.0) * (dt / HOME_S)
+
+
+class Claims:
+    """Which actuators are claimed, since when, and when each had its last news, in the memory of the run's fallback.
+
+    held   (n_actuators,) claimed, as the exchange said last;  any  one of them is
+    """
+
+    __slots__ = ("_actuators", "_exchange", "_now", "_seen", "any", "held")
+
+    def __init__(self, exchange: Exchange, memory: FallbackMemory, now: Callable[[], int]) -> None:
+        self._exchange, self._now, self._seen = exchange, now, b""
+        self._actuators = memory.actuators
+        self.held: Flags = memory.actuators["held"]
+        self.any = False
+
+    def refresh(self) -> bool:
+        """Notice that claims were taken or released (35 ns when they were not)."""
+        claimed = self._exchange.claimed
+        seen = claimed.tobytes()
+        if seen == self._seen:
+            return False
+        taken = claimed & ~self.held
+        now_ns, known = self._now(), self._actuators
+        known["valued_ns"][taken] = known["since_ns"][taken] = now_ns  # the age of its value counts from the claim
+        known["answered"][taken] = False
+        self.held[:] = claimed
+        self._seen, self.any = seen, bool(claimed.any())
+        return True
+
+
+class Fallback:
+    """Makes each step's command complete.
+
+    command   (n_actuators,) rewritten in place: values in hand, then those that stand in
+    claims    who owes what
+    grace     time in which `abort` does not act
+    excused   the last miss counts for nothing: within the grace, or of peers that joined just now
+    memory    of it all
+    late      the outcome of a step whose commands are not all there
+    homing    actuators that nobody holds have not all come to neutral yet
+    end       called as Loop.end where `abort` ends the run
+    """
+
+    def __init__(
+        self, plant: Plant, exchange: Exchange, clock: Clock, policies: Policies, end: Callable[[str, str], None],
+        *, free: bool,
+    ) -> None:  # fmt: skip
+        self._exchange, self._end = exchange, end
+        self._policy = MissPolicy.HOLD if free else MissPolicy(MISS_WORDS.index(policies.miss))
+        self.late = StepOutcome.REUSED if free else StepOutcome.MISSED
+        self.memory = memory = FallbackMemory(plant.actuators, plant.dt)
+        self.command, self._words = memory.command, memory.words
+        self._fresh, self._renewed = exchange.fresh.view(np.uint8), exchange.renewed.view(np.uint8)
+        self.claims = Claims(exchange, memory, clock.now)
+        self.grace = Grace(int(policies.grace_s * 1e9))
+        memory.words.policy, memory.words.hold_timeout_ns = self._policy, int(policies.hold_timeout_s * 1e9)
+        self.homing = False
+        _warm(FallbackMemory(plant.actuators, plant.dt))
+
+    @property
+    def excused(self) -> bool:
+        return bool(self._words.excused)
+
+    def start_at(self, instant_ns: int) -> None:
+        """The grace and the age of what is held count from there."""
+        self.grace.start(instant_ns)
+        self._words.complete_ns, self._words.grace_until_ns = instant_ns, self.grace.until_ns
+
+    def clear(self) -> None:
+        """The plant was reset: every actuator at neutral."""
+        self.command[:] = self.memory.actuators["neutral"]
+
+    def resolve(self, step: int, complete: bool, now_ns: int) -> StepOutcome:
+        """Bring `command` to what the plant is to get. Returns what became of the step."""
+        memory, outcome = self.memory, self.late
+        if not self.claims.any:
+            self._exchange.applied.policy = ""
+            outcome = StepOutcome.UNCLAIMED
+        elif complete:
+            self._exchange.applied.policy = ""
+            take_complete(now_ns, memory.fallbacks, memory.actuators, self.command)
+            outcome = StepOutcome.APPLIED
+        else:
+            self._replace_missing(step, now_ns)
+        if self.homing:
+            self._move_home()
+        return outcome
+
+    def resolved(self, complete: bool) -> StepOutcome:
+        """The same, where compiled code has done it already: what it came to."""
+        self._exchange.applied.policy = MISS_WORDS[self._words.stood_in]
+        return StepOutcome.APPLIED if complete else self.late
+
+    def _replace_missing(self, step: int, now_ns: int) -> None:
+        """The policy on the claimed actuators without a fresh value; `home` on those held for too long."""
+        memory = self.memory
+        note_missing(now_ns, memory.fallbacks, memory.actuators, self._fresh, self._renewed)
+        if self._policy is MissPolicy.ABORT and not self.excused:
+            silent = ", ".join(self._exchange.waiting_for()) or "a peer"
+            self._exchange.applied.policy = MISS_WORDS[self._policy]
+            self._end("policy", f"{silent} sent no command for step {step} in time (miss policy abort)")
+            return
+        replace_missing(now_ns, memory.fallbacks, memory.actuators, self.command)
+        self._exchange.applied.policy = MISS_WORDS[self._words.stood_in]
+
+    def _move_home(self) -> None:
+        """Actuators that nobody holds move to neutral at the limited rate."""
+        known, free = self.memory.actuators, ~self.claims.held
+        known["missing"] = free
+        move_home(known, self.command, 1)
+        self.homing = bool(np.any(self.command[free] != known["neutral"][free]))
+
+
+def _warm(scratch: FallbackMemory) -> None:
+    """Compile, or fetch from the cache, what the first step must not wait for."""
+    none = np.zeros(len(scratch.command), dtype=np.uint8)
+    note_missing(0, scratch.fallbacks, scratch.actuators, none, none)
+    for policy in MissPolicy:
+        scratch.words.policy = policy
+        replace_missing(0, scratch.fallbacks, scratch.actuators, scratch.command)
+        take_complete(0, scratch.fallbacks, scratch.actuators, scratch.command)
+    move_home(scratch.actuators, scratch.command, 1)

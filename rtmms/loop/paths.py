@@ -1,0 +1,203 @@
+"""The two ways through a step, with one interface: in compiled code, as far as it is a usual one, and in general.
+
+`run` takes a step on from the stage that it has reached. The loop lets the compiled path begin and the general one do
+what is left, so that each rule stands in the general path, or in a kernel that both call.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+from rtmms.contract import UNDEFINED, StepOutcome
+from rtmms.plant import Entered
+
+if TYPE_CHECKING:
+    from rtmms.loop.clock import Clock
+    from rtmms.loop.fallback import Claims, Fallback
+    from rtmms.loop.observation import View
+    from rtmms.loop.pace import Pace
+    from rtmms.loop.ports import Array, Batched, Compiling, Exchange, FastPath, Keeping, Progress
+    from rtmms.loop.requests import Requests
+    from rtmms.loop.statistics import Statistics
+    from rtmms.plant import Plant
+
+
+class Stage(IntEnum):
+    """How far a step is: its state is out; its command is complete; the plant has taken it."""
+
+    BEGUN = 0
+    PUBLISHED = 1
+    RESOLVED = 2
+    STEPPED = 3
+
+
+class Taken:
+    """What has been done of a step, rewritten each step.
+
+    wake      ns after its instant, UNDEFINED where it has none;  complete   all commands were in hand
+    begun, gathered, called, stepped   instants in ns: its start, commands in hand or given up, plant.step
+    kept      the keeper has its row
+    """
+
+    __slots__ = ("begun", "called", "complete", "gathered", "kept", "outcome", "stage", "stepped", "wake")
+
+    def __init__(self) -> None:
+        self.stage, self.outcome, self.complete, self.kept = Stage.BEGUN, StepOutcome.UNCLAIMED, False, False
+        self.wake = self.begun = self.gathered = self.called = self.stepped = 0
+
+    def clear(self) -> None:
+        """Another step: nothing of it has been done."""
+        self.stage, self.kept = Stage.BEGUN, False
+
+
+class Stepping(Protocol):
+    """What the paths see of the run.
+
+    prepared   step and deadline of the state that is packed, (-1, 0) for none;  sent  when the last one went out, and
+               its deadline;  answered  the next step's commands were in hand before it began
+    """
+
+    clock: Clock
+    pace: Pace
+    plant: Plant
+    exchange: Exchange
+    statistics: Statistics
+    view: View
+    claims: Claims
+    command: Array
+    fallback: Fallback
+    step: int
+    steps: int
+    ended: str
+    prepared: tuple[int, int]
+    sent: tuple[int, int]
+    answered: bool
+    check_at: int
+    requests: Requests
+
+    def prepare(self, step: int, deadline_ns: int) -> None: ...
+    def forget_prepared(self) -> None: ...
+    def note_claims(self) -> None: ...
+
+
+class GeneralPath:
+    """Every step, from any stage."""
+
+    def __init__(self, run: Stepping) -> None:
+        self._run, self._now = run, run.clock.now
+
+    def run(self, step: int, taken: Taken) -> bool:
+        """To the end of the plant's step; False where the run ended before it."""
+        run, now = self._run, self._now
+        if taken.stage == Stage.BEGUN:
+            taken.wake = run.pace.begin(step)
+            taken.begun = now()
+            taken.complete = run.pace.gather(step)
+            taken.gathered = now()
+        elif taken.stage == Stage.PUBLISHED:
+            taken.complete = run.pace.rest(step)
+            taken.gathered = now()
+        if taken.stage < Stage.RESOLVED:
+            if not taken.complete and run.ended:
+                return False
+            taken.outcome = run.fallback.resolve(step, taken.complete, taken.gathered)
+        if taken.stage < Stage.STEPPED:
+            taken.called = now()
+            run.plant.step(run.command)
+            taken.stepped = now()
+        return True
+
+
+class CompiledPath:
+    """The usual step in one compiled call, and many in a row where no clock paces them.
+
+    preparing   writes states without Python; None where there is no fast path here: then `run` does nothing
+    keeper      an observer whose rows are written within the step; None where there is none
+    """
+
+    def __init__(self, run: Stepping, compiling: Compiling | None, keeper: Keeping | None) -> None:
+        self._run = run
+        self._fast: FastPath | None = None
+        if compiling is not None:
+            self._fast = compiling.fast_path(run.plant, run.fallback.memory, keeper)
+        self.preparing = compiling if self._fast is not None else None
+        self.keeper = keeper if self._fast is not None and self._fast.keeps else None
+        self._entered = run.plant if isinstance(run.plant, Entered) else None
+        self._handed: Progress | None = None
+        self._due = 0
+
+    @property
+    def can_batch(self) -> bool:
+        """Whether there is a fast path at all."""
+        return self._fast is not None
+
+    def run(self, step: int, taken: Taken) -> bool:
+        """As far as it is a usual one. Raises what the plant's step raises."""
+        handed, self._handed = self._handed, None
+        progress = handed if handed is not None or self._fast is None else self._call(self._fast, step)
+        if progress is None:
+            return False
+        taken.begun, taken.complete, taken.gathered = progress.begun, progress.complete, progress.gathered
+        taken.wake = progress.begun - self._due if self._due else UNDEFINED
+        taken.stage, taken.kept = Stage.PUBLISHED, progress.kept
+        if progress.resolved:
+            taken.stage, taken.outcome = Stage.RESOLVED, self._run.fallback.resolved(progress.complete)
+        if progress.stepped:
+            taken.stage, taken.called, taken.stepped = Stage.STEPPED, progress.called, progress.stepped
+            self._entered.entered(progress.status)  # type: ignore[union-attr]
+        return True
+
+    def _call(self, fast: FastPath, step: int) -> Progress | None:
+        """The compiled call; None where nothing of the step has been done."""
+        run = self._run
+        window = run.pace.window(step)
+        if window is None or not run.claims.any or run.fallback.homing or run.ended:
+            return None
+        self._due, deadline = window
+        if run.prepared != (step, deadline):
+            run.prepare(step, deadline)
+        if not fast.ready(step, self._due, deadline):
+            return None
+        progress = fast.commit(fast.run())
+        if progress is not None:
+            run.prepared, run.sent = (-1, 0), (progress.published, deadline)
+            run.note_claims()
+        return progress
+
+    def run_batch(self) -> bool:
+        """Many steps in one call: up to one whose end an observer wants to see. False where the next step is for
+        `run`."""
+        run, fast = self._run, self._fast
+        until, step = run.pace.batch(), run.step
+        most = min(run.steps, run.view.due + 1, run.check_at, run.requests.agenda.next) - step
+        if until is None or fast is None or most < 1 or not run.claims.any or run.fallback.homing:
+            return False
+        found = fast.run_batch(step, most, *until)
+        if found is None:
+            return False
+        self._handed, self._due, run.answered = found.handed, 0, False
+        if found.done:
+            self._note(found)
+            now = run.clock.now()
+            if self._handed is None:
+                if now >= until[0]:
+                    run.prepare(run.step, 0)  # telemetry and newcomers are to see it
+                run.pace.finish(run.step - 1, now)
+        return found.done > 0 and self._handed is None
+
+    def _note(self, found: Batched) -> None:
+        """Count the steps of a batch, and show the last. Raises what the plant's step raises."""
+        run, times, late = self._run, found.times, self._run.fallback.late
+        run.step += found.done - (found.status != 0)
+        run.view.forget()
+        run.forget_prepared()
+        run.pace.batched(found.published_ns, found.answered)
+        run.fallback.resolved(bool(times["complete"][-1]))
+        run.statistics.add(times[:-1], late)
+        self._entered.entered(found.status)  # type: ignore[union-attr]
+        last = times[-1]
+        run.statistics.count(StepOutcome.APPLIED if last["complete"] else late)
+        if run.view.due < run.step or (self.keeper is not None and not found.kept):
+            run.view.show(run.step - 1, run.command, run.exchange.applied, found.kept)
+        run.statistics.record(UNDEFINED, int(last["exchange_ns"]), int(last["plant_ns"]), UNDEFINED)

@@ -1,0 +1,99 @@
+"""How Python enters a tree's step: by the address of one record (rtmms.memory), so that a call makes nothing.
+
+Trees with contacts and trees with modal bodies have kernels of their own, compiled for their records; the others' are
+compiled without.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from rtmms.fluids.immersed import FLUID
+from rtmms.jit import COMPILED, kernel
+from rtmms.mechanism.body_actuators import PUSHES
+from rtmms.mechanism.equations import TREE, WORK
+from rtmms.mechanism.joint_laws import HOLD, LAW
+from rtmms.mechanism.methods import METHOD
+from rtmms.mechanism.outputs import OUTPUTS, write_outputs
+from rtmms.mechanism.step import MOTION, take_step
+from rtmms.mechanism.unilateral import keep_to_ground
+from rtmms.memory import INTEGER, Layout, Record, given, model, number, part, scratch, whole
+
+COMMAND = Layout(
+    "Command",
+    given("given", "commands"), model("kinds", "commands", dtype=INTEGER), model("joints", "commands", dtype=INTEGER),
+)  # fmt: skip
+"""The command of a step, and what each of its numbers moves (rtmms.mechanism.joint_laws.Actuator)."""
+SYSTEM = Layout(
+    "System",
+    part("motion", MOTION), part("hold", HOLD), part("pushes", PUSHES), part("tree", TREE), part("law", LAW),
+    part("fluid", FLUID), part("work", WORK), part("method", METHOD), part("command", COMMAND),
+    part("outputs", OUTPUTS),
+    number("dt", unit="s"), number("substeps", INTEGER), whole("memory"), scratch("last", "memory"),
+)  # fmt: skip
+"""All that a plant which is a tree steps with. memory: all of the state; last: the same before the step."""
+
+_rigid_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast").at()
+_on_ground_at = SYSTEM.type("tree.modal").at()
+_modal_at = SYSTEM.type("tree.ground", "hold.coast").at()
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """One step of the plant whose record stands at `address`; the status of `take_step`."""
+    return take_step(_rigid_at(address))
+
+
+@kernel
+def enter_outputs(address: int) -> None:
+    """The outputs of the present state, see `write_outputs`."""
+    write_outputs(_rigid_at(address))
+
+
+@kernel
+def enter_step_on_ground(address: int) -> int:
+    """As `enter_step`, of a tree with contacts or with commands that are rates."""
+    return take_step(_on_ground_at(address))
+
+
+@kernel
+def enter_outputs_on_ground(address: int) -> None:
+    """As `enter_outputs`."""
+    write_outputs(_on_ground_at(address))
+
+
+@kernel
+def enter_keep_to_ground(address: int) -> int:
+    """`keep_to_ground` of the plant's state: from here, so that the step's kernels serve."""
+    system = _on_ground_at(address)
+    return keep_to_ground(system.tree, system.tree.ground, system.work, system.motion.vector)
+
+
+@kernel
+def enter_modal_step(address: int) -> int:
+    """As `enter_step`, of a tree with modal bodies."""
+    return take_step(_modal_at(address))
+
+
+@kernel
+def enter_modal_outputs(address: int) -> None:
+    """As `enter_outputs`."""
+    write_outputs(_modal_at(address))
+
+
+class Entries(NamedTuple):
+    """The kernels that a tree enters by."""
+
+    step: Any
+    outputs: Any
+
+
+def entries(tree: Record) -> Entries | None:
+    """Of a record of TREE; None where kernels run as plain Python."""
+    if not COMPILED:
+        return None
+    if tree.modal is not None:
+        return Entries(enter_modal_step, enter_modal_outputs)
+    if tree.ground is not None:
+        return Entries(enter_step_on_ground, enter_outputs_on_ground)
+    return Entries(enter_step, enter_outputs)

@@ -1,0 +1,88 @@
+"""The session's token: a file of mode 0600 in the user's runtime directory, one for each exchange endpoint.
+
+It keeps other users of the same machine from taking a robot's actuators; it does not protect a network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import tempfile
+import warnings
+import zlib
+from pathlib import Path
+
+from rtmms.wire.protocol.errors import EndpointError
+
+
+def runtime_directory() -> Path:
+    """$XDG_RUNTIME_DIR/rtmms, or where the platform keeps such files. It need not exist."""
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    if given:
+        return Path(given) / "rtmms"
+    import platformdirs
+
+    with warnings.catch_warnings():  # where the variable is missing it warns and falls back, which is what we want
+        warnings.simplefilter("ignore")
+        return Path(platformdirs.user_runtime_dir("rtmms"))
+
+
+def make_runtime_directory() -> Path:
+    """The directory, there and private. OSError where it cannot be made.
+
+    A directory in a shared place may have been put there by someone else, open to all: EndpointError, it is not used.
+    """
+    directory = runtime_directory()
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not hasattr(os, "getuid"):
+        return directory
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise EndpointError(f"{directory}: expected a directory of your own; set XDG_RUNTIME_DIR to one")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        directory.chmod(0o700)
+    return directory
+
+
+def new_token() -> str:
+    return secrets.token_hex(16)
+
+
+def token_path(exchange: str) -> Path:
+    """Where the token of the plant at this exchange endpoint lies (whether or not it exists)."""
+    plain = re.sub(r"[^A-Za-z0-9.]+", "_", exchange)[-80:]
+    return runtime_directory() / f"{plain}.{zlib.crc32(exchange.encode()):08x}.token"
+
+
+def write_token(exchange: str, token: str) -> Path:
+    """Write the token for this endpoint over what a killed session left; EndpointError if it cannot be private."""
+    path = token_path(exchange)
+    directory = path.parent
+    try:
+        make_runtime_directory()
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=".token-")  # mkstemp makes it 0600
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(token)
+        os.replace(temporary, path)
+    except OSError as fault:
+        raise EndpointError(
+            f"token of {exchange}: cannot write {path}: {fault.strerror or fault}; "
+            "set XDG_RUNTIME_DIR to a directory of your own"
+        ) from None
+    return path
+
+
+def read_token(exchange: str) -> str:
+    """The token for this endpoint, '' where no session of this user has left one."""
+    try:
+        return token_path(exchange).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def remove_token(exchange: str, token: str) -> None:
+    """Take the file away, unless a newer session has already put its own there."""
+    if read_token(exchange) == token:
+        token_path(exchange).unlink(missing_ok=True)

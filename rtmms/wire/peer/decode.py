@@ -1,0 +1,96 @@
+"""What a plant says to a peer, read from its frames: strict in what is used, blind to what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from rtmms.wire.protocol.codec import decode_from_plant
+from rtmms.wire.protocol.messages import Reason, Refused, read_channel, read_shape, shown
+from rtmms.wire.protocol.state import PlantInfo
+
+_APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
+_APPLIED_TYPES, _TEXT = tuple(_APPLIED.values()), frozenset((str,))
+_STATES, _NUMBERS = frozenset(("state", "telemetry")), frozenset((float, int))
+
+
+def read_message(frame: bytes) -> dict[str, Any]:
+    """The message of a plant in a frame; Refused where it cannot be read, or is a state that is none: where a field
+    that every state has is of another type. Values of outputs are looked at when used."""
+    message = decode_from_plant(frame)
+    if message["type"] not in _STATES:
+        return message
+    said = message.get
+    outputs, applied, deadline, budget = said("outputs"), said("applied"), said("deadline_ns", 0), said("budget_ns", 0)
+    if (
+        type(said("step")) is int
+        and type(said("timestamp")) in _NUMBERS
+        and type(outputs) is dict
+        and type(deadline) is int
+        and type(budget) is int
+        and deadline >= 0
+        and budget >= 0
+        and _TEXT.issuperset(map(type, outputs))
+        and (not applied or (type(applied) is dict and _few(applied)))
+        and (applied is None or type(applied) is dict)
+    ):
+        return message
+    raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field of another type than it should have")
+
+
+def _few(applied: dict[str, Any]) -> bool:
+    """All fields of their types; some may be missing."""
+    return tuple(map(type, map(applied.get, _APPLIED))) == _APPLIED_TYPES or all(
+        type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items()
+    )
+
+
+def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
+    """The plant as its welcome describes it; Refused where it is not what a welcome should be."""
+    try:
+        info = PlantInfo(
+            robot=str(message["robot"]), dt=float(message["dt"]), mode=str(message["mode"]),
+            period_s=_seconds(message.get("period_s")), deadline_s=_seconds(message.get("deadline_s")),
+            actuators=tuple(read_channel(entry) for entry in message["actuators"]),
+            outputs=tuple(read_channel(entry) for entry in message["outputs"]), granted=_names(message.get("granted")),
+            selected=_names(message.get("selected")), parameters=dict(message.get("parameters") or {}),
+            session=str(message.get("session", "")), seed=int(message.get("seed", 0)),
+            ticks=bool(message.get("ticks", False)), telemetry_hz=float(message.get("telemetry_hz") or 100.0),
+            request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
+            delay=int(message.get("delay") or 0), shape=read_shape(message.get("shape")),
+            telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
+        raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
+    if not (isfinite(info.dt) and info.dt > 0):
+        raise Refused(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
+    return info
+
+
+def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:
+    """Identity at the step endpoint (16 bytes, or none for an observer), the step endpoint, its shorter way for
+    processes of the plant's user ('' for none), and the telemetry endpoint."""
+    identity, step, telemetry = (message.get(f) for f in ("identity", "step_endpoint", "telemetry_endpoint"))
+    near = message.get("near_step_endpoint", "")
+    if (
+        type(identity) is not bytes
+        or len(identity) not in (0, 16)
+        or type(step) is not str
+        or type(telemetry) is not str
+        or type(near) is not str
+    ):
+        raise Refused(Reason.WRONG_TYPE, "welcome: identity or endpoints are not what they should be")
+    return identity, step, near, telemetry
+
+
+def _seconds(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if type(value) is not list or not all(type(name) is str for name in value):
+        raise TypeError(f"expected a list of names, got {shown(value)}")
+    return tuple(value)

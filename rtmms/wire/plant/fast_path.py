@@ -1,0 +1,374 @@
+"""The usual step in one compiled call: its memory, what makes a step a usual one, and what it came to.
+
+rtmms.wire.kernels.step says what is done in it. Here, before it and after, is all the rest: peers, claims, counts and
+connections are those of the general path, which goes on wherever the compiled one stops.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.addresses import ARGUMENTS
+from rtmms.contract import Applied
+from rtmms.loop.kernels.memory import INTERRUPTED, PUBLISHED, RESOLVED, address, view
+from rtmms.loop.ports import Batched, Progress
+from rtmms.plant import Accounted, Entered
+from rtmms.wire.kernels.batch import take_steps, write_states
+from rtmms.wire.kernels.step import take_step
+from rtmms.wire.kernels.step_memory import BATCH, PEER, STEP, TEMPLATE, TIME, UNREAD
+from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
+from rtmms.wire.plant.message_layouts import CommandPattern, command_pattern
+from rtmms.wire.plant.peer import LIVE
+from rtmms.wire.plant.selection import STAND_IN
+from rtmms.wire.protocol.port import GONE, Answering, Bypassed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rtmms.loop.ports import Keeping, Memory
+    from rtmms.plant import Account, Plant
+    from rtmms.wire.plant.message_layouts import StateTemplate
+    from rtmms.wire.plant.peer import Peer
+    from rtmms.wire.plant.peers import Peers
+    from rtmms.wire.plant.step_port import StepPort
+
+MOST_PEERS, MOST_STEPS = 16, 512
+_ROOM = 65536
+_LEARN_EVERY = 64
+_WATCH_NS = 50_000_000
+"""Where there is no deadline: waiting for a command goes back to Python after so long, or twice as long."""
+_EXAMPLE = b"\x82\xa3seq\x01\xa4step\x01"
+
+Words = npt.NDArray[np.int64]
+
+
+class BatchedSteps:
+    """Many usual steps in one call, without a clock: the memory of such calls, and what they came to.
+
+    dt   s;  step   (1,) of step_memory.STEP, of which the peers' part is WireFastPath's;  peers  how many at most
+    """
+
+    def __init__(self, dt: float, account: Account, step: npt.NDArray[Any], peers: int) -> None:
+        self._account, self._step = account, view(step)
+        self._batch = np.zeros(1, dtype=BATCH)
+        self._times = np.zeros(MOST_STEPS, dtype=TIME)
+        self._templates = np.zeros(peers, dtype=TEMPLATE)
+        self._arguments: Words = np.zeros(ARGUMENTS, dtype=np.int64)
+        self._arguments[: len(account.arguments)] = account.arguments
+        self._fitted: dict[int, StateTemplate] = {}
+        self._kept: dict[int, tuple[Words, npt.NDArray[np.float64]]] = {}
+        self._at = address(step), address(self._batch)
+        self._words = words = view(self._batch)
+        words.dt, words.function, words.arguments_at = dt, account.function, address(self._arguments)
+        words.times_at, words.templates_at = address(self._times), address(self._templates)
+
+    def fit(self, k: int, template: StateTemplate) -> bool:
+        """The state of peer k is written by this template; False where the plant has not all of its outputs."""
+        if self._fitted.get(k) is template:
+            self._templates["payload_bytes"][k] = template.size
+            return True
+        parts = [self._account.numbers.get(name) for name in template.names]
+        sources: Words = np.array([part for part in parts if part is not None], dtype=np.int64).reshape(-1, 2)
+        flat = np.zeros(len(template.reals))
+        if len(sources) != len(parts) or len(flat) != 1 + int(sources[:, 1].sum()):
+            return False
+        self._kept[k], self._fitted[k] = (sources, flat), template
+        self._templates[k] = (
+            address(template.payload), template.size, address(template.wholes), address(template.reals), len(flat),
+            address(sources), len(sources), address(flat),
+        )  # fmt: skip
+        return True
+
+    def write(self, step: int, deadline_ns: int, budget_ns: int, applied: Applied) -> bool:
+        """The state of this step by each peer's template; False where one does not fit."""
+        words = self._words
+        words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
+        words.deadline_ns, words.budget_ns, words.lateness_ns = deadline_ns, budget_ns, applied.lateness_ns
+        self._step.step = step
+        return bool(write_states(*self._at))
+
+    def run(
+        self, most: int, until_ns: int, free: bool, applied: Applied, published_ns: int, answered: bool
+    ) -> Batched:  # fmt: skip
+        """Steps, at most so many, none begun after the instant."""
+        words = self._words
+        words.most, words.until_ns, words.free = min(most, MOST_STEPS), until_ns, free
+        words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
+        words.published_ns, words.answered = published_ns, answered
+        words.deadline_ns = words.budget_ns = words.lateness_ns = 0
+        take_steps(*self._at)
+        done, unfinished = words.done, bool(words.unfinished)
+        # of an unfinished one that of the step before is kept, or it would not have begun
+        kept = bool(self._step.row_memory_at if unfinished else self._step.kept)
+        applied.seq, applied.step, applied.clamped = words.seq, words.step, bool(words.clamped)
+        if done:
+            applied.lateness_ns = 0
+        return Batched(
+            done, self._times[:done], self._step.status if done else 0, unfinished, words.published_ns,
+            bool(words.answered), kept,
+        )  # fmt: skip
+
+
+class WireFastPath:
+    """Implements rtmms.loop.ports.FastPath over the streams of the step socket.
+
+    run      the call; only after `ready`, and `commit` follows it
+    keeps    it writes the keeper's rows
+    """
+
+    run: Callable[[], int]
+
+    def __init__(self, port: StepPort, socket: Answering, peers: Peers) -> None:
+        self._port, self._peers = port, peers
+        self._socket = socket if isinstance(socket, Bypassed) else None
+        self._patterns: dict[Peer, CommandPattern] = {}
+        self._learn_at: dict[Peer, int] = {}
+        self._lines: list[tuple[Peer, int]] = []
+        self._seen = -1
+        self._entered: Entered | None = None
+        self._sent: list[tuple[Peer, StateTemplate]] = []
+        self._batch: BatchedSteps | None = None
+        self._keeper: Keeping | None = None
+        self.keeps = False
+
+    def bind(self, plant: Plant, memory: Memory, keeper: Keeping | None = None) -> bool:
+        """Once, before the run. False where there are no such calls: then nothing else here may be called."""
+        if not AVAILABLE or self._socket is None or self._socket.descriptors is None or self._port.ticks is not None:
+            return False
+        n = len(plant.actuators)
+        self._entered = plant if isinstance(plant, Entered) else None
+        step, peers = np.zeros(1, dtype=STEP), np.zeros(MOST_PEERS, dtype=PEER)
+        self._buffers = np.zeros((MOST_PEERS, _ROOM), dtype=np.uint8)
+        self._own: list[Words] = []
+        self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
+        scratch, values = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(max(1, n))
+        events = np.zeros((MOST_PEERS + 1) * EVENT_BYTES, dtype=np.uint8)
+        self._kept = step, peers, memory, scratch, values, events  # addresses of all of them stand in the record
+        self._step, self._rows = view(step), [view(peers, k) for k in range(MOST_PEERS)]
+        m, port = self._step, self._port
+        m.peers_at, m.values_at, m.events_at, m.scratch_at = map(address, (peers, values, events, scratch))
+        m.fallbacks_at, m.actuators_at = address(memory.fallbacks), address(memory.actuators)
+        m.command_at, m.fresh_at, m.renewed_at = map(address, (memory.command, port.fresh, port.renewed))
+        m.arguments_at, m.actuators = address(self._arguments), n
+        m.epoll, m.alarm = self._socket.descriptors
+        self.run = partial(take_step, address(step))
+        # compiled, or fetched from the cache, before the run: without peers it does nothing
+        self.run()
+        account = plant.account() if isinstance(plant, Accounted) else None
+        if account is not None:
+            self._batch = BatchedSteps(plant.dt, account, step, MOST_PEERS)
+            self._batch.run(0, 0, False, Applied(), 0, True)
+            self._batch.write(0, 0, 0, Applied())
+            if keeper is not None:
+                m.row_memory_at = keeper.row_memory((address(memory.command), n), account)
+                self.keeps = m.row_memory_at != 0
+                self._keeper = keeper if self.keeps else None
+        CommandPattern(_EXAMPLE, {}).read(_EXAMPLE)
+        return True
+
+    # --- before the step --------------------------------------------------------------------------------------------
+
+    def prepare(self, step: int, deadline_ns: int) -> bool:
+        """The state of a step to come, for each peer, without Python; False where it is for Python, all of it."""
+        port, batch = self._port, self._batch
+        if batch is None or port.free or not self._usual(step):
+            return False
+        for k, (peer, _) in enumerate(self._lines):
+            state = peer.selection.templates.of(port.applied.policy)
+            if state is None or not batch.fit(k, state):
+                return False
+        if not batch.write(step, deadline_ns, STAND_IN if deadline_ns else 0, port.applied):
+            return False
+        for peer, _ in self._lines:
+            peer.selection.prepared(step, deadline_ns, port.applied.policy)
+        return True
+
+    def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
+        """Whether, as far as can be known, this step will be a usual one. Its state has been prepared."""
+        if self._port.free or not self._usual(step):
+            return False
+        for k, (peer, _) in enumerate(self._lines):
+            state = peer.selection.ready(step, deadline_ns)
+            if state is None or (deadline_ns and not state.budget_at):
+                return False
+            self._send(k, peer, state, state.budget_at if deadline_ns else 0)
+        self._port.begin(step, deadline_ns)
+        self._set(step, due_ns, deadline_ns)
+        return True
+
+    def run_batch(
+        self, step: int, most: int, until_ns: int, published_ns: int, answered: bool
+    ) -> Batched | None:  # fmt: skip
+        """See FastPath."""
+        port, batch = self._port, self._batch
+        if batch is None or not self._usual(step):
+            return None
+        for k, (peer, _) in enumerate(self._lines):
+            state = peer.selection.templates.of("")
+            if state is None or not batch.fit(k, state):
+                return None
+            self._send(k, peer, state, 0)
+        self._set(step, 0, 0)
+        if not self._step.function:
+            return None
+        found = batch.run(most, until_ns, port.free, port.applied, published_ns, answered)
+        return self._commit_batch(step, found)
+
+    def _usual(self, step: int) -> bool:
+        """Of what does not depend on the state that is sent."""
+        port, socket = self._port, self._socket
+        assert socket is not None
+        if not port.at_rest() or not socket.at_rest():
+            return False
+        if self._seen != self._peers.changes:
+            self._renew()
+        self._sent.clear()
+        for peer, descriptor in self._lines:
+            known = self._patterns.get(peer)
+            if known is None or not known.holds(peer.heard, peer.index):
+                known = self._learn(peer, step)
+            if (
+                known is None
+                or peer.state is not LIVE
+                or (peer.owed > port.credits and not port.free)
+                or peer.early
+                or peer.queue
+                or socket.line(peer.identity) != descriptor
+            ):
+                return False
+        return bool(self._lines)
+
+    def _send(self, k: int, peer: Peer, state: StateTemplate, budget_place: int) -> None:
+        """This state to this peer."""
+        row = self._rows[k]
+        row.state_at, row.state_bytes, row.budget_place = state.address, state.bytes, budget_place
+        row.seq, row.owed, row.commands, row.clamped_all = peer.seq, peer.owed, 0, 0
+        self._sent.append((peer, state))
+
+    def _set(self, step: int, due_ns: int, deadline_ns: int) -> None:
+        """The step, its alarm, and how the plant is stepped."""
+        m, socket = self._step, self._socket
+        assert socket is not None
+        if deadline_ns:
+            socket.arm_by(deadline_ns, deadline_ns)
+        else:
+            watch_ns = monotonic_ns() + _WATCH_NS
+            socket.arm_by(watch_ns, watch_ns + _WATCH_NS)
+        m.due_ns, m.deadline_ns, m.step = due_ns, deadline_ns, step
+        if self._entered is not None:
+            entry = self._entered.enter()
+            if entry is None:
+                m.function = 0
+            else:
+                m.function, m.given_at = entry.function, entry.command
+                self._arguments[: len(entry.arguments)] = entry.arguments
+                if self._keeper is not None:
+                    self._keeper.ready(step)
+
+    def _renew(self) -> None:
+        """Peers came or went."""
+        self._seen = self._peers.changes
+        self._lines.clear()
+        peers, socket = self._peers, self._socket
+        assert socket is not None
+        listeners = peers.listeners
+        self._patterns.clear()
+        self._learn_at.clear()
+        plain = all(peer.actuators and peer.multirate.plain and not peer.multirate.linear for peer in listeners)
+        if not plain or len(listeners) > MOST_PEERS:
+            return
+        found = [(peer, socket.line(peer.identity)) for peer in listeners]
+        if any(descriptor < 0 for _, descriptor in found):
+            self._seen = -1  # look again
+            return
+        self._own = [np.array(peer.actuators, dtype=np.int64) for peer in listeners]
+        for k, (_, descriptor) in enumerate(found):
+            row, own = self._rows[k], self._own[k]
+            row.descriptor, row.buffer_at, row.buffer_bytes = descriptor, address(self._buffers[k]), _ROOM
+            row.own_at, row.n_own = address(own), len(own)
+        self._step.peers = len(found)
+        self._lines = found
+
+    def _learn(self, peer: Peer, step: int) -> CommandPattern | None:
+        """The pattern of its last good command; seldom, as it takes some 50 us."""
+        if not peer.heard or step < self._learn_at.get(peer, 0) <= step + _LEARN_EVERY:
+            return None
+        self._learn_at[peer] = step + _LEARN_EVERY
+        known = command_pattern(peer.heard, peer.index)
+        if known is None:
+            self._patterns.pop(peer, None)
+            return None
+        self._patterns[peer] = known
+        row = self._rows[[one for one, _ in self._lines].index(peer)]
+        row.pattern_at, row.pattern_bytes = address(known.frame), len(known.frame)
+        row.pattern_rows_at, row.n_pattern_rows = address(known.rows), len(known.rows)
+        row.targets_at, row.n_targets = address(known.targets), len(known.targets)
+        return known
+
+    # --- after it ---------------------------------------------------------------------------------------------------
+
+    def commit(self, code: int) -> Progress | None:
+        """What it came to, into the books of the general path; see FastPath."""
+        m, port = self._step, self._port
+        if code == INTERRUPTED:
+            return None
+        taken: list[Peer] = []
+        for k, (peer, state) in enumerate(self._sent):
+            row = self._rows[k]
+            if row.sent:
+                peer.owed += 1
+                peer.selection.sent()
+            if row.answered:
+                taken.append(peer)
+                peer.seq = row.seq
+                peer.clamped += row.out_of_range
+            if row.sent not in (0, row.state_bytes):
+                self._unsent(peer, state, row.sent)
+        note, resolved, complete = (m.seq_used, m.lateness_ns, bool(m.clamped)), code == RESOLVED, bool(m.complete)
+        port.took(taken, note, complete if resolved else None)
+        if not resolved:
+            self._unread()
+        return Progress(
+            resolved, complete, m.begun_ns, m.published_ns, m.gathered_ns, m.called_ns, m.stepped_ns, m.status,
+            bool(m.kept),
+        )  # fmt: skip
+
+    def _commit_batch(self, step: int, found: Batched) -> Batched:
+        """The steps that are done, into the books of the general path; then the one that was begun, if any."""
+        port = self._port
+        for k, (peer, _) in enumerate(self._sent):
+            row = self._rows[k]
+            peer.commands += row.commands
+            peer.clamped += row.clamped_all
+            peer.owed = row.owed
+            if row.commands:
+                peer.probes = 0
+                if not found.unfinished or not row.answered:
+                    peer.seq = row.seq
+        last = step + found.done
+        if not found.unfinished:
+            if found.done:
+                port.begin(last - 1, 0)
+                taken = [peer for k, (peer, _) in enumerate(self._sent) if self._rows[k].answered]
+                port.finished(taken, bool(self._step.complete))
+            return found
+        port.begin(last, 0)
+        return found._replace(handed=self.commit(PUBLISHED))
+
+    def _unsent(self, peer: Peer, state: StateTemplate, sent: int) -> None:
+        assert self._socket is not None
+        if self._socket.went(peer.identity, state.frame, sent) == GONE and peer.state is LIVE:
+            peer.dies()
+
+    def _unread(self) -> None:
+        """What came and was not usual, as it came."""
+        assert self._socket is not None
+        for k, (peer, _) in enumerate(self._sent):
+            got = self._rows[k].got
+            if got != UNREAD:
+                self._socket.came(peer.identity, self._buffers[k, : max(0, got)].tobytes())

@@ -1,0 +1,79 @@
+"""`rtmms bench against REV`: its arithmetic, its order of runs, and what it says of words that are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rtmms_benchmarks import against
+from tests.cli.shell import rtmms
+
+
+def runs(case: str, values: list[float], bits: str = "a", outputs: str = "position") -> list[dict]:
+    return [{case: {"us": value, "bits": bits, "outputs": outputs}} for value in values]
+
+
+def test_pairs_alternate() -> None:
+    assert against.order(3) == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
+
+
+def test_a_ratio_is_of_the_runs_of_a_pair() -> None:
+    found = against.ratios([1.0, 2.0, 8.0, 3.0, 10.0], [1.0, 1.0, 2.0, 1.0, 2.0])
+    assert found["ratio"] == 3.0
+    assert found["quartiles"] == [2.0, 4.0]
+    assert (found["pairs"], found["ours"], found["theirs"]) == (5, 3.0, 1.0)
+    assert against.ratios([3.0], [2.0])["quartiles"] == [1.5, 1.5]
+
+
+def test_a_drift_of_the_machine_does_not_reach_the_ratio() -> None:
+    drift = [1.0, 1.1, 1.2, 1.3]
+    found = against.ratios([2.0 * f for f in drift], [1.0 * f for f in drift])
+    assert found["ratio"] == pytest.approx(2.0)
+    assert found["quartiles"] == pytest.approx([2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "bits"),
+    [
+        (runs("eel", [2.0, 2.0]), runs("eel", [1.0, 1.0]), "same"),
+        (runs("eel", [2.0, 2.0]), runs("eel", [1.0, 1.0], "b"), "differ"),
+        (runs("eel", [2.0, 2.0]), runs("eel", [1.0, 1.0], "b", "position,velocity"), "other outputs"),
+        (runs("eel", [2.0]) + runs("eel", [2.0], "c"), runs("eel", [1.0, 1.0]), "vary"),
+    ],
+)
+def test_whether_the_bits_agree(ours: list, theirs: list, bits: str) -> None:
+    (row,) = against.compared({"ours": ours, "theirs": theirs}, "us")
+    assert (row["case"], row["unit"], row["ratio"], row["bits"]) == ("eel", "us", 2.0, bits)
+
+
+def test_a_case_that_one_side_lacks_is_left_out() -> None:
+    ours = [{"eel": {"us": 1.0}, "new": {"us": 1.0}}]
+    rows = against.compared({"ours": ours, "theirs": [{"eel": {"us": 2.0}}]}, "us")
+    assert [(row["case"], row["bits"]) for row in rows] == [("eel", None)]
+    assert against.compared({"ours": [{}], "theirs": [{}]}, "us") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "expected a commit, a tag or a branch"),
+        (("no-such-commit",), "git knows no commit 'no-such-commit' here"),
+        (("--output=x",), "unknown option of bench against"),
+        (("HEAD", "--pairs", "0"), "--pairs: expected at least 1, got 0"),
+    ],
+)
+def test_words_that_are_wrong(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
+    said = rtmms(tmp_path, "bench", "against", *words)
+    assert (said.status, said.out) == (2, "")
+    assert text in said.err
+    assert "Traceback" not in said.err
+
+
+def test_what_is_kept_and_what_is_printed_say_the_same() -> None:
+    kept = json.loads(against.KEPT.read_text(encoding="utf-8"))
+    assert {row["case"] for row in kept["rows"]} >= set(against.STEPS)
+    for told in (against.table(kept), against.page(kept)):
+        assert kept["against"][:12] in told
+        assert all(row["case"] in told for row in kept["rows"])

@@ -1,0 +1,37 @@
+"""What `import rtmms` gives: without numba and scipy, and old names with a warning that says where they are now."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import rtmms
+
+
+def test_every_public_name_is_there() -> None:
+    for package in (rtmms, rtmms.model, rtmms.fluids, rtmms.sensing, rtmms.dynamics):
+        for name in package.__all__:
+            assert getattr(package, name) is not None
+
+
+@pytest.mark.parametrize(("name", "place"), [("JointServo", "rtmms.model"), ("Flow", "rtmms.fluids")])
+def test_an_old_name_warns_and_names_the_new_place(name: str, place: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"rtmms.{name} is {place}.{name} now"):
+        found = getattr(rtmms, name)
+    assert found is getattr(sys.modules[place], name)
+
+
+def test_a_name_that_never_was() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = rtmms.Nothing  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = rtmms.model.Nothing  # type: ignore[attr-defined]
+
+
+def test_importing_it_loads_no_compiler() -> None:
+    code = "import sys, rtmms; rtmms.connect; rtmms.Controller; "
+    code += "print([name for name in ('numba', 'scipy', 'msgspec') if name in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

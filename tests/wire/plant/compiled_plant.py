@@ -1,0 +1,167 @@
+"""A plant whose step is compiled, a loop around it, and controllers in processes of their own: what the tests of the
+compiled step run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba import carray
+
+from rtmms.jit import kernel, native
+from rtmms.loop.clock import MonotonicClock
+from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.pace import Pace
+from rtmms.loop.policies import Policies
+from rtmms.loop.statistics import Statistics
+from rtmms.plant import Account, Entry
+from rtmms.wire.kernels.system import numbers_at
+from rtmms.wire.plant.server import Server
+from tests.wire.bench import PATIENCE_S, Toy
+
+
+@kernel
+def advance(state: int, command: int) -> int:
+    """Four rods where they are told to be, and a clock of 1 ms; status 7 for a first rod above 1."""
+    y, u = carray(numbers_at(state), (5,)), carray(numbers_at(command), (4,))
+    if u[0] > 1.0:
+        return 7
+    for i in range(4):
+        y[i] = u[i]
+    y[4] += 1e-3
+    return 0
+
+
+class Compiled(Toy):
+    """The toy of the other tests, with a step that compiled code can take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given = np.zeros(4)
+        self.calls = self.entered_times = 0
+        words = (self.state.ctypes.data, self.given.ctypes.data)
+        self.entry = Entry(native(advance, *words), words, self.given.ctypes.data)
+
+    def reset(self, seed: int = 0) -> None:
+        if hasattr(self, "state"):
+            self.state[:] = 0.0
+        else:
+            super().reset(seed)
+
+    def step(self, command: np.ndarray) -> None:
+        self.calls += 1
+        super().step(command)
+
+    def enter(self) -> Entry | None:
+        return self.entry
+
+    def entered(self, status: int) -> None:
+        self.entered_times += 1
+        if status:
+            raise RuntimeError(f"status {status}")
+
+
+@kernel
+def tell(state: int, out: int) -> int:
+    """Position, quaternion, speed, thrust and joint angles of the toy."""
+    y, told = carray(numbers_at(state), (5,)), carray(numbers_at(out), (27,))
+    for i in range(3):
+        told[i] = y[i]
+    told[3], told[7] = 1.0, y[4]
+    for i in range(4):
+        told[8 + i] = i + 1.0
+    for i in range(15):
+        told[12 + i] = i
+    return 0
+
+
+class Told(Compiled):
+    """One whose outputs compiled code can get, too."""
+
+    def account(self) -> Account | None:
+        self.out = np.zeros(27)
+        words = (self.state.ctypes.data, self.out.ctypes.data)
+        sizes = (("position", 0, 3), ("quaternion", 3, 4), ("speed", 7, 1), ("thrust", 8, 4), ("joint_angle", 12, 15))
+        return Account(native(tell, *words), words, {name: (words[1] + 8 * at, n) for name, at, n in sizes})
+
+
+START_S = 60.0
+"""A controller may have to compile what it answers by, on a machine that is busy."""
+
+STEADY = """
+import sys, rtmms
+with rtmms.connect(sys.argv[1], name=sys.argv[2], claim=sys.argv[3], token="secret", errors="raise") as link:
+    for state in link:
+        {}
+        link.command({{name: state.step * 1e-4 + 0.01 * k for k, name in enumerate(link.plant.granted)}})
+"""
+
+
+class Run:
+    """One run in this process.
+
+    what   Python that a controller does with each `state` before it answers
+    """
+
+    def __init__(
+        self, pace: Callable[[], Pace], claims: Sequence[str] = ("*",), *, steps: int = 300, plant: Any = None,
+        what: str = "pass", program: str = "", beside: Beside | None = None, observers: Any = (), **policies: Any,
+    ) -> None:  # fmt: skip
+        self.plant = plant or Compiled()
+        made = pace()
+        self.server = Server(
+            self.plant, robot="toy", token="secret", mode=made.mode, deadline_s=5e-4,
+            **dict.fromkeys(("exchange", "step", "telemetry"), "tcp://127.0.0.1:*"),
+        )  # fmt: skip
+        text = program or STEADY.format(what)
+        self.peers = [
+            subprocess.Popen([sys.executable, "-c", text, self.server.endpoints["exchange"], f"p{k}", claim])
+            for k, claim in enumerate(claims)
+        ]
+        try:
+            end = time.monotonic() + START_S
+            while len(self.server.admitted()) < len(claims):
+                self.server.serve(time.monotonic_ns() + 2_000_000)
+                assert time.monotonic() < end, "not admitted"
+                time.sleep(5e-4)
+            self.statistics = Statistics()
+            self.loop = Loop(
+                self.plant, self.server, MonotonicClock(), made, Policies(**policies), self.statistics, observers,
+                steps=steps, beside=beside,
+            )  # fmt: skip
+            self.codes: list[int] = []
+            self._watch_codes()
+            self.batches = 0
+            batch = self.loop._compiled.run_batch
+
+            def batched() -> bool:
+                before = self.loop.step
+                found = batch()
+                self.batches += self.loop.step - before
+                return found
+
+            self.loop._compiled.run_batch = batched  # type: ignore[method-assign]
+            self.outcome = self.loop.run()
+        finally:
+            self.server.close()
+            for peer in self.peers:
+                try:
+                    peer.wait(PATIENCE_S)
+                except subprocess.TimeoutExpired:
+                    peer.kill()
+                    peer.wait()
+
+    def _watch_codes(self) -> None:
+        fast = self.loop._compiled._fast
+        if fast is not None:
+            commit = fast.commit
+
+            def committed(code: int) -> Any:
+                self.codes.append(code)
+                return commit(code)
+
+            fast.commit = committed  # type: ignore[method-assign]
