@@ -1,9 +1,10 @@
-"""rtmms bench guards: is a result ever wrong without a word, or right and refused?
+"""rtmms bench guards: is a result ever wrong without a word, or right and refused? Are errors as large as is said?
 
-Each cell is a run at one step, beside a run of the same plant at an eighth of the shortest step of its line (or a
-quarter of that, where this one fails). It is wrong where its path is off by more than 1 % of the length travelled, or
-its work or mean power by more than 5 %; right where both are within 0.1 %. What the run said is the monitor's verdict
-(rtmms.monitor), an error, or a refusal.
+Each cell is a run at one step. The truth is the same plant with the same commands at an eighth of the step; where one
+command is held throughout, an eighth of the shortest step of the line (or a quarter of that, where this one fails). A
+cell is wrong where its path is off by more than 1 % of the length travelled, or its work or mean power by more than
+5 %; right where both are within 0.1 %. What the run said is the monitor's verdict (rtmms.monitor), an error, or a
+refusal. Where the monitor said how large an error is, it stands beside the true one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError
-from rtmms.monitor.monitor import Monitor
+from rtmms.monitor.monitor import PATIENCE_S, Monitor
 
 from .guards_cases import Case, cases
 from .setting import machine
@@ -26,24 +27,30 @@ from .setting import machine
 Array = npt.NDArray[np.float64]
 WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
 STOPPED = ("refused", "diverged", "error")
+ROUNDING = 1e-7
+"""Errors below that are not compared."""
+
 PLACES = 400
 """At about so many times paths are compared, or at each step."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it."""
+    """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it; thought:
+    the errors of path and work as the monitor has them, None where it has none."""
 
     times: Array
     places: Array
     work: float
     said: str
     text: str
+    thought: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Cell:
-    """path, power: fractions, None where there was no run to the end; said, text: see Run; fate: see `judge`."""
+    """path, power: fractions, None where there was no run to the end; said, text: see Run; fate: see `judge`;
+    thought_path, thought_power: as the monitor has them."""
 
     case: str
     dt: float
@@ -52,20 +59,23 @@ class Cell:
     said: str
     fate: str
     text: str
+    thought_path: float | None = None
+    thought_power: float | None = None
 
 
-def taken(case: Case, dt: float, watched: bool) -> Run:
-    """One run, to its end even where the monitor would have stopped it."""
+def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
+    """One run, to its end even where the monitor would have stopped it; parts: steps within which a command is held."""
     nowhere: tuple[Array, Array, float] = np.zeros(0), np.zeros((0, 3)), 0.0
     try:
         plant = case.load(dt)
     except ModelError as refusal:
         return Run(*nowhere, "refused", str(refusal))
-    steps, due, work = round(case.seconds / dt), 0, 0.0
+    steps, work = round(case.seconds / dt), 0.0
     monitor = Monitor(plant.twin()) if watched else None
     seen = max(1, steps // PLACES)
     while steps % seen:
         seen -= 1
+    seen = parts if parts > 1 else seen  # of the truth every step of the line, so that nothing is interpolated
     times: Array = np.linspace(0.0, steps * dt, steps // seen + 1)
     places = np.empty((steps // seen + 1, 3))
     places[0] = plant.observe()["position"]
@@ -74,13 +84,15 @@ def taken(case: Case, dt: float, watched: bool) -> Run:
     reader, counted_up = plant.twin(), "work" in plant.observe()
     if monitor is not None:
         monitor.look(neutral)
+    command = neutral
     try:
         for k in range(steps):
-            command = neutral if case.command is None else case.command(k * dt)
+            if case.command is not None and k % parts == 0:
+                command = case.command(k // parts * (parts * dt))
             plant.step(command)
-            if monitor is not None and not stopped and k >= due:
-                due = k + monitor.look(command)
-                stopped = monitor.hopeless
+            if monitor is not None:
+                monitor.after(command)
+                stopped = stopped or monitor.hopeless
             if (k + 1) % seen == 0:
                 reader.keep(state)
                 places[(k + 1) // seen] = state.position
@@ -92,8 +104,9 @@ def taken(case: Case, dt: float, watched: bool) -> Run:
         return Run(*nowhere, "error", str(error))
     if monitor is None:
         return Run(times, places, work, "", "")
-    verdict = monitor.verdict
-    return Run(times, places, work, verdict.verdict, verdict.sentence)
+    verdict = monitor.conclude(PATIENCE_S)
+    said = "diverged" if stopped else verdict.verdict
+    return Run(times, places, work, said, verdict.sentence, (verdict.path, verdict.work))
 
 
 def judge(path: float | None, power: float | None, said: str) -> str:
@@ -111,22 +124,48 @@ def judge(path: float | None, power: float | None, said: str) -> str:
 
 def line(case: Case) -> list[Cell]:
     """A case's cells."""
-    exact = taken(case, case.steps[0] / 8.0, watched=False)
-    if exact.said:
-        exact = taken(case, case.steps[0] / 32.0, watched=False)
     found = []
-    length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
     for dt in case.steps:
         run = taken(case, dt, watched=True)
+        if not found or (case.varies and len(run.places)):
+            exact = taken(case, dt / 8.0, False, 8)
+            if exact.said:
+                exact = taken(case, dt / 32.0, False, 32)
+            length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
                 path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / length
-                power = abs(run.work / exact.work - 1.0) if exact.work else 0.0
+                power = abs(run.work - exact.work) / max(abs(run.work), abs(exact.work)) if exact.work else 0.0
         fate = "no reference" if exact.said else judge(path, power, run.said)
-        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text))
+        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text, *(run.thought or ())))
     return found
+
+
+def ratios(cells: Iterable[Cell], what: str) -> Array:
+    """What the monitor thought of 'path' or 'power', over the truth, ascending: of cells with a reference whose error
+    is above rounding. Errors of more than all count as all, as the report says no more of them."""
+    found = []
+    for cell in cells:
+        truth, thought = (cell.path, cell.thought_path) if what == "path" else (cell.power, cell.thought_power)
+        if cell.fate != "no reference" and truth is not None and thought is not None and np.isfinite(thought):
+            if min(truth, 1.0) > ROUNDING and not (what == "power" and thought == 0.0):
+                found.append(min(thought, 1.0) / min(truth, 1.0))
+    return np.sort(np.array(found))
+
+
+def told_ratios(cells: Iterable[Cell]) -> Iterable[str]:
+    """Their distribution, a line for each quantity."""
+    every = list(cells)
+    for what in ("path", "power"):
+        found = ratios(every, what)
+        if len(found):
+            low, least, median, most, high = np.quantile(found, (0.0, 0.025, 0.5, 0.975, 1.0))
+            within = float(np.mean((found >= 0.2) & (found <= 5.0)))
+            yield (f"{what}: thought / true of {len(found)} cells: least {low:.2g}, 2.5 % {least:.2g}, median "
+                   f"{median:.2g}, 97.5 % {most:.2g}, most {high:.2g}; within a factor of 5: {100.0 * within:.1f} %; "
+                   f"below a half: {int(np.sum(found < 0.5))}, above 20: {int(np.sum(found > 20.0))}")  # fmt: skip
 
 
 def counted(cells: Iterable[Cell]) -> dict[str, int]:
@@ -164,10 +203,14 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                 print(table(case, cells), flush=True)
                 for cell in cells if detail else [cell for cell in cells if cell.fate]:
                     off = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in (cell.path, cell.power)]
-                    print(f"    {cell.dt:<8.3g} path {off[0]}, power {off[1]}; {cell.said} {cell.fate} {cell.text}")
+                    beside = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
+                              (cell.thought_path, cell.thought_power)]  # fmt: skip
+                    print(f"    {cell.dt:<8.3g} path {off[0]} (thought {beside[0]}), power {off[1]} ({beside[1]}); "
+                          f"{cell.said} {cell.fate} {cell.text}")  # fmt: skip
     counts: dict[str, Any] = counted(every)
     if as_json:
         print(json.dumps({"machine": machine(), "counts": counts, "cells": [asdict(cell) for cell in every]}))
     else:
+        print("\n".join(told_ratios(every)))
         print(", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {time.monotonic() - begun:.0f} s")
     return 1 if counts["silent wrongs"] or counts["false refusals"] else 0

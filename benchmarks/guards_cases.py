@@ -23,6 +23,7 @@ class Case:
     load      the plant at a step, s;  command  what it is told at a time (None: neutral)
     steps     dt, s, from safe to absurd, each a multiple of the first and a whole part of the run
     seconds   of each run
+    varies    the command changes from step to step
     """
 
     robot: str
@@ -32,6 +33,7 @@ class Case:
     steps: tuple[float, ...]
     seconds: float
     command: Callable[[float], Array] | None = None
+    varies: bool = False
 
     @property
     def name(self) -> str:
@@ -139,13 +141,13 @@ def cases(small: bool = False) -> Iterator[Case]:
                 continue
             load = _loader("manta", coupling=coupling, **given)
             steps = MANTA_STEPS[::3] if small else MANTA_STEPS
-            yield Case("manta", coupling, knob, load, steps, 6.0, flapping(**GAITS.get(knob, {})))
+            yield Case("manta", coupling, knob, load, steps, 6.0, flapping(**GAITS.get(knob, {})), True)
     if not small:
         knobs = {"rk4, sequential": "sequential", "rk4, monolithic": "monolithic"}
         for knob, coupling in knobs.items():
             steps = _times(4e-6, 1, 2, 4, 5, 8, 10, 20, 25, 40, 100, 200, 500)
             load = _loader("manta", coupling=coupling, integrator="rk4")
-            yield Case("manta", knob, "as it is", load, steps, 0.02, flapping(ramp_s=0.02))
+            yield Case("manta", knob, "as it is", load, steps, 0.02, flapping(ramp_s=0.02), True)
     for method in TREE_METHODS:
         for drive, listed in EEL_KNOBS.items():
             for knob, given in listed.items():

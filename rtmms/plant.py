@@ -305,8 +305,11 @@ class Twin(Protocol):
     def keep(self, at: Kept) -> None:
         """The plant's present state."""
 
+    def divide(self, parts: int) -> None:
+        """The steps that are called halves are of dt / parts from the next `start` on, a power of two; 2 at first."""
+
     def start(self, at: Kept, halves: bool) -> None:
-        """The twin stands there from now on; halves: its next steps are of dt / 2."""
+        """The twin stands there from now on; halves: its next steps are of dt / 2 (see `divide`)."""
 
     def step(self, command: Array, halves: bool) -> bool:
         """One step; False where it fails."""

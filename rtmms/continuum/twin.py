@@ -39,7 +39,7 @@ class CosseratTwin:
         self.length = float(plant.body.length_m)
         self.state = self.room()
         self._size = plant.memory.size
-        self._time = 0.0
+        self._time, self._parts = 0.0, 2
         self._take_up()
 
     def _take_up(self) -> None:
@@ -68,6 +68,10 @@ class CosseratTwin:
         at.all[:-1] = self.plant.memory
         at.all[-1] = self.plant.now
 
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.Twin."""
+        self._parts = parts
+
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there."""
         if self._of is not self.plant.system:
@@ -76,8 +80,8 @@ class CosseratTwin:
         self._time = float(at.all[-1]) * self.dt
 
     def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of half of it; False where it fails."""
-        dt = 0.5 * self.dt if halves else self.dt
+        """A step of dt, or of a part of it; False where it fails."""
+        dt = self.dt / self._parts if halves else self.dt
         self._system.given[:] = command
         self._at[0], self._dt[0] = self._time, dt
         status = enter_step(self._system.address) if COMPILED else take_step(self._system)

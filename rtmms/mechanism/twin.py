@@ -49,7 +49,7 @@ class TreeTwin:
         self.bounded = METHODS[plant.method].stability is not None
         self.base_moves = model.base_mode == BASE_FREE
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
-        self._time, self._imposed = 0.0, model.imposed
+        self._parts, self._time, self._imposed = 2, 0.0, model.imposed
         self._nodes, self._weights = nodes(METHODS[plant.method], plant.substeps)
         self.state = self.room()
         self._take_up()
@@ -83,6 +83,10 @@ class TreeTwin:
         at.all[:-1] = self.plant.system.memory
         at.all[-1] = self.plant._steps
 
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.Twin."""
+        self._parts = parts
+
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there. In halves a multistep method starts anew: its past is of other steps."""
         if self._of is not self.plant.system:  # its parameters were changed
@@ -93,9 +97,9 @@ class TreeTwin:
         self._time = float(at.all[-1]) * self.dt
 
     def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of half of it; False where it fails."""
+        """A step of dt, or of a part of it; False where it fails."""
         plant, system = self.plant, self._system
-        dt = 0.5 * self.dt if halves else self.dt
+        dt = self.dt / self._parts if halves else self.dt
         system.command.given[:] = command
         if plant.flow.field is not None:
             ask_flow(plant, system.motion.vector, self._time, 0.5 * dt, system.work.s, system.fluid.held)

@@ -21,6 +21,7 @@ class Watcher:
         self.every, self.last, self.longest_ns = every, last, round(longest_us * 1000)
         self.commands: list[tuple[float, ...]] = []
         self.forgot = self.cleared = 0
+        self.tape = np.zeros((0, 2))
         self.verdict = SimpleNamespace(sentence="too long")
 
     @property
@@ -33,7 +34,7 @@ class Watcher:
 
     def took(self, ns: int) -> None: ...
 
-    def forget(self) -> None:
+    def forget(self, step: int) -> None:
         self.forgot += 1
 
     def clear(self) -> None:

@@ -66,6 +66,7 @@ class MantaTwin:
         )  # fmt: skip
         self._command = np.zeros(4)
         self._whole, self._half = plant.model.finned.copy(), plant.model.finned.copy()
+        self._parts = 2
         self._of: MantaModel | None = None
         self._take_up()
         self._where = self._addresses(self._whole), self._addresses(self._half)
@@ -76,7 +77,7 @@ class MantaTwin:
         if self._of is model:
             return
         self._of = model
-        half = compile_manta(self.plant.parameters, 0.5 * self.dt, self.plant.coupling)
+        half = compile_manta(self.plant.parameters, self.dt / self._parts, self.plant.coupling)
         self._whole[:], self._half[:] = model.finned, half.finned
         self._half["relaxation"] = model.finned["relaxation"]
 
@@ -100,15 +101,21 @@ class MantaTwin:
         """The plant's present state."""
         at.all[:] = self.plant._state
 
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.Twin."""
+        if parts != self._parts:
+            self._parts, self._of = parts, None
+            self._take_up()
+
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there. Its time is steps times dt, so in halves it has taken twice as many."""
         self.state.all[:] = at.all
         if halves:
-            self.state.all[lay.STEP] *= 2.0
+            self.state.all[lay.STEP] *= float(self._parts)
         self._take_up()
 
     def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of half of it; False where it fails."""
+        """A step of dt, or of a part of it; False where it fails."""
         self._command[:] = command
         if COMPILED:
             return bool(enter_step(*self._where[halves]) == lay.OK)

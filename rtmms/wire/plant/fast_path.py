@@ -155,6 +155,7 @@ class WireFastPath:
         m.fallbacks_at, m.actuators_at = address(memory.fallbacks), address(memory.actuators)
         m.command_at, m.fresh_at, m.renewed_at = map(address, (memory.command, port.fresh, port.renewed))
         m.arguments_at, m.actuators = address(self._arguments), n
+        m.tape_at, m.tape_rows = address(memory.tape), len(memory.tape) if n else 0
         m.epoll, m.alarm = self._socket.descriptors
         self.run = partial(take_step, address(step))
         # compiled, or fetched from the cache, before the run: without peers it does nothing
