@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from rtmms.wire.protocol.state import PlantInfo, State
 
 __all__ = [
-    "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
+    "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
+    "NotConnectedError", "Plant",
     "PlantInfo", "RefusedError", "RequestError", "RtmmsError", "State", "TreePlant", "UnknownNameError", "__version__",
     "analysis", "compile", "compiled", "connect", "dynamics", "embed", "fluids", "linearise", "load", "model",
     "sensing", "trim",

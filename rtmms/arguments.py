@@ -43,7 +43,9 @@ def refuse_not_finite(place: str, actuators: Sequence[Channel], command: Any) ->
     """ArgumentError that names the actuators whose command is not finite."""
     values = np.asarray(command, dtype=float)
     named = ", ".join(one.name for one, v in zip(actuators, values, strict=True) if not np.isfinite(v))
-    raise ArgumentError(f"{place}: command: {named} must be finite, got {_shown(values.tolist())}")
+    raise ArgumentError(
+        f"{place}: command: {named} must be finite, expected {_expected(actuators)}, got {_shown(values.tolist())}"
+    )
 
 
 def read_seed(place: str, seed: Any) -> int:

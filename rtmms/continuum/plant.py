@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, table
 from rtmms.continuum.chart import CosseratChart
@@ -17,7 +18,6 @@ from rtmms.continuum.collocation import Grid, grid
 from rtmms.continuum.field import COAST, Field, check
 from rtmms.continuum.step import BAD_COMMAND, BAD_STRAIN, BODY, enter_look, enter_step, look_at, take_step
 from rtmms.continuum.twin import CosseratTwin
-from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import COMPILED, compile_progress, native
 from rtmms.plant import Channel, Entry, refuse_fixed

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import limits_of, read_command, read_seed
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
 from rtmms.continuum.rod_table import RodTable, rod_table
 from rtmms.continuum.shapes import Shapes
 from rtmms.continuum.soft_step import POSED, SOUND, SYSTEM, evaluate, take_step
-from rtmms.arguments import limits_of, read_command, read_seed
 from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
@@ -68,7 +68,13 @@ class SoftTree:
         r, m = len(tables), len(tables[0].shapes)
         self.n, self.m, self._r = n, m, r
         more = attached(model, self.actuators)
-        if len(more.pushes) or np.any(more.kp) or np.any(more.kd) or np.any(more.bounds[:, BOUNDED]) or limited(more.bounds).any():
+        if (
+            len(more.pushes)
+            or np.any(more.kp)
+            or np.any(more.kd)
+            or np.any(more.bounds[:, BOUNDED])
+            or limited(more.bounds).any()
+        ):
             raise ModelError(f"{name}: a tree with rods by strain modes takes JointMotion and JointTorque alone")
         self.actuators = tuple(drive.channel for drive in more.drives)
         self._kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
@@ -86,7 +92,7 @@ class SoftTree:
             raise ModelError(f"{name}: flow: expected no field with rods by strain modes")
         soft = {**self._carried(), **_stacked(tables), "current": self.flow.pack()[0, :3].copy()}
         self.system = SYSTEM.make({
-            "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth, "slew": np.full(n, np.inf)},
+            "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth, "slew": self._slew},
             "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
             "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},
             "tree": {

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import read_command, read_seed, refuse_not_finite
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
 from rtmms.continuum.rod_table import rod_table
 from rtmms.continuum.shapes import Shapes
 from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, assemble, end_of, evaluate, take_step
-from rtmms.arguments import read_command, read_seed, refuse_not_finite
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import compile_progress
 from rtmms.model import Body, Mechanism, compile_model

@@ -265,8 +265,8 @@ class JointStop:
 
 @dataclass(frozen=True)
 class JointLimit:
-    """How far a joint goes, and how fast: limits that it never passes, whatever drives it (rtmms.mechanism.joint_bounds).
-    It has no channel.
+    """How far a joint goes, and how fast: limits that it never passes, whatever drives it. It has no channel; how it
+    is held: rtmms.mechanism.joint_bounds.
 
     lower, upper   rad or m;  fastest  rad/s or m/s; None for none
     A stop brakes the joint critically over its last 4 steps' way and pushes inwards alone. Servos and motions of the
@@ -425,7 +425,9 @@ def attached(model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] 
     for k, one in enumerate(_listed(actuators)):
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
         if isinstance(one, type) or not isinstance(one, Attachable):
-            kinds = "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, Thruster or Rotor"
+            kinds = (
+                "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, Thruster, Rotor"
+            )
             raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
         one.attach(to)
     return Attached(

@@ -46,8 +46,8 @@ WORK = Layout(
     scratch("stop", "n", unit="N m"), scratch("wanted", "n"), scratch("given", "n"), scratch("held", "n"),
     scratch("side", "n", dtype=INTEGER), scratch("grip", "n", dtype=INTEGER),
 )  # fmt: skip
-"""Of one evaluation. stop: what limits that are never passed take; wanted: accelerations of joints that are firmly held;
-given, held, side, grip: of `keep_within_limits`."""
+"""Of one evaluation. stop: what limits that are never passed take; wanted: accelerations of joints firmly held; given,
+held, side, grip: of `keep_within_limits`."""
 ROUNDS = 12
 """Solutions at most until the joints at their limits agree."""
 
@@ -89,7 +89,7 @@ def solve_tree(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implic
 def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float) -> None:
     """After a solution without them: the joints' limits that are never passed, and joints that are firmly held.
 
-    Which of them hold is found by solving again, until none is passed and no stop pulls; it follows from the state alone.
+    Which of them hold is found by solving again, until none is passed and no stop pulls; the state alone decides.
     `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`.
     """
     bounds, imposed = tree.bounds, tree.imposed

@@ -7,7 +7,7 @@ x <= 0, and T two steps of the method,
 
 y = x + T qd then obeys y' <= -y / T, so that y, and x behind it, stay below 0: the joint is braked from 2 T qd before
 its limit on, critically, whatever drives it. The stop's torque is what this takes, f = H (bound - qdd) with H a great
-inertia that is on the joint only while it is held (S_HELD): under a torque f the joint rests f T^2 / H beyond its limit.
+inertia that is on the joint only while it is held (S_HELD): under a torque f it rests f T^2 / H beyond its limit.
 The stop pushes inwards alone, so it takes energy and gives none back.
 
 bounds  (n, BOUND_WIDTH): most torque (inf for any); lower and upper of the spring (-inf, inf for none), its stiffness

@@ -98,13 +98,11 @@ class Running:
 
     @property
     def joint_limits(self) -> dict[str, dict[str, float]]:
-        """Of joints that have any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N), by the joint's name."""
+        """By the name of each joint that has any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
         found: dict[str, dict[str, float]] = {}
         words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (FASTEST,), "effort": (MOST,)}
         for name, row in zip(self.model.joint_names, self.attached.bounds, strict=True):
-            own = {
-                word: float(row[k]) for word, columns in words.items() for k in columns[::-1] if np.isfinite(row[k])
-            }
+            own = {word: float(row[k]) for word, columns in words.items() for k in columns[::-1] if np.isfinite(row[k])}
             if own:
                 found[name] = own
         for drive in self.drives:

@@ -107,7 +107,9 @@ def _limit(joint: Any, path: Path) -> Limit:
     for name in ("lower", "upper", "effort", "velocity"):
         value = getattr(given, name)
         if value is not None and (math.isnan(value) or (name in ("effort", "velocity") and value < 0.0)):
-            raise ModelError(f"{where}: limit {name} must be a number{' >= 0' if name[0] in 'ev' else ''}, got {value:g}")
+            raise ModelError(
+                f"{where}: limit {name} must be a number{' >= 0' if name[0] in 'ev' else ''}, got {value:g}"
+            )
         numbers[name] = float(value) if value is not None and math.isfinite(value) else None
     effort, velocity = numbers["effort"] or None, numbers["velocity"] or None
     lower, upper = (0.0 if getattr(given, name) is None else float(getattr(given, name)) for name in ("lower", "upper"))
@@ -115,8 +117,8 @@ def _limit(joint: Any, path: Path) -> Limit:
         raise ModelError(f"{where}: limit: expected lower <= upper, got {lower:g} and {upper:g}")
     if joint.type == "continuous" or lower == upper:
         return Limit(effort=effort, velocity=velocity)
-    ends = (value if math.isfinite(value) else None for value in (lower, upper))
-    return Limit(*ends, effort=effort, velocity=velocity)
+    low, high = (value if math.isfinite(value) else None for value in (lower, upper))
+    return Limit(low, high, effort, velocity)
 
 
 def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str], ...]:

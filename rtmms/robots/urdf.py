@@ -70,8 +70,9 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     """The plant of a URDF file (for `rtmms.load('FILE.urdf')`). Parameters: see Options.
 
     A joint's limits hold, whatever is commanded: lower and upper bound the commands of servos and motions and are
-    stops, effort bounds the torque that drives it, velocity its rate. Damping and friction are taken as they are. Commands are the joint's
-    own, whatever a transmission's reduction. Rotors and thrusters stand in an element <rtmms> of the file, see
+    stops, effort bounds the torque that drives it, velocity its rate. A joint whose zero is out of its range begins at
+    the limit next to it. Damping and friction are taken as they are. Commands are the joint's own, whatever a
+    transmission's reduction. Rotors and thrusters stand in an element <rtmms> of the file, see
     docs/own_robot.md. Raises UnknownNameError, ModelError, naming the file and the place in it.
     """
     if preset is not None:
