@@ -222,7 +222,7 @@ class Server:
 
     def silent(self) -> tuple[Missing, ...]:
         """The same peers, to be asked later whether they had died."""
-        return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
+        return tuple(Missing(peer, self._port.step) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
         """Also asks each claimant whether it is still there: where none was published to since, nobody would know."""

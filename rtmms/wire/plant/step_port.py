@@ -202,6 +202,11 @@ class StepPort:
 
     # -- a compiled step, see direct.py ------------------------------------------------------------------------------
 
+    @property
+    def step(self) -> int:
+        """The one that commands are for."""
+        return self._step
+
     def at_rest(self) -> bool:
         """Nothing waits for the next step that the general path would have to see to."""
         return not (self._ready or self._held or self._held_note is not None)
@@ -360,7 +365,7 @@ class StepPort:
                 self._hear(peer, message)
         except Refused as refusal:
             self.count(refusal.code)
-            peer.refused(refusal.text)
+            peer.refused(refusal.text, self._step)
             if peer.error is None:
                 peer.error = (refusal.code, refusal.text, refusal.unknown)
         return True
