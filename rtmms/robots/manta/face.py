@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.arguments import read_command, read_seed, refuse_not_finite
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress, helped, native
 from rtmms.memory import aligned
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Account, Channel, Entry, refuse_fixed
+from rtmms.plant import Account, Channel, CoupledLimit, Entry, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
 from rtmms.robots.manta.coupling import layout as lay
@@ -50,7 +51,7 @@ from rtmms.robots.manta.coupling.joints import HALF_TURN, RATE_LIMIT
 from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.gait import GAIT, usual
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
-from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.kernels.rods import KNEE, ROD_SIZE
 from rtmms.robots.manta.model import COUPLINGS, compile_manta
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
 from rtmms.robots.manta.summary import TRACE_OUTPUTS, summarise
@@ -119,6 +120,8 @@ class Manta:
             Channel("joint_velocity", "rad/s", joints),
         )
         self.model = compile_manta(p, dt, coupling)
+        most = self.model.finned.difference
+        self.coupled = (CoupledLimit(0, 1, most, KNEE * most), CoupledLimit(2, 3, most, KNEE * most))
         self._blocks = self.model.finned.blocks
         check_step(self.model, dt)
 
@@ -173,6 +176,7 @@ class Manta:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0: at rest at the origin, fins straight, rods at 0."""
+        read_seed("manta", seed)
         self._reset_state()
 
     def step(self, command: Array) -> None:
@@ -312,19 +316,12 @@ class Manta:
         return tuple(0 if word is None else word for word in self._addresses)
 
     def _convert(self, command: Any) -> None:
-        try:
-            given = np.asarray(command, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"command: expected 4 numbers in rad, got {command!r}") from None
-        if given.shape != (4,):
-            raise ValueError(f"command: expected shape (4,), one angle for each of {RODS_NAMES}; got {given.shape}")
-        self._command[:] = given
+        self._command[:] = read_command("manta", self.actuators, command)
 
     def _fail(self, status: int) -> None:
         time = float(self._state[lay.STEP] + 1.0) * self.dt
         if status == lay.BAD_COMMAND:
-            bad = ", ".join(n for n, v in zip(RODS_NAMES, self._command, strict=True) if not np.isfinite(v))
-            raise ValueError(f"command: {bad} must be finite, got {self._command.tolist()}")
+            refuse_not_finite("manta", self.actuators, self._command)
         last = self.observe()
         if status == lay.SINGULAR:
             rods = self.system.work[lay.W_RODS : lay.W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]

@@ -156,6 +156,8 @@ class WireFastPath:
         m.command_at, m.fresh_at, m.renewed_at = map(address, (memory.command, port.fresh, port.renewed))
         m.arguments_at, m.actuators = address(self._arguments), n
         m.epoll, m.alarm = self._socket.descriptors
+        self._coupled = np.array([(one.first, one.second, one.obeyed) for one in port.coupled]).reshape(-1, 3)
+        m.coupled_at, m.n_coupled = address(self._coupled), len(self._coupled)
         self.run = partial(take_step, address(step))
         # compiled, or fetched from the cache, before the run: without peers it does nothing
         self.run()

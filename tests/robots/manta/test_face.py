@@ -201,7 +201,7 @@ def test_bad_commands_change_nothing():
         ([0.0, np.nan, 0.0, 0.0], "left.back must be finite"),
         ([np.inf] * 4, "left.front, left.back"),
         ([0.0] * 3, "shape"),
-        ("abc", "4 numbers"),
+        ("abc", "4 finite numbers"),
         (np.zeros((2, 2)), "shape"),
     ):
         with pytest.raises(ValueError, match=message):
