@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import DivergedError, ModelError, RtmmsError, UnknownNameError
+from rtmms.errors import ArgumentError, DivergedError, ModelError, RtmmsError, UnknownNameError
 from rtmms.plant import Channel, Plant, load
 from rtmms.version import VERSION as __version__
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from rtmms.wire.protocol.state import PlantInfo, State
 
 __all__ = [
-    "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError", "NotConnectedError", "Plant",
+    "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
+    "NotConnectedError", "Plant",
     "PlantInfo", "RefusedError", "RequestError", "RtmmsError", "State", "TreePlant", "UnknownNameError", "__version__",
     "analysis", "compile", "compiled", "connect", "dynamics", "embed", "fluids", "linearise", "load", "model",
     "sensing", "trim",

@@ -35,6 +35,11 @@ class UnknownNameError(ModelError):
         self.kind, self.name, self.near, self.known = kind, name, near, known
 
 
+class ArgumentError(RtmmsError, ValueError):
+    """What a plant's member was handed cannot be: a command of another shape or type, or not finite; a seed that is no
+    whole number. Nothing has happened then."""
+
+
 class DivergedError(RtmmsError):
     """The simulation left the finite numbers, or the range in which its model means something.
 

@@ -35,10 +35,12 @@ Array = npt.NDArray[Any]
 Dimension = int | str
 """A number, or an expression of named sizes such as '13 + 2 * n'."""
 
-MODEL, STATE, SCRATCH, GIVEN, WHOLE, NUMBER, PART = "model", "state", "scratch", "given", "whole", "number", "part"
+MODEL, STATE, SCRATCH, GIVEN = "model", "state", "scratch", "given"
+WHOLE, VIEW, NUMBER, PART = "whole", "view", "number", "part"
 """Kinds. model: constant, shared between runs. state: what a snapshot holds. scratch: carries nothing from one step to
-the next. given: written from outside before a step. whole: all of the state in one array. number: a single value, which
-the owner may change between steps; no kernel writes one. part: another record."""
+the next. given: written from outside before a step. whole: all of the state in one array. view: an array of this
+record in another shape. number: a single value, which the owner may change between steps; no kernel writes one. part:
+another record."""
 
 FLOAT, COMPLEX, INTEGER, FLAG = "f8", "c16", "i8", "b1"
 _ITEMS = {FLOAT: types.float64, COMPLEX: types.complex128, INTEGER: types.int64, FLAG: types.boolean}
@@ -51,7 +53,8 @@ class Field(NamedTuple):
     shape  of an array; a size that a dimension names is taken from the arrays that are given
     fill      what scratch and state hold at first
     inner     the layout of a part
-    optional  whether an array may be absent, as a part may
+    optional  whether an array or a number may be absent, as a part may
+    of        the field that a view shows
     """
 
     name: str
@@ -62,6 +65,17 @@ class Field(NamedTuple):
     fill: float = 0.0
     inner: Layout | None = None
     optional: bool = False
+    of: str = ""
+
+
+def aligned(*shape: int, dtype: Any = float) -> Array:
+    """Zeros that start on a cache line, so that no vector load straddles two."""
+    kind, line = np.dtype(dtype), 64
+    size = math.prod(shape) * kind.itemsize
+    raw = np.zeros(size + line, dtype=np.uint8)
+    first = -raw.ctypes.data % line
+    array: Array = raw[first : first + size].view(kind).reshape(shape)
+    return array
 
 
 def model(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "", optional: bool = False) -> Field:
@@ -74,9 +88,11 @@ def state(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> F
     return Field(name, STATE, shape, dtype, unit)
 
 
-def scratch(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "", fill: float = 0.0) -> Field:
-    """An array for intermediate results."""
-    return Field(name, SCRATCH, shape, dtype, unit, fill)
+def scratch(
+    name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "", fill: float = 0.0, optional: bool = False
+) -> Field:
+    """An array for intermediate results; an optional one is there where an array is given."""
+    return Field(name, SCRATCH, shape, dtype, unit, fill, optional=optional)
 
 
 def given(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
@@ -89,9 +105,14 @@ def whole(name: str) -> Field:
     return Field(name, WHOLE, ("memory",))
 
 
-def number(name: str, dtype: str = FLOAT, unit: str = "") -> Field:
-    """A single value, 0 at first."""
-    return Field(name, NUMBER, (), dtype, unit)
+def view(name: str, of: str, *shape: Dimension) -> Field:
+    """An array that stands before it in the same record, in another shape."""
+    return Field(name, VIEW, shape, of=of)
+
+
+def number(name: str, dtype: str = FLOAT, unit: str = "", *, optional: bool = False) -> Field:
+    """A single value, 0 at first; an optional one is there where a value is given."""
+    return Field(name, NUMBER, (), dtype, unit, optional=optional)
 
 
 def part(name: str, inner: Layout) -> Field:
@@ -133,7 +154,7 @@ class Layout:
         known["memory"] = words
         packed = dtype is float
         if memory is None:
-            memory = np.zeros(words if packed else 0)
+            memory = aligned(words if packed else 0)
         elif memory.shape != (words,):
             raise TypeError(f"{self.name}: memory: expected ({words},), got {memory.shape}")
         return Record(self, values, known, memory, _Cursor(), dtype)
@@ -150,6 +171,23 @@ class Layout:
                 inner = tuple(name.partition(".")[2] for name in absent if name.startswith(field.name + "."))
                 described.append((field.name, PART, field.inner.type(*inner), ()))
         return RecordType(self.name, tuple(described))
+
+    def at(self, *groups: tuple[str, ...]) -> Any:
+        """An intrinsic f(address, (one, ...)) for a record of this layout at an address (int64): for each group of
+        optional fields a word, or None where they are absent."""
+
+        @intrinsic
+        def record_at(typing_context: Any, address: Any, given: Any) -> Any:
+            pairs = zip(groups, given.types, strict=True)
+            absent = [name for names, kind in pairs if kind == types.none for name in names]
+            kind = self.type(*absent)
+
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+            return kind(address, given), generate
+
+        return record_at
 
     def _open(self, values: Mapping[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
         """Values with records of parts as mappings, whose sizes are taken over."""
@@ -170,7 +208,7 @@ class Layout:
             if field.kind == PART and value is not None:
                 assert field.inner is not None
                 field.inner._measure(value, sizes)
-            elif field.kind not in (PART, NUMBER) and value is not None:
+            elif field.kind not in (PART, NUMBER, VIEW) and value is not None:
                 if value.ndim != len(field.shape):
                     raise TypeError(f"{self.name}.{field.name}: expected {field.shape}, got shape {value.shape}")
                 for dimension, size in zip(field.shape, value.shape, strict=True):
@@ -203,6 +241,7 @@ class Record:
             raise TypeError(f"{layout.name}: no such field: {', '.join(sorted(unknown))}")
         self.layout, self.sizes, self.memory, self._dtype = layout, sizes, memory, dtype
         self._places: dict[str, int] = {}
+        self._arrays: dict[str, int] = {}
         words: list[int] = []
         described: list[tuple[Any, ...]] = []
         single: list[tuple[Field, int]] = []
@@ -226,6 +265,7 @@ class Record:
                 array = self._array(field, value, cursor)
                 setattr(self, field.name, array)
                 described.append((field.name, field.kind, _code(array), _fixed(field.shape)))
+                self._arrays[field.name] = len(words)
                 named = (size for dim, size in zip(field.shape, array.shape, strict=True) if isinstance(dim, str))
                 words += [array.ctypes.data, *named]
         self.words = np.array(words, dtype=np.int64)
@@ -238,12 +278,15 @@ class Record:
             self.put(**{field.name: values.get(field.name, 0)})
 
     def _array(self, field: Field, value: Any, cursor: _Cursor) -> Array:
+        if field.kind == VIEW:
+            shown: Array = getattr(self, field.of)
+            return shown.reshape([_size(dimension, self.sizes) for dimension in field.shape])
         if value is None and field.kind == MODEL:
             raise TypeError(f"{self.layout.name}.{field.name}: expected an array of the model, got none")
         shape = tuple(_size(dimension, self.sizes) for dimension in field.shape)
         complex_ = self._dtype is complex
         if field.kind == WHOLE:
-            return np.zeros(shape) if complex_ else self.memory
+            return aligned(*shape) if complex_ else self.memory
         if field.kind == STATE and not complex_:
             count = math.prod(shape)
             place = self.memory[cursor.at : cursor.at + count]
@@ -256,7 +299,9 @@ class Record:
             return place
         if value is None:
             kind: Any = complex if complex_ and field.dtype == FLOAT else np.dtype(field.dtype)
-            return np.full(shape, field.fill, dtype=kind)
+            made = aligned(*shape, dtype=kind)
+            made[...] = field.fill
+            return made
         array: Array = value
         if array.shape != shape or not array.flags.c_contiguous or _code(array) not in _accepted(field):
             raise TypeError(
@@ -269,6 +314,11 @@ class Record:
         places: dict[str, int] = self.__dict__.get("_places", {})
         if name not in places:
             raise AttributeError(name)
+        return self._number(name)
+
+    def _number(self, name: str) -> float | int | bool:
+        """A single number as it stands in the record, also where plain Python has an object in its place."""
+        places = self._places
         dtype = next(field.dtype for field in self.layout.fields if field.name == name)
         if dtype == FLOAT:
             return float(self._floats[places[name]])
@@ -287,6 +337,37 @@ class Record:
         place = self._places[name]
         return self._floats[place : place + 1]
 
+    def adopt(self, values: Mapping[str, Any]) -> None:
+        """Arrays of the model, and numbers, in place of those that are here, from the next call of a kernel on; a part
+        is a record or a mapping. The arrays before stay as they were, for forks that have them."""
+        for name, value in values.items():
+            field = next(field for field in self.layout.fields if field.name == name)
+            if value is None:
+                continue
+            if field.kind == PART:
+                getattr(self, name).adopt(value.shared() if isinstance(value, Record) else value)
+            elif field.kind == NUMBER:
+                self.put(**{name: value})
+            elif field.kind != MODEL or value.shape != getattr(self, name).shape:
+                raise TypeError(f"{self.layout.name}.{name}: expected an array of the model of the same shape")
+            else:
+                setattr(self, name, self._array(field, value, _Cursor()))
+                self.words[self._arrays[name]] = value.ctypes.data
+
+    def model_bytes(self) -> bytes:
+        """The numbers and the model's arrays as bytes, in their order: what a record is told from others by."""
+        parts: list[bytes] = []
+        for field in self.layout.fields:
+            value = getattr(self, field.name)
+            if field.kind == PART:
+                parts.append(b"" if value is None else value.model_bytes())
+            elif field.kind == MODEL and value is not None:
+                parts.append(value.tobytes())
+            elif field.kind == NUMBER and value is not None:
+                place = self._places[field.name]
+                parts.append(self.words[place : place + 1].tobytes())
+        return b"".join(parts)
+
     def fork(self, memory: Array | None = None) -> Record:
         """Another record of the same model for a run beside this one: state, scratch and what is given are its own, the
         state and the numbers with the values of now. memory: where its state stands; None: in an array of its own."""
@@ -301,10 +382,16 @@ class Record:
             value = getattr(self, field.name)
             if field.kind == PART:
                 values[field.name] = None if value is None else value.shared()
-            elif field.kind in (MODEL, NUMBER):
+            elif value is None:
+                values[field.name] = None
+            elif field.kind == MODEL:
                 values[field.name] = value
+            elif field.kind == NUMBER:
+                values[field.name] = self._number(field.name)
             elif field.kind == GIVEN:
                 values[field.name] = value.copy()
+            elif field.kind == SCRATCH and field.optional:
+                values[field.name] = aligned(*value.shape, dtype=value.dtype)
         return values
 
     def as_complex(self, **values: Any) -> Record:
@@ -471,6 +558,16 @@ def _read_field(context: Any, builder: Any, kind: RecordType, record: Any, name:
     return array._getvalue()
 
 
+@intrinsic
+def address_of(typing_context: Any, record: Any) -> Any:
+    """The address (int64) of a record."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(args[0], _WORD)
+
+    return types.int64(record), generate
+
+
 @typeof_impl.register(Record)
 def _type_of_record(value: Record, context: Any) -> RecordType:
     return value.numba_type
@@ -487,6 +584,6 @@ def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
 
 
 __all__ = [
-    "FLAG", "FLOAT", "INTEGER", "Layout", "ModelError", "Record", "given", "model", "number", "part", "scratch",
-    "state", "whole",
+    "FLAG", "FLOAT", "INTEGER", "Layout", "ModelError", "Record", "address_of", "aligned", "given", "model",
+    "number", "part", "scratch", "state", "view", "whole",
 ]  # fmt: skip

@@ -39,6 +39,18 @@ class Channel:
     neutral: float = 0.0
 
 
+class CoupledLimit(NamedTuple):
+    """A limit of the difference of two commands, first - second by their places: a plant saturates it smoothly.
+
+    most   it stays within -most and most;  obeyed  up to here it is obeyed as it is
+    """
+
+    first: int
+    second: int
+    most: float
+    obeyed: float
+
+
 @runtime_checkable
 class Plant(Protocol):
     """A fixed-step simulator. Anything with these members gets the loop, the wire and the bridges."""
@@ -147,6 +159,13 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
 
 
 # What a plant may offer beside that: whoever can use it asks by isinstance.
+
+
+@runtime_checkable
+class Coupling(Protocol):
+    """A plant whose commands limit each other. What is beyond `obeyed` counts as clamped."""
+
+    coupled: tuple[CoupledLimit, ...]
 
 
 @runtime_checkable

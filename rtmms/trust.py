@@ -71,6 +71,12 @@ def refuse_library(path: Path, place: str) -> None:
             raise ModelError(f"{place}: '{path}' belongs to {owner}; expected a file of your own")
 
 
+def is_library(file: str) -> bool:
+    """It is one of rtmms, of Python's standard library (frozen modules too), or of an installed package."""
+    found = Path(file)
+    return file.startswith("<") or any(found.is_relative_to(folder) for folder, _ in _libraries())
+
+
 def _libraries() -> list[tuple[Path, str]]:
     paths = sysconfig.get_paths()
     installed = [paths["purelib"], paths["platlib"], site.getusersitepackages()]

@@ -12,8 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.trust import refuse_library
+from rtmms.trust import is_library, refuse_library
 
+_OURS = Path(__file__).resolve().parent
 _FORM = re.compile(r"(?P<file>.+?\.py)(?::(?P<name>[A-Za-z_]\w*)(?=:|$))?(?::(?P<rest>.*))?", re.DOTALL)
 
 
@@ -101,6 +102,18 @@ def run_file(kind: str, name: str) -> ModuleType:
             sys.modules[spec.name] = before
         raise ModelError(f"{kind} '{name}': {told(fault, place)}") from fault
     return module
+
+
+def own_lines(fault: BaseException) -> tuple[str, str]:
+    """(a traceback without rtmms's own lines, 'FILE.py, line N' of the user's last one) of what a plug-in raised.
+
+    Where no line is a user's, all of them: the fault is ours."""
+    every = traceback.extract_tb(fault.__traceback__)
+    frames = [frame for frame in every if not Path(frame.filename).is_relative_to(_OURS)] or every
+    own = [frame for frame in frames if not is_library(frame.filename)] or frames
+    text = "".join(["Traceback (most recent call last):\n", *traceback.format_list(frames)])
+    text += "".join(traceback.format_exception_only(fault))
+    return text.rstrip(), f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
 
 
 def told(fault: Exception, place: str) -> str:

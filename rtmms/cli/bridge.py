@@ -8,7 +8,6 @@ import os
 import select
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -22,6 +21,7 @@ from rtmms.cli.control import CHILD
 from rtmms.cli.words import Installed
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.terminal import print_text
+from rtmms.user_file import own_lines
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
 from rtmms.wire.peer.session import GONE
@@ -73,8 +73,9 @@ def bridge(
     except KeyboardInterrupt:
         reason = "interrupted"
     except Exception as fault:  # whatever a user's bridge does wrong, they need to see where
-        traceback.print_exc()
-        status, reason = 1, f"failed: {type(fault).__name__}: {fault}"
+        lines, where = own_lines(fault)
+        print_text(lines, err=True)
+        status, reason = 1, f"failed: {where}: {type(fault).__name__}: {fault}"
     named = "" if reason.startswith("bridge '") else f"bridge '{spec}': "
     if runner is not None and status == 0:
         if not child:

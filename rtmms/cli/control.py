@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import traceback
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ import click
 from rtmms.cli.words import Installed, Number
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.terminal import print_text
-from rtmms.user_file import called
+from rtmms.user_file import called, own_lines
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.controller import Bound
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
@@ -65,9 +64,8 @@ def control(
     except KeyboardInterrupt:
         reason = "interrupted"
     except Exception as fault:  # whatever a user's controller does wrong, they need to see where
-        traceback.print_exc()
-        last = traceback.extract_tb(fault.__traceback__)[-1]
-        where = f"{os.path.basename(last.filename)}, line {last.lineno}"
+        lines, where = own_lines(fault)
+        print_text(lines, err=True)
         _say(f"controller '{spec}' failed: {where}: {type(fault).__name__}: {fault}")
         raise SystemExit(1) from None
     if not child or reason == GONE:

@@ -152,10 +152,24 @@ def _robot(name: str) -> dict[str, Any]:
     return {
         "robot": name, "about": about, "dt": plant.dt,
         "actuators": [channel_map(one) for one in plant.actuators],
+        "limits": _limits(plant),
         "outputs": [channel_map(one) for one in plant.outputs],
         "presets": _declared(point, "PRESETS"), "choices": _choices(plant, point),
         "parameters": values, "settable": [one for one in settable if one in values] or list(settable),
     }  # fmt: skip
+
+
+def _limits(plant: Plant) -> dict[str, dict[str, float]]:
+    """What holds beside the actuators' own limits: of joints by name, and of differences of two commands."""
+    from rtmms.plant import Coupling
+
+    joints: dict[str, dict[str, float]] = dict(getattr(plant, "joint_limits", {}))
+    if isinstance(plant, Coupling):
+        names = [one.name for one in plant.actuators]
+        for one in plant.coupled:
+            told = {"lower": -one.most, "upper": one.most, "obeyed": one.obeyed}
+            joints[f"{names[one.first]} - {names[one.second]}"] = told
+    return joints
 
 
 def _declared(point: EntryPoint | None, name: str) -> dict[str, Any]:
@@ -204,6 +218,10 @@ def _print_robot(said: dict[str, Any]) -> None:
         print_text(f"{kind}:" + ("" if said[kind] else " none"))
         for channel in said[kind]:
             print_text(f"  {channel['name']:<{_WIDTH}} {_told(channel)}".rstrip())
+    if said["limits"]:
+        print_text("limits that hold whatever is commanded:")
+    for name, limit in said["limits"].items():
+        print_text(f"  {name:<{_WIDTH}} {_told_limit(limit)}")
     if said["presets"]:
         print_text("presets (--preset NAME):")
     for name, values in said["presets"].items():
@@ -231,6 +249,17 @@ def _told(channel: Mapping[str, Any]) -> str:
     if channel["lower"] is not None or channel["upper"] is not None:
         lower, upper = (f"{one:g}" if one is not None else "-" for one in (channel["lower"], channel["upper"]))
         parts.append(f"from {lower} to {upper}")
+    return ", ".join(parts)
+
+
+def _told_limit(limit: Mapping[str, float]) -> str:
+    parts = []
+    if "lower" in limit or "upper" in limit:
+        lower, upper = (f"{limit[one]:g}" if one in limit else "-" for one in ("lower", "upper"))
+        parts.append(f"from {lower} to {upper}")
+    parts += [f"{word} at most {limit[word]:g}" for word in ("velocity", "effort") if word in limit]
+    if "obeyed" in limit:
+        parts.append(f"obeyed as it is within {limit['obeyed']:g}, saturates smoothly beyond")
     return ", ".join(parts)
 
 

@@ -112,5 +112,7 @@ def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) ->
         turns = f", every {peer['every']} steps" if peer.get("every", 1) > 1 else ""
         name = shown(peer["name"])
         print_text(f"{name} ({shown(peer['state'])}): {drives}{turns}")
+        if peer.get("rejected"):
+            print_text(f"    {peer['rejected']} of its commands refused: {shown(peer.get('refusal', ''))}")
         for key, value in peer.get("settable", {}).items():
             print_text(f"    {name}.{shown(key)} = {shown(value)}")

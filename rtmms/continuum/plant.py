@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, table
 from rtmms.continuum.chart import CosseratChart
@@ -117,6 +118,7 @@ class CosseratPlant:
             "function": address if COMPILED else 0, "section": section, "inner": self.grid.inner,
             "spacing": self.grid.length, "gravity": gravity, "current": current, "wake": bool(self.wake),
             "follow": follow, "bandwidth": self.bandwidth, "mix": mix, "given": self.given, "time": self.time,
+            "limits": limits_of(self.actuators),
             "dt": self.dt, "substeps": self.substeps,
         }  # fmt: skip
         self.system = BODY.make(values, memory=self._memory)
@@ -165,6 +167,7 @@ class CosseratPlant:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        read_seed(self.body.name, seed)
         field, system = self.field, self.system
         system.clear()
         self.memory[:] = 0.0
@@ -191,9 +194,7 @@ class CosseratPlant:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
         DivergedError if it fails: the state is then still the last sound one."""
         if type(command) is not np.ndarray or command.dtype != np.float64 or command.shape != self.given.shape:
-            command = np.asarray(command, dtype=float)
-            if command.shape != self.given.shape:
-                raise ValueError(f"{self.body.name}: command must have shape {self.given.shape}, got {command.shape}")
+            command = read_command(self.body.name, self.actuators, command)
         self.given[:] = command
         self._ready()
         self.entered(enter_step(self.system.address) if COMPILED else take_step(self.system))
@@ -222,8 +223,7 @@ class CosseratPlant:
         """Back to the last sound state, and say what ran away from it."""
         name = self.body.name
         if status == BAD_COMMAND:
-            named = ", ".join(c.name for c, v in zip(self.actuators, self.given, strict=True) if not np.isfinite(v))
-            raise ValueError(f"{name}: command: {named} must be finite")
+            refuse_not_finite(name, self.actuators, self.given)
         where = self.section[max(int(self.energies[at.BAD_POINT]), 0), at.K_X]
         self.memory[:] = self.system.last
         seen = self.observe()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import limits_of, read_command, read_seed
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
 from rtmms.continuum.rod_table import RodTable, rod_table
@@ -20,7 +21,7 @@ from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
 from rtmms.jit import compile_progress
 from rtmms.mechanism.actuators import attached, imposing
-from rtmms.mechanism.joint_bounds import BOUNDED
+from rtmms.mechanism.joint_bounds import BOUNDED, limited
 from rtmms.mechanism.joint_laws import Law, finish_servo, follow, hold_commands
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
@@ -67,13 +68,19 @@ class SoftTree:
         r, m = len(tables), len(tables[0].shapes)
         self.n, self.m, self._r = n, m, r
         more = attached(model, self.actuators)
-        if len(more.pushes) or np.any(more.kp) or np.any(more.kd) or np.any(more.bounds[:, BOUNDED]):
+        if (
+            len(more.pushes)
+            or np.any(more.kp)
+            or np.any(more.kd)
+            or np.any(more.bounds[:, BOUNDED])
+            or limited(more.bounds).any()
+        ):
             raise ModelError(f"{name}: a tree with rods by strain modes takes JointMotion and JointTorque alone")
         self.actuators = tuple(drive.channel for drive in more.drives)
         self._kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
-        self._given = self.neutral.copy()
+        self._given, self._limits, self._slew = self.neutral.copy(), limits_of(self.actuators), np.full(n, np.inf)
         law = Law(np.zeros((n, 3))) if self.law is None else self.law
         motion = np.array(law.motion, dtype=float, order="C")
         if motion.shape != (n, 3):
@@ -85,7 +92,7 @@ class SoftTree:
             raise ModelError(f"{name}: flow: expected no field with rods by strain modes")
         soft = {**self._carried(), **_stacked(tables), "current": self.flow.pack()[0, :3].copy()}
         self.system = SYSTEM.make({
-            "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth},
+            "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth, "slew": self._slew},
             "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
             "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},
             "tree": {
@@ -155,24 +162,20 @@ class SoftTree:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0, without strain, at rest but for imposed joints."""
+        read_seed(self.model.name, seed)
         self.system.clear()
         self.memory[:], self._steps, self._start[0] = 0.0, 0, 0.0
         self.state[3] = 1.0
         hold_commands(
-            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target
+            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target, self._slew
         )  # fmt: skip
         follow(self.system, self.state, 0.0)
 
     def step(self, command: Array) -> None:
         """Advance by dt with `command` held. ValueError, DivergedError as of any plant."""
-        given = np.asarray(command, dtype=float)
-        if given.shape != self._given.shape:
-            raise ValueError(f"{self.model.name}: command must have shape {self._given.shape}, got {given.shape}")
-        if not np.all(np.isfinite(given)):
-            named = ", ".join(c.name for c, v in zip(self.actuators, given, strict=True) if not np.isfinite(v))
-            raise ValueError(f"{self.model.name}: command: {named} must be finite")
+        given = np.clip(read_command(self.model.name, self.actuators, command), self._limits[:, 0], self._limits[:, 1])
         hold = self.system.hold
-        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target)
+        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target, self._slew)
         self._start[0] = self.time
         status = take_step(self.system)
         if status != SOUND:

@@ -12,7 +12,7 @@ from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD,
 from rtmms.jit import kernel
 from rtmms.mechanism.group import displace, normalise, uncurl
 from rtmms.mechanism.joint_laws import coast, settle
-from rtmms.mechanism.step import finite
+from rtmms.mechanism.step import finite, saturate
 from rtmms.memory import FLAG, INTEGER, Layout, given, model, number, scratch, state, whole
 from rtmms.model.layout import S_WIDTH
 
@@ -24,7 +24,8 @@ BODY = Layout(
     model("section", "along", K_WIDTH), model("inner", "points", "points"), number("spacing", unit="m"),
     model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"), number("wake", FLAG),
     model("follow", "parameters", dtype=INTEGER), number("bandwidth", unit="rad/s"),
-    model("mix", "parameters", "commands"), given("given", "commands"), number("time", unit="s"),
+    model("mix", "parameters", "commands"), given("given", "commands"),
+    model("limits", "commands", 2), number("time", unit="s"),
     number("dt", unit="s"), number("substeps", INTEGER),
     scratch("s", "along", P_WIDTH), scratch("base", 1, S_WIDTH), scratch("square", 6, 6), scratch("head", 3, 6),
     scratch("told", TOLD), scratch("rates", STAGES, RATE_SIZE), scratch("stage", Y_SIZE), scratch("total", RATE_SIZE),
@@ -92,6 +93,7 @@ def take_step(body: Any) -> int:
     mix, given, led, substeps = body.mix, body.given, body.led, body.substeps
     if not finite(given):
         return BAD_COMMAND
+    saturate(given, body.limits)
     for k in range(mix.shape[0]):
         driven, total = False, 0.0
         for u in range(mix.shape[1]):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import read_command, read_seed, refuse_not_finite
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
 from rtmms.continuum.rod_table import rod_table
@@ -118,6 +119,7 @@ class StrainRod:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0, without strain."""
+        read_seed(self.rod.name, seed)
         self._clear()
         self.state[:] = 0.0
         self.state[:3] = self.rod.placement.position
@@ -126,14 +128,11 @@ class StrainRod:
 
     def step(self, command: Array) -> None:
         """Advance by dt with `command` (6,) held. ValueError, DivergedError as of any plant."""
-        given = np.asarray(command, dtype=float)
-        if given.shape != (6,):
-            raise ValueError(f"{self.rod.name}: command must have shape (6,), got {given.shape}")
+        given = read_command(self.rod.name, self.actuators, command)
         self.push[:] = given
         status = take_step(self._rod, self._around, self._work, self.state, self.push, self._room, self.dt)
         if status == BAD_COMMAND:
-            named = ", ".join(name for name, v in zip(PUSHES, given, strict=True) if not np.isfinite(v))
-            raise ValueError(f"{self.rod.name}: command: {named} must be finite")
+            refuse_not_finite(self.rod.name, self.actuators, given)
         if status != SOUND:
             self.push[:] = 0.0
             raise DivergedError(self.time + self.dt, "joint_velocity", self.observe(), "ran away; take a smaller dt")

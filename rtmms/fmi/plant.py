@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.arguments import limits_of, read_command, read_seed
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.fmi.archive import Unpacked
 from rtmms.fmi.description import actuator, described, elements, shape
@@ -86,6 +87,7 @@ class FmuPlant:
             raise ModelError(f"{path}: it has neither inputs nor outputs that are numbers: nothing to run")
         with self._naming():
             self.library = Library(path, unpacked, self.description)
+        self._limits = limits_of(self.actuators)
         self._inputs = Values(self.library, inputs, np.array([a.neutral for a in self.actuators], dtype=np.float64))
         self._outputs = Values(self.library, outputs, np.zeros(sum(math.prod(c.shape) for c in self.outputs)))
         starts = np.cumsum([0, *(math.prod(c.shape) for c in self.outputs)])
@@ -103,6 +105,7 @@ class FmuPlant:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0 with the parameters given; ModelError if the FMU refuses them."""
+        read_seed(self.path, seed)
         library = self.library
         with self._naming():
             library.restart()
@@ -122,10 +125,8 @@ class FmuPlant:
         Raises ValueError for a wrong size or a value that is not finite, DivergedError when the FMU fails or asks to
         end; it cannot be taken back to its last good state then.
         """
-        given = np.asarray(command, dtype=np.float64)
-        if given.shape != self._inputs.values.shape or not np.isfinite(given).all():
-            raise ValueError(f"command: expected {len(self.actuators)} finite numbers, got {command!r}")
-        self._inputs.values[:] = given
+        given = read_command(self.path, self.actuators, command)
+        np.clip(given, self._limits[:, 0], self._limits[:, 1], out=self._inputs.values)
         try:
             self._inputs.write()
             going_on = self.library.do_step(self._steps * self.dt, self.dt)

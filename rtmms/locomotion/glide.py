@@ -10,7 +10,7 @@ from rtmms.jit import kernel
 from rtmms.locomotion.local_form import WEIGHTED, WORK, effort, net_twist, resist
 from rtmms.locomotion.transport import NODES, WEIGHTS, transport
 from rtmms.mechanism.joint_laws import settle
-from rtmms.mechanism.step import finite
+from rtmms.mechanism.step import finite, saturate
 from rtmms.memory import INTEGER, Layout, given, model, number, part, scratch, state, whole
 
 POSE = 7
@@ -18,7 +18,8 @@ GLIDE = Layout(
     "Glide",
     state("pose", POSE), state("joints", 3, "n", unit="rad, rad/s"), state("spent", 1, unit="J"),
     part("tree", WEIGHTED), part("work", WORK), model("bandwidth", "n", unit="rad/s"),
-    model("driven", "commands", dtype=INTEGER), given("given", "commands"), number("dt", unit="s"),
+    model("driven", "commands", dtype=INTEGER), given("given", "commands"), model("limits", "commands", 2),
+    number("dt", unit="s"),
     scratch("twists", 3, 6), scratch("poses", 2, POSE), scratch("turned", 2), scratch("lengths", 1),
     scratch("series", 8, 6), scratch("torque", "n", unit="N m"), whole("memory"),
 )  # fmt: skip
@@ -44,6 +45,7 @@ def glide(system: Any) -> int:
     driven, given, q, qd = system.driven, system.given, work.q, work.qd
     if not finite(given):
         return BAD_COMMAND
+    saturate(given, system.limits)
     for a in range(driven.shape[0]):
         joints[0, driven[a]] = given[a]
     spent = 0.0

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import COMPILED, compile_progress
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.connections import NAMES, Connection, model_of
 from rtmms.locomotion.glide import BAD_COMMAND, GLIDE, NOT_FINITE, SINGULAR, SOUND, enter_glide, glide, observe
 from rtmms.mechanism.actuators import attached
+from rtmms.mechanism.joint_bounds import limited
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
 from rtmms.plant import Channel
@@ -52,7 +54,7 @@ class ConnectionPlant:
             raise ModelError(f"{self.model.name}: dt must be > 0 s, got {self.dt!r}")
         self.connection = Connection(self.model, "stokes")
         more, p = attached(self.model, self.actuators), self.model.n
-        if len(more.pushes) or any(drive.joint >= p for drive in more.drives):
+        if len(more.pushes) or limited(more.bounds).any() or any(drive.joint >= p for drive in more.drives):
             raise ModelError(f"{self.model.name}: a plant without inertia takes JointMotion alone")
         self.actuators = tuple(drive.channel for drive in more.drives)
         self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
@@ -75,7 +77,7 @@ class ConnectionPlant:
         self._shape = self._given.shape
         self.system = GLIDE.make({
             "tree": self.connection.tree, "work": {}, "bandwidth": self._bandwidth, "driven": self._joints,
-            "given": self._given, "dt": self.dt,
+            "given": self._given, "limits": limits_of(self.actuators), "dt": self.dt,
         }, {"n": p})  # fmt: skip
         with compile_progress(f"the kernels of '{self.model.name}'"):
             self.reset()
@@ -90,6 +92,7 @@ class ConnectionPlant:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        read_seed(self.model.name, seed)
         system = self.system
         system.clear()
         system.memory[:], self._steps = 0.0, 0
@@ -99,9 +102,7 @@ class ConnectionPlant:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
         DivergedError if it fails: the state is then still the last sound one."""
         if type(command) is not np.ndarray or command.dtype != np.float64 or command.shape != self._shape:
-            command = np.asarray(command, dtype=float)
-            if command.shape != self._shape:
-                raise ValueError(f"{self.model.name}: command must have shape {self._shape}, got {command.shape}")
+            command = read_command(self.model.name, self.actuators, command)
         self._given[:] = command
         status = enter_glide(self.system.address) if COMPILED else glide(self.system)
         if status != SOUND:
@@ -111,8 +112,7 @@ class ConnectionPlant:
     def _fail(self, status: int) -> None:
         name = self.model.name
         if status == BAD_COMMAND:
-            named = ", ".join(c.name for c, v in zip(self.actuators, self._given, strict=True) if not np.isfinite(v))
-            raise ValueError(f"{name}: command: {named} must be finite")
+            refuse_not_finite(name, self.actuators, self._given)
         reason = "is not finite" if status == NOT_FINITE else f"meets no drag in {NAMES[status - SINGULAR]}"
         raise DivergedError(self.time + self.dt, "velocity", self.observe(), reason)
 

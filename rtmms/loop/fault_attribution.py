@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 (
     PEER_LATE, PEER_GONE, PLANT_SLOW, OWN_EXCHANGE, MACHINE, PAGE_FAULT, INVOLUNTARY_SWITCH, UNKNOWN, PEER_STARVED,
-) = range(9)  # fmt: skip
+    PEER_REFUSED,
+) = range(10)  # fmt: skip
 CAUSES = (
     "peer_late", "peer_gone", "plant_slow", "own_exchange", "machine", "page_fault", "involuntary_switch", "unknown",
-    "peer_starved",
+    "peer_starved", "peer_refused",
 )  # fmt: skip
 NO_CAUSE = -1
 LEAST_LIMIT_NS = 60_000
@@ -100,17 +101,21 @@ def window(step: BadStep) -> tuple[int, int]:
 
 
 def miss_cause(
-    step: BadStep, setting: Setting, *, gone: bool, machine: bool, starved: bool = False, inherited: int = NO_CAUSE
-) -> int:
+    step: BadStep, setting: Setting, *, gone: bool, machine: bool, starved: bool = False, refused: bool = False,
+    inherited: int = NO_CAUSE,
+) -> int:  # fmt: skip
     """Cause of a miss.
 
     gone       a peer whose command is missing is dead, and has said nothing since
     starved    so it is, but its connection stands: its process does not run, or is stopped
+    refused    its command for the step came and was refused
     machine    a witness saw a stall in its window
     inherited  cause of the step before, if that ended after this one was due
     """
     if gone:
         return PEER_STARVED if starved else PEER_GONE
+    if refused:
+        return PEER_REFUSED
     if machine:
         return MACHINE
     if step.published - step.due <= setting.limit_ns:
@@ -131,7 +136,7 @@ def overrun_cause(
     busy = step.published - step.begun + max(0, over) + step.called - step.gathered + step.ended - step.stepped
     if plant >= max(late, busy) and plant > setting.room_ns:
         return _noticed(step, setting, PLANT_SLOW)
-    if missed in (PEER_LATE, PEER_GONE, PEER_STARVED) and max(late, over) <= setting.limit_ns:
+    if missed in (PEER_LATE, PEER_GONE, PEER_STARVED, PEER_REFUSED) and max(late, over) <= setting.limit_ns:
         return missed  # waited for until the deadline: with its command in time the step had ended in time
     if late >= busy and inherited != NO_CAUSE:
         return inherited
@@ -315,14 +320,19 @@ class FaultAttribution:
         """All that are gone are connected all the same."""
         return all(silent.starved for silent in self._silent[self._first] if silent.gone)
 
+    def _refused(self) -> bool:
+        return any(silent.refused for silent in self._silent[self._first])
+
     def _decide(self, step: BadStep, setting: Setting) -> None:
         machine = stalled(*window(step), setting.limit_ns, self._stalls)
         number, ended, cause = self._before
         inherited = cause if number == step.step - 1 and ended > step.due else NO_CAUSE
         missed = overran = NO_CAUSE
         if step.missed:
-            gone, starved = self._gone(), self._starved()
-            missed = miss_cause(step, setting, gone=gone, starved=starved, machine=machine, inherited=inherited)
+            missed = miss_cause(
+                step, setting, gone=self._gone(), starved=self._starved(), refused=self._refused(), machine=machine,
+                inherited=inherited,
+            )  # fmt: skip
             self.misses[missed] += 1
         if step.overran:
             overran = overrun_cause(step, setting, machine=machine, missed=missed, inherited=inherited)

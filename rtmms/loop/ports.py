@@ -170,6 +170,10 @@ class Silent(Protocol):
     def starved(self) -> bool:
         """Its connection stands: its process is there, but has not answered for long."""
 
+    @property
+    def refused(self) -> bool:
+        """Its command for the step came in time, and was refused."""
+
 
 @runtime_checkable
 class Admitting(Protocol):

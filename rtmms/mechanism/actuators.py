@@ -22,7 +22,19 @@ from rtmms.mechanism.body_actuators import (
     ROW,
     WRENCH,
 )
-from rtmms.mechanism.joint_bounds import BOUNDED, LOWER, MOST, STOP_DAMPING, STOP_STIFFNESS, UPPER, no_bounds
+from rtmms.mechanism.joint_bounds import (
+    BOUNDED,
+    CEILING,
+    FASTEST,
+    FIRM,
+    FLOOR,
+    LOWER,
+    MOST,
+    STOP_DAMPING,
+    STOP_STIFFNESS,
+    UPPER,
+    no_bounds,
+)
 from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator
 from rtmms.model.compiled import Model
 from rtmms.model.description import JOINT_TYPES, Mechanism
@@ -137,7 +149,7 @@ class JointServo:
 
     stiffness, damping    N m/rad, N m s/rad (N/m, N s/m)
     limit                 N m or N, of all that drives the joint; None for none
-    lower, upper          of the command
+    lower, upper, neutral of the command
     bandwidth             rad/s: a follows the command through a critically damped filter of second order
     """
 
@@ -149,6 +161,7 @@ class JointServo:
     upper: float | None = None
     bandwidth: float = 20.0
     name: str | None = None
+    neutral: float = 0.0
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
@@ -166,7 +179,8 @@ class JointMotion:
     """An imposed motion: the joint stands where a linear servo of second order has it, and its torque follows.
 
     The servo is critically damped: q'' = w^2 (command - q) - 2 w q'; channel JOINT.angle, rad or m.
-    lower, upper   of the command;  bandwidth  w, rad/s
+    lower, upper, neutral   of the command;  bandwidth  w, rad/s
+    limit   N m or N, of its torque: the joint leaves the motion where it would take more; None for none
     """
 
     joint: str
@@ -174,10 +188,16 @@ class JointMotion:
     upper: float | None = None
     bandwidth: float = 20.0
     name: str | None = None
+    neutral: float = 0.0
+    limit: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
-        if not to.model.imposed[j]:
+        if self.limit is not None:
+            refuse_imposed(to, j)
+            to.bounds[j, MOST] = to.number("limit", self.limit, above=True)
+            to.bounds[j, [FIRM, BOUNDED]] = 1.0
+        elif not to.model.imposed[j]:
             raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
         _follow(self, j, to)
 
@@ -217,7 +237,8 @@ def refuse_imposed(to: Attachment, j: int) -> None:
 def _follow(servo: JointServo | JointMotion, j: int, to: Attachment) -> None:
     lower, upper = to.limits(servo.lower, servo.upper)
     to.bandwidth[j] = to.number("bandwidth", servo.bandwidth, above=True)
-    to.on_joint(to.channel(servo.name or f"{servo.joint}.angle", to.angle(j), lower, upper), OFFSET, j)
+    neutral = to.number("neutral", servo.neutral, least=-math.inf)
+    to.on_joint(to.channel(servo.name or f"{servo.joint}.angle", to.angle(j), lower, upper, neutral), OFFSET, j)
 
 
 @dataclass(frozen=True)
@@ -240,6 +261,37 @@ class JointStop:
         to.bounds[j, [LOWER, UPPER, BOUNDED]] = lower, upper, 1.0
         to.bounds[j, STOP_STIFFNESS] = to.number("stiffness", self.stiffness, above=True)
         to.bounds[j, STOP_DAMPING] = to.number("damping", self.damping)
+
+
+@dataclass(frozen=True)
+class JointLimit:
+    """How far a joint goes, and how fast: limits that it never passes, whatever drives it. It has no channel; how it
+    is held: rtmms.mechanism.joint_bounds.
+
+    lower, upper   rad or m;  fastest  rad/s or m/s; None for none
+    A stop brakes the joint critically over its last 4 steps' way and pushes inwards alone. Servos and motions of the
+    joint get no faster. On a joint whose motion is imposed without a limit of torque only `fastest` can be: there
+    `lower` and `upper` are those of its command.
+    """
+
+    joint: str
+    lower: float | None = None
+    upper: float | None = None
+    fastest: float | None = None
+
+    def attach(self, to: Attachment) -> None:
+        j = to.joint(self.joint)
+        lower, upper = to.limits(self.lower, self.upper)
+        if to.model.imposed[j] and not (lower is None and upper is None):
+            raise ModelError(
+                f"{to.place}: joint '{self.joint}' has an imposed motion: expected lower and upper at its JointMotion"
+            )
+        if lower is not None:
+            to.bounds[j, FLOOR] = lower
+        if upper is not None:
+            to.bounds[j, CEILING] = upper
+        if self.fastest is not None:
+            to.bounds[j, FASTEST] = to.number("fastest", self.fastest, above=True)
 
 
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
@@ -373,7 +425,9 @@ def attached(model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] 
     for k, one in enumerate(_listed(actuators)):
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
         if isinstance(one, type) or not isinstance(one, Attachable):
-            kinds = "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, BodyWrench, Thruster or Rotor"
+            kinds = (
+                "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, Thruster, Rotor"
+            )
             raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
         one.attach(to)
     return Attached(
@@ -389,8 +443,12 @@ def _listed(actuators: Any) -> Sequence[Any]:
 
 
 def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
-    """The mechanism with drive='motion' on every joint that a JointMotion or a JointSpeed moves."""
-    wanted = {one.joint for one in _listed(actuators) if isinstance(one, (JointMotion, JointSpeed))}
+    """The mechanism with drive='motion' on every joint that a JointMotion without a limit or a JointSpeed moves."""
+    wanted = {
+        one.joint
+        for one in _listed(actuators)
+        if isinstance(one, JointSpeed) or (isinstance(one, JointMotion) and one.limit is None)
+    }
     if not wanted:
         return mechanism
 

@@ -22,8 +22,9 @@ from rtmms.memory import INTEGER, Layout, Record, given, model, number, part, sc
 COMMAND = Layout(
     "Command",
     given("given", "commands"), model("kinds", "commands", dtype=INTEGER), model("joints", "commands", dtype=INTEGER),
+    model("limits", "commands", 2),
 )  # fmt: skip
-"""The command of a step, and what each of its numbers moves (rtmms.mechanism.joint_laws.Actuator)."""
+"""The command of a step, what each of its numbers moves (rtmms.mechanism.joint_laws.Actuator), and its limits."""
 SYSTEM = Layout(
     "System",
     part("motion", MOTION), part("hold", HOLD), part("pushes", PUSHES), part("tree", TREE), part("law", LAW),

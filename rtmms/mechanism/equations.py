@@ -12,7 +12,20 @@ from rtmms.fluids.immersed import act
 from rtmms.fluids.section_couple import REPEATS, coupled, section_couples
 from rtmms.jit import kernel
 from rtmms.mechanism.body_actuators import push
-from rtmms.mechanism.joint_bounds import BOUND_WIDTH, BOUNDED, bind
+from rtmms.mechanism.joint_bounds import (
+    BOUND_WIDTH,
+    BOUNDED,
+    BRAKING,
+    FIRM,
+    FREE,
+    GREAT,
+    MOST,
+    TRACKING,
+    acceleration_within,
+    bind,
+    next_grip,
+    next_side,
+)
 from rtmms.mechanism.joint_laws import reference
 from rtmms.memory import FLAG, INTEGER, Layout, model, number, part, scratch
 from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD, S_WIDTH, T_WIDTH
@@ -22,16 +35,21 @@ TREE = Layout(
     "Tree",
     model("topology", "rows", T_WIDTH, dtype=INTEGER), model("constant", "rows", C_WIDTH),
     number("base_mode", INTEGER), model("gravity", 3, unit="m/s2"), model("imposed", "n", dtype=FLAG),
-    model("bounds", "n", BOUND_WIDTH), part("ground", GROUND), part("modal", MODAL),
+    model("bounds", "n", BOUND_WIDTH), number("limited", FLAG), part("ground", GROUND), part("modal", MODAL),
 )  # fmt: skip
 """A compiled model, see rtmms.model.layout. ground: of trees with contacts or with joints whose commands are rates;
-modal: of trees with modal bodies."""
+modal: of trees with modal bodies. limited: some joint has limits that are never passed, see joint_bounds."""
 WORK = Layout(
     "Work",
     scratch("s", "rows", S_WIDTH), scratch("base", 6, 6), scratch("qdd", "n"), scratch("torque", "n", unit="N m"),
     scratch("q", "n"), scratch("qd", "n"), scratch("drive", "n"),
+    scratch("stop", "n", unit="N m"), scratch("wanted", "n"), scratch("given", "n"), scratch("held", "n"),
+    scratch("side", "n", dtype=INTEGER), scratch("grip", "n", dtype=INTEGER),
 )  # fmt: skip
-"""Of one evaluation."""
+"""Of one evaluation. stop: what limits that are never passed take; wanted: accelerations of joints firmly held; given,
+held, side, grip: of `keep_within_limits`."""
+ROUNDS = 12
+"""Solutions at most until the joints at their limits agree."""
 
 
 @kernel
@@ -67,6 +85,57 @@ def solve_tree(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implic
                 solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
 
 
+@kernel(merged=True)
+def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float) -> None:
+    """After a solution without them: the joints' limits that are never passed, and joints that are firmly held.
+
+    Which of them hold is found by solving again, until none is passed and no stop pulls; the state alone decides.
+    `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`.
+    """
+    bounds, imposed = tree.bounds, tree.imposed
+    s, qdd, q, qd, torque, drive = work.s, work.qdd, work.q, work.qd, work.torque, work.drive
+    stop, wanted, given, held, side, grip = work.stop, work.wanted, work.given, work.held, work.side, work.grip
+    n, begun = q.shape[0], False
+    for j in range(n):
+        given[j], held[j], side[j], grip[j], stop[j] = drive[j], s[j + 1, S_HELD], FREE, TRACKING, 0.0 * q[j]
+        begun = begun or (bounds[j, FIRM] > 0.0 and not imposed[j])
+    for turn in range(ROUNDS):
+        changed = begun and turn == 0
+        if not changed:
+            for j in range(n):
+                if bounds[j, GREAT] > 0.0 and not imposed[j]:
+                    found = next_side(bounds, j, side[j], q[j], qd[j], qdd[j])
+                    if bounds[j, FIRM] > 0.0 and found == side[j]:
+                        tight = next_grip(bounds, j, grip[j], wanted[j], qdd[j]) if found == FREE else grip[j]
+                        changed = changed or tight != grip[j]
+                        grip[j] = tight
+                    changed = changed or found != side[j]
+                    side[j] = found
+        if not changed:
+            break
+        for j in range(n):
+            if bounds[j, GREAT] > 0.0 and not imposed[j]:
+                great, extra, target = bounds[j, GREAT], 0.0, 0.0 * q[j]
+                if bounds[j, FIRM] > 0.0:
+                    if grip[j] == TRACKING:
+                        extra, target = great, great * wanted[j]
+                    else:
+                        target = grip[j] * bounds[j, MOST] + 0.0 * q[j]
+                if side[j] != FREE:
+                    extra += great
+                    target += great * acceleration_within(bounds, j, side[j], q[j], qd[j])
+                drive[j], s[j + 1, S_HELD] = given[j] + target, held[j] + extra
+        solve_tree(tree, ground, modal, fluid, work, implicit)
+    for j in range(n):
+        if bounds[j, GREAT] > 0.0 and not imposed[j]:
+            great, own = bounds[j, GREAT], given[j]
+            if side[j] != FREE:
+                stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j]) - qdd[j])
+            if bounds[j, FIRM] > 0.0:
+                own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MOST]
+            drive[j], torque[j], s[j + 1, S_HELD] = own, own, held[j]
+
+
 @kernel
 def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> None:
     """Equations of motion: the rate (12 + 2 n,) of a state (13 + 2 n,) at time t (see rtmms.mechanism.group).
@@ -91,6 +160,10 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
             s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
             if bounds[j, BOUNDED] > 0.0:
                 bind(bounds, j, q[j], qd[j], implicit, drive, s)
+            if bounds[j, FIRM] > 0.0:
+                # as critically as a stop brakes: c + 2 (b - qd) / T + (a - q) / T^2
+                time = bounds[j, BRAKING]
+                work.wanted[j] = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
     move_bodies(tree, tree.modal, state, work)
     twist = state[7 + n : 13 + n]
     if fluid.rows.shape[0] > 0 or fluid.tethers.shape[0] > 0:
@@ -99,6 +172,8 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
         act(fluid, t, s)
     push(system.pushes, t - hold.start, s)
     solve_tree(tree, tree.ground, tree.modal, fluid, work, implicit)
+    if tree.limited:
+        keep_within_limits(tree, tree.ground, tree.modal, fluid, work, implicit)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         rate[k] = r[3 * k] * twist[0] + r[3 * k + 1] * twist[1] + r[3 * k + 2] * twist[2]
@@ -112,13 +187,13 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
 
 @kernel
 def spend(work: Any, h: float, implicit: float, spent: Any) -> None:
-    """Add the joints' power at the evaluation just made, times h, to the work done.
+    """Add the joints' power at the evaluation just made, times h, to the work done: what drives them, and their stops.
 
     implicit  s, as of that evaluation: torque and rate are then those at the end of that step
     """
-    s, qdd, torque, qd = work.s, work.qdd, work.torque, work.qd
+    s, qdd, torque, qd, stop = work.s, work.qdd, work.torque, work.qd, work.stop
     for j in range(torque.shape[0]):
         if implicit > 0.0:
-            spent[0] += h * (torque[j] - s[j + 1, S_HELD] * qdd[j]) * (qd[j] + implicit * qdd[j])
+            spent[0] += h * (torque[j] + stop[j] - s[j + 1, S_HELD] * qdd[j]) * (qd[j] + implicit * qdd[j])
         else:
-            spent[0] += h * torque[j] * qd[j]
+            spent[0] += h * (torque[j] + stop[j]) * qd[j]

@@ -1,7 +1,18 @@
-"""What bounds a joint: the most torque that may drive it, and stops that push back beyond its range.
+"""What bounds a joint: the most torque that may drive it, springs beyond its range, and limits that are never passed.
 
-bounds  (n, BOUND_WIDTH): most torque (inf for any), lower and upper (-inf, inf for none), stiffness and damping beyond,
-        and whether any of these is there
+A limit that is never passed is a bound of the acceleration. With x how far the joint is beyond its upper limit,
+x <= 0, and T two steps of the method,
+
+    qdd <= -(x + 2 T qd) / T^2,    |qd| <= fastest:  qdd <= (fastest - qd) / T
+
+y = x + T qd then obeys y' <= -y / T, so that y, and x behind it, stay below 0: the joint is braked from 2 T qd before
+its limit on, critically, whatever drives it. The stop's torque is what this takes, f = H (bound - qdd) with H a great
+inertia that is on the joint only while it is held (S_HELD): under a torque f it rests f T^2 / H beyond its limit.
+The stop pushes inwards alone, so it takes energy and gives none back.
+
+bounds  (n, BOUND_WIDTH): most torque (inf for any); lower and upper of the spring (-inf, inf for none), its stiffness
+        and damping; whether any of these is there; lower, upper (-inf, inf) and fastest (inf) that are never passed,
+        H (0 for none of these) and T of them; whether the joint is held to its law as firmly, with the most torque
 """
 
 from __future__ import annotations
@@ -12,17 +23,39 @@ import numpy as np
 
 from rtmms.jit import kernel
 from rtmms.model.layout import S_HELD
-from rtmms.spatial import Array
+from rtmms.spatial import Array, scalar
 
-MOST, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, BOUNDED = range(6)
-BOUND_WIDTH = 6
+(
+    MOST, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, BOUNDED,
+    FLOOR, CEILING, FASTEST, GREAT, BRAKING, FIRM,
+) = range(12)  # fmt: skip
+BOUND_WIDTH = 12
+
+RATIO = 1e6
+"""H over the inertia that the joint meets with all others locked: what is left of a bound is a part as small."""
+STEPS = 2.0
+"""T in steps of the method: explicit ones then see an eigenvalue of -1/2, twice."""
+BACK = 1.0
+"""rad/s or m/s: no faster does a joint return that was put beyond its limits."""
+
+FREE, FROM_ABOVE, FROM_BELOW = 0, 1, -1
+"""Of a joint's limits: which of them holds it."""
+TRACKING, TOO_MUCH, TOO_LITTLE = 0, 1, -1
+"""Of a joint that is firmly held: whether its torque is enough, or at one of its limits."""
 
 
 def no_bounds(n: int) -> Array:
     """Of n joints that go where they please."""
     bounds = np.zeros((n, BOUND_WIDTH))
     bounds[:, MOST], bounds[:, LOWER], bounds[:, UPPER] = np.inf, -np.inf, np.inf
+    bounds[:, FLOOR], bounds[:, CEILING], bounds[:, FASTEST] = -np.inf, np.inf, np.inf
     return bounds
+
+
+def limited(bounds: Array) -> Array:
+    """(n,) bool: joints with limits that are never passed, and those held firmly."""
+    firm = bounds[:, FIRM] > 0.0
+    return np.asarray(np.isfinite(bounds[:, [FLOOR, CEILING, FASTEST]]).any(axis=1) | firm)
 
 
 @kernel
@@ -41,3 +74,55 @@ def bind(bounds: Any, j: Any, q: Any, qd: Any, implicit: float, drive: Any, s: A
         k, c = bounds[j, STOP_STIFFNESS], bounds[j, STOP_DAMPING]
         drive[j] += k * (beyond - implicit * qd) - c * qd
         s[j + 1, S_HELD] += implicit * (c + implicit * k)
+
+
+@scalar
+def most_acceleration(limit: Any, fastest: Any, time: Any, q: Any, qd: Any) -> Any:
+    """The upper bound of a joint's acceleration, inf for none; the lower one is that of -q and -qd, negative."""
+    bound = np.inf + 0.0 * q
+    if limit < np.inf:
+        bound = -((q - limit) + 2.0 * time * qd) / (time * time)
+        back = (-BACK - qd) / time
+        if q.real > limit and bound.real < back.real:
+            bound = back
+    if fastest < np.inf:
+        held = (fastest - qd) / time
+        if held.real < bound.real:
+            bound = held
+        least = (-fastest - qd) / time
+        if bound.real < least.real:
+            bound = least
+    return bound
+
+
+@scalar
+def acceleration_within(bounds: Any, j: Any, side: Any, q: Any, qd: Any) -> Any:
+    """The bound that holds joint j from a side."""
+    time, fastest = bounds[j, BRAKING], bounds[j, FASTEST]
+    if side == FROM_ABOVE:
+        return most_acceleration(bounds[j, CEILING], fastest, time, q, qd)
+    return -most_acceleration(-bounds[j, FLOOR], fastest, time, -q, -qd)
+
+
+@scalar
+def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any) -> Any:
+    """Which limit holds joint j, after a solution with the present one: a stop that would pull lets go."""
+    if side == FREE:
+        if qdd.real > acceleration_within(bounds, j, FROM_ABOVE, q, qd).real:
+            return FROM_ABOVE
+        if qdd.real < acceleration_within(bounds, j, FROM_BELOW, q, qd).real:
+            return FROM_BELOW
+        return FREE
+    pushed = acceleration_within(bounds, j, side, q, qd).real - qdd.real
+    return FREE if pushed * side > 0.0 else side
+
+
+@scalar
+def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any) -> Any:
+    """Whether a firmly held joint still has its torque, after a solution with the present grip."""
+    if grip == TRACKING:
+        torque = bounds[j, GREAT] * (wanted.real - qdd.real)
+        if torque > bounds[j, MOST]:
+            return TOO_MUCH
+        return TOO_LITTLE if torque < -bounds[j, MOST] else TRACKING
+    return TRACKING if (qdd.real - wanted.real) * grip > 0.0 else grip

@@ -26,9 +26,11 @@ HOLD = Layout(
     "Hold",
     state("torque", "n", unit="N m"), state("target", "n", 2, unit="rad"), state("servo", "n", 4, unit="rad, rad/s"),
     model("bandwidth", "n", unit="rad/s"), model("coast", "n", dtype=FLAG, optional=True), number("start", unit="s"),
+    model("slew", "n", unit="rad"),
 )  # fmt: skip
 """What is constant over the plant's step. torque, target (of offset, of gain): as commanded; servo: value and rate of
-offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are."""
+offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are; slew: how far the
+offset's target goes towards its command in a step of the plant, inf where that is at once (see `slew_of`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,14 +136,28 @@ def follow(system: Any, state: Any, t: float) -> None:
             state[7 + j], state[13 + n + j] = a, b
 
 
+def slew_of(fastest: Array, bandwidth: Array, dt: float) -> Array:
+    """(n,) how far targets may go in a step so that what follows them is never faster than `fastest` (n,), rad/s.
+
+    The filter x'' = w^2 (a - x) - 2 w x' is y' = w (a - y), x' = w (y - x). Where a goes by s in each step, y' is
+    largest after such a jump, w s / (1 - exp(-w dt)) where that lasts, and x' is never more than y' was.
+    """
+    w = np.abs(bandwidth)
+    return np.asarray(np.where(np.isfinite(fastest), fastest * -np.expm1(-w * dt) / w, np.inf))
+
+
 @kernel
-def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any) -> None:
-    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1 stands for all."""
+def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any, slew: Any) -> None:
+    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1 stands for all. slew: see HOLD."""
     for a in range(kinds.shape[0]):
         for j in range(torque.shape[0]):
             if joints[a] == j or joints[a] < 0:
                 if kinds[a] == 0:
                     torque[j] = command[a]
+                elif kinds[a] == 1 and command[a] > target[j, 0] + slew[j]:
+                    target[j, 0] += slew[j]
+                elif kinds[a] == 1 and command[a] < target[j, 0] - slew[j]:
+                    target[j, 0] -= slew[j]
                 else:
                     target[j, kinds[a] - 1] = command[a]
 

@@ -60,12 +60,15 @@ class Observed:
     chosen: frozenset[str] | None
 
 
-def observed(model: Model, names: Sequence[str] | None, motors: int, audited: bool = False) -> Observed:
-    """Resolve the names of outputs; None for all of base and joints. motors: actuators on bodies.
+def observed(
+    model: Model, names: Sequence[str] | None, motors: int, audited: bool = False, limited: bool = False
+) -> Observed:
+    """Resolve the names of outputs; None for all of base and joints. motors: actuators on bodies; limited: joints with
+    limits that are never passed.
 
     ModelError, UnknownNameError for what there is not.
     """
-    known = {channel.name: channel for channel in (*_of_the_tree(model, motors), *_of_the_audit(audited))}
+    known = {channel.name: channel for channel in (*_of_the_tree(model, motors, limited), *_of_the_audit(audited))}
     if names is None:
         return Observed(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -96,14 +99,14 @@ def observed(model: Model, names: Sequence[str] | None, motors: int, audited: bo
     return Observed(tuple(channels), points, slices, frozenset(names))
 
 
-def _of_the_tree(model: Model, motors: int) -> tuple[Channel, ...]:
+def _of_the_tree(model: Model, motors: int, limited: bool) -> tuple[Channel, ...]:
     n = model.n
     kinds = {int(kind) for kind in model.topology[1 : n + 1, T_KIND]}
     angle, torque = ("m", "N") if kinds == {PRISMATIC} else ("rad, m", "N m, N") if len(kinds) > 1 else ("rad", "N m")
     rate = ", ".join(f"{unit}/s" for unit in angle.split(", "))
     joints: tuple[Any, ...] = () if n == 0 else (
         Channel("joint_position", angle, (n,)), Channel("joint_velocity", rate, (n,)),
-        Channel("joint_torque", torque, (n,)),
+        Channel("joint_torque", torque, (n,)), *((Channel("stop_torque", torque, (n,)),) if limited else ()),
     )  # fmt: skip
     return (
         Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import limits_of, read_seed
 from rtmms.dynamics.any_tree import modal_record
+from rtmms.dynamics.inertia import mass_matrix
 from rtmms.dynamics.on_ground import ground_record
 from rtmms.errors import ModelError
 from rtmms.fluids.ambient import Flow
@@ -23,7 +25,8 @@ from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction
 from rtmms.mechanism.drawn import drawn
 from rtmms.mechanism.entry import SYSTEM, enter_keep_to_ground, entries
-from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
+from rtmms.mechanism.joint_bounds import BRAKING, CEILING, FASTEST, FLOOR, GREAT, RATIO, STEPS, limited
+from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands, slew_of
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, observed
 from rtmms.mechanism.running import Running
@@ -103,7 +106,8 @@ class TreePlant(Running):
         self.drives = self.attached.drives
         self.actuators = tuple(drive.channel for drive in self.drives)
         pushes = len(self.attached.pushes)
-        self._observed = observed(model, self.outputs, pushes, self.audited)
+        self._limited = limited(self.attached.bounds)
+        self._observed = observed(model, self.outputs, pushes, self.audited, bool(self._limited.any()))
         self.outputs = (*self._observed.channels, *(channel for channel, _ in self.extra))
         told = {channel.name for channel in self.outputs}
         self.trace_outputs = tuple(name for name in self.trace_outputs if name in told)
@@ -182,6 +186,8 @@ class TreePlant(Running):
             raise ModelError(f"{model.name}: law.motion must have shape ({n}, 3), got {motion.shape}")
         kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
+        bounds = self._bounds(model)
+        slew = slew_of(bounds[:, FASTEST], self.bandwidth, self.dt)
         on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
         fluid = self.immersed
         law = {"motion": motion, "omega": self.law.omega, "ramp": self.law.ramp, "kp": kp + more.kp, "kd": kd + more.kd}
@@ -189,15 +195,21 @@ class TreePlant(Running):
         self.system = system = SYSTEM.make(
             {
                 "motion": {}, "law": law, "fluid": fluid, "work": {}, "method": METHODS[self.method].values(),
-                "hold": {"bandwidth": self.bandwidth, "coast": self.bandwidth < 0.0 if on_ground else None},
+                "hold": {
+                    "bandwidth": self.bandwidth, "coast": self.bandwidth < 0.0 if on_ground else None, "slew": slew,
+                },
                 "pushes": {"numbers": more.pushes, "curve": more.curve},
                 "tree": {
                     "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
-                    "gravity": model.gravity, "imposed": model.imposed, "bounds": more.bounds,
+                    "gravity": model.gravity, "imposed": model.imposed, "bounds": bounds,
+                    "limited": bool(self._limited.any()),
                     "ground": ground_record(model) if on_ground else None,
                     "modal": modal_record(model) if len(model.modes) else None,
                 },
-                "command": {"given": self._given, "kinds": self._kinds, "joints": self._joints},
+                "command": {
+                    "given": self._given, "kinds": self._kinds, "joints": self._joints,
+                    "limits": limits_of(self.actuators),
+                },
                 "outputs": {"points": self._observed.points}, "dt": self.dt, "substeps": self.substeps,
             },
             {"spent": 3 * SPENT if self.audited else 1, "out": out}, memory=self._memory,
@@ -212,22 +224,41 @@ class TreePlant(Running):
         decisive = [
             fluid.common, fluid.strips, fluid.blades, fluid.strip_gauss, fluid.blade_gauss, fluid.wakes, fluid.tethers,
             motion, np.array([system.law.omega, system.law.ramp]), system.law.kp, system.law.kd, self.bandwidth,
-            more.bounds, more.pushes, more.curve,
+            bounds, more.pushes, more.curve,
         ]  # fmt: skip
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
+    def _bounds(self, model: Model) -> Array:
+        """(n, BOUND_WIDTH): of limits that are never passed, H and T besides, see rtmms.mechanism.joint_bounds."""
+        bounds = self.attached.bounds.copy()
+        if self._limited.any():
+            inertia = np.diag(mass_matrix(model, model.state()))[-model.n :]
+            bounds[:, GREAT] = np.where(self._limited, RATIO * inertia, 0.0)
+            bounds[:, BRAKING] = STEPS * self.dt / self.substeps
+        return bounds
+
+    def _start_state(self) -> State:
+        """At t = 0: joints are within their limits."""
+        if self.initial is not None or not self._limited.any():
+            return self.model.state() if self.initial is None else self.initial
+        state, bounds = self.model.state(), self.attached.bounds
+        q = np.clip(state.q, bounds[:, FLOOR], bounds[:, CEILING])
+        return State(state.position, state.orientation, q, state.twist, state.qd)
+
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        read_seed(self.model.name, seed)
         system, hold = self.system, self.system.hold
         system.memory[:] = 0.0
         system.clear()
         self._steps = 0
-        self.place(self.model.state() if self.initial is None else self.initial)
+        self.place(self._start_state())
         self.commanded[:] = self.neutral
         self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
-        hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target)
+        hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target, np.full(self.model.n, np.inf))
+        hold.servo[:, 0] = np.where(self.bandwidth < 0.0, 0.0, hold.target[:, 0])
         hold.servo[:, 1] = np.where(self.bandwidth < 0.0, hold.target[:, 0], 0.0)  # commanded rates: at neutral
         self._start[0] = 0.0
         follow(system, self.vector, 0.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import read_command, refuse_not_finite
 from rtmms.errors import DivergedError
 from rtmms.fluids.ambient import Flow
 from rtmms.jit import native
@@ -15,7 +16,8 @@ from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.entry import Entries
 from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.flow import ask_flow, element_places, moved_on
-from rtmms.mechanism.joint_laws import Law
+from rtmms.mechanism.joint_bounds import CEILING, FASTEST, FLOOR, LOWER, MOST, UPPER
+from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
 from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, SOUND, THROWN, take_step
 from rtmms.mechanism.twin import TreeTwin
@@ -56,6 +58,8 @@ class Running:
     _given: Array
     _motor: Array
     _spent: Array
+    _limited: Array
+    drives: tuple[Actuator, ...]
     _observed: Observed
     _entries: Entries | None
     _address: int
@@ -78,8 +82,8 @@ class Running:
         return unpacked(self.vector, self.model.n)
 
     def step(self, command: Array) -> None:
-        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not
-        finite, DivergedError if it fails: the state is then still the last sound one."""
+        """Advance by dt with `command` (n_actuators,) held, brought within its limits. ArgumentError for a wrong size,
+        type or a value that is not finite, DivergedError if it fails: the state is then still the last sound one."""
         if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == self._shape:
             self._given[:] = command
         else:
@@ -91,6 +95,27 @@ class Running:
         if status != SOUND:
             self._fail(status)
         self._steps += 1
+
+    @property
+    def joint_limits(self) -> dict[str, dict[str, float]]:
+        """By the name of each joint that has any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
+        found: dict[str, dict[str, float]] = {}
+        words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (FASTEST,), "effort": (MOST,)}
+        for name, row in zip(self.model.joint_names, self.attached.bounds, strict=True):
+            own = {word: float(row[k]) for word, columns in words.items() for k in columns[::-1] if np.isfinite(row[k])}
+            if own:
+                found[name] = own
+        for drive in self.drives:
+            if drive.kind in (TORQUE, OFFSET) and 0 <= drive.joint < self.model.n:
+                own = found.setdefault(self.model.joint_names[drive.joint], {})
+                upper = drive.channel.upper
+                if drive.kind == TORQUE and upper is not None:
+                    own["effort"] = upper
+                elif drive.kind == OFFSET and self.bandwidth[drive.joint] > 0.0:
+                    for word, value in (("lower", drive.channel.lower), ("upper", upper)):
+                        if value is not None:
+                            own.setdefault(word, value)
+        return {name: own for name, own in found.items() if own}
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.Entered."""
@@ -110,10 +135,7 @@ class Running:
         self._steps += 1
 
     def _convert(self, command: Any) -> None:
-        given = np.asarray(command, dtype=float)
-        if given.shape != self._shape:
-            raise ValueError(f"{self.model.name}: command must have shape {self._shape}, got {given.shape}")
-        self._given[:] = given
+        self._given[:] = read_command(self.model.name, self.actuators, command)
 
     def _sample_field(self, ahead: float) -> None:
         """Of a flow that is a function: what is held over a step, `ahead` seconds from now."""
@@ -122,8 +144,7 @@ class Running:
     def _fail(self, status: int) -> None:
         """Back to the last sound state, and say what ran away from it."""
         if status == BAD_COMMAND:
-            named = ", ".join(c.name for c, v in zip(self.actuators, self._given, strict=True) if not np.isfinite(v))
-            raise ValueError(f"{self.model.name}: command: {named} must be finite")
+            refuse_not_finite(self.model.name, self.actuators, self._given)
         failed = self.vector.copy()
         self.system.memory[:] = self.system.last
         beyond = self._beyond(self.vector, self.time) or self._beyond(self._ahead(), self.time + self.dt)
@@ -239,6 +260,8 @@ class Running:
         }  # fmt: skip
         if n:
             values |= {"joint_position": y[7 : 7 + n], "joint_velocity": qd, "joint_torque": torque}
+        if self._limited.any():
+            values["stop_torque"] = self.system.work.stop.copy()
         values["power"], values["work"] = np.array(torque @ qd), self._spent[0].copy()
         values["energy"] = out[O_ENERGY].copy()
         if self.model.base_mode != BASE_FREE:  # from outside on the base

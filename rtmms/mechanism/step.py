@@ -195,10 +195,17 @@ def finite(values: Any) -> bool:
     return sound
 
 
+@kernel(fused=False)
+def saturate(values: Any, limits: Any) -> None:
+    """Each within its limits (n, 2)."""
+    for k in range(values.shape[0]):
+        values[k] = min(max(values[k], limits[k, 0]), limits[k, 1])
+
+
 @kernel(merged=True)
 def take_step(system: Any) -> int:
-    """Advance a plant that is a tree by dt: the command is checked and spread, the tree advances, filters and motors
-    too.
+    """Advance a plant that is a tree by dt: the command is checked, brought within its limits and spread, the tree
+    advances, filters and motors too.
 
     Returns SOUND, what `advance` says, or BAD_COMMAND: nothing has happened then. The state before is in `last`.
     """
@@ -206,7 +213,8 @@ def take_step(system: Any) -> int:
     given, memory, last, dt, substeps = command.given, system.memory, system.last, system.dt, system.substeps
     if not finite(given):
         return BAD_COMMAND
-    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target)
+    saturate(given, command.limits)
+    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew)
     for k in range(memory.shape[0]):
         last[k] = memory[k]
     for k in range(given.shape[0]):

@@ -49,7 +49,7 @@ class TreeTwin:
         self.bounded = METHODS[plant.method].stability is not None
         self.base_moves = model.base_mode == BASE_FREE
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
-        self._parts, self._time, self._imposed = 2, 0.0, model.imposed
+        self._divided, self._time, self._imposed = 2, 0.0, model.imposed
         self._nodes, self._weights = nodes(METHODS[plant.method], plant.substeps)
         self.state = self.room()
         self._take_up()
@@ -85,7 +85,7 @@ class TreeTwin:
 
     def divide(self, parts: int) -> None:
         """See rtmms.plant.Twin."""
-        self._parts = parts
+        self._divided = parts
 
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there. In halves a multistep method starts anew: its past is of other steps."""
@@ -99,7 +99,7 @@ class TreeTwin:
     def step(self, command: Array, halves: bool) -> bool:
         """A step of dt, or of a part of it; False where it fails."""
         plant, system = self.plant, self._system
-        dt = self.dt / self._parts if halves else self.dt
+        dt = self.dt / self._divided if halves else self.dt
         system.command.given[:] = command
         if plant.flow.field is not None:
             ask_flow(plant, system.motion.vector, self._time, 0.5 * dt, system.work.s, system.fluid.held)

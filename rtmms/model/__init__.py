@@ -19,6 +19,7 @@ from rtmms.model.urdf import from_urdf
 if TYPE_CHECKING:
     from rtmms.mechanism.actuators import (
         BodyWrench,
+        JointLimit,
         JointMotion,
         JointServo,
         JointSpeed,
@@ -30,14 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "Ellipsoid", "EllipticCylinder", "HalfEllipsoid",
-    "Joint", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Mechanism", "Modal", "Model",
+    "Joint", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Mechanism", "Modal",
+    "Model",
     "Placement", "Plane", "Rod", "RodSection", "Rotor", "Section", "State", "Strip", "Tether", "Thruster", "Wake",
     "Wheel", "at", "compile_model", "elliptic_section", "elliptic_strip", "from_urdf", "khalil_kleinfinger",
     "rod_resistance",
 ]  # fmt: skip
 
-_ACTUATORS = frozenset({"BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor",
-                        "Thruster"})  # fmt: skip
+_ACTUATORS = frozenset({"BodyWrench", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop",
+                        "JointTorque", "Rotor", "Thruster"})  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,11 +21,12 @@ TYPES = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismat
 
 @dataclass(frozen=True)
 class Limit:
-    """Of a joint: lower, upper rad or m, effort N m or N; None where the file has none."""
+    """Of a joint: lower, upper rad or m, effort N m or N, velocity rad/s or m/s; None where the file has none."""
 
     lower: float | None = None
     upper: float | None = None
     effort: float | None = None
+    velocity: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +88,37 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
     joints = [_joint(joint, drive, path) for joint in robot.joints]
     return Urdf(
         Mechanism(robot.name or path.stem, bodies, joints, base=base, gravity=gravity),
-        {joint.name: _limit(joint) for joint in robot.joints}, _interfaces(root, {j.name for j in joints}, path),
+        {joint.name: _limit(joint, path) for joint in robot.joints}, _interfaces(root, {j.name for j in joints}, path),
         {link.name: tuple(_shapes(link)) for link in robot.links},
         tuple((str(child.tag), dict(child.attrib)) for own in root.findall("rtmms") for child in own),
     )  # fmt: skip
 
 
-def _limit(joint: Any) -> Limit:
-    """Limits of a joint; a range that is none, and an effort of 0, stand for no limit."""
-    given = joint.limit
+def _limit(joint: Any, path: Path) -> Limit:
+    """Limits of a joint; a range of no width, and an effort or velocity of 0, stand for no limit. ModelError for limits
+    that cannot be, and for a revolute or prismatic joint that has none: it must be given them, or be continuous."""
+    given, where = joint.limit, f"urdf '{path}': joint '{joint.name}'"
     if given is None:
+        if joint.type in ("revolute", "prismatic"):
+            more = " (or type='continuous')" if joint.type == "revolute" else ""
+            raise ModelError(f"{where}: type '{joint.type}' needs <limit lower upper effort velocity>{more}, got none")
         return Limit()
-    effort = float(given.effort) if given.effort else None
-    if joint.type == "continuous" or given.lower is None or given.upper is None or given.lower >= given.upper:
-        return Limit(effort=effort)
-    return Limit(float(given.lower), float(given.upper), effort)
+    numbers: dict[str, float | None] = {}
+    for name in ("lower", "upper", "effort", "velocity"):
+        value = getattr(given, name)
+        if value is not None and (math.isnan(value) or (name in ("effort", "velocity") and value < 0.0)):
+            raise ModelError(
+                f"{where}: limit {name} must be a number{' >= 0' if name[0] in 'ev' else ''}, got {value:g}"
+            )
+        numbers[name] = float(value) if value is not None and math.isfinite(value) else None
+    effort, velocity = numbers["effort"] or None, numbers["velocity"] or None
+    lower, upper = (0.0 if getattr(given, name) is None else float(getattr(given, name)) for name in ("lower", "upper"))
+    if joint.type != "continuous" and lower > upper:
+        raise ModelError(f"{where}: limit: expected lower <= upper, got {lower:g} and {upper:g}")
+    if joint.type == "continuous" or lower == upper:
+        return Limit(effort=effort, velocity=velocity)
+    low, high = (value if math.isfinite(value) else None for value in (lower, upper))
+    return Limit(low, high, effort, velocity)
 
 
 def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str], ...]:

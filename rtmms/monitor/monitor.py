@@ -42,7 +42,7 @@ PATH, WORK, STEP = 0.01, 0.05, 0.1
 """What is doubted."""
 UNSTABLE = 0.25
 """The step's error beyond which a run is stopped, by a method that is stable up to a bound only."""
-PATIENCE_S = 1.0
+PATIENCE_S = 2.0
 """Wall time for taking a run again, unless more is given."""
 TAPE_BYTES = 1 << 22
 

@@ -22,6 +22,7 @@ from rtmms.spatial import Array
 
 PARTS = (8, 4, 2)
 """Into how many a step is divided, the first for which there is time."""
+MOSTLY = 0.7
 TRIED = 16
 """Steps from which it is seen how long one takes."""
 SHORTEST = 0.1
@@ -101,7 +102,7 @@ def work_error(work: float, exact: float, moved: float) -> float:
 
 
 def parts_for(twin: Twin, begin: Kept, commands: Array, seconds: float) -> int:
-    """Into how many parts each step may be divided, so that the run takes half of this time."""
+    """Into how many parts each step may be divided, so that the run takes most of this time."""
     tried = commands[:TRIED]
     twin.divide(2)
     twin.start(begin, halves=True)
@@ -109,7 +110,7 @@ def parts_for(twin: Twin, begin: Kept, commands: Array, seconds: float) -> int:
     for command in tried:
         twin.step(command, halves=True)
     cost = (monotonic() - began) / max(1, len(tried))
-    return next((parts for parts in PARTS if len(commands) * parts * cost <= 0.5 * seconds), PARTS[-1])
+    return next((parts for parts in PARTS if len(commands) * parts * cost <= MOSTLY * seconds), PARTS[-1])
 
 
 def replay(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rtmms.contract import OUTCOME_WORDS, StepOutcome
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from rtmms.plant import Plant
 
 APART_S = 0.01
+LARGEST = 1e100
+"""What is larger is not drawn."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def gather(
         statistics.count(StepOutcome(OUTCOME_WORDS.index(row.outcome)))
         statistics.record(*row.times)
         statistics.overruns, statistics.skipped = row.overruns, row.skipped
-        outputs = log.split(row.outputs)
+        outputs = log.split(np.where(np.abs(row.outputs) <= LARGEST, row.outputs, np.nan))
         for observer in observers:
             if observer.due <= row.step:
                 observer.after_step(row.step, (row.step + 1) * plant.dt, outputs, row.command, applied)

@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading makes of a message that is not of the form in which a run writes it."""
+LAST_STEP = 1 << 53
+
+
+def unreadable(fault: Exception) -> str:
+    """One of UNREADABLE in words."""
+    if isinstance(fault, KeyError):
+        return f"expected {str(fault)[:60]} in it"
+    if isinstance(fault, RecursionError):
+        return "nested too deep"
+    return "expected a message as a run writes it" + (f": {str(fault)[:120]}" if isinstance(fault, ValueError) else "")
 
 
 @dataclass(slots=True)
@@ -126,9 +136,12 @@ class Log:
                 try:
                     found = list(reading.take(topic, decode(record.data)))
                 except UNREADABLE as fault:
-                    why = f"{type(fault).__name__}: {str(fault)[:120]}"
-                    raise ModelError(f"{self.path}: a message of {topic}, {record.sequence}: {why}") from None
+                    place = f"{self.path}: message {record.sequence} of {topic}"
+                    raise ModelError(f"{place}: {unreadable(fault)}") from None
                 for row in found:
+                    if type(row.step) is not int or not 0 <= row.step <= LAST_STEP:
+                        got = f"expected a number up to {LAST_STEP}, got {row.step!r:.60}"
+                        raise ModelError(f"{self.path}: a step: {got}")
                     far = row.step - before
                     if far > MOST_MISSING:
                         raise ModelError(f"{self.path}: step {row.step} follows {before}: {far} steps are not in it")
@@ -183,7 +196,7 @@ class Log:
             kinds = [type(told[key]) for key in ("ended", "message", "dropped")]
             changes = all(type(one[key]) is int for one in told.get("changes") or () for key in ("run", "step"))
         except UNREADABLE as fault:
-            raise ModelError(f"{self.path}: end.json: {type(fault).__name__}: {str(fault)[:120]}") from None
+            raise ModelError(f"{self.path}: end.json: {unreadable(fault)}") from None
         if kinds != [str, str, int] or not changes:
             raise ModelError(
                 f"{self.path}: end.json: expected ended, message, dropped and changes as a run writes them"

@@ -13,7 +13,7 @@ from matplotlib.colors import LightSource, Normalize
 
 from rtmms.report.cycles import Period, at, fundamental, lags_deg
 from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
-from rtmms.report.style import CYCLE, INK, MUTED, colours, say
+from rtmms.report.style import CYCLE, INK, MUTED, colours, say, subscript
 
 if TYPE_CHECKING:
     from rtmms.robots.manta import Manta
@@ -131,7 +131,7 @@ def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period
         say(panel, "no steps")
         return
     joints = kept["joint_position"][:, LEFT, :, 0]
-    names = [f"$q_{{{j + 1}}}$" for j in range(joints.shape[1])]
+    names = [f"q{subscript(j + 1)}" for j in range(joints.shape[1])]
     note = _lag_note(time, joints, period, "lag from joint to joint")
     _waves(panel, time, joints, names, note)
 

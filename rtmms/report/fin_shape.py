@@ -25,12 +25,10 @@ def fin_points(plant: Manta, fin: int, rods: Array, joints: Array) -> Array:
     rods    (4,) rad, rod angles in the order of the plant's actuators
     joints  (2, m, n) rad, joint angles of both fins
     """
-    finned, length = plant.model.finned[0], plant.model.links[0]
+    finned, length = plant.model.finned, plant.model.links[0]
     support, zero = np.zeros(SUPPORT_SIZE), np.zeros(2)
     alpha = np.asarray(rods[2 * fin : 2 * fin + 2], dtype=np.float64)
-    _support(
-        finned["support_length"], finned["r_front"], finned["r_back"], finned["roll"], alpha, zero, zero, support, 0
-    )
+    _support(finned.support_length, finned.r_front, finned.r_back, finned.roll, alpha, zero, zero, support, 0)
     m, n = length.shape
     angle = np.cumsum(joints[fin], axis=0)
     local = np.zeros((m + 1, n, 3))
@@ -38,7 +36,7 @@ def fin_points(plant: Manta, fin: int, rods: Array, joints: Array) -> Array:
     local[1:, :, 1] = np.cumsum(length * np.cos(angle), axis=0)
     local[1:, :, 2] = np.cumsum(length * np.sin(angle), axis=0)
     rotation = support[ROTATION : ROTATION + 9].reshape(3, 3)
-    points: Array = finned["root"] + support[POINT : POINT + 3] + local @ rotation.T
+    points: Array = finned.root + support[POINT : POINT + 3] + local @ rotation.T
     if fin == RIGHT:
         points[:, :, 1] *= -1.0
     return points

@@ -30,6 +30,7 @@ _SETTINGS: Any = {
     "grid.color": GRID, "grid.linewidth": 0.7, "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelcolor": INK,
     "ytick.labelcolor": INK, "xtick.labelsize": 8.0, "ytick.labelsize": 8.0, "legend.fontsize": 8.0,
     "legend.frameon": False, "lines.linewidth": 1.5, "figure.facecolor": PAPER, "savefig.facecolor": PAPER,
+    "text.parse_math": False,  # names and units are others' text
 }  # fmt: skip
 
 
@@ -64,6 +65,11 @@ def colours(count: int) -> Sequence[Any]:
         return (BLUE, TEAL, CORAL)[:count]
     chart = matplotlib.colormaps[ORDERED]
     return [chart(0.05 + 0.85 * k / (count - 1)) for k in range(count)]
+
+
+def subscript(number: int) -> str:
+    """Its digits below the line."""
+    return str(number).translate({ord("0") + k: ord("₀") + k for k in range(10)})
 
 
 def say(axes: Any, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.shapes import immersed_body
-from rtmms.mechanism.actuators import JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
+from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.urdf import Limit, Urdf, read_urdf
@@ -25,7 +26,8 @@ class Options:
                    'torque', 'servo', 'motion' (imposed through a filter of second order) or 'none': of every joint
     servo_n_m, servo_n_m_s   N m/rad, N m s/rad, of servos
     bandwidth_rad_s          rad/s, how fast servos and motions follow their commands
-    stop_n_m, stop_n_m_s     N m/rad, N m s/rad beyond the limits of joints that are free to move; 0 for no stops
+    stop_n_m, stop_n_m_s     N m/rad, N m s/rad beyond the limits of joints that are free to move; None: stops that are
+                   never passed, as firm as the step allows (JointLimit); 0 for no stops
     drag           coefficient, on the links' collision shapes; 0 for none
     added_mass     factor on a slender body's added mass, of the same shapes; 0 for none
     buoyancy       'none', 'shapes' (or true) or 'neutral': every link floats
@@ -40,7 +42,7 @@ class Options:
     servo_n_m: float = 20.0
     servo_n_m_s: float = 1.0
     bandwidth_rad_s: float = 20.0
-    stop_n_m: float = 0.0
+    stop_n_m: float | None = None
     stop_n_m_s: float = 0.0
     drag: float = 0.0
     added_mass: float = 0.0
@@ -67,9 +69,10 @@ _SIGNED = {"current_x_m_s", "current_y_m_s", "current_z_m_s"}
 def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The plant of a URDF file (for `rtmms.load('FILE.urdf')`). Parameters: see Options.
 
-    Of a joint's limits lower and upper bound the commands of servos and motions (stops are made with stop_n_m), and
-    effort the torque; velocity is not enforced. Damping and friction are taken as they are. Commands are the joint's
-    own, whatever a transmission's reduction. Rotors and thrusters stand in an element <rtmms> of the file, see
+    A joint's limits hold, whatever is commanded: lower and upper bound the commands of servos and motions and are
+    stops, effort bounds the torque that drives it, velocity its rate. A joint whose zero is out of its range begins at
+    the limit next to it. Damping and friction are taken as they are. Commands are the joint's own, whatever a
+    transmission's reduction. Rotors and thrusters stand in an element <rtmms> of the file, see
     docs/own_robot.md. Raises UnknownNameError, ModelError, naming the file and the place in it.
     """
     if preset is not None:
@@ -103,7 +106,10 @@ def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
     found: list[Any] = []
     for name, kind in wanted:
         limit = file.limits.get(name, Limit())
-        bounds: dict[str, Any] = {"lower": limit.lower, "upper": limit.upper, "bandwidth": p.bandwidth_rad_s}
+        nearest = max(min(0.0, _number(limit.upper, math.inf)), _number(limit.lower, -math.inf))
+        bounds: dict[str, Any] = {
+            "lower": limit.lower, "upper": limit.upper, "bandwidth": p.bandwidth_rad_s, "neutral": nearest,
+        }  # fmt: skip
         if kind == "velocity":
             raise ModelError(
                 f"urdf '{path}': transmission of joint '{name}': expected an effort or position interface, got "
@@ -114,12 +120,21 @@ def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
         elif kind == "servo":
             found.append(JointServo(name, p.servo_n_m, p.servo_n_m_s, limit.effort, **bounds))
         elif kind == "motion":
-            found.append(JointMotion(name, **bounds))
-    for name in moving if p.stop_n_m > 0.0 and p.drive != "motion" else ():
+            found.append(JointMotion(name, **bounds, limit=limit.effort))
+    for name in moving:
         limit = file.limits[name]
-        if limit.lower is not None and limit.upper is not None:
+        imposed = p.drive == "motion" and limit.effort is None
+        stopped = p.stop_n_m is None and not imposed
+        if stopped or limit.velocity is not None:
+            ends = (limit.lower, limit.upper) if stopped else (None, None)
+            found.append(JointLimit(name, *ends, limit.velocity))
+        if p.stop_n_m and not imposed and limit.lower is not None and limit.upper is not None:
             found.append(JointStop(name, limit.lower, limit.upper, p.stop_n_m, p.stop_n_m_s))
     return found
+
+
+def _number(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
 
 
 DEVICES: dict[str, tuple[Callable[..., Any], dict[str, Callable[[str], Any]]]] = {

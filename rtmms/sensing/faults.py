@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import read_command, read_seed
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import COMPILED, native
 from rtmms.plant import (
@@ -171,6 +172,7 @@ class Faulty:
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; faults end."""
+        seed = read_seed("faults", seed)
         whole = {name + _LOST: count for name, count in self._whole.items()}
         if any(getattr(self.parameters, name) != count for name, count in whole.items()):
             self._pass_on(whole)
@@ -181,7 +183,7 @@ class Faulty:
 
     def step(self, command: Array) -> None:
         """See Plant."""
-        self._given[:] = command
+        self._given[:] = read_command("faults", self.actuators, command)
         if A_FREE in self._memory[CODES]:
             self._torque[:] = self.sound.observe()[_TORQUES]
         if COMPILED:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.arguments import read_seed
 from rtmms.contract import TRUTH
 from rtmms.errors import ModelError
 from rtmms.jit import COMPILED, native
@@ -95,6 +96,7 @@ class Sensed:
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; the sensors are switched on anew, with errors that the seed decides."""
+        seed = read_seed("sensors", seed)
         self.truth.reset(seed)
         self._system.clear()
         self._counts[SEED], self._counts[STEPS] = seed, 0

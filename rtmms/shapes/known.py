@@ -28,6 +28,9 @@ SHAPES: dict[str, Callable[[PlantInfo], Shape]] = {
 }  # fmt: skip
 
 
+BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, UnknownNameError)
+
+
 def shape_of(plant: PlantInfo) -> Shape | None:
     """The shape of the plant's robot; None where it is not known, or the plant tells too little."""
     known = {channel.name for channel in plant.outputs}
@@ -36,7 +39,7 @@ def shape_of(plant: PlantInfo) -> Shape | None:
             continue
         try:
             shape = build(plant)
-        except (KeyError, TypeError, ValueError, UnknownNameError):  # another plant of that name, or a broken drawing
+        except BROKEN:  # another plant of that name, or a broken drawing
             continue
         if known.issuperset(shape.needs):
             return shape

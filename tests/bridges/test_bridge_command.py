@@ -72,7 +72,7 @@ def test_one_that_only_watches_may_die(tmp_path: Path, fate: str) -> None:
     """In lockstep, which would end for one that holds an actuator."""
     spec = f"tap:file=seen.txt,fate={fate},at_s=0"
     said = run(tmp_path, "--controller", "slow:answer_s=0.005", "--mode", "lockstep", "--bridge", spec, duration="2")
-    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "duration", 200)
+    assert (said.status, said.report["ended"], said.report["steps"]) == (1, "duration", 200)
     told = "was ended by SIGKILL" if fate == "die" else "ended with exit status 1"
     assert f"bridge tap {told}" in said.err
     assert "it held no actuator and the run goes on" in said.err
@@ -100,7 +100,7 @@ def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path, fate: s
 
 def test_realtime_goes_on_without_one_that_dies_with_a_claim(tmp_path: Path) -> None:
     said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=die,claim=torque")
-    assert (said.status, said.report["ended"]) == (0, "duration")
+    assert (said.status, said.report["ended"]) == (1, "duration")
     assert said.report["exchange"]["misses"] > 0
     assert "the run goes on by the miss policy hold" in said.err
 

@@ -181,9 +181,37 @@ def test_a_bug_in_a_plant_shows_where_and_still_ends_with_a_report(tmp_path: Pat
 def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "die:at_s=0.2", "--duration", "1.2", "--json")
     report = said.report
-    assert (said.status, report["ended"], report["steps"]) == (0, "duration", 120)
+    assert (said.status, report["ended"], report["steps"]) == (1, "duration", 120)
     assert report["exchange"]["misses"] >= 90
     assert "controller die was ended by SIGKILL; the run goes on by the miss policy hold" in said.err
+    assert said.err.splitlines()[-1] == "rtmms: controller die was ended by SIGKILL"
+
+
+def test_a_crash_costs_the_exit_status_unless_it_was_to_be_expected(tmp_path: Path) -> None:
+    words = ("run", "pendulum", "--controller", "fail:at_s=0.1", "--duration", "0.4", "--mode", "free", "--quiet")
+    said = rtmms(tmp_path, *words, "--json")
+    assert (said.status, said.report["ended"]) == (1, "duration")
+    assert len(said.err.splitlines()) == 1
+    assert "swing.py, line" in said.err
+    assert "ValueError: a fault in the law" in said.err
+    assert rtmms(tmp_path, *words, "--peer-failure", "continue").status == 0
+
+
+@pytest.mark.parametrize("mode", ["realtime", "free"])
+def test_a_controller_whose_commands_are_all_refused_fails_the_run(tmp_path: Path, mode: str) -> None:
+    words = ("--duration", "0.4", "--mode", mode, "--json", "--quiet")
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "misnamed", *words)
+    report = said.report
+    assert (said.status, report["exchange"]["commands_applied"]) == (1, 0)
+    (peer,) = [one for one in report["exchange"]["peers"] if one["name"] == "misnamed"]
+    assert said.err == (
+        f"rtmms: all {peer['rejected']} commands of controller misnamed were refused: {peer['refusal']}\n"
+    )
+    assert "'torqeu'" in peer["refusal"]
+    blame = report["schedule"]["blame"]
+    if mode == "realtime":
+        assert blame["peer_refused"] > 20
+        assert blame["peer_refused"] >= 5 * blame["peer_late"]
 
 
 def test_a_controller_that_fails_in_realtime_does_not_let_go(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ class Counters:
 class Silence:
     """One peer that the world lists when commands are missing."""
 
-    def __init__(self, gone: bool, starved: bool = False) -> None:
-        self.gone, self.starved = gone, starved
+    def __init__(self, gone: bool, starved: bool = False, refused: bool = False) -> None:
+        self.gone, self.starved, self.refused = gone, starved, refused
 
 
 def judged(
@@ -88,6 +88,12 @@ def test_a_peer_that_is_connected_and_silent_starves(monkeypatch, others: tuple[
     monkeypatch.setattr("tests.loop.bench.World.silent", lambda self: peers)
     _, _, found = judged(Saw(), steps=2, arrivals=on_time(1))
     assert found == {cause: 1}
+
+
+@pytest.mark.parametrize(("gone", "cause"), [(False, "peer_refused"), (True, "peer_gone")])
+def test_a_command_that_was_refused_is_not_late(monkeypatch, gone: bool, cause: str) -> None:
+    monkeypatch.setattr("tests.loop.bench.World.silent", lambda self: (Silence(gone, refused=True),))
+    assert judged(Saw(), steps=2, arrivals=on_time(1))[2] == {cause: 1}
 
 
 def test_a_peer_is_still_asked_whether_it_died_when_the_step_is_judged(monkeypatch) -> None:
@@ -228,7 +234,7 @@ def test_the_limit_is_half_of_what_a_usual_exchange_leaves(deadline_us: int) -> 
 
 
 def test_every_cause_has_a_name_and_a_rule() -> None:
-    assert len(set(CAUSES)) == len(CAUSES) == causes.PEER_STARVED + 1
+    assert len(set(CAUSES)) == len(CAUSES) == causes.PEER_REFUSED + 1
     fine = BadStep(1, 1, 0, 0, -1, 0, 10, 500_000, 500_000, 510_000, 510_000, 500_000, 0, 0)
     assert causes.miss_cause(fine, Setting(200_000, 500_000), gone=False, machine=False) == causes.PEER_LATE
 

@@ -42,6 +42,14 @@ class Fail(Swing):
 
 
 @dataclass
+class Misnamed(Swing):
+    """Commands an actuator that is not there."""
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        return {"torqeu": 0.0}
+
+
+@dataclass
 class Die(Swing):
     """Is killed at a time."""
 

@@ -69,7 +69,7 @@ def randomise(plant: Manta, seed: int, *, body: bool = True, rods: bool = True, 
         table[:, 1] = rng.uniform(-2.0, 2.0, 4)
         table[:, 2] = rng.uniform(-20.0, 20.0, 4)
         table[:, 3:] = table[:, :1]
-    assert move_supports(plant.model.finned[0], s, RODS, ROD_SIZE, s, SUPPORTS)
+    assert move_supports(plant.model.finned, s, RODS, ROD_SIZE, s, SUPPORTS)
     p = plant.parameters
     set_joints(plant, shape * rng.normal(size=(2, p.links, p.chains)), rng.normal(size=(2, p.links, p.chains)))
 
@@ -77,7 +77,7 @@ def randomise(plant: Manta, seed: int, *, body: bool = True, rods: bool = True, 
 def set_joints(plant: Manta, q: Array, qd: Array) -> None:
     """Joint angles and rates (2, m, n); the surplus lanes repeat the last chain."""
     p = plant.parameters
-    lanes = plant._memory.joints.reshape(2, plant._blocks, p.links, 2, -1)
+    lanes = plant.system.joints.reshape(2, plant._blocks, p.links, 2, -1)
     n = plant._blocks * lanes.shape[-1]
     take = np.minimum(np.arange(n), p.chains - 1)
     for field, values in ((0, q), (1, qd)):

@@ -55,6 +55,7 @@ class Child:
     name   for messages, as 'controller gait'
     peer   name it says hello by; '' for one that does not
     words  its standard error and output together, a file without a name: a pipe nobody reads would stop it
+    crash  how it ended, where that was not by itself and well and `death` found it; '' else
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Child:
         pass_fds: Sequence[int] = (), environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.peer, self.words = name, peer, words
-        self.told = False
+        self.told, self.crash = False, ""
         family = {"RTMMS_CHILD": "1", "RTMMS_PARENT": str(os.getpid())}
         with _deaf_to_interrupts():
             self.process = subprocess.Popen(
@@ -78,7 +79,8 @@ class Child:
         if status is None or self.told:
             return ""
         self.told = True
-        return "" if status == 0 else self.obituary(status)
+        self.crash = "" if status == 0 else self.obituary(status)
+        return self.crash
 
     def obituary(self, status: int) -> str:
         """What it was and how it ended; if by itself, then with the last line it wrote."""
@@ -179,6 +181,18 @@ class Children:
         said = [(child.name, line) for child in self.bridges for line in child.last_lines()]
         return [f"{name}: {line}" for name, line in said if DRIVES in line]
 
+    def failures(self, peers: Iterable[Mapping[str, Any]]) -> list[str]:
+        """A sentence for each that crashed, and each whose commands were all refused.
+
+        peers   of the exchange's report"""
+        died = {child.peer: child.crash for child in self.all if child.crash}
+        mute = {
+            peer["name"]: f"all {peer['rejected']} commands of {child.name} were refused: {peer['refusal']}"
+            for peer in peers for child in self.all
+            if child.peer == peer["name"] and peer["claim"] and peer["rejected"] and not peer["commands"]
+        }  # fmt: skip
+        return [*(mute | died).values()]
+
     def refused(self) -> str:
         """A sentence of a bridge whose words were wrong, as it found when it knew the plant; '' for none."""
         wrong = (child for child in self.bridges if child.process.poll() == 2)
@@ -190,6 +204,7 @@ class Children:
 
     def close(self, patience_s: float = 1.0) -> list[str]:
         """Wait for those that end by themselves at the plant's bye; then ask, then make them: a sentence for each.
+        patience_s 0: there was no bye, the run ended early, and they may still be starting: nothing is said.
 
         What the bridges counted is then in `bridge_counts`, None for one that could not tell."""
         stuck: list[Child] = []
@@ -200,7 +215,7 @@ class Children:
             for child in alive:
                 if order:
                     getattr(child.process, order)()
-            stuck = alive if order == "kill" else []
+            stuck = alive if order == "kill" and patience_s else []
             _wait(alive, patience)
         for child in self.bridges:
             self.bridge_counts[child.peer] = next(filter(None, map(read_line, reversed(child.last_lines()))), None)

@@ -69,6 +69,7 @@ class Plan:
     scenario: Scenario | None = None
     wait_for_claim: bool = False
     may_move: bool = True
+    peer_failure: str = "fail"
 
     @property
     def called(self) -> str:
@@ -167,6 +168,9 @@ lateness = options(
     click.option("--max-consecutive-misses", type=_COUNT, metavar="N", help="The same, for misses in a row."),
     click.option("--max-overruns", type=_COUNT, metavar="N", help="End the run after more than N overruns."),
     click.option("--max-consecutive-overruns", type=_COUNT, metavar="N", help="The same, for overruns in a row."),
+    click.option("--peer-failure", type=Near("peer failure", ("fail", "continue")), default="fail",
+                 help="A controller or bridge that the run started crashes, or all its commands are refused: the run "
+                      "goes on by the miss policy and ends with exit status 1 (fail, default), or 0 (continue)."),
     click.option("--grace", type=Number("s", zero=True), default=0.0,
                  help="Time from the start during which neither limits nor abort apply (default 0)."),
 )  # fmt: skip

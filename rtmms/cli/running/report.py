@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rtmms.plant import Plant
 
 
-LEAST_S, MOST_S, HURRIED_S = 1.0, 5.0, 0.3
+LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
 """Wall time for taking a run again to see how wrong it is: a tenth of the run's, within these; after Ctrl-C."""
 PARTS = ("wake", "exchange", "plant", "slack")
 QUANTILES = ("p50", "p99", "p999", "max")
@@ -263,7 +263,7 @@ class Accuracy:
 
     def add(self, report: dict[str, Any], loop: Loop) -> None:
         """The verdict at the end of the run, and a warning where there is doubt. The run is taken again for it, for a
-        tenth of its time at most, or a second."""
+        tenth of its time at most, or two seconds."""
         if self.monitor is None:
             return
         hurried = report["ended"] == "interrupt"

@@ -159,7 +159,12 @@ class Session:
         refused = self.children.refused()
         if refused:
             raise StartError(refused, 2)
-        return self._finish(plant, loop, outcome, keep)
+        status, text = self._finish(plant, loop, outcome, keep)
+        self.children.watch(self.holders)  # one may have died in the last step
+        failed = self.children.failures(self.report["exchange"]["peers"])
+        if failed and status == 0 and self.plan.peer_failure == "fail":
+            return 1, "; ".join(failed)
+        return status, text
 
     def _start_processes(self, sockets: Sockets) -> None:
         """Controllers, bridges, and the display unless all is quiet; they start while we load the plant."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from rtmms.report.endings import figure_file
-from rtmms.report.style import BLUE, CORAL, INK, MUTED, SERIES, TEAL, colours, figure, save, styled
+from rtmms.report.style import BLUE, CORAL, INK, MUTED, SERIES, TEAL, colours, figure, save, styled, subscript
 
 Found = Mapping[str, Any]
 
 ANIMALS_M_S = (0.25, 0.47)
 ROBOTS_M_S = (0.51, 0.70)
-WRENCH = ("$F_x$, N", "$F_y$, N", "$F_z$, N", "$M_x$, N m", "$M_y$, N m", "$M_z$, N m")
+WRENCH = ("Fx, N", "Fy, N", "Fz, N", "Mx, N m", "My, N m", "Mz, N m")
 
 
 def draw_all(found: Found, folder: Path) -> Iterator[Path]:
@@ -52,9 +52,9 @@ def waves(found: Found) -> Any:
     cycles = found["time_s"] * gait["frequency_hz"]
     shades = colours(found["rear_deg"].shape[1])
     for j, colour in enumerate(shades):
-        left.plot(cycles, found["front_deg"][:, j], color=colour, ls="--", label=f"$q_{j + 1}$ front chain")
-        left.plot(cycles, found["rear_deg"][:, j], color=colour, label=f"$q_{j + 1}$ rear chain")
-        right.plot(cycles, found["rear_deg"][:, j], color=colour, label=f"$q_{j + 1}$")
+        left.plot(cycles, found["front_deg"][:, j], color=colour, ls="--", label=f"q{subscript(j + 1)} front chain")
+        left.plot(cycles, found["rear_deg"][:, j], color=colour, label=f"q{subscript(j + 1)} rear chain")
+        right.plot(cycles, found["rear_deg"][:, j], color=colour, label=f"q{subscript(j + 1)}")
     lags = ", ".join(f"{lag:.1f}" for lag in found["chord_lag_deg"])
     left.set_title(f"Along the chord: rear after front by {lags} deg")
     lags = ", ".join(f"{lag:.1f}" for lag in found["rear_lag_deg"])

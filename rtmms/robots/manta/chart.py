@@ -32,10 +32,10 @@ class MantaChart:
 
     def __init__(self, parameters: MantaParameters, model: MantaModel, state: Array) -> None:
         """model and state (state_size,): the arrays that the plant itself steps with."""
-        p, finned = parameters, model.finned[0]
+        p, finned = parameters, model.finned
         self.parameters, self.finned, self.state, self.origin = p, finned, state, state.copy()
-        self._free, self._lagged = p.body != "fixed", int(finned["coupling"]) == lay.SEQUENTIAL
-        self._servo = int(finned["actuation"]) == SERVO
+        self._free, self._lagged = p.body != "fixed", int(finned.coupling) == lay.SEQUENTIAL
+        self._servo = int(finned.actuation) == SERVO
         names: list[str] = []
         size: list[float] = []
         if self._free:
@@ -94,11 +94,11 @@ class MantaChart:
     def _follow(self, rods: Array) -> None:
         """The rest of each rod's five numbers from the three that decide."""
         if self._servo:
-            omega, zeta, _, _, rate, acceleration = (float(v) for v in self.finned["servo"])
+            omega, zeta, _, _, rate, acceleration = (float(v) for v in self.finned.servo)
             for rod in rods:
                 rod[2] = servo_acceleration(rod[0], rod[1], rod[3], omega, zeta, rate, acceleration)
             return
-        dt, last, before = float(self.finned["dt"]), rods[:, 3], rods[:, 4]
+        dt, last, before = float(self.finned.dt), rods[:, 3], rods[:, 4]
         third = 6.0 * rods[:, 0] - 4.0 * before - last  # the spline's oldest control point
         rods[:, 1], rods[:, 2] = (last - third) / (2.0 * dt), (last - 2.0 * before + third) / dt**2
 

@@ -47,7 +47,7 @@ def largest_step(links: np.ndarray, limit: float, tip_speed: float = 1.0) -> flo
 
 def check_step(model: MantaModel, dt: float) -> None:
     """ModelError where an explicit method cannot hold the chains at this step."""
-    name = list(METHODS)[model.finned["integrator"][0]]
+    name = list(METHODS)[model.finned.integrator]
     limit = STABILITY[name]
     if limit is not None:
         largest = largest_step(model.links, limit)
@@ -60,12 +60,12 @@ def check_step(model: MantaModel, dt: float) -> None:
 
 def fins_inertia(model: MantaModel, state: Array, work: Array) -> Array:
     """(6, 6) inertia of both fins as the body felt it at the stage just computed, about the body's mass centre."""
-    finned = model.finned[0]
+    finned = model.finned
     total = np.zeros((6, 6))
     for f in range(2):
         s = state[SUPPORTS + f * SUPPORT_SIZE :]
         rotation = s[ROTATION : ROTATION + 9].reshape(3, 3)
-        x, y, z = finned["root"] + s[POINT : POINT + 3]
+        x, y, z = finned.root + s[POINT : POINT + 3]
         hat = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
         to_support = np.block([[rotation.T, -rotation.T @ hat], [np.zeros((3, 3)), rotation.T]])
         mirror = np.diag([1.0, 1.0 - 2 * f, 1.0, 1.0 - 2 * f, 1.0, 1.0 - 2 * f])
@@ -80,17 +80,17 @@ def check_coupling(model: MantaModel, state: Array, work: Array, account: Callab
     account  of a g in s: leaves in `work` a stage of the linearly implicit equations over g at the present state (the
              larger g, the more the damped joints act as locked; 0 for an explicit method)
     """
-    finned = model.finned[0]
-    body = finned["body_matrix"].reshape(6, 6)
-    if finned["coupling"] == ITERATED:
-        current = finned["current"].copy()
-        finned["current"] = 0.0  # in still water: a slope of drag is no inertia, however long the step
+    finned = model.finned
+    body = finned.body_matrix.reshape(6, 6)
+    if finned.coupling == ITERATED:
+        current = finned.current.copy()
+        finned.current[:] = 0.0  # in still water: a slope of drag is no inertia, however long the step
         account(1e6)  # locked joints: an implicit step of infinite length
-        finned["current"] = current
+        finned.current[:] = current
         locked = fins_inertia(model, state, work)
-        finned["relaxation"] = np.linalg.inv(body + 0.5 * (locked + locked.T)).ravel()
-    if finned["coupling"] == SEQUENTIAL and not model.body["fixed"][0]:
-        account(float(GAMMAS[finned["integrator"]] * finned["dt"]))
+        finned.relaxation[:] = np.linalg.inv(body + 0.5 * (locked + locked.T)).ravel()
+    if finned.coupling == SEQUENTIAL and not model.body.fixed:
+        account(float(GAMMAS[finned.integrator] * finned.dt))
         radius = spectral_radius(body, fins_inertia(model, state, work))
         if radius >= 1.0:
             off = "turn added_mass off or " if model.links[ADDED].any() else ""

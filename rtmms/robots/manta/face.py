@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.arguments import read_command, read_seed, refuse_not_finite
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress, helped, native
+from rtmms.memory import aligned
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Account, Channel, Entry, refuse_fixed
+from rtmms.plant import Account, Channel, CoupledLimit, Entry, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
 from rtmms.robots.manta.coupling import layout as lay
@@ -43,18 +45,17 @@ from rtmms.robots.manta.coupling.account import (
     output_size,
 )
 from rtmms.robots.manta.coupling.drift import Field, linear_field, make_sampler
-from rtmms.robots.manta.coupling.entry import ARRAYS, address, enter_account, enter_step
+from rtmms.robots.manta.coupling.entry import arguments, enter_account, enter_step
 from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.coupling.joints import HALF_TURN, RATE_LIMIT
-from rtmms.robots.manta.coupling.layout import Memory, state_size
 from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.gait import GAIT, usual
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
-from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.kernels.rods import KNEE, ROD_SIZE
 from rtmms.robots.manta.model import COUPLINGS, compile_manta
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
 from rtmms.robots.manta.summary import TRACE_OUTPUTS, summarise
-from rtmms.robots.manta.twin import MantaTwin, aligned
+from rtmms.robots.manta.twin import MantaTwin
 from rtmms.snapshot import pack_state, unpack_state
 
 Array = npt.NDArray[np.float64]
@@ -119,48 +120,45 @@ class Manta:
             Channel("joint_velocity", "rad/s", joints),
         )
         self.model = compile_manta(p, dt, coupling)
-        self._blocks = int(self.model.finned["blocks"][0])
+        most = self.model.finned.difference
+        self.coupled = (CoupledLimit(0, 1, most, KNEE * most), CoupledLimit(2, 3, most, KNEE * most))
+        self._blocks = self.model.finned.blocks
         check_step(self.model, dt)
 
-        self._state = aligned(state_size(self._blocks, p.links))
-        self._fins = aligned(2, self._blocks, p.links * FIELDS * LANES)
-        self._work = aligned(lay.WORK_SIZE)
-        self._normals = aligned(2, self._blocks, p.links, 3 * LANES) if p.fin_normal == "neighbour" else None
-        self._param = aligned(*self.model.param.shape)
-        self._param[:] = self.model.param
-        self._many = None if p.links == 3 else p.links
-        self._out = np.zeros(output_size(p.links, p.chains))
         starts = (*(start for *_, start in _OUTPUTS), O_TIP, O_JOINTS, O_JOINTS + 2 * p.links * p.chains)
         self._parts = tuple(
             (o.name, o.shape, slice(start, start + math.prod(o.shape)))
             for o, start in zip(self.outputs, starts, strict=True)
         )
-        self._command = np.zeros(4)
         if field is None and any(p.current_gradient_1_s):
             field = linear_field(p.current_gradient_1_s)
-        self._drift: Array | None = None
-        self._body_drift: Array | None = None
-        shape = (self._many is not None, field is not None, self._normals is not None)
+        many, across = p.links != 3, p.fin_normal == "neighbour"
+        shape = (many, field is not None, across)
         ahead = f"from rtmms.robots.manta.coupling.ahead import compile_ahead; compile_ahead{shape}"
         with compile_progress("the manta's kernels"), helped(ahead, enter_step, enter_account):
             self._sampler = None if field is None else make_sampler(field)
+            values: dict[str, Any] = {"finned": self.model.finned, "body": self.model.body, "param": self.model.param}
+            if many:
+                values["many"] = p.links
+            if across:
+                values["normals"] = aligned(2, self._blocks, p.links, 3 * LANES)
             if self._sampler is not None:
-                self._drift = aligned(2, self._blocks, p.links, 3 * LANES)
-                self._body_drift = np.zeros(3)
-            rows = 2 * self._blocks * p.links
-            self._memory = Memory(
-                self._param, self._state, self._state[lay.FINS:].reshape(rows, 2 * LANES), self._fins,
-                self._fins.reshape(rows, FIELDS * LANES), self._work, self._drift, self._body_drift, self._normals,
-            )  # fmt: skip
-            self._addresses = self._whereabouts()
+                values["drift"], values["body_drift"] = aligned(2, self._blocks, p.links, 3 * LANES), aligned(3)
+                values["flow"] = self._sampler.handle if COMPILED else 0
+            sizes = {"links": p.links, "out": output_size(p.links, p.chains)}
+            self.system = lay.MANTA.make(values, sizes)
+            if not COMPILED and self._sampler is not None:  # plain Python calls the sampler itself
+                setattr(self.system, "flow", self._sampler.handle)  # noqa: B010
+            self.model = replace(self.model, finned=self.system.finned, body=self.system.body)
+            self._state, self._out, self._command = self.system.state, self.system.out, self.system.command
+            self._addresses = arguments(self.system)
             self._reset_state()
-            check_coupling(self.model, self._state, self._work, self._account)
+            check_coupling(self.model, self._state, self.system.work, self._account)
             self._advance()  # compiled, or fetched from the cache, and warm
             self.observe()
         self._entry: Entry | None = None
         if COMPILED:
-            words = tuple(0 if where is None else where for where in self._addresses)
-            self._entry = Entry(native(enter_step, *self._addresses), words, self._command.ctypes.data)
+            self._entry = Entry(native(enter_step, *self._addresses), self._words, self._command.ctypes.data)
         self._key = self._hash()
         self._reset_state()
 
@@ -178,6 +176,7 @@ class Manta:
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0: at rest at the origin, fins straight, rods at 0."""
+        read_seed("manta", seed)
         self._reset_state()
 
     def step(self, command: Array) -> None:
@@ -208,16 +207,14 @@ class Manta:
         """See rtmms.plant.Accounted."""
         if not COMPILED or self._sampler is not None:
             return None
-        where, out = (*self._addresses[:ARRAYS], self._many), self._out.ctypes.data
-        function = native(enter_account, *where, 0.0, out)
-        words = tuple(0 if word is None else word for word in (*where, out))
+        out = self._out.ctypes.data
         parts = {name: (out + 8 * part.start, part.stop - part.start) for name, _, part in self._parts}
-        return Account(function, words, parts)
+        return Account(native(enter_account, *self._addresses, 0.0), self._words, parts)
 
     def observe(self) -> dict[str, Array]:
         """All outputs at the present state, in new arrays."""
         if self._sampler is not None:
-            m, s = self._memory, self._state
+            m, s = self.system, self._state
             self._sampler.gather(
                 self.model.finned, m.param, s, lay.POSITION, s, lay.TWIST, s, lay.SUPPORTS, m.joints, 0.0,
                 float(s[lay.TIME]), m.drift, m.body_drift,
@@ -233,7 +230,7 @@ class Manta:
     def restore(self, blob: bytes) -> None:
         """Back to a snapshot, bit for bit; ModelError if it is of another model, damaged, or not finite."""
         _, found = unpack_state(blob, "manta", self._key, self.dt, {"state": self._state})
-        self._clear()
+        self.system.clear()
         self._state[:] = found["state"]
 
     def set(self, **given: Any) -> None:
@@ -245,10 +242,10 @@ class Manta:
         refuse_fixed("manta", given, SETTABLE, (f.name for f in fields(MantaParameters)))
         parameters = replace(self.parameters, **given)
         model = compile_manta(parameters, self.dt, self.coupling)
-        model.finned["relaxation"] = self.model.finned["relaxation"]  # of the masses, which stay
+        model.finned.relaxation[:] = self.model.finned.relaxation  # of the masses, which stay
         check_step(model, self.dt)
-        self.model.finned[:], self.model.body[:] = model.finned, model.body
-        self._param[:] = model.param  # the arrays that the kernels see stay where they are
+        # the record stays where it is, and so do all addresses of it; twins and forks keep what they have
+        self.system.adopt({"finned": model.finned, "body": model.body, "param": model.param})
         self.model = replace(self.model, links=model.links, param=model.param)
         self.parameters, self._key = parameters, self._hash()
 
@@ -287,20 +284,14 @@ class Manta:
 
     def _hash(self) -> bytes:
         """What snapshots are tied to."""
-        arrays = (self.model.finned, self.model.body, self.model.param)
-        return hashlib.sha256(b"".join(a.tobytes() for a in arrays)).digest()
-
-    def _clear(self) -> None:
-        """Scratch as in a new manta: nothing that went wrong is left in it."""
-        for array in (self._fins, self._work, self._drift, self._body_drift, self._normals):
-            if array is not None:
-                array[...] = 0.0
+        told = self.system.finned.model_bytes() + self.system.body.model_bytes() + self.system.param.tobytes()
+        return hashlib.sha256(told).digest()
 
     def _reset_state(self) -> None:
-        self._clear()
+        self.system.clear()
         self._state[:] = 0.0
         self._state[lay.QUATERNION] = 1.0
-        if not move_supports(self.model.finned[0], self._state, lay.RODS, ROD_SIZE, self._state, lay.SUPPORTS):
+        if not move_supports(self.model.finned, self._state, lay.RODS, ROD_SIZE, self._state, lay.SUPPORTS):
             raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
 
     def _advance(self) -> int:
@@ -309,42 +300,31 @@ class Manta:
         if COMPILED:
             status = enter_step(*self._addresses)
         else:
-            flow = None if self._sampler is None else self._sampler.handle
-            status = step(self.model.finned, self.model.body, self._memory, self._command, self._many, flow)
+            status = step(self.system)
         return status
 
     def _account(self, g: float) -> None:
         """The outputs at the present state, in self._out; see `account`."""
         if COMPILED:
-            enter_account(*self._addresses[:ARRAYS], self._many, g, self._out.ctypes.data)
+            enter_account(*self._addresses, g)
         else:
-            account(self.model.finned, self.model.body, self._memory, self._many, g, self._out)
+            account(self.system, g)
 
-    def _whereabouts(self) -> tuple[int | None, ...]:
-        """The arguments of `enter_step`."""
-        m = self._memory
-        arrays = (m.param, m.state, m.fins, m.work, m.drift, m.body_drift, m.normals)
-        flow = None if self._sampler is None else self._sampler.handle
-        where = map(address, (self.model.finned, self.model.body, *arrays))
-        return (*where, self._many, address(self._command), flow)
+    @property
+    def _words(self) -> tuple[int, ...]:
+        """`_addresses` for compiled code, which takes no notice of what is None."""
+        return tuple(0 if word is None else word for word in self._addresses)
 
     def _convert(self, command: Any) -> None:
-        try:
-            given = np.asarray(command, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"command: expected 4 numbers in rad, got {command!r}") from None
-        if given.shape != (4,):
-            raise ValueError(f"command: expected shape (4,), one angle for each of {RODS_NAMES}; got {given.shape}")
-        self._command[:] = given
+        self._command[:] = read_command("manta", self.actuators, command)
 
     def _fail(self, status: int) -> None:
         time = float(self._state[lay.STEP] + 1.0) * self.dt
         if status == lay.BAD_COMMAND:
-            bad = ", ".join(n for n, v in zip(RODS_NAMES, self._command, strict=True) if not np.isfinite(v))
-            raise ValueError(f"command: {bad} must be finite, got {self._command.tolist()}")
+            refuse_not_finite("manta", self.actuators, self._command)
         last = self.observe()
         if status == lay.SINGULAR:
-            rods = self._work[lay.W_RODS : lay.W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
+            rods = self.system.work[lay.W_RODS : lay.W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
             for side, a, b in (("left", rods[0], rods[1]), ("right", rods[2], rods[3])):
                 if abs(a - b) > 1.0:
                     reason = f"is singular: front rod {np.degrees(a):.1f} deg, back rod {np.degrees(b):.1f} deg"
@@ -364,7 +344,7 @@ class Manta:
         p = self.parameters
         for fin, side in enumerate(("left", "right")):
             for field, name, limit in ((SUM_Q, "joint_position", HALF_TURN), (SUM_QD, "joint_velocity", RATE_LIMIT)):
-                rows = self._fins[fin].reshape(self._blocks, p.links, FIELDS, LANES)
+                rows = self.system.fins[fin].reshape(self._blocks, p.links, FIELDS, LANES)
                 lanes = rows[:, :, field].transpose(1, 0, 2)
                 values = lanes.reshape(p.links, self._blocks * LANES)[:, : p.chains]
                 bad = np.argwhere(~(np.abs(values) < limit))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.jit import COMPILED
+from rtmms.memory import Record
 from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.tableaus import HALVES, METHODS
 from rtmms.robots.manta.kernels.body import (
-    BODY_DTYPE,
+    BODY,
     DRAG_COMPONENTWISE,
     DRAG_NORM,
     MOMENT_COMPONENTWISE,
@@ -20,7 +20,7 @@ from rtmms.robots.manta.kernels.body import (
 )
 from rtmms.robots.manta.kernels.fin_layout import LANES, LINK_FIELDS, pack_links, padded
 from rtmms.robots.manta.kernels.rods import IDEAL, SERVO
-from rtmms.robots.manta.kernels.servo import servo_responses
+from rtmms.robots.manta.kernels.servo import RESPONSES, servo_responses
 from rtmms.robots.manta.kernels.support import ROLL_MEAN, ROLL_ZERO, SINGULAR_MARGIN
 from rtmms.robots.manta.parameters import MantaParameters
 
@@ -31,14 +31,14 @@ COUPLINGS = {"sequential": lay.SEQUENTIAL, "iterated": lay.ITERATED, "monolithic
 
 @dataclass(frozen=True, slots=True)
 class MantaModel:
-    """finned (1,) FINNED_DTYPE, body (1,) BODY_DTYPE, param (2, blocks, ...) of fin_layout.pack_links; read-only.
+    """finned, body: records of lay.FINNED and kernels.body.BODY; param (2, blocks, ...) of fin_layout.pack_links.
 
     links (LINK_FIELDS, m, n) and station (n,) are the same numbers before packing, of a whole fin, for checks and
     displays.
     """
 
-    finned: np.ndarray
-    body: np.ndarray
+    finned: Record
+    body: Record
     param: Array
     links: Array
     station: Array
@@ -91,48 +91,42 @@ def difference_limits(p: MantaParameters) -> tuple[float, float]:
 def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     """Flat, read-only arrays of a manta; the parameters have been checked already."""
     links, station, fin_mass = link_fields(p)
-    body = np.zeros(1, BODY_DTYPE)
-    b = body[0]
-    b["mass"] = p.body_mass_kg
-    b["inertia"] = p.body_inertia_kg_m2
-    b["drag_area"] = np.multiply(p.body_drag_coefficient, p.body_drag_area_m2)
-    # the quadratic laws carry 1/2 rho, the paper's linear one does not
-    b["moment_coefficient"] = p.body_moment_coefficient
-    b["buoyancy_centre"] = p.buoyancy_centre_m
-    b["weight"] = p.body_mass_kg * p.gravity_m_s2
-    b["density"] = p.water_density_kg_m3
-    b["drag_law"] = {"norm": DRAG_NORM, "componentwise": DRAG_COMPONENTWISE}[p.body_drag]
-    b["moment_law"] = {
-        "componentwise": MOMENT_COMPONENTWISE, "norm": MOMENT_NORM, "linear": MOMENT_LINEAR,
-    }[p.body_moment]  # fmt: skip
-    b["fixed"] = p.body == "fixed"
-
-    finned = np.zeros(1, lay.FINNED_DTYPE)
-    f = finned[0]
-    f["dt"], f["gamma"] = dt, METHODS["implicit"].gamma
-    f["support_length"], f["r_front"], f["r_back"] = p.support_length_m, p.front_rod_m, p.back_rod_m
-    f["root"], f["current"] = p.fin_root_m, p.current_m_s
-    f["integrator"] = list(METHODS).index(p.integrator)
-    f["servo"] = (
+    # an explicit method moves the body with the fins
+    euler = p.body_method == "euler" and METHODS[p.integrator].gamma > 0.0
+    integrator = list(METHODS).index(p.integrator)
+    servo = np.array([
         2.0 * np.pi * p.servo_frequency_hz, p.servo_damping, -p.rod_limit_rad, p.rod_limit_rad,
         p.rod_rate_limit_rad_s, p.rod_acceleration_limit_rad_s2,
-    )  # fmt: skip
-    f["difference"], f["difference_stop"] = difference_limits(p)
-    span = 0.5 * dt if HALVES[f["integrator"]] else dt
-    f["samples"] = servo_responses(f["servo"][0], f["servo"][1], span, f["responses"])
-    f["tolerance"], f["max_iterations"] = p.interface_tolerance_m_s2, p.interface_passes_max
-    f["body_matrix"] = np.diag([p.body_mass_kg] * 3 + list(p.body_inertia_kg_m2)).ravel()
-    f["roll"] = {"mean": ROLL_MEAN, "zero": ROLL_ZERO}[p.support_roll]
-    f["links"], f["chains"], f["blocks"] = p.links, p.chains, padded(p.chains) // LANES
-    f["actuation"] = {"servo": SERVO, "ideal": IDEAL}[p.actuation]
-    f["coupling"] = COUPLINGS[coupling]
-    euler = (
-        p.body_method == "euler" and METHODS[p.integrator].gamma > 0.0
-    )  # an explicit method moves the body with the fins
-    f["body_method"] = lay.BODY_EULER if euler else lay.BODY_MATCHED
-    f["normal"] = {"link": lay.NORMAL_LINK, "neighbour": lay.NORMAL_NEIGHBOUR}[p.fin_normal]
-    if not COMPILED:  # plain Python needs records whose fields are attributes
-        finned, body = finned.view(np.recarray), body.view(np.recarray)
+    ])  # fmt: skip
+    responses = np.zeros(RESPONSES)
+    samples = servo_responses(servo[0], servo[1], 0.5 * dt if HALVES[integrator] else dt, responses)
+    difference, stop = difference_limits(p)
+    body = BODY.make({
+        "mass": p.body_mass_kg, "inertia": np.array(p.body_inertia_kg_m2, dtype=float),
+        "drag_area": np.multiply(p.body_drag_coefficient, p.body_drag_area_m2),
+        # the quadratic laws carry 1/2 rho, the paper's linear one does not
+        "moment_coefficient": np.array(p.body_moment_coefficient, dtype=float),
+        "buoyancy_centre": np.array(p.buoyancy_centre_m, dtype=float), "weight": p.body_mass_kg * p.gravity_m_s2,
+        "density": p.water_density_kg_m3,
+        "drag_law": {"norm": DRAG_NORM, "componentwise": DRAG_COMPONENTWISE}[p.body_drag],
+        "moment_law": {
+            "componentwise": MOMENT_COMPONENTWISE, "norm": MOMENT_NORM, "linear": MOMENT_LINEAR,
+        }[p.body_moment],
+        "fixed": p.body == "fixed",
+    })  # fmt: skip
+    finned = lay.FINNED.make({
+        "dt": dt, "gamma": METHODS["implicit"].gamma, "support_length": p.support_length_m, "r_front": p.front_rod_m,
+        "r_back": p.back_rod_m, "difference": difference, "difference_stop": stop,
+        "root": np.array(p.fin_root_m, dtype=float), "current": np.array(p.current_m_s, dtype=float), "servo": servo,
+        "tolerance": p.interface_tolerance_m_s2, "relaxation": np.zeros(36),
+        "body_matrix": np.diag([p.body_mass_kg] * 3 + list(p.body_inertia_kg_m2)).ravel(),
+        "max_iterations": p.interface_passes_max, "roll": {"mean": ROLL_MEAN, "zero": ROLL_ZERO}[p.support_roll],
+        "links": p.links, "blocks": padded(p.chains) // LANES, "chains": p.chains,
+        "actuation": {"servo": SERVO, "ideal": IDEAL}[p.actuation], "coupling": COUPLINGS[coupling],
+        "integrator": integrator, "body_method": lay.BODY_EULER if euler else lay.BODY_MATCHED,
+        "normal": {"link": lay.NORMAL_LINK, "neighbour": lay.NORMAL_NEIGHBOUR}[p.fin_normal], "samples": samples,
+        "responses": responses,
+    })  # fmt: skip
     param = np.stack([pack_links(links, station, lost) for lost in (p.left_chains_lost, p.right_chains_lost)])
     param.flags.writeable = False
     return MantaModel(finned, body, param, links, station, fin_mass)

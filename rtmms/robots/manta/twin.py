@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.jit import COMPILED
+from rtmms.memory import Record, aligned
 from rtmms.plant import Kept
 from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.coupling.entry import address, enter_step
-from rtmms.robots.manta.coupling.layout import Memory
+from rtmms.robots.manta.coupling.entry import arguments, enter_step
 from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.coupling.tableaus import METHODS, ORDERS, STABILITY
 from rtmms.robots.manta.kernels.fin_layout import LANES
@@ -28,58 +28,44 @@ if TYPE_CHECKING:
         coupling: str
         parameters: MantaParameters
         model: MantaModel
-        _memory: Memory
+        system: Record
         _state: Array
-        _many: int | None
         _sampler: Any
-
-
-def aligned(*shape: int) -> Array:
-    """Zeros that start on a cache line, so that no vector load straddles two."""
-    size = int(np.prod(shape))
-    raw = np.zeros(size + 8)
-    first = (-raw.ctypes.data // 8) % 8
-    return raw[first : first + size].reshape(shape)
 
 
 class MantaTwin:
     """See rtmms.plant.Twin."""
 
     def __init__(self, plant: Original) -> None:
-        p, m = plant.parameters, plant._memory
-        method = list(METHODS)[plant.model.finned["integrator"][0]]
+        p = plant.parameters
+        method = list(METHODS)[plant.model.finned.integrator]
         self.plant, self.dt = plant, plant.dt
         self.order, self.bounded = ORDERS[method], STABILITY[method] is not None
         self.base_moves = p.body != "fixed"
         self.length = float(np.cbrt(p.body_mass_kg / p.water_density_kg_m3))
-        self._rows = m.links.shape[0]
+        self._rows = plant.system.joints.shape[0]
         self.state = self.room()
-        fins = aligned(*m.fins.shape)
-        copies = (
-            None if array is None else aligned(*array.shape) for array in (m.work, m.drift, m.body_drift, m.normals)
-        )
-        work, drift, body_drift, normals = copies
-        state = self.state.all
-        self._memory = Memory(
-            m.param, state, state[lay.FINS :].reshape(m.joints.shape), fins, fins.reshape(m.links.shape), work, drift,
-            body_drift, normals,
-        )  # fmt: skip
-        self._command = np.zeros(4)
-        self._whole, self._half = plant.model.finned.copy(), plant.model.finned.copy()
         self._parts = 2
         self._of: MantaModel | None = None
+        self._whole, self._half = self._fork(), self._fork()
         self._take_up()
-        self._where = self._addresses(self._whole), self._addresses(self._half)
+
+    def _fork(self) -> Record:
+        fork = self.plant.system.fork(self.state.all)
+        if not COMPILED and self.plant._sampler is not None:
+            setattr(fork, "flow", self.plant._sampler.handle)  # noqa: B010
+        return fork
 
     def _take_up(self) -> None:
         """The plant's parameters, which `set` may have changed."""
-        model = self.plant.model
+        plant, model = self.plant, self.plant.model
         if self._of is model:
             return
         self._of = model
-        half = compile_manta(self.plant.parameters, self.dt / self._parts, self.plant.coupling)
-        self._whole[:], self._half[:] = model.finned, half.finned
-        self._half["relaxation"] = model.finned["relaxation"]
+        half = compile_manta(plant.parameters, self.dt / self._parts, plant.coupling)
+        half.finned.relaxation[:] = model.finned.relaxation
+        for fork, finned in ((self._whole, model.finned), (self._half, half.finned)):
+            fork.adopt({"finned": finned, "body": model.body, "param": plant.system.param})
 
     @property
     def now(self) -> int:
@@ -116,16 +102,6 @@ class MantaTwin:
 
     def step(self, command: Array, halves: bool) -> bool:
         """A step of dt, or of a part of it; False where it fails."""
-        self._command[:] = command
-        if COMPILED:
-            return bool(enter_step(*self._where[halves]) == lay.OK)
-        plant, finned = self.plant, self._half if halves else self._whole
-        flow = None if plant._sampler is None else plant._sampler.handle
-        return bool(step(finned, plant.model.body, self._memory, self._command, plant._many, flow) == lay.OK)
-
-    def _addresses(self, finned: np.ndarray) -> tuple[int | None, ...]:
-        """The arguments of `enter_step`; the arrays stay where they are."""
-        plant, m = self.plant, self._memory
-        arrays = (m.param, m.state, m.fins, m.work, m.drift, m.body_drift, m.normals)
-        flow = None if plant._sampler is None else plant._sampler.handle
-        return (*map(address, (finned, plant.model.body, *arrays)), plant._many, address(self._command), flow)
+        manta = self._half if halves else self._whole
+        manta.command[:] = command
+        return bool((enter_step(*arguments(manta)) if COMPILED else step(manta)) == lay.OK)

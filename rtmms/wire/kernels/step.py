@@ -272,6 +272,11 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
         if value != values[k]:
             moved = 1
         command[i] = value
+    if m.n_coupled:
+        coupled = carray(numbers_at(m.coupled_at), (m.n_coupled, 3))
+        for k in range(m.n_coupled):
+            if abs(command[int(coupled[k, 0])] - command[int(coupled[k, 1])]) > coupled[k, 2]:
+                moved = 1
     own = carray(words_at(peer.own_at), (peer.n_own,))
     for k in range(len(own)):
         fresh[own[k]] = 1

@@ -157,6 +157,8 @@ class WireFastPath:
         m.arguments_at, m.actuators = address(self._arguments), n
         m.tape_at, m.tape_rows = address(memory.tape), len(memory.tape) if n else 0
         m.epoll, m.alarm = self._socket.descriptors
+        self._coupled = np.array([(one.first, one.second, one.obeyed) for one in port.coupled]).reshape(-1, 3)
+        m.coupled_at, m.n_coupled = address(self._coupled), len(self._coupled)
         self.run = partial(take_step, address(step))
         # compiled, or fetched from the cache, before the run: without peers it does nothing
         self.run()

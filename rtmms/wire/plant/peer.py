@@ -151,14 +151,14 @@ class Peer(PeerState):
     said        messages of it that were read one by one since the step began;  floods  steps on end with too many
     queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at)
     error       the next one to be told: (code, text, unknown name);  told  how many it may be told beside the steps
-    refusal     the text of the last one;  rejected  how many there were
+    refusal     the text of the last one;  rejected  how many there were;  refused_step  step in which it was
     """
 
     __slots__ = (
         "actuators", "asked", "claim", "clamped", "commands", "early", "error", "error_ns", "exchange_id", "floods",
         "fresh", "heard", "identity", "index", "key", "late", "multirate", "name", "observer", "owed", "probe_ns",
-        "probes", "queue", "refusal", "rejected", "said", "selection", "seq", "settable", "since_ns", "skipped",
-        "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
+        "probes", "queue", "refusal", "refused_step", "rejected", "said", "selection", "seq", "settable", "since_ns",
+        "skipped", "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
     )  # fmt: skip
 
     def __init__(
@@ -184,7 +184,7 @@ class Peer(PeerState):
         self.queue: dict[int, tuple[int, dict[str, float], int]] = {}
         self.since_ns = self.probe_ns = now_ns
         self.error: tuple[str, str, str] | None = None
-        self.error_ns, self.refusal = 0, ""
+        self.error_ns, self.refusal, self.refused_step = 0, "", -1
         self.told, self.starved = RateLimit(ERROR_BURST), False
         self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
 
@@ -208,10 +208,10 @@ class Peer(PeerState):
                 raise Refused(Reason.TOO_EARLY, f"command: {AHEAD_STEPS} commands of yours wait for their steps")
         self.queue[step] = (seq, values, monotonic_ns())
 
-    def refused(self, text: str) -> None:
-        """Something of its was."""
+    def refused(self, text: str, step: int = -1) -> None:
+        """Something of its was.  step: the present one, of a command"""
         self.rejected += 1
-        self.refusal = text
+        self.refusal, self.refused_step = text, step
 
     def summary(self) -> dict[str, Any]:
         """For the final report."""
@@ -227,10 +227,10 @@ class Peer(PeerState):
 class Missing:
     """A peer whose command was not there at a deadline; see rtmms.loop.ports.Silent."""
 
-    __slots__ = ("_commands", "_peer")
+    __slots__ = ("_commands", "_peer", "refused")
 
-    def __init__(self, peer: Peer) -> None:
-        self._peer, self._commands = peer, peer.commands
+    def __init__(self, peer: Peer, step: int) -> None:
+        self._peer, self._commands, self.refused = peer, peer.commands, peer.refused_step == step
 
     @property
     def gone(self) -> bool:

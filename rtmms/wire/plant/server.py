@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.contract import Applied
 from rtmms.errors import ModelError
-from rtmms.plant import Plant, bare
+from rtmms.plant import Coupling, Plant, bare
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.plant.allowance import most_said
@@ -94,11 +94,12 @@ class Server:
             self._sockets.close(0)
             raise
         behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
-        self._peers = Peers(plant.actuators)
+        self._peers, sound = Peers(plant.actuators), bare(plant)
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
             most_said=most_said(plant.dt / rate) if mode == "realtime" else 0,
+            coupled=sound.coupled if isinstance(sound, Coupling) else (),
         )  # fmt: skip
         self._direct = WireFastPath(self._port, self._sockets.step, self._peers)
         self._tending = Tending(self._port, self._peers)
@@ -221,7 +222,7 @@ class Server:
 
     def silent(self) -> tuple[Missing, ...]:
         """The same peers, to be asked later whether they had died."""
-        return tuple(Missing(peer) for peer in self._peers.claimants if not peer.fresh)
+        return tuple(Missing(peer, self._port.step) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
         """Also asks each claimant whether it is still there: where none was published to since, nobody would know."""

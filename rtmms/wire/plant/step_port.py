@@ -15,7 +15,7 @@ import numpy as np
 from rtmms.contract import Applied
 from rtmms.errors import UnknownNameError
 from rtmms.loop.kernels.fallback import within
-from rtmms.plant import Channel
+from rtmms.plant import Channel, CoupledLimit
 from rtmms.wire.kernels.step_memory import AFTER_DEADLINE
 from rtmms.wire.plant.allowance import Allowance
 from rtmms.wire.plant.peer import DEAD, HEARD, LIVE, READY, WARM, WARMING, Peer
@@ -116,13 +116,15 @@ class StepPort:
 
     def __init__(
         self, socket: Answering, peers: Peers, actuators: tuple[Channel, ...], *, free: bool, behind_steps: int,
-        external: bool = False, most_said: int = 0,
+        external: bool = False, most_said: int = 0, coupled: tuple[CoupledLimit, ...] = (),
     ) -> None:  # fmt: skip
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self.free = free
         self._allowance = Allowance(socket, most_said, self.count, self._expel)
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
+        self.coupled = coupled
+        self._neutral = [float(a.neutral) for a in actuators]
         self._pack = packer()
         self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
         self.claimed: Flags = peers.claimed
@@ -199,6 +201,11 @@ class StepPort:
         self.transmit(peer, self._pack(message))
 
     # -- a compiled step, see direct.py ------------------------------------------------------------------------------
+
+    @property
+    def step(self) -> int:
+        """The one that commands are for."""
+        return self._step
 
     def at_rest(self) -> bool:
         """Nothing waits for the next step that the general path would have to see to."""
@@ -358,7 +365,7 @@ class StepPort:
                 self._hear(peer, message)
         except Refused as refusal:
             self.count(refusal.code)
-            peer.refused(refusal.text)
+            peer.refused(refusal.text, self._step)
             if peer.error is None:
                 peer.error = (refusal.code, refusal.text, refusal.unknown)
         return True
@@ -462,8 +469,16 @@ class StepPort:
                 self._held[i] = value
             else:
                 command[i] = value
+        clamped = clamped or any(
+            one.first in peer.actuators and abs(self._valued(one.first) - self._valued(one.second)) > one.obeyed
+            for one in self.coupled
+        )
         peer.clamped += clamped
         return clamped
+
+    def _valued(self, i: int) -> float:
+        """The command of an actuator as it stands."""
+        return self._held.get(i, self._neutral[i]) if self._command is None else float(self._command[i])
 
     def _note(self, seq: int, step: int, lateness_ns: int, clamped: bool) -> None:
         applied = self.applied

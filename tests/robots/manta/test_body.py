@@ -26,7 +26,7 @@ def test_drag_is_each_laws_formula(drag, moment):
         "manta", chains=1, body_drag=drag, body_moment=moment, body_moment_coefficient=(0.1, 0.2, 0.3),
         body_drag_coefficient=(0.4, 0.5, 0.6),
     )  # fmt: skip
-    body, draw = plant.model.body.view(np.recarray)[0], np.random.default_rng(3)
+    body, draw = plant.model.body, np.random.default_rng(3)
     twist, water = draw.normal(size=6), draw.normal(size=3)
     work = np.concatenate([twist, water, np.zeros(6)])
     plain(kernels.body_drag)(body, work, 0, 6, 9)
@@ -42,7 +42,7 @@ def test_drag_is_each_laws_formula(drag, moment):
 def test_the_body_alone_keeps_to_newton_and_euler():
     """M [V'; W'] = drag, buoyancy's moment r x R^T F and what turning axes take: - m W x V, - W x J W."""
     plant = rtmms.load("manta", chains=1, buoyancy_centre_m=(0.04, -0.03, 0.05))
-    body, draw = plant.model.body.view(np.recarray)[0], np.random.default_rng(4)
+    body, draw = plant.model.body, np.random.default_rng(4)
     twist, down = draw.normal(size=6), draw.normal(size=(3, 3))
     work = np.concatenate([down.ravel(), twist, np.zeros(3), np.zeros(12)])
     plain(kernels.body_drag)(body, work, 9, 15, 18)
@@ -59,7 +59,7 @@ def test_iterated_passes_end_where_the_whole_is_solved():
     draw = np.random.default_rng(5)
     root = draw.normal(size=(6, 6))
     matrix, force = root @ root.T + 6.0 * np.eye(6), draw.normal(size=6)
-    finned = rtmms.load("manta", chains=1, coupling="iterated").model.finned.view(np.recarray)[0]
+    finned = rtmms.load("manta", chains=1, coupling="iterated").model.finned
     finned.relaxation[:] = np.linalg.inv(matrix + 0.3 * np.eye(6)).ravel()
     work = np.full(max(W_FORCE, W_MATRIX + 36, W_ON_BODY) + 36, np.nan)
     work[W_MATRIX : W_MATRIX + 36] = np.where(np.tri(6), matrix, np.nan).ravel()

@@ -145,10 +145,10 @@ def test_rk4_holds_the_step_it_allows_and_not_much_more():
 
     def grows(dt):
         p = load(chains=3, body="fixed", integrator="rk4", dt=dt)
-        p._memory.joints[:, :16] = 1e-3
+        p.system.joints[:, :16] = 1e-3
         for _ in range(3000):
             p.step(np.zeros(4))
-        return float(np.abs(p._memory.joints[:, 16:]).max())
+        return float(np.abs(p.system.joints[:, 16:]).max())
 
     assert grows(0.95 * largest) < 1.0
     with pytest.raises(rtmms.ModelError, match="rk4 needs"):
@@ -201,7 +201,7 @@ def test_bad_commands_change_nothing():
         ([0.0, np.nan, 0.0, 0.0], "left.back must be finite"),
         ([np.inf] * 4, "left.front, left.back"),
         ([0.0] * 3, "shape"),
-        ("abc", "4 numbers"),
+        ("abc", "4 finite numbers"),
         (np.zeros((2, 2)), "shape"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -23,7 +23,7 @@ def energy(plant):
 
 def true_joint_accelerations(plant):
     """(rows, LANES) as `observe` found them."""
-    return plant._memory.links[:, QDD * LANES : (QDD + 1) * LANES].copy()
+    return plant.system.rows[:, QDD * LANES : (QDD + 1) * LANES].copy()
 
 
 def moved(plant, state, h, seen, qdd):
@@ -37,10 +37,10 @@ def moved(plant, state, h, seen, qdd):
     rods, was = (a[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE) for a in (s, state))
     rods[:, 0] = was[:, 0] + h * was[:, 1] + 0.5 * h * h * was[:, 2]
     rods[:, 1] = was[:, 1] + h * was[:, 2]
-    assert move_supports(plant.model.finned[0], s, RODS, ROD_SIZE, s, SUPPORTS)
-    before = state[-plant._memory.joints.size :].reshape(plant._memory.joints.shape)
-    plant._memory.joints[:, :LANES] = before[:, :LANES] + h * before[:, LANES:] + 0.5 * h * h * qdd
-    plant._memory.joints[:, LANES:] = before[:, LANES:] + h * qdd
+    assert move_supports(plant.model.finned, s, RODS, ROD_SIZE, s, SUPPORTS)
+    before = state[-plant.system.joints.size :].reshape(plant.system.joints.shape)
+    plant.system.joints[:, :LANES] = before[:, :LANES] + h * before[:, LANES:] + 0.5 * h * h * qdd
+    plant.system.joints[:, LANES:] = before[:, LANES:] + h * qdd
 
 
 CASES = [
@@ -278,7 +278,7 @@ def test_a_field_is_sampled_where_the_links_are():
 def places(plant):
     """Of the middles of the links, as vectors of the support's axes (a field that tells the place gives these), and of
     the body: by matrices, from the joints' angles."""
-    memory, state, lanes = plant._memory, plant._state, np.arange(LANES)
+    memory, state, lanes = plant.system, plant._state, np.arange(LANES)
     m, blocks, attitude = plant.parameters.links, plant._blocks, quaternion_matrix(state[QUATERNION : QUATERNION + 4])
     found = np.zeros((2, blocks, m, 3, LANES))
     angles = np.cumsum(memory.joints[:, :LANES].reshape(2, blocks, m, LANES), axis=2)
@@ -290,7 +290,7 @@ def places(plant):
         for j in range(m):
             along = np.stack([0.0 * lanes, np.cos(angles[f, b, j]), np.sin(angles[f, b, j])])
             link = memory.param[f, b, j * L + LENGTH * LANES + lanes] * along
-            body = mirror @ ((plant.model.finned["root"][0] + root)[:, None] + support @ (end + 0.5 * link))
+            body = mirror @ ((plant.model.finned.root + root)[:, None] + support @ (end + 0.5 * link))
             world = state[POSITION : POSITION + 3, None] + attitude @ body
             found[f, b, j] = support.T @ mirror @ attitude.T @ world
             end += link
@@ -302,7 +302,7 @@ def test_a_field_is_sampled_where_the_links_will_be():
     plant = load(chains=7, current_field=lambda x, y, z, t: (x, y, z))
     randomise(plant, 5)
     state, seen = plant._state.copy(), plant.observe()
-    qdd, memory, off = true_joint_accelerations(plant), plant._memory, []
+    qdd, memory, off = true_joint_accelerations(plant), plant.system, []
 
     def sampled(ahead):
         drift, body, s = np.zeros_like(memory.drift), np.zeros(3), plant._state
@@ -338,7 +338,7 @@ def test_neighbours_normals_of_a_flat_fin_are_the_links_own():
     a, b = (load(fin_normal=n, body="fixed", current_m_s=(0.1, 0.2, -1.0)) for n in ("link", "neighbour"))
     for plant in (a, b):
         randomise(plant, 4, body=False, rods=False, shape=0.0)
-        plant._memory.joints[:, LANES:] = 0.0
+        plant.system.joints[:, LANES:] = 0.0
     assert a.observe()["thrust"] == pytest.approx(b.observe()["thrust"], abs=1e-12)
 
 
@@ -365,7 +365,7 @@ def test_surplus_lanes_weigh_nothing_and_follow_the_last_chain():
     command = gait(ramp=0.2)
     for k in range(300):
         plant.step(command(k * 1e-3))
-    lanes = plant._memory.joints.reshape(2, 2, 3, 2, LANES)[:, 1]
+    lanes = plant.system.joints.reshape(2, 2, 3, 2, LANES)[:, 1]
     assert (lanes == lanes[..., :1]).all()
-    assert plant._memory.links[:, AN * LANES : (AN + 1) * LANES].any()
+    assert plant.system.rows[:, AN * LANES : (AN + 1) * LANES].any()
     assert QUATERNION == POSITION + 3

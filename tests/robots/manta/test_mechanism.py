@@ -134,7 +134,7 @@ def test_the_recursion_and_the_lanes_agree(seed):
     out = dynamics.hybrid_dynamics(model, state, drive, wrench=outside(plant, model, state, water))
     got = np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
     np.testing.assert_allclose(got, out.base_acceleration, rtol=1e-10, atol=1e-10 * np.max(np.abs(got)))
-    joints = plant._fins.reshape(2, -1, p.links, FIELDS, LANES)[:, :, :, QDD]  # left there by `observe`
+    joints = plant.system.fins.reshape(2, -1, p.links, FIELDS, LANES)[:, :, :, QDD]  # left there by `observe`
     for f, (side, _) in enumerate(SIDES):
         lanes = joints[f].transpose(1, 0, 2).reshape(p.links, -1)[:, : p.chains]
         want = [[out.qdd[model.joint(f"{side}.{i}.{j}")] for i in range(p.chains)] for j in range(p.links)]

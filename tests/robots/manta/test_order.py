@@ -49,7 +49,7 @@ def end(common: np.ndarray, dt: float, **given: Any) -> np.ndarray:
     for _ in range(round(SECONDS / dt)):
         plant.step(COMMAND)
     body = plant._state[POSITION : TWIST + 6]
-    return np.concatenate([body, plant._memory.joints.ravel()])
+    return np.concatenate([body, plant.system.joints.ravel()])
 
 
 def distance(one: np.ndarray, other: np.ndarray) -> float:

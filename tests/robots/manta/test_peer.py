@@ -38,17 +38,17 @@ def put(plant: Manta, quaternion: Array, twist: Array, rods: Array, joints: Arra
     state[QUATERNION : QUATERNION + 4] = quaternion
     state[TWIST : TWIST + 6] = twist
     state[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, :3] = rods.T
-    assert move_supports(plant.model.finned[0], state, RODS, ROD_SIZE, state, SUPPORTS)
+    assert move_supports(plant.model.finned, state, RODS, ROD_SIZE, state, SUPPORTS)
     n, m = plant.parameters.chains, plant.parameters.links
     lanes = np.minimum(np.arange(plant._blocks * LANES), n - 1)
     both = np.stack([joints, rates])[..., lanes].reshape(2, 2, m, plant._blocks, LANES)
-    plant._memory.joints.reshape(2, plant._blocks, m, 2, LANES)[:] = both.transpose(1, 3, 2, 0, 4)
+    plant.system.joints.reshape(2, plant._blocks, m, 2, LANES)[:] = both.transpose(1, 3, 2, 0, 4)
 
 
 def joint_accelerations(plant: Manta) -> Array:
     """(2, m, n) as the last evaluation left them in the chains' scratch."""
     p = plant.parameters
-    lanes = plant._fins.reshape(2, plant._blocks, p.links, FIELDS, LANES)[:, :, :, QDD].transpose(0, 2, 1, 3)
+    lanes = plant.system.fins.reshape(2, plant._blocks, p.links, FIELDS, LANES)[:, :, :, QDD].transpose(0, 2, 1, 3)
     return lanes.reshape(2, p.links, plant._blocks * LANES)[..., : p.chains]
 
 

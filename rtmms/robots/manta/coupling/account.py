@@ -25,7 +25,6 @@ from rtmms.robots.manta.coupling.layout import (
     W_TWIST,
     W_TWIST_FIN,
     W_WATER,
-    Memory,
 )
 from rtmms.robots.manta.coupling.stage import put_water, stage
 from rtmms.robots.manta.kernels.body import body_drag
@@ -82,16 +81,17 @@ def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -
 
 
 @kernel(merged=True)
-def account(finned_: Any, body_: Any, memory: Memory, many: int | None, g: float, out: Array) -> int:
-    """Write all outputs at the present state, a function of the state alone.
+def account(memory: Any, g: float) -> int:
+    """Write all outputs at the present state into memory.out, a function of the state alone.
 
     Accelerations and wrenches are the true ones of body and fins together (monolithic), whatever the coupling of the
     run, for g = 0; with g > 0 s they are those of the linearly implicit equations over g.
-    Arguments as for the step; memory.drift at the present state; out (output_size,). Returns the status of the stage.
+    memory  as for the step; its drift at the present state. Returns the status of the stage.
     """
-    param, state, joints, links = memory.param, memory.state, memory.joints, memory.links
+    param, state, joints, links = memory.param, memory.state, memory.joints, memory.rows
+    out, many = memory.out, memory.many
     fins, work, drift, normals = memory.fins, memory.work, memory.drift, memory.normals
-    finned, body = finned_[0], body_[0]
+    finned, body = memory.finned, memory.body
     blocks, m = finned.blocks, finned.links
     for n in range(2 * blocks * m):
         for i in range(LANES):

@@ -14,10 +14,20 @@ from numba import types
 from rtmms.robots.manta.coupling import iterated, monolithic, sequential
 from rtmms.robots.manta.coupling.interface import add_to_body, base_acceleration, fin_on_body, fin_on_support
 from rtmms.robots.manta.coupling.joints import last_joints, next_joints, start_joints
-from rtmms.robots.manta.coupling.layout import W_FORCE, W_MATRIX, W_ROTATION, W_TWIST, W_WATER, Memory
-from rtmms.robots.manta.coupling.records import BODY_RECORD, FINNED_RECORD
+from rtmms.robots.manta.coupling.layout import (
+    FINNED,
+    MANTA,
+    MANY,
+    NORMALS,
+    VARYING,
+    W_FORCE,
+    W_MATRIX,
+    W_ROTATION,
+    W_TWIST,
+    W_WATER,
+)
 from rtmms.robots.manta.coupling.step import begin, end_body, finish, place_body, sum_body
-from rtmms.robots.manta.kernels.body import body_force
+from rtmms.robots.manta.kernels.body import BODY, body_force
 from rtmms.robots.manta.kernels.fin_lanes import accelerate_block, condense_block
 from rtmms.robots.manta.kernels.fin_layout import Chains
 from rtmms.robots.manta.kernels.fin_sums import collect_sums
@@ -26,15 +36,12 @@ from rtmms.robots.manta.kernels.fin_sums import collect_sums
 def jobs(many: bool, drift: bool, normals: bool) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """(kernel, types of its arguments); whether chains have other than three links, a current that varies, normals."""
     i, f = types.int64, types.float64
-    line, table, cube, four = (types.Array(f, n, "C") for n in (1, 2, 3, 4))
+    line, cube, four = (types.Array(f, n, "C") for n in (1, 3, 4))
     links = i if many else types.none
-    water, body_water, across = (
-        four if drift else types.none,
-        line if drift else types.none,
-        four if normals else types.none,
-    )
-    memory = types.NamedTuple((cube, line, table, cube, table, line, water, body_water, across), Memory)
-    finned, body, at = FINNED_RECORD, BODY_RECORD, types.literal
+    water, across = four if drift else types.none, four if normals else types.none
+    there = ((many, MANY), (drift, VARYING), (normals, NORMALS))
+    memory = MANTA.type(*(name for is_there, names in there if not is_there for name in names))
+    finned, body, at = FINNED.type(), BODY.type(), types.literal
     chains = types.NamedTuple((cube, cube, water, across, line, line, line), Chains)
     yield condense_block, (links, i, i, chains, i, types.UniTuple(f, 4))
     yield accelerate_block, (links, i, i, chains, i)

@@ -17,11 +17,21 @@ from numba import carray, cfunc, njit, types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
+from rtmms.addresses import numbers_at
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
 from rtmms.errors import ModelError, uncoloured
 from rtmms.jit import COMPILED, Array, kernel
-from rtmms.robots.manta.coupling.layout import FINS, POSITION, SUPPORTS, TIME, TWIST, W_POSE, W_TWIST, Memory
-from rtmms.robots.manta.coupling.records import finned_at, numbers_at
+from rtmms.memory import address_of
+from rtmms.robots.manta.coupling.layout import (
+    FINS,
+    POSITION,
+    SUPPORTS,
+    TIME,
+    TWIST,
+    W_POSE,
+    W_TWIST,
+    finned_at,
+)
 from rtmms.robots.manta.coupling.tableaus import CURVED
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, LENGTH, LINK_FIELDS, L
 from rtmms.robots.manta.kernels.support import OMEGA, POINT, POINT_RATE, ROTATION, SUPPORT_SIZE
@@ -70,31 +80,31 @@ _TWIN = types.void(*_ADDRESSES, types.int64, types.float64, types.float64, types
 
 
 @kernel(fused=False)
-def take_samples(finned_: Any, memory: Memory, flow: Any, supports: Array, at: int, ahead: float) -> None:
+def take_samples(finned: Any, memory: Any, flow: Any, supports: Array, at: int, ahead: float) -> None:
     """memory.drift and body_drift for a stage `ahead` s after the step's start, whose supports are at supports[at]."""
     if flow is None:
         return
     state, work = memory.state, memory.work
     time = state[TIME] + ahead
     if not COMPILED:
-        exact = CURVED[finned_[0].integrator]
+        exact = CURVED[finned.integrator]
         pose, p, v = (work, W_POSE, W_TWIST) if exact else (state, POSITION, TWIST)
-        sup, s, joints = (supports, at, memory.links) if exact else (state, SUPPORTS, memory.joints)
+        sup, s, joints = (supports, at, memory.rows) if exact else (state, SUPPORTS, memory.joints)
         flow(
-            finned_, memory.param, pose, p, pose, v, sup, s, joints, 0.0 if exact else ahead, time,
+            finned, memory.param, pose, p, pose, v, sup, s, joints, 0.0 if exact else ahead, time,
             memory.drift, memory.body_drift,
         )  # fmt: skip
         return
-    here, scratch, finned = state.ctypes.data, work.ctypes.data, finned_.ctypes.data
+    here, scratch, model = state.ctypes.data, work.ctypes.data, address_of(finned)
     param, drift, body = memory.param.ctypes.data, memory.drift.ctypes.data, memory.body_drift.ctypes.data
-    if CURVED[finned_[0].integrator]:
+    if CURVED[finned.integrator]:
         _call(
-            flow, finned, param, scratch + 8 * W_POSE, scratch + 8 * W_TWIST, supports.ctypes.data + 8 * at,
-            memory.links.ctypes.data, FIELDS * LANES, 0.0, time, drift, body,
+            flow, model, param, scratch + 8 * W_POSE, scratch + 8 * W_TWIST, supports.ctypes.data + 8 * at,
+            memory.rows.ctypes.data, FIELDS * LANES, 0.0, time, drift, body,
         )  # fmt: skip
     else:
         _call(
-            flow, finned, param, here + 8 * POSITION, here + 8 * TWIST, here + 8 * SUPPORTS, here + 8 * FINS, 2 * LANES,
+            flow, model, param, here + 8 * POSITION, here + 8 * TWIST, here + 8 * SUPPORTS, here + 8 * FINS, 2 * LANES,
             ahead, time, drift, body,
         )  # fmt: skip
 
@@ -118,10 +128,9 @@ def make_sampler(field: Field) -> Sampler:
 
     @njit(error_model="numpy")
     def gather(
-        finned_: Any, params: Any, at: Any, p: int, twist: Any, v: int, state: Any, supports: int, joints: Any,
+        finned: Any, params: Any, at: Any, p: int, twist: Any, v: int, state: Any, supports: int, joints: Any,
         ahead: float, t: float, drift: Any, body: Any,
     ) -> None:  # fmt: skip  # pragma: no cover (compiled)
-        finned = finned_[0]
         m, blocks = finned.links, finned.blocks
         pose = np.empty(16)
         move_pose(at, p, twist, v, ahead, pose, 0)
@@ -171,13 +180,13 @@ def make_sampler(field: Field) -> Sampler:
 
     @cfunc(_TWIN)
     def twin(
-        finned: Any, param: Any, pose: Any, twist: Any, sup: Any, joints: Any, stride: Any, ahead: Any, t: Any,
+        model: Any, param: Any, pose: Any, twist: Any, sup: Any, joints: Any, stride: Any, ahead: Any, t: Any,
         drift: Any, body: Any,
     ) -> None:  # fmt: skip  # pragma: no cover (compiled)
-        finned_ = carray(finned_at(finned), (1,))
-        m, blocks = finned_[0].links, finned_[0].blocks
+        finned = finned_at(model)
+        m, blocks = finned.links, finned.blocks
         gather(
-            finned_,
+            finned,
             carray(numbers_at(param), (2, blocks, (m * LINK_FIELDS + 1) * LANES)),
             carray(numbers_at(pose), (7,)), 0, carray(numbers_at(twist), (6,)), 0,
             carray(numbers_at(sup), (2 * SUPPORT_SIZE,)), 0,

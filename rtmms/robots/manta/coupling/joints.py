@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.jit import kernel
-from rtmms.robots.manta.coupling.layout import Memory
 from rtmms.robots.manta.coupling.tableaus import GAMMAS, LEADS, OVER, RECALLS, WEIGHTS
 from rtmms.robots.manta.kernels.fin_layout import LANES, QD, QDD, SUM_Q, SUM_QD, Q
 
@@ -18,9 +17,9 @@ RATE_LIMIT = 1e6
 
 
 @kernel(fused=False)
-def start_joints(memory: Memory) -> None:
+def start_joints(memory: Any) -> None:
     """The first stage stands where the step starts, and so do the sums."""
-    joints, links = memory.joints, memory.links
+    joints, links = memory.joints, memory.rows
     for n in range(joints.shape[0]):
         for i in range(LANES):
             q, v = joints[n, i], joints[n, LANES + i]
@@ -29,13 +28,13 @@ def start_joints(memory: Memory) -> None:
 
 
 @kernel(fused=False)
-def next_joints(finned: Any, memory: Memory, i: int) -> None:
+def next_joints(finned: Any, memory: Any, i: int) -> None:
     """To stage i > 0, from the rate QD and the acceleration QDD of the stage before, which the sums take up."""
     method, dt = finned.integrator, finned.dt
     c, g = dt * LEADS[method, i], GAMMAS[method] * dt
     unit = dt / OVER[method]
     before, now, back = unit * WEIGHTS[method, i - 1], unit * WEIGHTS[method, i], 1.0 - RECALLS[method, i]
-    joints, links = memory.joints, memory.links
+    joints, links = memory.joints, memory.rows
     if g == 0.0:
         for n in range(joints.shape[0]):
             for lane in range(LANES):
@@ -56,12 +55,12 @@ def next_joints(finned: Any, memory: Memory, i: int) -> None:
 
 
 @kernel(fused=False)
-def last_joints(finned: Any, memory: Memory, i: int) -> bool:
+def last_joints(finned: Any, memory: Any, i: int) -> bool:
     """The sums take up the last stage; False where a joint has bent by half a turn, or is not finite."""
     method = finned.integrator
     g = GAMMAS[method] * finned.dt
     w = finned.dt / OVER[method] * WEIGHTS[method, i]
-    links, bad = memory.links, 0
+    links, bad = memory.rows, 0
     for n in range(links.shape[0]):
         for lane in range(LANES):
             rate, k = links[n, QD * LANES + lane], links[n, QDD * LANES + lane]
@@ -74,9 +73,9 @@ def last_joints(finned: Any, memory: Memory, i: int) -> bool:
 
 
 @kernel(fused=False)
-def keep_joints(memory: Memory) -> None:
+def keep_joints(memory: Any) -> None:
     """The sums are the state."""
-    joints, links = memory.joints, memory.links
+    joints, links = memory.joints, memory.rows
     for n in range(joints.shape[0]):
         for i in range(LANES):
             joints[n, i], joints[n, LANES + i] = links[n, SUM_Q * LANES + i], links[n, SUM_QD * LANES + i]

@@ -5,11 +5,9 @@ State is one float64 array, so that a snapshot is its bytes; scratch carries not
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
-from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, CARRY_FIELDS, LANES, SUMS
+from rtmms.memory import INTEGER, Layout, given, model, number, part, scratch, state, view, whole
+from rtmms.robots.manta.kernels.body import BODY
+from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, CARRY_FIELDS, FIELDS, LANES, SUMS
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.kernels.servo import RESPONSES
 from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
@@ -21,40 +19,19 @@ NORMAL_LINK, NORMAL_NEIGHBOUR = 0, 1
 OK, SINGULAR, NOT_FINITE, NOT_CONVERGED, BAD_COMMAND = 0, 1, 2, 3, 4
 """What a step returns; on anything but OK the state is still that before the step."""
 
-FINNED_DTYPE = np.dtype([
-    ("dt", "f8"), ("gamma", "f8"), ("support_length", "f8"), ("r_front", "f8"), ("r_back", "f8"),
-    ("difference", "f8"), ("difference_stop", "f8"),
-    ("root", "f8", (3,)), ("current", "f8", (3,)), ("servo", "f8", (6,)), ("tolerance", "f8"),
-    ("relaxation", "f8", (36,)), ("body_matrix", "f8", (36,)), ("max_iterations", "i8"), ("roll", "i8"),
-    ("links", "i8"), ("blocks", "i8"), ("chains", "i8"), ("actuation", "i8"), ("coupling", "i8"),
-    ("integrator", "i8"), ("body_method", "i8"), ("normal", "i8"), ("samples", "i8"), ("responses", "f8", RESPONSES),
-])  # fmt: skip
+FINNED = Layout(
+    "Finned",
+    number("dt", unit="s"), number("gamma"), number("support_length", unit="m"), number("r_front", unit="m"),
+    number("r_back", unit="m"), number("difference", unit="rad"), number("difference_stop", unit="rad"),
+    model("root", 3, unit="m"), model("current", 3, unit="m/s"), model("servo", 6), number("tolerance"),
+    model("relaxation", 36), model("body_matrix", 36), number("max_iterations", INTEGER), number("roll", INTEGER),
+    number("links", INTEGER), number("blocks", INTEGER), number("chains", INTEGER), number("actuation", INTEGER),
+    number("coupling", INTEGER), number("integrator", INTEGER), number("body_method", INTEGER),
+    number("normal", INTEGER), number("samples", INTEGER), model("responses", *RESPONSES),
+)  # fmt: skip
 """gamma: of the linearly implicit method, whichever is chosen. servo, samples, responses: see rods.advance_rods.
 difference, difference_stop: rods.limit_commands, stop_rods. body_matrix: diag(m, m, m, J). relaxation: (M_b + M~)^-1 of
 the iterated coupling."""
-
-
-class Memory(NamedTuple):
-    """The arrays of a manta as its kernels see them; rows = 2 blocks links, one for each link of each block.
-
-    param    (2, blocks, links LINK_FIELDS LANES + LANES), for each fin, of fin_layout.pack_links
-    state    (state_size,), and its part joints (rows, 2 LANES): angles and rates
-    fins     (2, blocks, links FIELDS LANES) scratch of the chains; links (rows, FIELDS LANES) the same memory
-    work     (WORK_SIZE,) scratch
-    drift    (2, blocks, links, 3 LANES) m/s, water beyond the uniform current at each link in support axes, and at the
-             body, body_drift (3,) in world axes; None without a current that varies
-    normals  (2, blocks, links, 3 LANES) scratch for the neighbours' normals; None where each link has its own
-    """
-
-    param: Any
-    state: Any
-    joints: Any
-    fins: Any
-    links: Any
-    work: Any
-    drift: Any
-    body_drift: Any
-    normals: Any
 
 
 # state: offsets into the flat array
@@ -64,11 +41,6 @@ RODS = 23
 SUPPORTS = RODS + 4 * ROD_SIZE
 FINS = 128
 assert SUPPORTS + 2 * SUPPORT_SIZE <= FINS
-
-
-def state_size(blocks: int, links: int) -> int:
-    """Per fin and block (links, 2, LANES): joint angles and rates."""
-    return FINS + 2 * blocks * links * 2 * LANES
 
 
 # scratch: offsets; the big arrays follow the small ones
@@ -98,3 +70,31 @@ W_TWIST_SUM = W_XI_SUM + 6
 W_SUMS = -(-(W_TWIST_SUM + 6) // 8) * 8
 W_CARRY = W_SUMS + SUMS * LANES
 WORK_SIZE = W_CARRY + CARRY_FIELDS * LANES
+
+
+MANTA = Layout(
+    "Manta",
+    part("finned", FINNED), part("body", BODY), model("param", 2, "blocks", "packed"),
+    state("head", FINS), state("joints", "2 * blocks * links", 2 * LANES), whole("state"),
+    scratch("fins", 2, "blocks", f"links * {FIELDS * LANES}"),
+    view("rows", "fins", "2 * blocks * links", FIELDS * LANES),
+    scratch("work", WORK_SIZE), given("command", 4, unit="rad"), scratch("out", "out"),
+    scratch("drift", 2, "blocks", "links", 3 * LANES, unit="m/s", optional=True),
+    scratch("body_drift", 3, unit="m/s", optional=True),
+    scratch("normals", 2, "blocks", "links", 3 * LANES, optional=True),
+    number("flow", INTEGER, optional=True), number("many", INTEGER, optional=True),
+)  # fmt: skip
+"""All that a manta steps with.
+
+param    for each fin, of fin_layout.pack_links
+head     see above; joints: angles and rates, a row for each link of each block; state: both
+fins     scratch of the chains; rows: the same memory, a row for each link of each block
+out      what `account` writes
+drift    water beyond the uniform current at each link in support axes, and at the body, body_drift, in world axes, by
+         the sampler at the address `flow`; None without a current that varies
+normals  scratch for the neighbours' normals; None where each link has its own
+many     links a chain where they are not three, else None
+"""
+MANY, VARYING, NORMALS = ("many",), ("drift", "body_drift", "flow"), ("normals",)
+finned_at, manta_at = FINNED.type().at(), MANTA.at(MANY, VARYING, NORMALS)
+"""Records at addresses; the second with what may be absent, each None or a word: many, drift, normals."""

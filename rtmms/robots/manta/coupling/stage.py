@@ -31,7 +31,6 @@ from rtmms.robots.manta.coupling.layout import (
     W_TWIST,
     W_WATER,
     W_WRENCH,
-    Memory,
 )
 from rtmms.robots.manta.kernels.body import body_force
 from rtmms.robots.manta.kernels.fin_lanes import accelerate_block, condense_block, drive_block
@@ -55,7 +54,7 @@ def stage(
     coupling: int,
     finned: Any,
     body: Any,
-    memory: Memory,
+    memory: Any,
     many: int | None,
     way: tuple[float, float, float, float],
     sup: Array,

@@ -53,7 +53,6 @@ from rtmms.robots.manta.coupling.layout import (
     W_XI,
     W_XI_RATE,
     W_XI_SUM,
-    Memory,
 )
 from rtmms.robots.manta.coupling.stage import put_water, stage
 from rtmms.robots.manta.coupling.tableaus import (
@@ -75,17 +74,14 @@ TWIST_LIMIT = 1e4
 
 
 @kernel(fused=False, merged=True)
-def step(finned_: Any, body_: Any, memory: Memory, command: Array, many: int | None, flow: int | None) -> int:
-    """One step of dt: memory.state moved on, or left as it was when the step fails.
+def step(memory: Any) -> int:
+    """One step of dt with memory.command: memory.state moved on, or left as it was when the step fails.
 
-    finned_, body_  (1,) records of FINNED_DTYPE and BODY_DTYPE
-    command  (4,) rad: left.front, left.back, right.front, right.back
-    many     links a chain where they are not three, else None
-    flow     the sampler of a current that varies (drift.py), or None
+    memory   a record of layout.MANTA; command: left.front, left.back, right.front, right.back
     Returns OK, BAD_COMMAND, SINGULAR, NOT_FINITE or NOT_CONVERGED.
     """
-    finned, body = finned_[0], body_[0]
-    status = begin(finned, memory, command)
+    finned, body, many = memory.finned, memory.body, memory.many
+    status = begin(finned, memory, memory.command)
     if status != OK:
         return status
     state, work, method = memory.state, memory.work, finned.integrator
@@ -97,7 +93,7 @@ def step(finned_: Any, body_: Any, memory: Memory, command: Array, many: int | N
             next_joints(finned, memory, i)
         place_body(finned, memory, i)
         supports, at = (state, SUPPORTS) if i == 0 else (work, W_SUPPORT if NODES[method, i] < 1.0 else W_SUPPORT_END)
-        take_samples(finned_, memory, flow, supports, at, finned.dt * NODES[method, i])
+        take_samples(finned, memory, memory.flow, supports, at, finned.dt * NODES[method, i])
         put_water(finned, work, memory.body_drift)
         guess, g = lagged if sequential else acc, way(finned, i)
         status, n, r = stage(finned.coupling, finned, body, memory, many, g, supports, at, guess, acc)
@@ -114,7 +110,7 @@ def step(finned_: Any, body_: Any, memory: Memory, command: Array, many: int | N
 
 
 @kernel(fused=False)
-def begin(finned: Any, memory: Memory, command: Array) -> int:
+def begin(finned: Any, memory: Any, command: Array) -> int:
     """Rods and supports over the step; the first stage's joints, and sums at nothing."""
     state, work = memory.state, memory.work
     for k in range(4):
@@ -151,7 +147,7 @@ def way(finned: Any, i: int) -> tuple[float, float, float, float]:
 
 
 @kernel(fused=False)
-def place_body(finned: Any, memory: Memory, i: int) -> None:
+def place_body(finned: Any, memory: Any, i: int) -> None:
     """Twist and pose of the body at stage i: as it is, and as the fins know it."""
     state, work, method = memory.state, memory.work, finned.integrator
     # the paper's body stands still while the fins move (forward Euler), ours is carried along
@@ -169,7 +165,7 @@ def place_body(finned: Any, memory: Memory, i: int) -> None:
 
 
 @kernel(fused=False)
-def sum_body(finned: Any, memory: Memory, i: int) -> None:
+def sum_body(finned: Any, memory: Any, i: int) -> None:
     """Add stage i's rates of twist and pose to their sums."""
     work, method = memory.work, finned.integrator
     w = 1.0 if EVEN[method] else finned.dt / OVER[method] * WEIGHTS[method, i]
@@ -184,7 +180,7 @@ def sum_body(finned: Any, memory: Memory, i: int) -> None:
 
 
 @kernel(fused=False)
-def end_body(finned: Any, memory: Memory) -> bool:
+def end_body(finned: Any, memory: Any) -> bool:
     """W_TWIST, W_XI: the twist at the end, and the way of the pose; False where they left their range."""
     state, work, method = memory.state, memory.work, finned.integrator
     w = finned.dt / OVER[method] * WEIGHTS[method, 0] if EVEN[method] else 1.0
@@ -201,7 +197,7 @@ def end_body(finned: Any, memory: Memory) -> bool:
 
 
 @kernel(fused=False)
-def finish(finned: Any, body: Any, memory: Memory) -> None:
+def finish(finned: Any, body: Any, memory: Any) -> None:
     """All is sound: from here on the state changes."""
     state, work = memory.state, memory.work
     keep_joints(memory)

@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import Array, kernel
+from rtmms.memory import INTEGER, Layout, model, number
 
 DRAG_NORM, DRAG_COMPONENTWISE = 0, 1
 MOMENT_COMPONENTWISE, MOMENT_NORM, MOMENT_LINEAR = 0, 1, 2
 
-BODY_DTYPE = np.dtype([
-    ("mass", "f8"), ("inertia", "f8", (3,)), ("drag_area", "f8", (3,)), ("moment_coefficient", "f8", (3,)),
-    ("buoyancy_centre", "f8", (3,)), ("weight", "f8"), ("density", "f8"), ("drag_law", "i8"), ("moment_law", "i8"),
-    ("fixed", "i8"),
-])  # fmt: skip
+BODY = Layout(
+    "Body",
+    number("mass", unit="kg"), model("inertia", 3, unit="kg m2"), model("drag_area", 3, unit="m2"),
+    model("moment_coefficient", 3), model("buoyancy_centre", 3, unit="m"), number("weight", unit="N"),
+    number("density", unit="kg/m3"), number("drag_law", INTEGER), number("moment_law", INTEGER),
+    number("fixed", INTEGER),
+)  # fmt: skip
 """mass kg, inertia kg m2 about the principal axes, drag_area S_B C_B m2, moment_coefficient C_M, buoyancy_centre m in
 the body frame, weight N in air, density of the water kg/m3."""
 

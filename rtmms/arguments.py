@@ -1,0 +1,78 @@
+"""What is handed to a plant's members, checked once: the command of a step, the seed of a reset."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from rtmms.plant import Array, Channel
+
+_SEEDS = 1 << 63
+
+
+def read_command(place: str, actuators: Sequence[Channel], given: Any) -> Array:
+    """A command as (n_actuators,) float64, finite; of a plant at `place`, in the order of `actuators`.
+
+    ArgumentError, naming the place, what was got and what is expected.
+    """
+    n = len(actuators)
+    try:
+        found = np.asarray(given)
+        wrong = found.dtype.kind not in "fiu" and found.size > 0
+        command: Array = np.zeros(0) if wrong else found.astype(np.float64)
+    except (TypeError, ValueError):
+        wrong = True
+    if wrong:
+        raise ArgumentError(f"{place}: command: expected {_expected(actuators)}, got {_shown(given)}")
+    if command.shape != (n,):
+        raise ArgumentError(
+            f"{place}: command must have shape ({n},), got {command.shape}: expected {_expected(actuators)}"
+        )
+    if not np.isfinite(command).all():
+        refuse_not_finite(place, actuators, command)
+    return command
+
+
+def refuse_not_finite(place: str, actuators: Sequence[Channel], command: Any) -> None:
+    """ArgumentError that names the actuators whose command is not finite."""
+    values = np.asarray(command, dtype=float)
+    named = ", ".join(one.name for one, v in zip(actuators, values, strict=True) if not np.isfinite(v))
+    raise ArgumentError(
+        f"{place}: command: {named} must be finite, expected {_expected(actuators)}, got {_shown(values.tolist())}"
+    )
+
+
+def read_seed(place: str, seed: Any) -> int:
+    """A whole number of 64 bits; ArgumentError for anything else."""
+    try:
+        number = None if isinstance(seed, bool) else operator.index(seed)
+    except TypeError:
+        number = None
+    if number is None or not -_SEEDS <= number < _SEEDS:
+        raise ArgumentError(f"{place}: reset: seed: expected a whole number of 64 bits, got {_shown(seed)}")
+    return number
+
+
+def limits_of(actuators: Sequence[Channel]) -> Array:
+    """(n, 2) lower and upper limits, -inf and inf where there are none."""
+    rows = [
+        (-np.inf if one.lower is None else one.lower, np.inf if one.upper is None else one.upper) for one in actuators
+    ]
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+def _expected(actuators: Sequence[Channel]) -> str:
+    names = [one.name for one in actuators]
+    listed = ", ".join(names if len(names) <= 6 else [*names[:3], "...", names[-1]])
+    return f"{len(names)} finite numbers ({listed})" if names else "no numbers"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,84 @@
+"""Limits that are never passed: position, rate and torque of a URDF's joints in every drive, and the energy of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+
+LINK = """<link name="{0}"><inertial><origin xyz="0.1 0 0"/><mass value="{1}"/>
+<inertia ixx="0.001" iyy="0.002" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="0.2 0 0"/>
+<axis xyz="0 1 0"/>{3}</joint>"""
+LIMIT = '<limit lower="{}" upper="{}" effort="2" velocity="3"/>'
+
+
+def arm(folder: Path, first: str = LIMIT.format(-1.2, 1.2)) -> str:
+    """Two links; the zero of the second joint is out of its range."""
+    pytest.importorskip("yourdfpy")
+    links = "".join(LINK.format(*one) for one in (("base", 1.0), ("upper", 0.5), ("lower", 0.3)))
+    second = LIMIT.format(0.3, 1.2)
+    joints = JOINT.format("shoulder", "base", "upper", first) + JOINT.format("elbow", "upper", "lower", second)
+    path = folder / "arm.urdf"
+    path.write_text(f'<robot name="arm">{links}{joints}</robot>')
+    return str(path)
+
+
+@pytest.mark.parametrize("drive", ["torque", "servo", "motion"])
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_limits_of_a_file_hold_in_every_drive(tmp_path: Path, drive: str, base: str) -> None:
+    plant: Any = rtmms.load(arm(tmp_path), base=base, drive=drive)
+    rng, start, turned, far, fast, most = np.random.default_rng(1), plant.observe(), 0.0, -np.inf, 0.0, 0.0
+    for k in range(800):
+        if k % 100 == 0:
+            command = rng.uniform(-50.0, 50.0, 2)
+        plant.step(command)
+        seen = plant.observe()
+        q, rate = seen["joint_position"], seen["joint_velocity"]
+        far = max(far, abs(q[0]) - 1.2, q[1] - 1.2, 0.3 - q[1])
+        fast, most = max(fast, np.abs(rate).max()), max(most, np.abs(seen["joint_torque"]).max())
+        turned += 1e-3 * float(np.abs((seen["joint_torque"] + seen["stop_torque"]) * rate).sum())
+        assert np.all(seen["stop_torque"] * rate <= 1e-9 + 1e-5 * np.abs(seen["stop_torque"]))  # it takes energy
+    assert far < 1e-6
+    assert fast < 3.0 + 1e-5
+    assert most <= 2.0 + 1e-12
+    lacking = float(seen["energy"] - start["energy"] - seen["work"])
+    assert abs(lacking) < 0.02 * turned  # where a firmly held joint meets its effort, the torque has a kink
+
+
+def test_joints_at_rest_on_their_stops(tmp_path: Path) -> None:
+    """A stop carries what drive and gravity push into it, and stands where its limit is."""
+    plant: Any = rtmms.load(arm(tmp_path), base="fixed")
+    for _ in range(1500):
+        plant.step([2.0, 2.0])
+    seen = plant.observe()
+    np.testing.assert_allclose(seen["joint_position"], 1.2, atol=1e-8)
+    np.testing.assert_allclose(seen["joint_velocity"], 0.0, atol=1e-6)
+    assert seen["stop_torque"][1] == pytest.approx(-2.0 - 9.81 * 0.3 * 0.1 * np.cos(2.4), rel=1e-4)
+    np.testing.assert_array_equal(seen["joint_torque"], 2.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("", r"joint 'shoulder': type 'revolute' needs <limit"),
+        (LIMIT.format(1.0, -1.0), r"joint 'shoulder': limit: expected lower <= upper, got 1 and -1"),
+        ('<limit lower="-1" upper="1" effort="-2" velocity="3"/>', "limit effort must be a number >= 0, got -2"),
+        ('<limit lower="nan" upper="1" effort="2" velocity="3"/>', "limit lower must be a number"),
+    ],
+)
+def test_limits_that_cannot_be_are_refused(tmp_path: Path, limit: str, words: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=words):
+        rtmms.load(arm(tmp_path, limit))
+
+
+def test_joint_limits_are_told(tmp_path: Path) -> None:
+    plant: Any = rtmms.load(arm(tmp_path), drive="servo")
+    assert plant.joint_limits == {
+        "shoulder": {"lower": -1.2, "upper": 1.2, "velocity": 3.0, "effort": 2.0},
+        "elbow": {"lower": 0.3, "upper": 1.2, "velocity": 3.0, "effort": 2.0},
+    }

@@ -1,0 +1,77 @@
+"""What every plant refuses of `step` and `reset`, and that commands beyond limits are brought within them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.sensing.faults import Faulty
+
+ROBOTS = ("manta", "quadrotor", "torpedo", "cat", "purcell")
+
+
+def plants() -> list[tuple[str, Any]]:
+    return [*((name, rtmms.load(name)) for name in ROBOTS), ("failing quadrotor", Faulty(rtmms.load("quadrotor")))]
+
+
+@pytest.mark.parametrize(("name", "plant"), plants())
+def test_wrong_arguments_are_refused_and_change_nothing(name: str, plant: Any) -> None:
+    before, n = plant.snapshot(), len(plant.actuators)
+    for bad in ("x", None, {}, np.zeros(n + 1), np.zeros((n, 1)), ["a"] * n, [1j] * n, [np.nan] * n, [np.inf] * n):
+        with pytest.raises(rtmms.RtmmsError, match="command") as caught:
+            plant.step(bad)
+        assert isinstance(caught.value, ValueError)
+    for seed in ("a", 1.5, None, True, 1 << 64):
+        with pytest.raises(rtmms.ArgumentError, match="seed: expected a whole number"):
+            plant.reset(seed=seed)
+    assert plant.snapshot() == before
+
+
+@pytest.mark.parametrize(("name", "plant"), plants())
+def test_a_command_beyond_the_limits_does_what_the_limits_do(name: str, plant: Any) -> None:
+    lower, upper = ([getattr(one, end) for one in plant.actuators] for end in ("lower", "upper"))
+    for beyond, limit in ((1e9, upper), (-1e9, lower)):
+        seen = []
+        for command in (np.full(len(limit), beyond), np.array(limit, dtype=float)):
+            plant.reset()
+            for _ in range(5):
+                plant.step(command)
+            seen.append(plant.observe()["position"])
+        np.testing.assert_array_equal(*seen)
+
+
+def test_the_difference_of_a_fins_rods_is_told_and_counted() -> None:
+    """The plant's own word of what it obeys, from `limit_commands`."""
+    from rtmms.robots.manta.kernels.rods import limit_commands
+
+    plant: Any = rtmms.load("manta")
+    for one in plant.coupled:
+        for part, changed in ((0.999, False), (1.001, True)):
+            command, out = np.zeros(4), np.zeros(4)
+            command[one.first], command[one.second] = 0.5 * part * one.obeyed, -0.5 * part * one.obeyed
+            assert limit_commands(-1.2, 1.2, one.most, command, out, 0) == changed
+        assert one.obeyed < one.most == pytest.approx(plant.parameters.rod_difference_limit_rad)
+
+
+def episodes(name: str, count: int, seconds: float) -> None:
+    """Random commands within the declared limits, held for 0.2 s."""
+    plant: Any = rtmms.load(name)
+    lower = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
+    upper = [1.0 if one.upper is None else one.upper for one in plant.actuators]
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        plant.reset(seed=seed)
+        for k in range(round(seconds / plant.dt)):
+            if k % round(0.2 / plant.dt) == 0:
+                command = rng.uniform(lower, upper)
+            plant.step(command)
+        assert all(np.isfinite(value).all() for value in plant.observe().values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*ROBOTS, "snake", "eel", "fish", "snakeboard", "satellite"])
+def test_random_commands_within_the_limits_end_well(name: str) -> None:
+    episodes(name, 5, 10.0)
