@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError
 from rtmms.monitor.monitor import PATIENCE_S, Monitor
+from rtmms.monitor.replay import SHORTEST
 
 from .guards_cases import Case, cases
 from .setting import machine
@@ -79,7 +80,7 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     times: Array = np.linspace(0.0, steps * dt, steps // seen + 1)
     places = np.empty((steps // seen + 1, 3))
     places[0] = plant.observe()["position"]
-    every = max(1, round(0.01 / dt))
+    every = max(1, round(0.01 / dt / parts)) * parts  # of what is sampled, in both runs at the same instants
     neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.twin().room()
     reader, counted_up = plant.twin(), "work" in plant.observe()
     if monitor is not None:
@@ -96,7 +97,7 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
             if (k + 1) % seen == 0:
                 reader.keep(state)
                 places[(k + 1) // seen] = state.position
-            if not counted_up and k % every == 0:
+            if not counted_up and (k + 1) % every == 0:
                 work += float(plant.observe()["rod_power"]) * dt * every
         if counted_up:
             work = float(plant.observe()["work"])
@@ -124,7 +125,7 @@ def judge(path: float | None, power: float | None, said: str) -> str:
 
 def line(case: Case) -> list[Cell]:
     """A case's cells."""
-    found = []
+    found: list[Cell] = []
     for dt in case.steps:
         run = taken(case, dt, watched=True)
         if not found or (case.varies and len(run.places)):
@@ -134,9 +135,10 @@ def line(case: Case) -> list[Cell]:
             length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:
+            floor = SHORTEST * case.load(dt).twin().length
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
-                path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / length
+                path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)
                 power = abs(run.work - exact.work) / max(abs(run.work), abs(exact.work)) if exact.work else 0.0
         fate = "no reference" if exact.said else judge(path, power, run.said)
         found.append(Cell(case.name, dt, path, power, run.said, fate, run.text, *(run.thought or ())))
@@ -146,12 +148,13 @@ def line(case: Case) -> list[Cell]:
 def ratios(cells: Iterable[Cell], what: str) -> Array:
     """What the monitor thought of 'path' or 'power', over the truth, ascending: of cells with a reference whose error
     is above rounding. Errors of more than all count as all, as the report says no more of them."""
-    found = []
+    found = list[float]()
     for cell in cells:
         truth, thought = (cell.path, cell.thought_path) if what == "path" else (cell.power, cell.thought_power)
-        if cell.fate != "no reference" and truth is not None and thought is not None and np.isfinite(thought):
-            if min(truth, 1.0) > ROUNDING and not (what == "power" and thought == 0.0):
-                found.append(min(thought, 1.0) / min(truth, 1.0))
+        if truth is None or thought is None or not np.isfinite(thought) or cell.fate == "no reference":
+            continue
+        if truth > ROUNDING:
+            found.append(min(thought, 1.0) / min(truth, 1.0))
     return np.sort(np.array(found))
 
 

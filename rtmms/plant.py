@@ -344,6 +344,14 @@ class HasPrescribedJoints(Twin, Protocol):
 
 
 @runtime_checkable
+class HasPower(Twin, Protocol):
+    """A twin whose states carry no work, but tell the power that goes in."""
+
+    def power(self, at: Kept) -> float:
+        """W, in a state; the twin stands there afterwards."""
+
+
+@runtime_checkable
 class Twinned(Protocol):
     """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.monitor` on it."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from rtmms.jit import COMPILED
 from rtmms.locomotion.glide import SOUND, enter_glide, glide
 from rtmms.plant import Kept
-from rtmms.spatial import Array
+from rtmms.spatial import Array, unpack_inertia
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -30,12 +30,18 @@ ORDER = 6
 """Of the integral over the group; joints follow their commands exactly."""
 
 
+def _reach(model: Model) -> float:
+    """m, how far from their origins the bodies' drag acts: sqrt of its moments over its forces."""
+    drag = np.sum([np.diag(unpack_inertia(packed)) for packed in model.viscous], axis=0)
+    return float(np.sqrt(drag[3:].sum() / drag[:3].sum()))
+
+
 class GlideTwin:
     """See rtmms.plant.Twin. Velocities are no part of the state: what is measured is where the robot comes to."""
 
     def __init__(self, plant: Original) -> None:
         self.plant, self.dt, self.order, self.bounded, self.base_moves = plant, plant.dt, ORDER, False, True
-        self.length = max(float(np.max(plant.model.reach)), 1e-9)
+        self.length = _reach(plant.model)
         self.state, self._parts = self.room(), 2
         self._system = plant.system.fork(self.state.all[:-1])
         self._dt = self._system.cell("dt")

@@ -9,7 +9,7 @@ about one step of the plant. Looks of one measurement, at the ends of successive
 2  the step's second half; what lies between the ends is counted
 
 Steps alone tell, while the run goes, whether it has left the range of its method. What they lead to is measured when it
-has ended (`conclude`): whoever steps the plant writes the commands into `tape`, and the looks mark where the run was.
+has ended (`conclude`): whoever steps the plant writes the commands into `tape`.
 
 The verdict: fine; doubtful, where the path is off by more than 1 % of itself, the work by more than 5 %, or joints that
 are given their motion go a tenth of it unseen; diverged, where steps are off by a quarter of what changes within them,
@@ -20,13 +20,12 @@ was time to take again, steps that are off by more than a tenth are doubted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rtmms.monitor.measure import Errors
-from rtmms.monitor.replay import Marks, Replayed, replay
+from rtmms.monitor.replay import Replayed, replay
 from rtmms.plant import Twin
 from rtmms.spatial import Array
 
@@ -108,7 +107,7 @@ class Monitor:
     """
 
     def __init__(self, twin: Twin, tape: Array | None = None) -> None:
-        self.twin, self.errors, self._marks = twin, Errors(twin), Marks(twin)
+        self.twin, self.errors = twin, Errors(twin)
         self.tape = np.zeros((0, 0)) if tape is None else tape
         self._begin, self._end, self._start = twin.room(), twin.room(), twin.room()
         self._command, self._at = np.zeros(0), 0
@@ -118,7 +117,6 @@ class Monitor:
     def clear(self) -> None:
         """The plant was reset."""
         self.errors.clear()
-        self._marks.clear()
         self._piece, self._sound, self._gap, self._due, self._by_hand = 0, True, 1, 0, 0
         self.hopeless, self._begun = False, False
         self._begin_here(0)
@@ -126,7 +124,6 @@ class Monitor:
     def _begin_here(self, row: int) -> None:
         """What is taken again begins at the present state, with this row of the tape."""
         self._replayed: Replayed | None = None
-        self._marks.clear()
         self._first, self._row = self.twin.now, row
         self.twin.keep(self._start)
 
@@ -164,7 +161,6 @@ class Monitor:
                 self._begin_here(0)
                 self._begun = True
             twin.keep(self._begin)
-            self._marks.add(now - self._first, self._begin)
             self._at, self._piece = now, 1
             return 1
         if piece == 1:
@@ -188,13 +184,14 @@ class Monitor:
         widest = min(GAP, GROW * (count - DENSE + 1))
         return max(1, round(widest * (0.5 + (count * GOLDEN) % 1.0)))
 
-    def conclude(self, seconds: float = PATIENCE_S, tell: Callable[[float], None] | None = None) -> Verdict:
+    def conclude(self, seconds: float = PATIENCE_S) -> Verdict:
         """The run has ended: take it again from its commands, as far as so many seconds of wall time reach, and judge.
-        The plant stays as it is. tell: see `replay`."""
-        self.twin.keep(self._begin)
-        self._marks.end(self.twin.now - self._first, self._begin)
-        commands = self.tape[self._row :]
-        self._replayed = replay(self.twin, self._start, commands, self._marks, seconds, tell)
+        The plant stays as it is."""
+        self.twin.keep(self._end)
+        steps = self.twin.now - self._first
+        commands = self.tape[self._row :][:steps]
+        end = self._end if len(commands) == steps else None
+        self._replayed = replay(self.twin, self._start, end, commands, seconds) if len(commands) else None
         return self.verdict
 
     @property

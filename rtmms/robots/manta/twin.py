@@ -10,7 +10,8 @@ from rtmms.jit import COMPILED
 from rtmms.memory import Record, aligned
 from rtmms.plant import Kept
 from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.coupling.entry import arguments, enter_step
+from rtmms.robots.manta.coupling.account import O_ROD_POWER, account
+from rtmms.robots.manta.coupling.entry import arguments, enter_account, enter_step
 from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.coupling.tableaus import METHODS, ORDERS, STABILITY
 from rtmms.robots.manta.kernels.fin_layout import LANES
@@ -86,6 +87,13 @@ class MantaTwin:
     def keep(self, at: Kept) -> None:
         """The plant's present state."""
         at.all[:] = self.plant._state
+
+    def power(self, at: Kept) -> float:
+        """W, of the rods; see rtmms.plant.HasPower."""
+        self.state.all[:] = at.all
+        manta = self._whole
+        status = enter_account(*arguments(manta), 0.0) if COMPILED else account(manta, 0.0)
+        return float(manta.out[O_ROD_POWER]) if status == lay.OK else np.nan
 
     def divide(self, parts: int) -> None:
         """See rtmms.plant.Twin."""
