@@ -75,7 +75,7 @@ def test_a_rollout_has_the_bits_of_stepping_by_hand(robot: str, request: pytest.
 
 def test_an_axis_of_length_1_stands_for_all_and_starts_may_differ(quadrotor: Any) -> None:
     quadrotor.reset()
-    hover = np.array([one.neutral for one in quadrotor.actuators])
+    hover = np.full(len(quadrotor.actuators), 468.0)
     quadrotor.step(hover)
     starts = [quadrotor.snapshot()]
     quadrotor.step(0.9 * hover)
@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_refused_with_its_bytes(quadrotor: Any, monkeypatch
 def test_ctrl_c_ends_all_runs(quadrotor: Any) -> None:
     quadrotor.reset()
     before = quadrotor.snapshot()
-    hover = np.array([[[one.neutral for one in quadrotor.actuators]]])
+    hover = np.full((1, 1, len(quadrotor.actuators)), 468.0)
     long = np.repeat(hover, 3_000_000, axis=1)
     with rtmms.Rollout(quadrotor, 2) as pool:
         pool(hover)  # compiled

@@ -188,7 +188,7 @@ def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tm
 
 
 def test_a_crash_costs_the_exit_status_unless_it_was_to_be_expected(tmp_path: Path) -> None:
-    words = ("run", "pendulum", "--controller", "fail:at_s=0.1", "--duration", "0.4", "--mode", "free", "--quiet")
+    words = ("run", "pendulum", "--controller", "fail:at_s=0.1", "--duration", "0.6", "--quiet")
     said = rtmms(tmp_path, *words, "--json")
     assert (said.status, said.report["ended"]) == (1, "duration")
     assert len(said.err.splitlines()) == 1
