@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
     "NotConnectedError", "Plant",
-    "PlantInfo", "RefusedError", "RequestError", "RtmmsError", "State", "TreePlant", "UnknownNameError", "__version__",
-    "analysis", "compile", "compiled", "connect", "dynamics", "embed", "fluids", "linearise", "load", "model",
-    "sensing", "trim",
+    "PlantInfo", "RefusedError", "RequestError", "Rollout", "RtmmsError", "State", "TreePlant", "UnknownNameError",
+    "__version__", "analysis", "compile", "compiled", "connect", "dynamics", "embed", "fluids", "linearise", "load",
+    "model", "rollout", "sensing", "trim",
 ]  # fmt: skip
 
 _LATE = {
@@ -38,6 +38,7 @@ _LATE = {
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant",
     "linearise": "rtmms.analysis.linearise", "trim": "rtmms.analysis.trim",
+    **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
     **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),
     **dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state"),

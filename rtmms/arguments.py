@@ -11,7 +11,7 @@ import numpy as np
 from rtmms.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from rtmms.plant import Array, Channel
+    from rtmms.plant import Array, Channel, CoupledLimit
 
 _SEEDS = 1 << 63
 
@@ -65,6 +65,21 @@ def limits_of(actuators: Sequence[Channel]) -> Array:
         (-np.inf if one.lower is None else one.lower, np.inf if one.upper is None else one.upper) for one in actuators
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+def obeyed(commands: Any, actuators: Sequence[Channel], coupled: Sequence[CoupledLimit] = ()) -> Array:
+    """Commands (..., n_actuators) as a plant obeys them: each within its limits, and the difference of two that limit
+    each other saturated smoothly, their mean kept (rtmms.robots.manta.kernels.rods.limit_commands)."""
+    limits = limits_of(actuators)
+    found: Array = np.clip(commands, limits[:, 0], limits[:, 1])
+    for one in coupled:
+        first, second, room = found[..., one.first], found[..., one.second], one.most - one.obeyed
+        apart, middle = first - second, 0.5 * (first + second)
+        half = 0.5 * np.sign(apart) * (one.obeyed + room * np.tanh((np.abs(apart) - one.obeyed) / room))
+        beyond = np.abs(apart) > one.obeyed
+        found[..., one.first] = np.where(beyond, middle + half, first)
+        found[..., one.second] = np.where(beyond, middle - half, second)
+    return found
 
 
 def _expected(actuators: Sequence[Channel]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
@@ -389,6 +389,40 @@ class Entered(Protocol):
 
     def entered(self, status: int) -> None:
         """It was: what comes after it. Raises what `step` raises."""
+
+
+class Fork(NamedTuple):
+    """Memory of its own for a run beside the plant's, by the plant's model and kernels as they were when it was made.
+
+    entry   a step of it
+    state   (w,) all that a snapshot holds but the count of steps;  sound  where it is again after a step that failed
+    start   (1,) s, the time at which a step begins, for who steps it to write
+    places  outputs that stand in the state as they are: where each begins there, and how many numbers it has
+    clear   makes scratch anew, after a step that failed
+    owner   keeps the memory
+    """
+
+    entry: Entry
+    state: Array
+    sound: Array
+    start: Array
+    places: Mapping[str, tuple[int, int]]
+    clear: Callable[[], None]
+    owner: Any
+
+
+@runtime_checkable
+class Forking(Protocol):
+    """A plant of which many runs may go on side by side (rtmms.analysis.rollouts)."""
+
+    def fork(self) -> Fork | None:
+        """At the present state. None: it can be stepped by `step` alone."""
+
+    def present(self) -> tuple[Array, int]:
+        """A copy of the state as a Fork has it, and the steps since the reset."""
+
+    def put(self, state: Array, steps: int) -> None:
+        """The plant stands there, as after `restore`."""
 
 
 class Account(NamedTuple):

@@ -26,7 +26,7 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Entry
+from rtmms.plant import Entry, Fork
 from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
 
@@ -190,6 +190,33 @@ class Running:
         """The parameter that makes the method's own step smaller, and what it is, s."""
         own = getattr(self.parameters, "step_s", None)
         return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
+
+    def fork(self) -> Fork | None:
+        """See rtmms.plant.Forking."""
+        if self._entries is None or self.flow.field is not None:
+            return None
+        other = self.system.fork()
+        entry = Entry(
+            native(self._entries.step, other.address), (other.address,), other.command.given.ctypes.data
+        )  # fmt: skip
+        n, at = self.model.n, (other.motion.vector.ctypes.data - other.memory.ctypes.data) // 8
+        places = {
+            "position": (at, 3), "quaternion": (at + 3, 4), "velocity": (at + 7 + n, 3),
+            "angular_velocity": (at + 10 + n, 3), "joint_position": (at + 7, n), "joint_velocity": (at + 13 + n, n),
+        }  # fmt: skip
+        own = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
+        places = {name: place for name, place in places.items() if name not in own and place[1]}
+        return Fork(entry, other.memory, other.last, other.hold.cell("start"), places, other.clear, other)
+
+    def present(self) -> tuple[Array, int]:
+        """See rtmms.plant.Forking."""
+        return self.system.memory.copy(), self._steps
+
+    def put(self, state: Array, steps: int) -> None:
+        """See rtmms.plant.Forking."""
+        self.system.clear()
+        self.system.memory[:] = state
+        self._steps = steps
 
     def twin(self) -> TreeTwin:
         """Memory and steps beside the plant's own, for `rtmms.monitor`."""

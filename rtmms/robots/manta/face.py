@@ -16,7 +16,7 @@ from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress, helped, native
 from rtmms.memory import aligned
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Account, Channel, CoupledLimit, Entry, refuse_fixed
+from rtmms.plant import Account, Channel, CoupledLimit, Entry, Fork, refuse_fixed
 from rtmms.robots.manta.chart import MantaChart
 from rtmms.robots.manta.checks import check_coupling, check_step
 from rtmms.robots.manta.coupling import layout as lay
@@ -248,6 +248,28 @@ class Manta:
         self.system.adopt({"finned": model.finned, "body": model.body, "param": model.param})
         self.model = replace(self.model, links=model.links, param=model.param)
         self.parameters, self._key = parameters, self._hash()
+
+    def fork(self) -> Fork | None:
+        """See rtmms.plant.Forking."""
+        if not COMPILED:
+            return None
+        other = self.system.fork()
+        words = tuple(0 if word is None else word for word in arguments(other))
+        entry = Entry(native(enter_step, *arguments(other)), words, other.command.ctypes.data)
+        places = {
+            "position": (lay.POSITION, 3), "quaternion": (lay.QUATERNION, 4), "velocity": (lay.TWIST, 3),
+            "angular_velocity": (lay.TWIST + 3, 3),
+        }  # fmt: skip
+        return Fork(entry, other.state, other.state, np.zeros(1), places, other.clear, other)
+
+    def present(self) -> tuple[Array, int]:
+        """See rtmms.plant.Forking."""
+        return self._state.copy(), int(self._state[lay.STEP])
+
+    def put(self, state: Array, steps: int) -> None:
+        """See rtmms.plant.Forking."""
+        self.system.clear()
+        self._state[:] = state
 
     def chart(self) -> MantaChart:
         """Coordinates around the present state, for `rtmms.analysis`."""

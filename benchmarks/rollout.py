@@ -1,0 +1,115 @@
+"""Rollouts beside the compiled step: us a step and core, what a second core gives, and whether the bits stay.
+
+Blocks of each in turn, in one process; the least of each kind counts. The yardstick is a compiled loop that writes the
+same commands and calls the same step, with nothing around it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import carray, njit
+
+import rtmms
+from rtmms.addresses import ARGUMENTS, call, numbers_at
+
+from .setting import machine, refuse_less
+
+Array = npt.NDArray[np.float64]
+ROBOTS = ("manta", "quadrotor", "eel", "moth", "fish")
+EVERY = 10
+
+
+@njit(nogil=True, error_model="numpy")
+def _alone(function: int, arguments_at: int, command_at: int, commands: Array, start_at: int, dt: float) -> int:
+    """Steps with each row of commands (steps, n); how many went well."""
+    command, start = carray(numbers_at(command_at), (commands.shape[1],)), carray(numbers_at(start_at), (1,))
+    for k in range(commands.shape[0]):
+        for i in range(commands.shape[1]):
+            command[i] = commands[k, i]
+        start[0] = k * dt
+        if call(function, arguments_at):
+            return k
+    return int(commands.shape[0])
+
+
+def _commands(plant: Any, runs: int, steps: int) -> Array:
+    """(runs, steps, n): sines of 0.3 of the actuators' range, each run with a phase of its own."""
+    low = np.array([-0.3 if one.lower is None else one.lower for one in plant.actuators])
+    high = np.array([0.3 if one.upper is None else one.upper for one in plant.actuators])
+    middle = np.array([one.neutral for one in plant.actuators])
+    phase = np.arange(runs)[:, None, None] / runs + np.arange(len(middle)) / 5.0
+    turn = np.sin(2 * np.pi * (0.6 * plant.dt * np.arange(steps)[:, None] + phase))
+    return np.ascontiguousarray(middle + 0.3 * np.minimum(high - middle, middle - low) * turn)
+
+
+def _time(plant: Any, commands: Array, threads: int) -> tuple[float, Any]:
+    with rtmms.Rollout(plant, threads) as pool:
+        began = time.perf_counter_ns()
+        runs = pool(commands, every=EVERY)
+        return (time.perf_counter_ns() - began) / 1e3 / commands.shape[0] / commands.shape[1], runs
+
+
+def measure(robot: str, runs: int, steps: int, blocks: int) -> dict[str, Any]:
+    """Of one robot: alone_us, rollout_us, ratio; two_us and speed_up of two threads; same_bits for 1, 2, 4."""
+    plant: Any = rtmms.load(robot)
+    commands = _commands(plant, runs, steps)
+    start = plant.snapshot()
+    fork = plant.fork()
+    if fork is None:
+        return {"robot": robot, "compiled": False}
+    words = np.zeros(ARGUMENTS, dtype=np.int64)
+    words[: len(fork.entry.arguments)] = fork.entry.arguments
+    first, _ = plant.present()
+    alone, one, two = [], [], []
+    _time(plant, commands[:1], 1)
+    found: Any = None
+    for _ in range(blocks):
+        took = 0
+        for run in commands:
+            fork.state[:] = first
+            began = time.perf_counter_ns()
+            done = _alone(
+                fork.entry.function, words.ctypes.data, fork.entry.command, run, fork.start.ctypes.data, plant.dt
+            )
+            took += time.perf_counter_ns() - began
+            if done < steps:
+                raise rtmms.RtmmsError(f"bench rollout: {robot} failed at step {done}")
+        alone.append(took / 1e3 / runs / steps)
+        us, found = _time(plant, commands, 1)
+        one.append(us)
+        two.append(_time(plant, commands, 2)[0])
+    same = all(
+        again.final == found.final and all(np.array_equal(again.outputs[n], found.outputs[n]) for n in found.outputs)
+        for again in (_time(plant, commands, threads)[1] for threads in (2, 4))
+    )
+    plant.restore(start)
+    return {
+        "robot": robot, "compiled": True, "runs": runs, "steps": steps, "alone_us": min(alone), "rollout_us": min(one),
+        "ratio": min(one) / min(alone), "two_us": min(two), "speed_up": min(one) / min(two), "same_bits": same,
+    }  # fmt: skip
+
+
+def main(as_json: bool = False, runs: int = 64, steps: int = 1000, blocks: int = 3, robot: str = "") -> int:
+    """Measure and print; 0. robot: one of them, '' for all."""
+    refuse_less("rollout: --runs", runs, 1)
+    refuse_less("rollout: --steps", steps, EVERY)
+    refuse_less("rollout: --blocks", blocks, 1)
+    found = [measure(name, runs, steps, blocks) for name in ([robot] if robot else ROBOTS)]
+    if as_json:
+        print(json.dumps({"machine": machine(), "robots": found}))
+        return 0
+    print(f"{'robot':12}{'step, us':>10}{'rollout, us':>13}{'ratio':>8}{'two threads':>13}{'same bits':>11}")
+    for one in found:
+        if not one["compiled"]:
+            print(f"{one['robot']:12}  stepped from Python: it has no fork")
+            continue
+        print(
+            f"{one['robot']:12}{one['alone_us']:10.2f}{one['rollout_us']:13.2f}{one['ratio']:8.3f}"
+            f"{one['speed_up']:11.2f} x{one['same_bits']!s:>11}"
+        )
+    return 0

@@ -1,0 +1,229 @@
+"""Many runs side by side against stepping by hand, bit by bit."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.analysis import rollouts
+from rtmms.arguments import obeyed
+from rtmms.robots.manta.kernels.rods import limit_commands
+from tests.pendulum import Pendulum
+
+RUNS, STEPS, EVERY = 5, 60, 15
+
+
+@pytest.fixture(scope="module")
+def quadrotor() -> Any:
+    return rtmms.load("quadrotor")
+
+
+@pytest.fixture(scope="module")
+def manta() -> Any:
+    return rtmms.load("manta")
+
+
+def commands_of(plant: Any, runs: int = RUNS, steps: int = STEPS) -> np.ndarray:
+    low, high = (np.array([getattr(one, end) for one in plant.actuators]) for end in ("lower", "upper"))
+    random = np.random.default_rng(5).uniform(0.3, 0.6, (runs, steps, len(low)))
+    return low + random * (high - low)
+
+
+def by_hand(plant: Any, start: bytes, commands: np.ndarray, names: tuple[str, ...]) -> tuple[dict[str, Any], bytes]:
+    plant.restore(start)
+    seen: dict[str, Any] = {name: [] for name in names}
+    for k, command in enumerate(commands):
+        plant.step(command)
+        if (k + 1) % EVERY == 0:
+            told = plant.observe()
+            for name in names:
+                seen[name].append(told[name])
+    return seen, plant.snapshot()
+
+
+@pytest.mark.parametrize("robot", ["quadrotor", "manta"])
+def test_a_rollout_has_the_bits_of_stepping_by_hand(robot: str, request: pytest.FixtureRequest) -> None:
+    """Outputs that stand in the state and others, from a state on its way, for each number of threads."""
+    plant = request.getfixturevalue(robot)
+    names = tuple(channel.name for channel in plant.outputs)
+    commands = commands_of(plant)
+    plant.reset()
+    for command in commands[0]:
+        plant.step(command)
+    start = plant.snapshot()
+    found = [rtmms.rollout(plant, commands, outputs=names, every=EVERY, threads=k) for k in (1, 2, 4)]
+    assert plant.snapshot() == start
+    for runs in found:
+        assert runs.status.tolist() == [0] * RUNS
+        assert runs.steps.tolist() == [STEPS] * RUNS
+    for run in range(RUNS):
+        seen, final = by_hand(plant, start, commands[run], names)
+        for runs in found:
+            assert runs.final[run] == final
+            for name in names:
+                np.testing.assert_array_equal(runs.outputs[name][run], seen[name])
+    plant.restore(start)
+
+
+def test_an_axis_of_length_1_stands_for_all_and_starts_may_differ(quadrotor: Any) -> None:
+    quadrotor.reset()
+    hover = np.full(len(quadrotor.actuators), 468.0)
+    quadrotor.step(hover)
+    starts = [quadrotor.snapshot()]
+    quadrotor.step(0.9 * hover)
+    starts.append(quadrotor.snapshot())
+    one = rtmms.rollout(quadrotor, hover.reshape(1, 1, -1), initial=starts)
+    assert one.outputs["position"].shape == (2, 1, 3)
+    same = rtmms.rollout(quadrotor, np.tile(hover, (2, 1, 1)), initial=starts)
+    assert one.final == same.final
+    assert one.final[0] != one.final[1]
+    assert rtmms.rollout(quadrotor, hover.reshape(1, 1, -1), initial=starts[1]).final == [one.final[1]]
+
+
+def test_outputs_go_where_they_are_asked_to_and_time_is_the_samples(quadrotor: Any) -> None:
+    quadrotor.reset()
+    mine = np.zeros((RUNS, STEPS // EVERY, 3))
+    runs = rtmms.rollout(quadrotor, commands_of(quadrotor), every=EVERY, out={"position": mine})
+    assert runs.outputs["position"] is mine
+    assert np.isfinite(mine).all()
+    assert mine.any()
+    np.testing.assert_allclose(runs.time, quadrotor.dt * np.arange(EVERY, STEPS + 1, EVERY))
+
+
+def test_parameters_differ_between_runs(manta: Any) -> None:
+    manta.reset()
+    commands, drag = commands_of(manta, 3, 30), np.array([0.5, 1.5, 0.5])
+    commands[:] = commands[0]
+    before, usual = manta.snapshot(), manta.parameters.drag_coefficient
+    runs = rtmms.rollout(manta, commands, parameters={"drag_coefficient": drag})
+    assert manta.snapshot() == before
+    assert manta.parameters.drag_coefficient == usual
+    ends = []
+    for value in drag:
+        manta.reset()
+        manta.set(drag_coefficient=value)
+        for command in commands[0]:
+            manta.step(command)
+        ends.append(manta.snapshot())
+    manta.set(drag_coefficient=usual)
+    manta.reset()
+    assert runs.final == ends
+    assert runs.final[0] == runs.final[2] != runs.final[1]
+
+
+def test_a_run_that_diverges_ends_alone(quadrotor: Any) -> None:
+    """One begins beyond what can be squared; the others have the bits of a call without it."""
+    quadrotor.reset()
+    calm_start = quadrotor.snapshot()
+    state, steps = quadrotor.present()
+    state[quadrotor.fork().places["velocity"][0]] = 1e200
+    quadrotor.put(state, steps)
+    wild_start = quadrotor.snapshot()
+    quadrotor.restore(calm_start)
+    commands = commands_of(quadrotor, 3)
+    calm = rtmms.rollout(quadrotor, commands, every=EVERY, threads=1)
+    wild = rtmms.rollout(quadrotor, commands, [calm_start, wild_start, calm_start], every=EVERY, threads=1)
+    assert calm.status.tolist() == [0, 0, 0]
+    assert [int(one) != 0 for one in wild.status] == [False, True, False]
+    assert "diverged" in wild.reason(1)
+    assert wild.reason(0) == ""
+    assert wild.steps[1] < STEPS
+    assert np.isnan(wild.outputs["position"][1, -1]).all()
+    np.testing.assert_array_equal(wild.outputs["position"][[0, 2]], calm.outputs["position"][[0, 2]])
+    assert [wild.final[k] for k in (0, 2)] == [calm.final[k] for k in (0, 2)]
+
+
+def test_plants_in_plain_python_go_through_the_same_call() -> None:
+    plant = Pendulum()
+    commands = np.random.default_rng(1).uniform(-1, 1, (3, 20, 2))
+    start = plant.snapshot()
+    runs = rtmms.rollout(plant, commands, outputs=("angle",), every=5)
+    assert plant.snapshot() == start
+    for run in range(3):
+        plant.restore(start)
+        for command in commands[run]:
+            plant.step(command)
+        assert runs.final[run] == plant.snapshot()
+        assert runs.outputs["angle"][run, -1] == plant.observe()["angle"]
+    plant.restore(start)
+    plant.diverge_at = 0.1
+    failed = rtmms.rollout(plant, commands, outputs=("angle",), every=5)
+    assert (failed.status != 0).all()
+    assert "diverged" in failed.reason(2)
+
+
+def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
+    manta.reset()
+    asked = np.array([[[9.0, -9.0, 0.1, 0.2]], [[0.9, -0.6, -1.0, 0.5]]])
+    applied = rtmms.rollout(manta, asked).commands
+    limit, coupled = manta.actuators[0].upper, manta.coupled[0].most
+    out = np.zeros(4)
+    for run in range(2):
+        limit_commands(-limit, limit, coupled, asked[run, 0], out, 0)
+        np.testing.assert_allclose(applied[run, 0], out, rtol=0, atol=1e-15)
+    assert abs(applied[0, 0, 0] - applied[0, 0, 1]) <= coupled
+    np.testing.assert_array_equal(obeyed(asked[0, 0, 2:], manta.actuators[2:]), asked[0, 0, 2:])
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"commands": np.zeros((2, 3))}, r"commands: expected an array \(runs, steps, 4\), got shape \(2, 3\)"),
+        ({"commands": np.zeros((2, 3, 5))}, r"got shape \(2, 3, 5\)"),
+        ({"commands": "all"}, "commands: expected numbers"),
+        ({"commands": np.full((1, 2, 4), np.nan)}, r"must be finite, got nan in \[0, 0\]"),
+        ({"outputs": ("positon",)}, "unknown output 'positon'; did you mean position"),
+        ({"outputs": "position"}, "expected a sequence of names"),
+        ({"every": 0}, "every: expected a whole number from 1 on, got 0"),
+        ({"threads": 0}, "threads: expected a whole number from 1 on, got 0"),
+        ({"initial": [b""] * 3}, "expected the same number of runs, or 1, got commands 2, initial 3"),
+        ({"initial": b"no snapshot"}, "no snapshot of this version"),
+        ({"parameters": {"colour": [1.0, 2.0]}}, "unknown parameter that can differ between runs 'colour'"),
+        ({"out": {"position": np.zeros((2, 2, 3))}}, r"out: position: expected \(2, 3, 3\)"),
+    ],
+)
+def test_wrong_words_are_refused_in_a_sentence(quadrotor: Any, words: dict[str, Any], text: str) -> None:
+    quadrotor.reset()
+    before = quadrotor.snapshot()
+    with pytest.raises(rtmms.RtmmsError, match=text):
+        rtmms.rollout(**{"plant": quadrotor, "commands": np.zeros((2, 3, 4)), **words})
+    assert quadrotor.snapshot() == before
+
+
+def test_what_does_not_fit_is_refused_with_its_bytes(quadrotor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollouts, "_free_bytes", lambda: 100_000)
+    with pytest.raises(rtmms.ModelError, match=r"10000 runs with 3 samples need [\d,]+ bytes, and 100,000 are free"):
+        rtmms.rollout(quadrotor, np.zeros((10_000, 3, 4)))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_ends_all_runs(quadrotor: Any) -> None:
+    quadrotor.reset()
+    before = quadrotor.snapshot()
+    hover = np.full((1, 1, len(quadrotor.actuators)), 468.0)
+    long = np.repeat(hover, 3_000_000, axis=1)
+    with rtmms.Rollout(quadrotor, 2) as pool:
+        pool(hover)  # compiled
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            pool(long, initial=[before] * 4, every=long.shape[1])
+        assert quadrotor.snapshot() == before
+        assert pool(hover).status.tolist() == [0]
+
+
+def test_the_pages_example(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "many_runs.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    heights = names["runs"].outputs["position"][:, -1, 2]
+    assert (np.diff(heights) > 0).all()
+    assert capsys.readouterr().out.strip()
