@@ -30,6 +30,8 @@ WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
 STOPPED = ("refused", "diverged", "error")
 ROUNDING = 1e-7
 """Errors below that are not compared."""
+FACTOR, SHARE, LEAST, MOST = 5.0, 0.95, 0.5, 20.0
+"""What is thought over what is true: within FACTOR in SHARE of the cells, never below LEAST nor above MOST."""
 
 PLACES = 400
 """At about so many times paths are compared, or at each step."""
@@ -38,20 +40,22 @@ PLACES = 400
 @dataclass(frozen=True)
 class Run:
     """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it; thought:
-    the errors of path and work as the monitor has them, None where it has none."""
+    the errors of path and work as the monitor has them, from as many parts of a step as there was time for, and from
+    two; () where it has none."""
 
     times: Array
     places: Array
     work: float
     said: str
     text: str
-    thought: tuple[float, float] | None = None
+    thought: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cell:
     """path, power: fractions, None where there was no run to the end; said, text: see Run; fate: see `judge`;
-    thought_path, thought_power: as the monitor has them."""
+    thought_path, thought_power, hurried_path, hurried_power: as the monitor has them, the latter from two parts of a
+    step, as after a long run."""
 
     case: str
     dt: float
@@ -62,6 +66,8 @@ class Cell:
     text: str
     thought_path: float | None = None
     thought_power: float | None = None
+    hurried_path: float | None = None
+    hurried_power: float | None = None
 
 
 def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
@@ -105,9 +111,10 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
         return Run(*nowhere, "error", str(error))
     if monitor is None:
         return Run(times, places, work, "", "")
-    verdict = monitor.conclude(PATIENCE_S)
+    hurried, verdict = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
+    thought = verdict.path, verdict.work, hurried.path, hurried.work
     said = "diverged" if stopped else verdict.verdict
-    return Run(times, places, work, said, verdict.sentence, (verdict.path, verdict.work))
+    return Run(times, places, work, said, verdict.sentence, thought)
 
 
 def judge(path: float | None, power: float | None, said: str) -> str:
@@ -141,16 +148,16 @@ def line(case: Case) -> list[Cell]:
                 path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)
                 power = abs(run.work - exact.work) / max(abs(run.work), abs(exact.work)) if exact.work else 0.0
         fate = "no reference" if exact.said else judge(path, power, run.said)
-        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text, *(run.thought or ())))
+        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text, *run.thought))
     return found
 
 
-def ratios(cells: Iterable[Cell], what: str) -> Array:
-    """What the monitor thought of 'path' or 'power', over the truth, ascending: of cells with a reference whose error
-    is above rounding. Errors of more than all count as all, as the report says no more of them."""
+def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
+    """What the monitor thought ('thought' or 'hurried') of 'path' or 'power', over the truth, ascending: of cells with
+    a reference whose error is above rounding. Errors of more than all count as all, as the report says no more."""
     found = list[float]()
     for cell in cells:
-        truth, thought = (cell.path, cell.thought_path) if what == "path" else (cell.power, cell.thought_power)
+        truth, thought = getattr(cell, what), getattr(cell, f"{whose}_{what}")
         if truth is None or thought is None or not np.isfinite(thought) or cell.fate == "no reference":
             continue
         if truth > ROUNDING:
@@ -158,17 +165,19 @@ def ratios(cells: Iterable[Cell], what: str) -> Array:
     return np.sort(np.array(found))
 
 
-def told_ratios(cells: Iterable[Cell]) -> Iterable[str]:
-    """Their distribution, a line for each quantity."""
-    every = list(cells)
-    for what in ("path", "power"):
-        found = ratios(every, what)
-        if len(found):
-            low, least, median, most, high = np.quantile(found, (0.0, 0.025, 0.5, 0.975, 1.0))
-            within = float(np.mean((found >= 0.2) & (found <= 5.0)))
-            yield (f"{what}: thought / true of {len(found)} cells: least {low:.2g}, 2.5 % {least:.2g}, median "
-                   f"{median:.2g}, 97.5 % {most:.2g}, most {high:.2g}; within a factor of 5: {100.0 * within:.1f} %; "
-                   f"below a half: {int(np.sum(found < 0.5))}, above 20: {int(np.sum(found > 20.0))}")  # fmt: skip
+def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """How far what was thought is from the truth: a row of quantiles for each estimate and quantity."""
+    every, rows = list(cells), list[dict[str, Any]]()
+    for whose in ("thought", "hurried"):
+        for what in ("path", "power"):
+            found = ratios(every, whose, what)
+            if len(found):
+                low, least, median, most, high = (float(q) for q in np.quantile(found, (0.0, 0.025, 0.5, 0.975, 1.0)))
+                within = float(np.mean((found >= 1.0 / FACTOR) & (found <= FACTOR)))
+                rows.append({"estimate": whose, "of": what, "cells": len(found), "least": low, "2.5 %": least,
+                             "median": median, "97.5 %": most, "most": high, "within": within,
+                             "holds": within >= SHARE and low >= LEAST and high <= MOST})  # fmt: skip
+    return rows
 
 
 def counted(cells: Iterable[Cell]) -> dict[str, int]:
@@ -196,7 +205,8 @@ def table(case: Case, cells: list[Cell]) -> str:
 
 
 def main(as_json: bool, small: bool = False, only: str = "", detail: bool = False) -> int:
-    """Run the grid, or the lines whose names contain `only`; 1 where a wrong cell is silent or a right one stopped."""
+    """Run the grid, or the lines whose names contain `only`; 1 where a wrong cell is silent, a right one
+    stopped, or errors are not as large as was thought."""
     begun, every = time.monotonic(), list[Cell]()
     for case in cases(small):
         if only in case.name:
@@ -210,10 +220,14 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                               (cell.thought_path, cell.thought_power)]  # fmt: skip
                     print(f"    {cell.dt:<8.3g} path {off[0]} (thought {beside[0]}), power {off[1]} ({beside[1]}); "
                           f"{cell.said} {cell.fate} {cell.text}")  # fmt: skip
-    counts: dict[str, Any] = counted(every)
+    counts, fit = counted(every), calibration(every)
     if as_json:
-        print(json.dumps({"machine": machine(), "counts": counts, "cells": [asdict(cell) for cell in every]}))
+        cells_ = [asdict(cell) for cell in every]
+        print(json.dumps({"machine": machine(), "counts": counts, "calibration": fit, "cells": cells_}))
     else:
-        print("\n".join(told_ratios(every)))
+        for row in fit:
+            within = f"within a factor of {FACTOR:g} in {100.0 * row['within']:.1f} % of {row['cells']} cells"
+            named = ", ".join(f"{name} {row[name]:.2g}" for name in ("least", "2.5 %", "median", "97.5 %", "most"))
+            print(f"{row['of']}, {row['estimate']} / true: {named}; {within}")
         print(", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {time.monotonic() - begun:.0f} s")
-    return 1 if counts["silent wrongs"] or counts["false refusals"] else 0
+    return 1 if counts["silent wrongs"] or counts["false refusals"] or not all(row["holds"] for row in fit) else 0

@@ -49,7 +49,7 @@ class TreeTwin:
         self.bounded = METHODS[plant.method].stability is not None
         self.base_moves = model.base_mode == BASE_FREE
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
-        self._divided, self._time, self._imposed = 2, 0.0, model.imposed
+        self._divided, self._count, self._imposed = 2, 0.0, model.imposed
         self._nodes, self._weights = nodes(METHODS[plant.method], plant.substeps)
         self.state = self.room()
         self._take_up()
@@ -94,18 +94,19 @@ class TreeTwin:
         self.state.all[:] = at.all
         if halves:
             self._system.motion.counts[0] = 0
-        self._time = float(at.all[-1]) * self.dt
+        self._count = float(at.all[-1])
 
     def step(self, command: Array, halves: bool) -> bool:
         """A step of dt, or of a part of it; False where it fails."""
         plant, system = self.plant, self._system
-        dt = self.dt / self._divided if halves else self.dt
+        parts = self._divided if halves else 1
+        time, dt = self._count * self.dt, self.dt / parts  # the plant's own count: of an unstable run each bit matters
         system.command.given[:] = command
         if plant.flow.field is not None:
-            ask_flow(plant, system.motion.vector, self._time, 0.5 * dt, system.work.s, system.fluid.held)
-        self._start[0], self._dt[0] = self._time, dt
+            ask_flow(plant, system.motion.vector, time, 0.5 * dt, system.work.s, system.fluid.held)
+        self._start[0], self._dt[0] = time, dt
         status = plant._entries.step(system.address) if plant._entries else take_step(system)
-        self._time += dt
+        self._count += 1.0 / parts
         return bool(status == SOUND)
 
     def unseen(self, begin: Kept, end: Kept) -> float:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtmms.monitor.measure import Errors
-from rtmms.monitor.replay import Replayed, replay
+from rtmms.monitor.replay import PARTS, Replayed, replay
 from rtmms.plant import Twin
 from rtmms.spatial import Array
 
@@ -184,14 +184,14 @@ class Monitor:
         widest = min(GAP, GROW * (count - DENSE + 1))
         return max(1, round(widest * (0.5 + (count * GOLDEN) % 1.0)))
 
-    def conclude(self, seconds: float = PATIENCE_S) -> Verdict:
-        """The run has ended: take it again from its commands, as far as so many seconds of wall time reach, and judge.
-        The plant stays as it is."""
+    def conclude(self, seconds: float = PATIENCE_S, most: int = PARTS[0]) -> Verdict:
+        """The run has ended: take it again from its commands, as far as so many seconds of wall time reach, in at most
+        so many parts of a step, and judge. The plant stays as it is."""
         self.twin.keep(self._end)
         steps = self.twin.now - self._first
         commands = self.tape[self._row :][:steps]
         end = self._end if len(commands) == steps else None
-        self._replayed = replay(self.twin, self._start, end, commands, seconds) if len(commands) else None
+        self._replayed = replay(self.twin, self._start, end, commands, seconds, most) if len(commands) else None
         return self.verdict
 
     @property

@@ -102,12 +102,15 @@ def work_error(work: float, exact: float, moved: float) -> float:
     return abs(work - exact) / done if done > 0.0 else 0.0
 
 
-def replay(twin: Twin, begin: Kept, end: Kept | None, commands: Array, seconds: float) -> Replayed | None:
+def replay(
+    twin: Twin, begin: Kept, end: Kept | None, commands: Array, seconds: float, most: int = PARTS[0]
+) -> Replayed | None:
     """Take a run again, as it was and in parts of its steps.
 
     begin        its first state;  commands (k, n) of its steps, or of the first of them
     end          its last state, None where the commands do not reach so far
     seconds      of wall time that this may take: what is reached is judged, and no more
+    most         parts of a step
     None where nothing was reached, or the run is another when it is taken again.
     """
     began = monotonic()
@@ -118,16 +121,16 @@ def replay(twin: Twin, begin: Kept, end: Kept | None, commands: Array, seconds: 
             return None
         if end is not None and own.taken == len(commands) and not _ends(twin, own, begin, end):
             return None
-        parts = next((one for one in PARTS if one * cost <= left), PARTS[-1])
+        parts = next((one for one in PARTS if one <= most and one * cost <= left), PARTS[-1])
         fine = Way(twin, begin, commands[: own.taken], parts, monotonic() + left)
         taken = fine.taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
             return Replayed(1.0, 1.0, (taken + 1) * twin.dt)
-        most = parts / (parts - 1.0)
+        bound = parts / (parts - 1.0)
         apart = float(np.max(np.linalg.norm(own.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
-        path = most * path_error(apart, fine.length(taken), twin)
+        path = bound * path_error(apart, fine.length(taken), twin)
         (work, _), (exact, moved) = own.work(taken), fine.work(taken)
-        off = most * work_error(work, exact, moved)
+        off = bound * work_error(work, exact, moved)
     path, off = (part if math.isfinite(part) else 1.0 for part in (path, off))
     return Replayed(path, off, taken * twin.dt)
 
