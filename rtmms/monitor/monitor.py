@@ -39,6 +39,7 @@ SOME = 20
 GOLDEN = 0.6180339887498949
 PATH, WORK, STEP = 0.01, 0.05, 0.1
 """What is doubted."""
+BOUNDS = {"path": PATH, "work": WORK}
 UNSTABLE = 0.25
 """The step's error beyond which a run is stopped, by a method that is stable up to a bound only."""
 PATIENCE_S = 2.0
@@ -191,7 +192,10 @@ class Monitor:
         steps = self.twin.now - self._first
         commands = self.tape[self._row :][:steps]
         end = self._end if len(commands) == steps else None
-        self._replayed = replay(self.twin, self._start, end, commands, seconds, most) if len(commands) else None
+        whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, and nobody said so
+        self._replayed = None
+        if whole and len(commands):
+            self._replayed = replay(self.twin, self._start, end, commands, seconds, most)
         return self.verdict
 
     @property
@@ -216,7 +220,7 @@ class Monitor:
         over = [(bound, value) for bound, value in doubts if value > bound]
         if found is None and errors.count < 2:
             name = "unknown"
-        elif errors.count >= SOME and step > UNSTABLE and twin.bounded:
+        elif errors.count >= SOME and step > UNSTABLE and twin.bounded and errors.unseen <= STEP:
             name, over = "diverged", [(STEP, step)]
         elif over:
             name = "doubtful"

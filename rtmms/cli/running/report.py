@@ -254,12 +254,13 @@ class Accuracy:
         return [line for line in ("" if quiet else self._known, self._warning) if line]
 
     def news(self) -> list[str]:
-        """A sentence, once, when enough was measured to doubt the run."""
+        """A sentence, once, when enough was measured to doubt the run; no advice, for what the steps lead to is
+        measured when it has ended."""
         if self._told or self.monitor is None or not self.monitor.settled:
             return []
-        sentence = self.monitor.verdict.sentence
-        self._told = bool(sentence)
-        return [sentence] if sentence else []
+        verdict = self.monitor.verdict
+        self._told = verdict.finer is not None
+        return [f"accuracy: {verdict.worst}; what that leads to is told at the end"] if self._told else []
 
     def add(self, report: dict[str, Any], loop: Loop) -> None:
         """The verdict at the end of the run, and a warning where there is doubt. The run is taken again for it, for a
@@ -274,7 +275,8 @@ class Accuracy:
             "use": None if verdict.finer is None else {verdict.finer[0]: verdict.finer[1]},
             "sentence": verdict.sentence or f"accuracy: fine: {verdict.worst}",
         }  # fmt: skip
-        said = verdict.sentence or self._warning  # what was measured of this run, rather than what others foretold
+        # what was measured of this run, rather than what others foretold
+        said = self._warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
         report["warnings"] += [said] if said else []
         if self._calibration is not None and verdict.seconds is None and not disturbed(report, loop):
             self._calibration.keep(verdict)

@@ -153,7 +153,7 @@ class Session:
         ready.close()
         self.plant_at_end = plant
         if self.accuracy is not None:
-            self.teller.tell("taking the run again in half steps")
+            self.teller.tell("taking the run again in shorter steps, to see how wrong it is")
             self.accuracy.add(self.report, loop)
         self.report["warnings"] += warnings_of(self.report)
         refused = self.children.refused()
