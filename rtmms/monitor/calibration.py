@@ -96,7 +96,7 @@ class Calibration:
         """Of the step for the error to the step measured, by the method's order."""
         ratios = [error / ERRORS[0] * bound / measured[f"{name}_error"] for name, bound in BOUNDS.items()
                   if measured[f"{name}_error"] > 0.0]  # fmt: skip
-        return min(ratios, default=math.inf) ** (1.0 / self.twin.order)
+        return float(min(ratios, default=math.inf) ** (1.0 / self.twin.order))
 
     def sentences(self) -> tuple[str, str]:
         """(what is known, a warning where the present step is beyond it), '' for none."""
@@ -104,7 +104,8 @@ class Calibration:
         if not steps:
             return "", ""
         parts = [f"{name} <= {step:.2g} s keeps {100.0 * error:g} %" for error, step in steps.items()]
-        known = f"accuracy: {', '.join(parts)} of the path (known from {'earlier runs' if self.read() else 'the default gait'})"
+        source = "earlier runs" if self.read() else "the default gait"
+        known = f"accuracy: {', '.join(parts)} of the path (known from {source})"
         longest = steps[ERRORS[0]]
         if value <= 1.0001 * longest or not self._beyond(value):
             return known, ""

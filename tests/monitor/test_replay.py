@@ -107,15 +107,16 @@ def test_taken_again_it_is_the_same_run_bit_for_bit(robot, given):
     np.testing.assert_array_equal(twin.state.all[: twin.state.all.size - counts], end.all[: end.all.size - counts])
 
 
-def test_another_run_than_that_of_the_commands_is_not_judged():
-    """The state was changed and nobody said so: the path is not known, the steps alone are judged."""
-    plant = rtmms.load("eel")
-    moved, monitor = rtmms.load("eel"), Monitor(plant.twin())
-    for _ in range(100):
-        moved.step(moved.neutral)
+@pytest.mark.parametrize("steps", [51, 2000])
+def test_another_run_than_that_of_the_commands_is_not_judged(steps):
+    """The state was changed, with the count of steps or without, and nobody said so: the path is not known."""
+    plant, moved = rtmms.load("manta"), rtmms.load("manta")
+    monitor = Monitor(plant.twin())
+    for _ in range(steps):
+        moved.step(RODS)
     for k in range(200):
-        plant.step(plant.neutral)
-        monitor.after(plant.neutral)
+        plant.step(0.0 * RODS)
+        monitor.after(0.0 * RODS)
         if k == 50:
             plant.restore(moved.snapshot())
     assert math.isnan(monitor.conclude(9.0).path)
