@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError
-from rtmms.monitor.monitor import PATIENCE_S, Monitor
+from rtmms.monitor.monitor import Monitor
 from rtmms.monitor.replay import SHORTEST
 
 from .guards_cases import Case, cases
@@ -28,6 +28,8 @@ from .setting import machine
 Array = npt.NDArray[np.float64]
 WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
 STOPPED = ("refused", "diverged", "error")
+PATIENCE_S = 60.0
+"""Wall time for taking a run again: enough, so that a slow machine gets the same verdicts."""
 ROUNDING = 1e-7
 """Errors below that are not compared."""
 FACTOR, SHARE, LEAST, MOST = 5.0, 0.95, 0.5, 20.0
@@ -221,6 +223,7 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                     print(f"    {cell.dt:<8.3g} path {off[0]} (thought {beside[0]}), power {off[1]} ({beside[1]}); "
                           f"{cell.said} {cell.fate} {cell.text}")  # fmt: skip
     counts, fit = counted(every), calibration(every)
+    misfit = any(row["estimate"] == "thought" and not row["holds"] for row in fit)
     if as_json:
         cells_ = [asdict(cell) for cell in every]
         print(json.dumps({"machine": machine(), "counts": counts, "calibration": fit, "cells": cells_}))
@@ -230,4 +233,4 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
             named = ", ".join(f"{name} {row[name]:.2g}" for name in ("least", "2.5 %", "median", "97.5 %", "most"))
             print(f"{row['of']}, {row['estimate']} / true: {named}; {within}")
         print(", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {time.monotonic() - begun:.0f} s")
-    return 1 if counts["silent wrongs"] or counts["false refusals"] or not all(row["holds"] for row in fit) else 0
+    return 1 if counts["silent wrongs"] or counts["false refusals"] or misfit else 0

@@ -283,8 +283,8 @@ class Shaped(Protocol):
 class Kept(NamedTuple):
     """A state that was kept: all of it, and views of what is measured.
 
-    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (1,) J,
-    None where the state does not carry it
+    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (k,) J,
+    whose sum is the work of the actuators, None where the state does not carry it
     """
 
     all: Array

@@ -40,6 +40,14 @@ if TYPE_CHECKING:
         def finer(self) -> tuple[str, float]: ...
 
 
+def _places(memory: Array, parts: dict[str, Any]) -> slice:
+    """Of a state, where the work of the joints stands and, with contacts, that of imposed joints in impacts: any two
+    places are evenly spaced."""
+    works = [parts["motion.spent"][:1], *([parts["tree.ground.lost"][1:]] if "tree.ground.lost" in parts else [])]
+    places = [(one.ctypes.data - memory.ctypes.data) // memory.itemsize for one in works]
+    return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
+
+
 class TreeTwin:
     """See rtmms.plant.Twin."""
 
@@ -73,7 +81,8 @@ class TreeTwin:
         memory, n = np.zeros(self.plant.system.memory.size + 1), self.plant.model.n
         parts = self._parts(memory)
         y = parts["motion.vector"]
-        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], parts["motion.spent"][:1])
+        work = memory[_places(memory, parts)]
+        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], work)
 
     def _parts(self, memory: Array) -> dict[str, Any]:
         return self.plant.system.state_views(memory[:-1])

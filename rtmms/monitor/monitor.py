@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -97,6 +98,17 @@ class Verdict:
 
 def _percent(fraction: float) -> str:
     return f"{100.0 * fraction:.2g} %" if fraction < 0.995 else "100 %" if fraction <= 1.0 else "more than 100 %"
+
+
+def enough(found: Replayed) -> float:
+    """The share of its steps in which a run would be off by half of what is doubted: between those that were tried, and
+    beyond the shortest by first order."""
+    tried = [(n, max(path / PATH, work / WORK)) for n, path, work in ((1, found.path, found.work), *found.shorter)]
+    for (n, off), (m, less) in pairwise(tried):
+        if less <= 0.5:
+            return float((n / m) ** (math.log(2.0 * off) / math.log(off / less)) / n) if off > less else 1.0 / m
+    n, off = tried[-1]
+    return 0.5 / (n * off)
 
 
 class Monitor:
@@ -195,7 +207,7 @@ class Monitor:
         whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, and nobody said so
         self._replayed = None
         if whole and len(commands):
-            self._replayed = replay(self.twin, self._start, end, commands, seconds, most)
+            self._replayed = replay(self.twin, self._start, end, commands, seconds, most, (PATH, WORK))
         return self.verdict
 
     @property
@@ -227,6 +239,8 @@ class Monitor:
         finer = None
         if over and name != "unknown":
             share = min((0.5 * bound / value) ** (1.0 / twin.order) for bound, value in over)
+            if found is not None and name == "doubtful" and (found.path > PATH or found.work > WORK):
+                share = enough(found)
             parameter, value = twin.finer
             finer = parameter, value * share
         place = "path" if twin.base_moves else "joints"

@@ -5,6 +5,9 @@ is at least 1, also where it is less than the method's own (stiff parts, a multi
 is at most 1 / (1 - 1 / m) of what lies between them, and that is what is told. There are two parts to a step, or four
 or eight where time allows: long steps, which may be beyond the range where errors shrink evenly, cost little.
 
+Where a run is wrong, half and a quarter of its steps are tried as well: which step would do is seen, not guessed from
+the method's order.
+
 Commands are part of the motion, not of the method: those that came late, or jumped, are applied again as they were.
 """
 
@@ -41,11 +44,13 @@ class Replayed(NamedTuple):
     path     of the length travelled: the farthest that the two were apart (a fixed base: the joints, of their way)
     work     of the work done, at the end; of the mean power, where states carry no work
     seconds  simulated, of the run's beginning that this is of
+    shorter  (n, path, work) of the run in steps of 1 / n, n rising; () where it was not asked for, or no time was left
     """
 
     path: float
     work: float
     seconds: float
+    shorter: tuple[tuple[int, float, float], ...] = ()
 
 
 class Way:
@@ -63,7 +68,7 @@ class Way:
         twin.start(begin, halves=fine)
         self.places, self.works = np.empty((steps + 1, places.size)), np.zeros(steps + 1)
         self.places[0] = places.ravel()
-        self.works[0] = 0.0 if state.work is None else state.work[0]
+        self.works[0] = 0.0 if state.work is None else state.work.sum()
         self.taken, self.failed = 0, False
         for k, command in enumerate(commands, 1):
             self.failed = not all(twin.step(command, halves=fine) for _ in range(parts))
@@ -72,7 +77,7 @@ class Way:
             self.taken = k
             self.places[k] = places.ravel()
             if state.work is not None:
-                self.works[k] = state.work[0]
+                self.works[k] = state.work.sum()
             elif powered is not None and k % every == 0:
                 self.works[k] = powered.power(state)
             if k % LOOK_EVERY == 0 and monotonic() > until:
@@ -103,14 +108,16 @@ def work_error(work: float, exact: float, moved: float) -> float:
 
 
 def replay(
-    twin: Twin, begin: Kept, end: Kept | None, commands: Array, seconds: float, most: int = PARTS[0]
-) -> Replayed | None:
+    twin: Twin, begin: Kept, end: Kept | None, commands: Array, seconds: float, most: int = PARTS[0],
+    bounds: tuple[float, float] = (math.inf, math.inf),
+) -> Replayed | None:  # fmt: skip
     """Take a run again, as it was and in parts of its steps.
 
     begin        its first state;  commands (k, n) of its steps, or of the first of them
     end          its last state, None where the commands do not reach so far
     seconds      of wall time that this may take: what is reached is judged, and no more
     most         parts of a step
+    bounds       of path and work: beyond them it is also taken in fewer parts, to see which step would do
     None where nothing was reached, or the run is another when it is taken again.
     """
     began = monotonic()
@@ -126,13 +133,24 @@ def replay(
         taken = fine.taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
             return Replayed(1.0, 1.0, (taken + 1) * twin.dt)
-        bound = parts / (parts - 1.0)
-        apart = float(np.max(np.linalg.norm(own.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
-        path = bound * path_error(apart, fine.length(taken), twin)
-        (work, _), (exact, moved) = own.work(taken), fine.work(taken)
-        off = bound * work_error(work, exact, moved)
-    path, off = (part if math.isfinite(part) else 1.0 for part in (path, off))
-    return Replayed(path, off, taken * twin.dt)
+        path, work = _apart(twin, own, 1, fine, parts)
+        shorter = list[tuple[int, float, float]]()
+        for n in sorted(PARTS):
+            if (path > bounds[0] or work > bounds[1]) and n < parts and n * cost <= began + seconds - monotonic():
+                between = Way(twin, begin, commands[:taken], n, math.inf)
+                if not between.failed:
+                    shorter.append((n, *_apart(twin, between, n, fine, parts)))
+    return Replayed(path, work, taken * twin.dt, tuple(shorter))
+
+
+def _apart(twin: Twin, way: Way, n: int, fine: Way, parts: int) -> tuple[float, float]:
+    """At most the errors of path and work of a way in 1 / n of the steps, by one in 1 / parts of them."""
+    taken, bound = fine.taken, parts / (parts - n)
+    apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
+    (work, _), (exact, moved) = way.work(taken), fine.work(taken)
+    off = path_error(apart, fine.length(taken), twin), work_error(work, exact, moved)
+    path, spent = (bound * part if math.isfinite(part) else 1.0 for part in off)
+    return path, spent
 
 
 def _ends(twin: Twin, own: Way, begin: Kept, end: Kept) -> bool:

@@ -11,8 +11,8 @@ import rtmms
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, Mechanism
-from rtmms.monitor.monitor import Monitor, Verdict
-from rtmms.monitor.replay import path_error, work_error
+from rtmms.monitor.monitor import Monitor, Verdict, enough
+from rtmms.monitor.replay import Replayed, path_error, work_error
 
 RODS = np.array([0.3, 0.4, 0.3, 0.4])
 
@@ -172,3 +172,49 @@ def test_one_number_in_one_sentence(path, work, told):
     assert told in sentence
     assert sentence.endswith("use dt <= 0.006 s")
     assert sentence.count("%") == 1
+
+
+def test_the_work_is_what_the_plant_tells():
+    """With contacts it has two parts: what imposed joints do in impacts is not in that of the steps."""
+    for robot, command in (("eel", []), ("purcell", [0.5, -0.5]), ("unicycle", [9.0, 5.0])):
+        plant = rtmms.load(robot, dt=0.02)
+        twin = plant.twin()
+        state = twin.room()
+        for _ in range(20):
+            plant.step(np.array(command))
+        twin.keep(state)
+        assert state.work.sum() == pytest.approx(float(plant.observe()["work"]), rel=1e-12), robot
+        assert state.work.sum() != 0.0
+
+
+@pytest.mark.parametrize(
+    ("tried", "share"),
+    [
+        # of path alone: 4 % of 1 % falls to 0.25 %: with the square, and 0.5 % lies between a half and a quarter
+        ([(0.04, 0.0), (0.01, 0.0), (0.0025, 0.0)], (0.5 / 4.0) ** 0.5), ([(0.04, 0.0), (0.0025, 0.0)], 8.0**-0.25),
+        # nothing was tried, or nothing was enough: by first order from the last
+        ([(0.04, 0.0)], 0.125), ([(0.0, 0.5)], 0.05), ([(1.0, 0.0), (0.4, 0.0)], 0.5 * 0.5 / 40.0),
+        # no order is to be seen
+        ([(0.02, 0.0), (0.03, 0.0), (0.001, 0.0)], 0.5 ** (1.0 + math.log(6.0) / math.log(30.0))),
+    ],
+)  # fmt: skip
+def test_the_step_that_would_do_lies_between_those_that_were_tried(tried, share):
+    (path, work), *rest = tried
+    found = Replayed(path, work, 1.0, tuple((2 ** (k + 1), *one) for k, one in enumerate(rest)))
+    assert enough(found) == pytest.approx(share)
+
+
+def test_the_step_that_is_named_would_do():
+    """Stiff rods of first order, whatever the method's own is: at the step that is named the verdict is fine."""
+
+    def run(dt):
+        return watched(rtmms.load("manta", dt=dt), round(2.0 / dt), lambda k: RODS * math.sin(3.77 * k * dt)).conclude(
+            9.0
+        )
+
+    doubted = run(0.02)
+    assert doubted.verdict == "doubtful"
+    name, step = doubted.finer
+    assert name == "dt"
+    assert run(step).verdict == "fine"
+    assert step > 0.001
