@@ -64,8 +64,9 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
 
 def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
     """(m, m) int Phi^T H Phi."""
-    name, components = f"rod '{rod.name}'", shapes.components
-    table, m = shapes.table(along.x, rod.length_m, name), len(components)
+    name = f"rod '{rod.name}'"
+    table, components = shapes.table(along.x, rod.length_m, name), shapes.components
+    m = len(components)
     out, same = np.zeros((m, m)), np.equal.outer(components, components)
     for i, (x, w) in enumerate(zip(along.x, along.weight, strict=True)):
         section = rod.at(float(x))

@@ -21,7 +21,7 @@ from rtmms.plant import Accounted, Entered, Twinned
 from rtmms.sensing.profile import read_profile
 from rtmms.sensing.sensed import Sensed
 
-SMALL = {"nodes": 10, "dt": 0.01}
+SMALL = {"nodes": 25, "dt": 0.01}
 
 
 def run(plant: Any, steps: int, command: Any = None) -> Any:
