@@ -46,7 +46,7 @@ class Mesh:
 
 
 def meshes() -> list[Mesh]:
-    """All of them."""
+    """All of them. The joints of a swimming fish are none: its servos are of each joint, more of them another robot."""
     bent = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
     return [
         Mesh("manta", "chains", 30, 120, 4.0, {}, flapping()), Mesh("manta", "links", 3, 12, 4.0, {}, flapping()),
@@ -54,7 +54,7 @@ def meshes() -> list[Mesh]:
         Mesh("eel", "nodes", 10, 40, 3.0, {}), Mesh("moth", "nodes", 6, 24, 0.1, {"preset": "fit"}),
         Mesh("modal_moth", "sections", 8, 32, 0.1, {}), Mesh("fish", "pieces", 3, 12, 5.0, {}),
         Mesh("fish", "pieces", 3, 12, 3.0, {"preset": "swimming"}), Mesh("fish", "joints", 8, 32, 5.0, {}),
-        Mesh("fish", "joints", 8, 32, 3.0, {"preset": "swimming"}), Mesh("continuous_eel", "nodes", 64, 256, 3.0, {}),
+        Mesh("continuous_eel", "nodes", 64, 256, 3.0, {}),
         Mesh("continuous_eel", "nodes", 64, 256, 1.0, {"drive": "nodes"}, lambda t: 2.0 * bent),
         Mesh("StrainRod", "nodes", 25, 97, 1.0, {}), Mesh("StrainRod", "shapes", 4, 8, 1.0, {}),
     ]  # fmt: skip
