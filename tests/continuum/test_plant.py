@@ -43,7 +43,7 @@ def test_a_snapshot_goes_on_with_the_same_bits() -> None:
         ends.append({key: value.tobytes() for key, value in plant.observe().items()})
     assert ends[0] == ends[1]
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
-        rtmms.load("continuous_eel", preset="spatial", nodes=25, dt=0.01).restore(kept)
+        rtmms.load("continuous_eel", preset="spatial", nodes=31, dt=0.01).restore(kept)
     assert isinstance(plant, Entered)
     assert isinstance(plant, Twinned)
     assert not isinstance(plant, Accounted)
