@@ -7,6 +7,7 @@ travelled, and the work (mean power) of the actuators. Where a robot's mesh is a
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,11 +88,11 @@ def _of_rod(mesh: Mesh, size: int) -> tuple[Array, float, float]:
     for _ in range(round(mesh.seconds / rod.dt)):
         rod.step(command)
         places.append(rod.observe()["tip"])
-    return np.array(places), float(command[:3] @ (places[-1] - places[0])), SHORTEST
+    return np.array(places), math.nan, SHORTEST
 
 
 def off(mesh: Mesh) -> tuple[float, float]:
-    """Errors of path and work at the default, fractions."""
+    """Errors of path and work at the default, fractions; nan for work that is not counted."""
     (places, work, _), (exact, done, least) = way(mesh, mesh.usual), way(mesh, mesh.fine)
     length = float(np.sum(np.linalg.norm(np.diff(exact, axis=0), axis=1)))
     apart = float(np.max(np.linalg.norm(places - exact, axis=1)))
@@ -106,7 +107,7 @@ def study(only: str = "") -> list[dict[str, Any]]:
             print(f"mesh: {mesh.name}: {mesh.knob}", file=sys.stderr, flush=True)
             path, work = off(mesh)
             rows.append({"robot": mesh.name, "mesh": mesh.knob, "default": mesh.usual, "beside": mesh.fine,
-                         "path": path, "work": work})  # fmt: skip
+                         "path": path, "work": work if math.isfinite(work) else None})  # fmt: skip
     return rows
 
 
@@ -114,5 +115,5 @@ def tell(rows: list[dict[str, Any]]) -> None:
     """For a reader, as the robots' pages have it."""
     print("| robot | mesh | default | beside | path off by | work off by |\n|---|---|---|---|---|---|")
     for row in rows:
-        told = [f"{100.0 * row[name]:.2g} %" for name in ("path", "work")]
+        told = ["-" if row[name] is None else f"{100.0 * row[name]:.2g} %" for name in ("path", "work")]
         print(f"| {row['robot']} | {row['mesh']} | {row['default']} | {row['beside']} | {told[0]} | {told[1]} |")
