@@ -96,7 +96,7 @@ def off(mesh: Mesh) -> tuple[float, float]:
     (places, work, _), (exact, done, least) = way(mesh, mesh.usual), way(mesh, mesh.fine)
     length = float(np.sum(np.linalg.norm(np.diff(exact, axis=0), axis=1)))
     apart = float(np.max(np.linalg.norm(places - exact, axis=1)))
-    return apart / max(length, least), work_error(work, done, 0.0)
+    return apart / max(length, least), work_error(work, done, 0.0) if math.isfinite(work + done) else math.nan
 
 
 def study(only: str = "") -> list[dict[str, Any]]:
