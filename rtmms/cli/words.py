@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -88,10 +89,16 @@ class Number(click.ParamType):
         return (self.unit or "number").upper()
 
 
-def value(text: str) -> bool | int | float | str:
-    """'true' and 'false', whole numbers, numbers, else the text itself; what it may be, the model says."""
+def value(text: str) -> bool | int | float | str | list[Any]:
+    """'true' and 'false', whole numbers, numbers, a list in brackets as `rtmms list` prints it, else the text itself;
+    what it may be, the model says."""
     if text in ("true", "false"):
         return text == "true"
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            return list(json.loads(text))
+        except ValueError:
+            return text
     for kind in (int, float):
         try:
             return kind(text)

@@ -228,8 +228,9 @@ class End:
         return steps if isinstance(steps, int) else None
 
 
-def open_log(path: Path) -> Log:
+def open_log(path: str | Path) -> Log:
     """The log at `path`; ModelError when there is none, or it is something else."""
+    path = Path(path)
     refuse_without_mcap(str(path))
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
