@@ -67,8 +67,12 @@ class Installed(click.ParamType):
         return found or [CompletionItem(incomplete, type="file")]
 
 
+LEAST, MOST = 1e-9, 1e9
+"""Of a number that is typed: times in this range are whole nanoseconds of 64 bits."""
+
+
 class Number(click.ParamType):
-    """A finite number, > 0 unless `zero` is allowed."""
+    """A number from LEAST to MOST, or 0 where `zero` is allowed."""
 
     name = "number"
 
@@ -83,6 +87,9 @@ class Number(click.ParamType):
         if not math.isfinite(number) or number < 0 or (number == 0 and not self.zero):
             expected = ">= 0" if self.zero else "> 0"
             self.fail(f"expected a number {expected}{' ' if self.unit else ''}{self.unit}, got '{value}'", param, ctx)
+        if number and not LEAST <= number <= MOST:
+            unit = f" {self.unit}" if self.unit else ""
+            self.fail(f"expected a number from {LEAST:g} to {MOST:g}{unit}, got '{value}'", param, ctx)
         return number
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:

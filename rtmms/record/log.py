@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import PARTS, UNDEFINED
+from rtmms.contract import LAST_STEP, PARTS, UNDEFINED
 from rtmms.errors import ModelError
 from rtmms.record.layout import FORMAT, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading makes of a message that is not of the form in which a run writes it."""
-LAST_STEP = 1 << 53
 
 
 def unreadable(fault: Exception) -> str:

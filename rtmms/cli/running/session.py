@@ -25,7 +25,7 @@ from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, 
 from rtmms.cli.running.scenario import agenda
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
-from rtmms.contract import TIMED
+from rtmms.contract import LAST_STEP, LEAST_DT, TIMED
 from rtmms.errors import ModelError, RtmmsError, limit_reached
 from rtmms.plant import HasEndTime, Summarised, Surrounded
 from rtmms.report.figures import drawing
@@ -210,8 +210,16 @@ class Session:
                 f"--duration {plan.duration:g}: the flow of robot '{plan.robot}' is known until t = {plant.ends:g} s "
                 "only"
             )
-        if plan.duration is not None and round(plan.duration / plant.dt) == 0:
-            raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
+        if plant.dt < LEAST_DT:
+            raise ModelError(f"--dt {plant.dt:g}: expected {LEAST_DT:g} s at least, the clock's nanosecond")
+        if plan.duration is not None:
+            if plan.duration / plant.dt > LAST_STEP:
+                raise ModelError(
+                    f"--duration {plan.duration:g}: expected at most {LAST_STEP * plant.dt:g} s, 2^53 steps of "
+                    f"{plant.dt:g} s"
+                )
+            if round(plan.duration / plant.dt) == 0:
+                raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
         plant = self._with_sensors(self._with_faults(plant))
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
