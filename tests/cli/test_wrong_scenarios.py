@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from rtmms.cli.run import run
-from rtmms.cli.running.scenario import agenda, check_expectations, check_peers, check_times, scenario
+from rtmms.cli.running.scenario import check_expectations, check_peers, check_times, scenario
 from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
+from rtmms.scenario.plant import agenda
 from rtmms.sensing import Sensed, read_profile
 from tests.sensing.mover import Mover
 
