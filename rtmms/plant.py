@@ -89,13 +89,13 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
     """What a plant's `set` refuses: a change of sizes, channels or states.
 
     UnknownNameError for a parameter that there is none of, ModelError for one that stays as it was built, or where
-    nothing is given; each says what may change."""
+    nothing is given; each says what may change, and nothing else."""
     settable, known = tuple(settable), tuple(known)
     if not given:
         raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
     for name in given:
         if name not in known:
-            raise UnknownNameError(f"{robot} parameter", name, known)
+            raise UnknownNameError(f"{robot} parameter", name, settable)
         if name not in settable:
             raise ModelError(
                 f"set: {robot}: {name} stays as it was built; what can change while it runs: {', '.join(settable)}"
