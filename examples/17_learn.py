@@ -1,6 +1,6 @@
 """A manta learns to hold a depth: a linear policy, by the cross-entropy method on 64 environments at once.
 
-python examples/17_learn.py [ROUNDS] [SECONDS]
+python examples/17_learn.py [ROUNDS] [SECONDS] [FIGURE.png]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCALE = np.array([3.0, 5.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.5, 0.3, 0.3, 1.0, 1.0, 1.
 """What an observation is multiplied with, so that each counts about as much."""
 
 
-def main(rounds: int = 12, seconds: float = 6.0) -> list[float]:
+def main(rounds: int = 12, seconds: float = 6.0, figure: str = "") -> list[float]:
     """The mean reward of a step in each round, over all policies that were tried."""
     many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=RUNS)
     width, actions = many.single_observation_space.shape[0], many.single_action_space.shape[0]
@@ -38,8 +38,21 @@ def main(rounds: int = 12, seconds: float = 6.0) -> list[float]:
         curve.append(float(total.mean() / round(seconds / 0.02)))
         print(f"round {k + 1:2}: {curve[-1]:+.3f} a step")
     many.close()
+    if figure:
+        draw(curve, figure)
     return curve
 
 
+def draw(curve: list[float], path: str) -> None:
+    """The learning curve."""
+    import matplotlib.pyplot as plt
+
+    page, axis = plt.subplots(figsize=(6.0, 3.0), layout="constrained")
+    axis.plot(np.arange(1, len(curve) + 1), curve, "o-", ms=4.0)
+    axis.set(xlabel="round of 64 policies", ylabel="mean reward of a step", title="A manta learns to hold a depth")
+    axis.grid(alpha=0.3)
+    page.savefig(path, dpi=90)
+
+
 if __name__ == "__main__":
-    main(*(kind(word) for kind, word in zip((int, float), sys.argv[1:], strict=False)))
+    main(*(kind(word) for kind, word in zip((int, float, str), sys.argv[1:], strict=False)))

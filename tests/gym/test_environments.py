@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,10 @@ def test_the_pages_examples(capsys: pytest.CaptureFixture[str]):
         exec(code, names)
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert names["rewards"].shape == (64,)
+
+
+@pytest.mark.slow
+def test_the_example_learns(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    curve = import_module("17_learn").main(rounds=6, seconds=4.0)
+    assert max(curve[3:]) > curve[0] + 0.05
