@@ -81,7 +81,7 @@ def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], addr
             client.submit(take, study, form, chunk, pure=False, retries=3, key=parts.file(chunk).stem): chunk
             for chunk in left
         }
-        for future in as_completed(futures):
+        for future in as_completed(futures, loop=client.loop):
             chunk = futures[future]
             parts.write(chunk, future.result())
             done(chunk[1] - chunk[0])
