@@ -9,7 +9,7 @@ import numpy as np
 from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.errors import ModelError
 from rtmms.plant import Account, Channel, Plant
-from rtmms.sensing.estimator import Estimator, considered
+from rtmms.sensing.estimator import Estimator
 from rtmms.sensing.layout import M_GRAVITY
 from rtmms.sensing.parts import Imu, Sensor
 from rtmms.sensing.sensed import Sensed
@@ -20,6 +20,9 @@ _CHANNELS = (
     Channel(ESTIMATE + "position", "m", (3,), "world"), Channel(ESTIMATE + "quaternion", "", (4,), "world"),
     Channel(ESTIMATE + "velocity", "m/s", (3,), "body"),
 )  # fmt: skip
+
+BEGINS = (1e-3, 1e-3, 1e-3)
+"""Standard deviations of position, velocity and attitude at the start, where the estimate is the truth."""
 
 
 class Estimated(Sensed):
@@ -84,7 +87,7 @@ class Estimated(Sensed):
         return Estimator(
             self.sensors, position=np.asarray(true["position"]), quaternion=quaternion,
             velocity=quaternion_matrix(quaternion) @ np.asarray(true["velocity"], dtype=float),
-            deviations=(0.02, 0.05, 0.02), gravity=float(self._motion[M_GRAVITY]), more=considered(self.sensors),
+            deviations=BEGINS, gravity=float(self._motion[M_GRAVITY]),
         )  # fmt: skip
 
     def _hear(self) -> None:

@@ -1,5 +1,9 @@
 """An error-state Kalman filter of attitude, velocity, position and biases: its propagation and its updates, compiled.
 
+Errors of the sensors that last (scale, misalignment, iron, drifts) are considered, not estimated: the filter of
+Schmidt, as in Woodbury and Junkins, On the consider Kalman filter (AIAA 2010-7752). Of them c (l,) it knows the
+variance, and the covariance G (15, l) with its own error; its gain is the best one for the state alone.
+
 Nominal state x (16,): position p 3 (m, world), velocity v 3 (m/s, world), quaternion q 4 (w x y z, body to world),
 gyroscope's
 bias 3 (rad/s), accelerometer's bias 3 (m/s2). Error e (15,): dp, dv, dtheta (rad, body: R = R_hat exp(dtheta)), dbg,
@@ -8,15 +12,40 @@ dba; covariance P (15, 15). Sola, Quaternion kinematics for the error-state Kalm
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from rtmms.jit import Array, kernel
 
 X_P, X_V, X_Q, X_BG, X_BA, X_SIZE = 0, 3, 6, 10, 13, 16
 E_P, E_V, E_Q, E_BG, E_BA, E_SIZE = 0, 3, 6, 9, 12, 15
-N_GYRO, N_ACCEL, N_BG, N_BA, N_KEEP_G, N_KEEP_A, N_GRAVITY, N_SIZE = range(8)
-"""Of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), standard deviations of their
-drifts, 1 / tau of each (1/s), gravity m/s2."""
+N_GYRO, N_ACCEL, N_BG, N_BA, N_GRAVITY = range(5)
+N_SIZE = N_GRAVITY + 3
+"""Of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), of the random walks of their
+biases (rad/s2/rt Hz, m/s3/rt Hz); gravity (3) m/s2, world."""
+OFFSET, SCALE, SKEW = range(3)
+"""What a lasting error adds to a vector v that is measured: e_k, v_k e_k, v x e_k (k its axis)."""
+L_KIND, L_AXIS, L_TARGET = range(3)
+"""Of a lasting error: the above; where it enters the motion: E_Q by the gyroscope, E_V by the accelerometer, -1 not."""
+
+
+class Lasting(NamedTuple):
+    """Errors of the sensors that last, l of them, none of which is estimated.
+
+    rows      (l, 3) what each does, see L_KIND;  variance (l,);  fades (l,) 1/s: 1 / tau of one that wanders, 0 of one that
+    stays
+    cross     (15, l) covariance of the state's error and these
+    mount     (3, 3) axes of the imu, sensor to body;  into, vector (3,) scratch
+    """
+
+    rows: Array
+    variance: Array
+    fades: Array
+    cross: Array
+    mount: Array
+    into: Array
+    vector: Array
 
 
 @kernel
@@ -46,7 +75,7 @@ def turn(x: Array, a: float, b: float, c: float) -> None:
 
 
 @kernel
-def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: float, r: Array) -> None:
+def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: Array, r: Array) -> None:
     """The nominal state over dt with the mean rate and specific force of it; the first rows of r are left at its
     middle."""
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
@@ -54,29 +83,43 @@ def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: float, r:
     rotation_of(x, r)
     fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
     for k in range(3):
-        a = r[k, 0] * fx + r[k, 1] * fy + r[k, 2] * fz - (gravity if k == 2 else 0.0)
+        a = r[k, 0] * fx + r[k, 1] * fy + r[k, 2] * fz + gravity[k]
         x[X_P + k] += dt * (x[X_V + k] + 0.5 * dt * a)
         x[X_V + k] += dt * a
     turn(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz)
 
 
 @kernel
-def propagate(
-    x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, work: Array
-) -> None:
-    """State and covariance over dt: P <- F P F^T + Q, to first order in dt.
+def add_lasting(row: Array, vector: Array, out: Array) -> None:
+    """out (3,): what a lasting error of 1 adds to a vector, in the sensor's axes."""
+    out[0] = out[1] = out[2] = 0.0
+    k = row[L_AXIS]
+    if row[L_KIND] == OFFSET:
+        out[k] = 1.0
+    elif row[L_KIND] == SCALE:
+        out[k] = vector[k]
+    else:
+        i, j = (k + 1) % 3, (k + 2) % 3
+        out[i], out[j] = vector[j], -vector[i]
 
-    gyro, accel (3,) mean over dt as measured; noise (N_SIZE,); r (5, 3), f and work (15, 15) scratch
+
+@kernel
+def propagate(
+    x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, lasting: Any,
+) -> None:  # fmt: skip
+    """State and covariance over dt: P <- F P F^T + Q, to first order in dt; with B, what lasting errors add to the
+    state's, G <- (F G + B C) K and P <- P + F G B^T + B (F G)^T + B C B^T.
+
+    gyro, accel (3,) mean over dt as measured; noise (N_SIZE,); r (5, 3), f (15, 15) scratch; lasting: see Lasting
     """
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
     fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
-    strapdown(x, gyro, accel, dt, noise[N_GRAVITY], r)
-    keep_g, keep_a = np.exp(-dt * noise[N_KEEP_G]), np.exp(-dt * noise[N_KEEP_A])
+    strapdown(x, gyro, accel, dt, noise[N_GRAVITY:], r)
     f[:, :] = 0.0
+    for k in range(E_SIZE):
+        f[k, k] = 1.0
     for k in range(3):
-        f[E_P + k, E_P + k] = f[E_V + k, E_V + k] = f[E_Q + k, E_Q + k] = 1.0
         f[E_P + k, E_V + k] = dt
-        f[E_BG + k, E_BG + k], f[E_BA + k, E_BA + k] = keep_g, keep_a
         f[E_Q + k, E_BG + k] = -dt
         # dv' = -R [f]x dtheta - R dba
         f[E_V + k, E_Q] = -dt * (r[k, 1] * fz - r[k, 2] * fy)
@@ -88,27 +131,73 @@ def propagate(
     f[E_Q, E_Q + 1], f[E_Q, E_Q + 2] = dt * wz, -dt * wy
     f[E_Q + 1, E_Q], f[E_Q + 1, E_Q + 2] = -dt * wz, dt * wx
     f[E_Q + 2, E_Q], f[E_Q + 2, E_Q + 1] = dt * wy, -dt * wx
+    transit(f, covariance)
     for i in range(E_SIZE):
-        for j in range(E_SIZE):
-            total = 0.0
-            for k in range(E_SIZE):
-                total += f[i, k] * covariance[k, j]
-            work[i, j] = total
+        for j in range(i):
+            covariance[i, j], covariance[j, i] = covariance[j, i], covariance[i, j]
+    transit(f, covariance)
     for i in range(E_SIZE):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(E_SIZE):
-                total += work[i, k] * f[j, k]
-            covariance[i, j] = covariance[j, i] = total
+        for j in range(i):  # as symmetric as it was
+            covariance[j, i] = covariance[i, j]
     for k in range(3):
         covariance[E_V + k, E_V + k] += noise[N_ACCEL] ** 2 * dt
         covariance[E_Q + k, E_Q + k] += noise[N_GYRO] ** 2 * dt
-        covariance[E_BG + k, E_BG + k] += noise[N_BG] ** 2 * (1.0 - keep_g * keep_g)
-        covariance[E_BA + k, E_BA + k] += noise[N_BA] ** 2 * (1.0 - keep_a * keep_a)
+        covariance[E_BG + k, E_BG + k] += noise[N_BG] ** 2 * dt
+        covariance[E_BA + k, E_BA + k] += noise[N_BA] ** 2 * dt
+    cross, rows = lasting.cross, lasting.rows
+    transit(f, cross)
+    into, vector, mount = lasting.into, lasting.vector, lasting.mount
+    for j in range(rows.shape[0]):
+        to = rows[j, L_TARGET]
+        if to >= 0:
+            for k in range(3):  # the vector that the sensor measured, in its own axes
+                at = mount[0, k], mount[1, k], mount[2, k]
+                vector[k] = (
+                    at[0] * wx + at[1] * wy + at[2] * wz if to == E_Q else at[0] * fx + at[1] * fy + at[2] * fz
+                )
+            add_lasting(rows[j], vector, into)
+            b0, b1, b2 = into[0], into[1], into[2]
+            for k in range(3):
+                vector[k] = mount[k, 0] * b0 + mount[k, 1] * b1 + mount[k, 2] * b2
+            for k in range(3):
+                into[k] = -dt * (
+                    vector[k] if to == E_Q else r[k, 0] * vector[0] + r[k, 1] * vector[1] + r[k, 2] * vector[2]
+                )
+            for k in range(3):
+                for i in range(E_SIZE):
+                    more = cross[i, j] * into[k]
+                    covariance[i, to + k] += more
+                    covariance[to + k, i] += more
+                for m in range(3):
+                    covariance[to + k, to + m] += into[k] * lasting.variance[j] * into[m]
+            for k in range(3):
+                cross[to + k, j] += into[k] * lasting.variance[j]
+        if lasting.fades[j] > 0.0:
+            keep = np.exp(-dt * lasting.fades[j])
+            for i in range(E_SIZE):
+                cross[i, j] *= keep
 
 
 @kernel
-def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity: float, r: Array) -> None:
+def transit(f: Array, m: Array) -> None:
+    """m (15, n) <- F m, by the blocks of F that are not zero."""
+    dt = f[E_P, E_V]
+    for j in range(m.shape[1]):
+        q0, q1, q2 = m[E_Q, j], m[E_Q + 1, j], m[E_Q + 2, j]
+        a0, a1, a2 = m[E_BA, j], m[E_BA + 1, j], m[E_BA + 2, j]
+        for k in range(3):
+            m[E_P + k, j] += dt * m[E_V + k, j]
+            m[E_V + k, j] += (
+                f[E_V + k, E_Q] * q0 + f[E_V + k, E_Q + 1] * q1 + f[E_V + k, E_Q + 2] * q2
+                + f[E_V + k, E_BA] * a0 + f[E_V + k, E_BA + 1] * a1 + f[E_V + k, E_BA + 2] * a2
+            )  # fmt: skip
+        m[E_Q, j] = q0 + f[E_Q, E_Q + 1] * q1 + f[E_Q, E_Q + 2] * q2 - dt * m[E_BG, j]
+        m[E_Q + 1, j] = q1 + f[E_Q + 1, E_Q] * q0 + f[E_Q + 1, E_Q + 2] * q2 - dt * m[E_BG + 1, j]
+        m[E_Q + 2, j] = q2 + f[E_Q + 2, E_Q] * q0 + f[E_Q + 2, E_Q + 1] * q1 - dt * m[E_BG + 2, j]
+
+
+@kernel
+def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity: Array, r: Array) -> None:
     """The nominal state from `time` on along samples of a ring (room, 7): time, gyro 3, accel 3, the first that at
     `time`."""
     room = ring.shape[0]
@@ -124,27 +213,43 @@ def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity:
 
 @kernel
 def correct(
-    x: Array, covariance: Array, rows: Array, residual: Array, variance: Array, gate: float, work: Array, error: Array
-) -> float:
+    x: Array, covariance: Array, rows: Array, own: Array, first: int, residual: Array, variance: Array, gate: float,
+    work: Array, error: Array, lasting: Any,
+) -> float:  # fmt: skip
     """Take a measurement in; returns its normalised innovation squared, and leaves all as it is where that is over
     the gate.
 
-    rows (m, 15) its derivative, residual (m,) measured less expected, variance (m,) of its independent errors; gate
-    0: none; work (m + 1, m + 15), error (15,) scratch
+    rows (m, 15) its derivative by the state's error, own (m, n) by the lasting errors first ... first + n - 1;
+    residual (m,) measured less expected, variance (m,) of its independent errors; gate 0: none; work
+    (m + 1, m + 15 + l), error (15,) scratch; lasting: see Lasting
     """
-    m = residual.shape[0]
-    # S = H P H^T + R and its Cholesky factors, L y = residual: y^T y
+    m, n = residual.shape[0], own.shape[1]
+    cross, known = lasting.cross, lasting.variance
+    count = known.shape[0]
+    at = m + E_SIZE
+    # U = H P + H_c G^T, V = H G + H_c C; S = U H^T + V H_c^T + R and its Cholesky factors, L y = residual: y^T y
     for i in range(m):
         for k in range(E_SIZE):
             total = 0.0
             for j in range(E_SIZE):
                 total += rows[i, j] * covariance[j, k]
+            for j in range(n):
+                total += own[i, j] * cross[k, first + j]
             work[i, m + k] = total
+        for k in range(count):
+            total = 0.0
+            for j in range(E_SIZE):
+                total += rows[i, j] * cross[j, k]
+            work[i, at + k] = total
+        for j in range(n):
+            work[i, at + first + j] += own[i, j] * known[first + j]
     for i in range(m):
         for j in range(i + 1):
             total = variance[i] if i == j else 0.0
             for k in range(E_SIZE):
                 total += work[i, m + k] * rows[j, k]
+            for k in range(n):
+                total += work[i, at + first + k] * own[j, k]
             work[i, j] = total
     squared = 0.0
     for j in range(m):
@@ -166,8 +271,8 @@ def correct(
         squared += work[m, i] * work[m, i]
     if 0.0 < gate < squared or not np.isfinite(squared):
         return squared
-    # with W = L^-1 H P: e = W^T y, P <- P - W^T W
-    for k in range(E_SIZE):
+    # with W = L^-1 U and Z = L^-1 V: e = W^T y, P <- P - W^T W, G <- G - W^T Z
+    for k in range(E_SIZE + count):
         for i in range(m):
             total = work[i, m + k]
             for j in range(i):
@@ -185,6 +290,11 @@ def correct(
             covariance[k, j] -= total
             if j != k:
                 covariance[j, k] = covariance[k, j]
+        for j in range(count):
+            total = 0.0
+            for i in range(m):
+                total += work[i, m + k] * work[i, at + j]
+            cross[k, j] -= total
     inject(x, error)
     return squared
 
@@ -201,12 +311,25 @@ def inject(x: Array, error: Array) -> None:
 
 
 @kernel
-def expect_depth(x: Array, place: Array, r: Array, rows: Array, expected: Array) -> None:
-    """-(p + R l)_z."""
+def expect_lasting(rows: Array, first: int, vector: Array, out: Array, own: Array) -> None:
+    """own (m, n): what the lasting errors first ... first + n - 1 add to a vector (m,) that is measured; out (3,)
+    scratch."""
+    for j in range(own.shape[1]):
+        if own.shape[0] == 1:
+            own[0, j] = 1.0 if rows[first + j, L_KIND] == OFFSET else vector[0]
+            continue
+        add_lasting(rows[first + j], vector, out)
+        for k in range(3):
+            own[k, j] = out[k]
+
+
+@kernel
+def expect_depth(x: Array, place: Array, surface: float, r: Array, rows: Array, expected: Array) -> None:
+    """surface - (p + R l)_z."""
     rotation_of(x, r)
     rows[0, :] = 0.0
     rows[0, E_P + 2] = -1.0
-    expected[0] = -x[X_P + 2]
+    expected[0] = surface - x[X_P + 2]
     for k in range(3):
         expected[0] -= r[2, k] * place[k]
     # d(R l) = -R [l]x dtheta
