@@ -1,8 +1,8 @@
 """An error-state Kalman filter of attitude, velocity, position and biases: its propagation and its updates, compiled.
 
-Errors of the sensors that last (scale, misalignment, iron, drifts) are considered, not estimated: the filter of
-Schmidt, as in Woodbury and Junkins, On the consider Kalman filter (AIAA 2010-7752). Of them c (l,) it knows the
-variance, and the covariance G (15, l) with its own error; its gain is the best one for the state alone.
+Errors of the sensors that last (scale, misalignment, iron, drifts), c (l,), have a covariance C (l, l) and one G
+(15, l) with the state's error. Some are estimated with it; the others are considered (the filter of Schmidt, 1966):
+their gain is 0, and the covariance is that of this gain.
 
 Nominal state x (16,): position p 3 (m, world), velocity v 3 (m/s, world), quaternion q 4 (w x y z, body to world),
 gyroscope's
@@ -15,8 +15,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from rtmms.jit import Array, kernel
+from rtmms.jit import Array, Floats, kernel
+
+Whole = npt.NDArray[np.int64]
 
 X_P, X_V, X_Q, X_BG, X_BA, X_SIZE = 0, 3, 6, 10, 13, 16
 E_P, E_V, E_Q, E_BG, E_BA, E_SIZE = 0, 3, 6, 9, 12, 15
@@ -31,21 +34,26 @@ L_KIND, L_AXIS, L_TARGET = range(3)
 
 
 class Lasting(NamedTuple):
-    """Errors of the sensors that last, l of them, none of which is estimated.
+    """Errors of the sensors that last, l of them: of some the filter estimates the value, the others it considers.
 
-    rows      (l, 3) what each does, see L_KIND;  variance (l,);  fades (l,) 1/s: 1 / tau of one that wanders, 0 of one that
-    stays
-    cross     (15, l) covariance of the state's error and these
-    mount     (3, 3) axes of the imu, sensor to body;  into, vector (3,) scratch
+    rows      (l, 3) what each does, see L_KIND;  estimated (l,) 1: its value is estimated, 0: not
+    value     (l,) the estimates, 0 of the others;  among (l, l) covariance of their errors
+    cross     (15, l) covariance of the state's error and theirs
+    variance  (l,) of each at any time, as its sheet says;  fades (l,) 1/s: 1 / tau of one that wanders, 0: it stays
+    mount     (3, 3) axes of the imu, sensor to body;  into, vector (3,) and keep (l,) scratch
     """
 
-    rows: Array
+    rows: Whole
+    estimated: Whole
+    value: Array
+    among: Array
+    cross: Array
     variance: Array
     fades: Array
-    cross: Array
     mount: Array
     into: Array
     vector: Array
+    keep: Array
 
 
 @kernel
@@ -107,8 +115,7 @@ def add_lasting(row: Array, vector: Array, out: Array) -> None:
 def propagate(
     x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, lasting: Any,
 ) -> None:  # fmt: skip
-    """State and covariance over dt: P <- F P F^T + Q, to first order in dt; with B, what lasting errors add to the
-    state's, G <- (F G + B C) K and P <- P + F G B^T + B (F G)^T + B C B^T.
+    """State and covariance over dt: P <- F P F^T + Q, to first order in dt, and what lasting errors add.
 
     gyro, accel (3,) mean over dt as measured; noise (N_SIZE,); r (5, 3), f (15, 15) scratch; lasting: see Lasting
     """
@@ -144,38 +151,60 @@ def propagate(
         covariance[E_Q + k, E_Q + k] += noise[N_GYRO] ** 2 * dt
         covariance[E_BG + k, E_BG + k] += noise[N_BG] ** 2 * dt
         covariance[E_BA + k, E_BA + k] += noise[N_BA] ** 2 * dt
-    cross, rows = lasting.cross, lasting.rows
-    transit(f, cross)
+    spread(x, covariance, (wx, wy, wz), (fx, fy, fz), dt, r, f, lasting)
+
+
+@kernel
+def spread(
+    x: Array, covariance: Array, rate: Floats, force: Floats, dt: float, r: Array, f: Array, lasting: Any
+) -> None:  # fmt: skip
+    """What lasting errors add to the covariance over dt, and what becomes of theirs; f (15, 15) the transition.
+
+    rate, force   (3,) of the body, as the imu has them without its biases
+    """
+    cross, rows, among, keep = lasting.cross, lasting.rows, lasting.among, lasting.keep
     into, vector, mount = lasting.into, lasting.vector, lasting.mount
-    for j in range(rows.shape[0]):
+    count = rows.shape[0]
+    transit(f, cross)
+    # P <- F P F^T + F G B^T + B (F G)^T + B C B^T and G <- F G + B C; those that enter the motion are not estimated,
+    # and independent of each other
+    for j in range(count):
         to = rows[j, L_TARGET]
-        if to >= 0:
-            for k in range(3):  # the vector that the sensor measured, in its own axes
-                at = mount[0, k], mount[1, k], mount[2, k]
-                vector[k] = (
-                    at[0] * wx + at[1] * wy + at[2] * wz if to == E_Q else at[0] * fx + at[1] * fy + at[2] * fz
-                )
-            add_lasting(rows[j], vector, into)
-            b0, b1, b2 = into[0], into[1], into[2]
-            for k in range(3):
-                vector[k] = mount[k, 0] * b0 + mount[k, 1] * b1 + mount[k, 2] * b2
-            for k in range(3):
-                into[k] = -dt * (
-                    vector[k] if to == E_Q else r[k, 0] * vector[0] + r[k, 1] * vector[1] + r[k, 2] * vector[2]
-                )
-            for k in range(3):
-                for i in range(E_SIZE):
-                    more = cross[i, j] * into[k]
-                    covariance[i, to + k] += more
-                    covariance[to + k, i] += more
-                for m in range(3):
-                    covariance[to + k, to + m] += into[k] * lasting.variance[j] * into[m]
-            for k in range(3):
-                cross[to + k, j] += into[k] * lasting.variance[j]
-        if lasting.fades[j] > 0.0:
-            keep = np.exp(-dt * lasting.fades[j])
+        if to < 0:
+            continue
+        measured = rate if to == E_Q else force
+        for k in range(3):
+            vector[k] = mount[0, k] * measured[0] + mount[1, k] * measured[1] + mount[2, k] * measured[2]
+        add_lasting(rows[j], vector, into)
+        b0, b1, b2 = into[0], into[1], into[2]
+        for k in range(3):
+            vector[k] = mount[k, 0] * b0 + mount[k, 1] * b1 + mount[k, 2] * b2
+        for k in range(3):
+            if to == E_Q:
+                into[k] = -dt * vector[k]
+            else:
+                into[k] = -dt * (r[k, 0] * vector[0] + r[k, 1] * vector[1] + r[k, 2] * vector[2])
+        for k in range(3):
             for i in range(E_SIZE):
-                cross[i, j] *= keep
+                more = cross[i, j] * into[k]
+                covariance[i, to + k] += more
+                covariance[to + k, i] += more
+            for m in range(3):
+                covariance[to + k, to + m] += into[k] * among[j, j] * into[m]
+        for k in range(3):
+            for i in range(count):
+                cross[to + k, i] += into[k] * among[j, i]
+    for j in range(count):
+        keep[j] = np.exp(-dt * lasting.fades[j])
+    for j in range(count):
+        if lasting.fades[j] > 0.0:
+            lasting.value[j] *= keep[j]
+            for i in range(E_SIZE):
+                cross[i, j] *= keep[j]
+            for i in range(count):
+                among[i, j] *= keep[j]
+                among[j, i] *= keep[j]
+            among[j, j] += (1.0 - keep[j] * keep[j]) * lasting.variance[j]
 
 
 @kernel
@@ -224,8 +253,8 @@ def correct(
     (m + 1, m + 15 + l), error (15,) scratch; lasting: see Lasting
     """
     m, n = residual.shape[0], own.shape[1]
-    cross, known = lasting.cross, lasting.variance
-    count = known.shape[0]
+    cross, among = lasting.cross, lasting.among
+    count = among.shape[0]
     at = m + E_SIZE
     # U = H P + H_c G^T, V = H G + H_c C; S = U H^T + V H_c^T + R and its Cholesky factors, L y = residual: y^T y
     for i in range(m):
@@ -240,9 +269,9 @@ def correct(
             total = 0.0
             for j in range(E_SIZE):
                 total += rows[i, j] * cross[j, k]
+            for j in range(n):
+                total += own[i, j] * among[first + j, k]
             work[i, at + k] = total
-        for j in range(n):
-            work[i, at + first + j] += own[i, j] * known[first + j]
     for i in range(m):
         for j in range(i + 1):
             total = variance[i] if i == j else 0.0
@@ -295,6 +324,21 @@ def correct(
             for i in range(m):
                 total += work[i, m + k] * work[i, at + j]
             cross[k, j] -= total
+    # and of those that are estimated: c <- c + Z^T y, C <- C - Z^T Z but where both are considered
+    for k in range(count):
+        if not lasting.estimated[k]:
+            continue
+        for i in range(m):
+            lasting.value[k] += work[i, at + k] * work[m, i]
+        for j in range(count):
+            if lasting.estimated[j] and j > k:
+                continue
+            total = 0.0
+            for i in range(m):
+                total += work[i, at + k] * work[i, at + j]
+            among[k, j] -= total
+            if j != k:
+                among[j, k] = among[k, j]
     inject(x, error)
     return squared
 
@@ -311,16 +355,21 @@ def inject(x: Array, error: Array) -> None:
 
 
 @kernel
-def expect_lasting(rows: Array, first: int, vector: Array, out: Array, own: Array) -> None:
-    """own (m, n): what the lasting errors first ... first + n - 1 add to a vector (m,) that is measured; out (3,)
-    scratch."""
+def expect_lasting(first: int, expected: Array, own: Array, lasting: Any) -> None:
+    """own (m, n): what the lasting errors first ... first + n - 1 add to a perfect measurement (m,); the estimates of
+    them are added."""
+    rows, into, vector = lasting.rows, lasting.into, lasting.vector
+    size = expected.shape[0]
+    for k in range(size):
+        vector[k] = expected[k]
     for j in range(own.shape[1]):
-        if own.shape[0] == 1:
-            own[0, j] = 1.0 if rows[first + j, L_KIND] == OFFSET else vector[0]
-            continue
-        add_lasting(rows[first + j], vector, out)
-        for k in range(3):
-            own[k, j] = out[k]
+        if size == 1:
+            into[0] = 1.0 if rows[first + j, L_KIND] == OFFSET else vector[0]
+        else:
+            add_lasting(rows[first + j], vector, into)
+        for k in range(size):
+            own[k, j] = into[k]
+            expected[k] += into[k] * lasting.value[first + j]
 
 
 @kernel

@@ -239,20 +239,24 @@ class Estimator:
         for row, one in zip(late, waiting, strict=True):
             row[:2], row[2 : 2 + len(one.value)] = (one.time, one.order), one.value
         head = (self._time, self._trusts_from, self._first, self._held, len(waiting))
-        parts = (head, self._x, self._p, self._lasting.cross, self._ring, rows, late)
+        known = self._lasting
+        parts = (head, self._x, self._p, known.value, known.among, known.cross, self._ring, rows, late)
         return b"".join(np.asarray(part, dtype=float).tobytes() for part in parts)
 
     def restore(self, blob: bytes) -> None:
         """ModelError for what is no snapshot of an estimator of these sensors; then nothing has changed."""
         names, room = list(self._models), len(self._ring)
-        cross = self._lasting.cross
-        sizes = (_HEAD, X_SIZE, E_SIZE * E_SIZE, cross.size, self._ring.size, _ROW * len(names))
+        known = self._lasting
+        sizes = (
+            _HEAD, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size, self._ring.size,
+            _ROW * len(names),
+        )  # fmt: skip
         own = sum(sizes)
         foreign = ModelError("restore: this is no snapshot of an estimator of these sensors")
         if len(blob) % 8 or len(blob) < 8 * own:
             raise foreign
         numbers = np.frombuffer(blob, np.float64)
-        head, x, p, g, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
+        head, x, p, value, among, cross, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
         late = numbers[own:]
         fits = 0.0 <= head[2] < room and 0.0 <= head[3] <= room and head[4] * _LATE == len(late)
         late = late.reshape(-1, _LATE) if fits else np.zeros((0, _LATE))
@@ -261,7 +265,8 @@ class Estimator:
         self._time, self._trusts_from = float(head[0]), float(head[1])
         self._first, self._held = int(head[2]), int(head[3])
         self._x[:], self._p[:], self._ring[:] = x, p.reshape(E_SIZE, E_SIZE), ring.reshape(room, -1)
-        cross[:] = g.reshape(cross.shape)
+        known.value[:], known.among[:] = value, among.reshape(known.among.shape)
+        known.cross[:] = cross.reshape(known.cross.shape)
         told = dict(zip(names, rows.reshape(-1, _ROW).tolist(), strict=True))
         self._heard = {name: row[0] for name, row in told.items() if row[0] >= 0.0}
         self._nis = {name: (row[1], int(row[2])) for name, row in told.items() if row[2] > 0.0}
@@ -391,7 +396,7 @@ class _Model:
             expect_position(x, self._place, r, self.rows, self.expected)
         else:
             expect_direction(x, self._field, self._mount, r, self.rows, self.expected)
-        expect_lasting(self._lasting.rows, self.first, self.expected, self._lasting.into, self.own)
+        expect_lasting(self.first, self.expected, self.own, self._lasting)
 
 
 def _drifts(imu: Imu) -> tuple[float, float]:

@@ -44,10 +44,13 @@ def lasting_errors(
         found += [one for one in _of(sensor) if one.deviation] if considered else []
         places[name] = slice(first, len(found))
     rows = np.array([(one.kind, one.axis, one.target) for one in found], dtype=np.int64).reshape(-1, 3)
+    variance, fades = (np.array(list(v), dtype=float) for v in ((one.deviation**2 for one in found),
+                                                               (one.fades for one in found)))  # fmt: skip
+    size = len(found)
+    estimated = np.array([one.target == _MEASURES for one in found], dtype=np.int64)
     lasting = Lasting(
-        rows, np.array([one.deviation**2 for one in found], dtype=float),
-        np.array([one.fades for one in found], dtype=float), np.zeros((E_SIZE, len(found))), mount, np.zeros(3),
-        np.zeros(3),
+        rows, estimated, np.zeros(size), np.diag(variance), np.zeros((E_SIZE, size)), variance, fades, mount,
+        np.zeros(3), np.zeros(3), np.zeros(size),
     )  # fmt: skip
     return lasting, places
 
