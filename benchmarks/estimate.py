@@ -84,7 +84,7 @@ def circle(plant: Any) -> Commands:
         t = k * plant.dt
         hover.x_m, hover.y_m = 3.0 * math.sin(0.2 * t), 3.0 * math.cos(0.2 * t) - 3.0
         hover.z_m, hover.yaw_deg = 2.0 + 0.5 * math.sin(0.31 * t), math.degrees(0.1 * t) % 360.0
-        outputs = {name: seen[name].tolist() for name in Hover.outputs}
+        outputs = {name: seen[name].tolist() for name, _, _ in _MOTION}
         asked = hover.update(State({"step": k, "timestamp": t, "outputs": outputs}, info))
         return np.array([asked[name] for name in names])
 

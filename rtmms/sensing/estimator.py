@@ -1,7 +1,7 @@
 """An estimator of a robot's pose and motion from what its sensors tell, however late.
 
 The filter runs some time behind, where every measurement has arrived and is taken in at its own instant; what the
-newest rates and forces add is put on top. Errors of the sensors that last are considered (see estimation, lasting).
+newest rates and forces add is put on top. Errors of the sensors that last are states too (see estimation, lasting).
 """
 
 from __future__ import annotations
@@ -118,15 +118,14 @@ class Estimator:
     surface    m, height of the water's surface, from which depth counts
     more       on the variance of each measurement, for what the sensors' sheets do not tell (mountings, tides):
     factors by name
-    considered whether what lasts in the sensors (scale, misalignment, iron, drifts) weighs as it does; else they have
-    white noise alone
+    lasting    False: the sensors count as if they had white noise alone
     ModelError where there is no imu.
     """
 
     def __init__(
         self, sensors: Mapping[str, Sensor], *, position: Any = (0.0, 0.0, 0.0), velocity: Any = (0.0, 0.0, 0.0),
         quaternion: Any = (1.0, 0.0, 0.0, 0.0), deviations: tuple[float, float, float] = (0.1, 0.1, 0.05),
-        gravity: Any = 9.80665, surface: float = 0.0, more: Mapping[str, float] | None = None, considered: bool = True,
+        gravity: Any = 9.80665, surface: float = 0.0, more: Mapping[str, float] | None = None, lasting: bool = True,
     ) -> None:  # fmt: skip
         imus = [name for name, sensor in sensors.items() if isinstance(sensor, Imu)]
         if not imus:
@@ -141,7 +140,7 @@ class Estimator:
         self._noise = _noise(imu)
         self.gravity = gravity
         heard: dict[str, Sensor] = {self.imu: imu, **self.sensors}
-        self._lasting, places = lasting_errors(heard, self._to_body, considered)
+        self._lasting, places = lasting_errors(heard, self._to_body, lasting)
         factors = more or {}
         self._models = {
             name: _Model(name, sensor, factors.get(name, 1.0), self._lasting, places[name], surface)

@@ -1,8 +1,9 @@
-"""Which errors of its sensors last, for a filter that considers them: of what size, and whether they fade.
+"""Which errors of its sensors last, for a filter: of what size, whether they fade, which of them it estimates.
 
 What a sheet gives for all units is a standard deviation (turn-on, drift); what it gives for one (scale, misalignment,
 iron) counts as the standard deviation of that axis: a filter knows how large it is, not which sign it has. Turn-on
-errors and drifts of the imu are not among them: they are the biases that the filter estimates.
+errors and drifts of the imu are not among them: they are the biases in the filter's state. What else lasts in an imu
+is considered, what lasts in a measurement is estimated with the state.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MEASURES = -1
 
 
 class _One(NamedTuple):
-    """kind, axis: see Lasting;  deviation of it;  fades 1/s;  target: where it enters the motion."""
+    """kind, axis: see rtmms.sensing.estimation;  deviation of it;  fades 1/s;  target: where it enters the motion."""
 
     kind: int
     axis: int
@@ -30,23 +31,23 @@ class _One(NamedTuple):
 
 
 def lasting_errors(
-    sensors: Mapping[str, Sensor], mount: Array, considered: bool = True
+    sensors: Mapping[str, Sensor], mount: Array, any_last: bool = True
 ) -> tuple[Lasting, dict[str, slice]]:
     """Those of the sensors, and which of them each sensor has.
 
-    mount       (3, 3) axes of the imu, sensor to body
-    considered  False: none, as if the sensors had white noise alone
+    mount     (3, 3) axes of the imu, sensor to body
+    any_last  False: none, as if the sensors had white noise alone
     """
     found: list[_One] = []
     places = {}
     for name, sensor in sensors.items():
         first = len(found)
-        found += [one for one in _of(sensor) if one.deviation] if considered else []
+        found += [one for one in _of(sensor) if one.deviation] if any_last else []
         places[name] = slice(first, len(found))
     rows = np.array([(one.kind, one.axis, one.target) for one in found], dtype=np.int64).reshape(-1, 3)
-    variance, fades = (np.array(list(v), dtype=float) for v in ((one.deviation**2 for one in found),
-                                                               (one.fades for one in found)))  # fmt: skip
     size = len(found)
+    variance = np.array([one.deviation**2 for one in found], dtype=float)
+    fades = np.array([one.fades for one in found], dtype=float)
     estimated = np.array([one.target == _MEASURES for one in found], dtype=np.int64)
     lasting = Lasting(
         rows, estimated, np.zeros(size), np.diag(variance), np.zeros((E_SIZE, size)), variance, fades, mount,

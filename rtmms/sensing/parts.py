@@ -86,7 +86,10 @@ class Magnetometer(Sensor):
 
 @dataclass(frozen=True)
 class Depth(Sensor):
-    """Output value (m below the water's surface), from pressure: of plants in water, with gravity. noise_m: standard deviation of a sample."""
+    """Output value (m below the water's surface), from pressure: of plants in water, with gravity.
+
+    noise_m: standard deviation of a sample
+    """
 
     rate_hz: float = 50.0
     noise_m: float = 0.0
