@@ -13,7 +13,7 @@ from rtmms.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from rtmms import analysis, dynamics, fluids, model, sensing
-    from rtmms.analysis.linearise import linearise
+    from rtmms.analysis.derivatives import linearise
     from rtmms.analysis.trim import trim
     from rtmms.bridging.bridge import Bridge
     from rtmms.mechanism.plant import TreePlant
@@ -37,7 +37,7 @@ _LATE = {
     "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant",
-    "linearise": "rtmms.analysis.linearise", "trim": "rtmms.analysis.trim",
+    "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
     **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),

@@ -89,13 +89,13 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
     """What a plant's `set` refuses: a change of sizes, channels or states.
 
     UnknownNameError for a parameter that there is none of, ModelError for one that stays as it was built, or where
-    nothing is given; each says what may change."""
+    nothing is given; each says what may change, and nothing else."""
     settable, known = tuple(settable), tuple(known)
     if not given:
         raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
     for name in given:
         if name not in known:
-            raise UnknownNameError(f"{robot} parameter", name, known)
+            raise UnknownNameError(f"{robot} parameter", name, settable)
         if name not in settable:
             raise ModelError(
                 f"set: {robot}: {name} stays as it was built; what can change while it runs: {', '.join(settable)}"
@@ -459,6 +459,37 @@ class Forking(Protocol):
 
     def put(self, state: Array, steps: int) -> None:
         """The plant stands there, as after `restore`."""
+
+
+class Coordinates(NamedTuple):
+    """Coordinates of a state as a Fork has it. Each is a word of it, but for a free body's pose.
+
+    names, units   of each, in order
+    size     (k,) what counts as one of each
+    words    (k,) int64, where each stands; of the six of a pose no matter
+    pose     where position (3, m, world) and quaternion (4, body to world) stand, whose errors in the body's axes are
+             then the first six, p = p_ref + R_ref e, R = R_ref exp theta^; -1 without one
+    woven    (k,) bool: other words follow from these (`Coordinated.settling`)
+    forgets  (f,) int64, words of what the plant remembers of earlier steps and can do without: they are set to 0
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    size: Array
+    words: npt.NDArray[np.int64]
+    pose: int
+    woven: npt.NDArray[np.bool_]
+    forgets: npt.NDArray[np.int64]
+
+
+@runtime_checkable
+class Coordinated(Forking, Protocol):
+    """A plant whose steps are differentiated on forks, by compiled code (rtmms.analysis.derivatives)."""
+
+    def coordinates(self) -> Coordinates: ...
+
+    def settling(self, fork: Fork) -> Entry:
+        """What puts the words of this fork of the plant in order that follow from its coordinates; 0 when it could."""
 
 
 class Account(NamedTuple):

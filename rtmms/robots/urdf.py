@@ -157,6 +157,9 @@ def _pairs(text: str) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
+_EXPECTED = {float: "a number", int: "a whole number"}
+
+
 def _device(tag: str, attributes: dict[str, str], path: str) -> Any:
     place = f"urdf '{path}': <rtmms> <{tag}>"
     if tag not in DEVICES:
@@ -173,5 +176,6 @@ def _device(tag: str, attributes: dict[str, str], path: str) -> Any:
         try:
             given[key] = known[key](text)
         except ValueError:
-            raise ModelError(f"{place}: {key}: expected numbers, got '{text}'") from None
+            expected = _EXPECTED.get(known[key], "pairs of numbers")  # type: ignore[call-overload]
+            raise ModelError(f"{place}: {key}: expected {expected}, got '{text}'") from None
     return kind(attributes["link"], **given)
