@@ -222,6 +222,53 @@ class Surrounded(Protocol):
     medium: str
 
 
+class Surroundings(NamedTuple):
+    """What a plant moves in, as instruments on it meet it.
+
+    gravity   (3,) m/s2, world: what a body that is let go accelerates by
+    density   kg/m3 of the water around; 0 where there is none
+    surface   m, height of the water's surface, world
+    """
+
+    gravity: tuple[float, float, float]
+    density: float = 0.0
+    surface: float = 0.0
+
+
+@runtime_checkable
+class Situated(Protocol):
+    """A plant that tells its surroundings, as they are now: `set` may change them."""
+
+    def surroundings(self) -> Surroundings: ...
+
+
+STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
+"""m/s2 and kg/m3 of what does not tell its own; from this density on a fluid is no gas."""
+
+
+def water_density(medium: str, told: float | None) -> float:
+    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `told` (None: they
+    do not tell). A plant without a medium is in water where that fluid is as dense as a liquid."""
+    if medium == "water":
+        return WATER if told is None else told
+    return told if not medium and told is not None and told >= LIQUID else 0.0
+
+
+def surroundings_of(plant: Plant) -> Surroundings:
+    """Of any plant, seen through sensors or not. Of one that does not tell them: its parameter gravity_m_s2, else
+    standard gravity, downwards, and water but where its medium is another."""
+    found = bare(plant)
+    if isinstance(found, Situated):
+        return found.surroundings()
+    parameters: Any = getattr(found, "parameters", None)
+    told = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
+        parameters, "gravity_m_s2", None
+    )  # fmt: skip
+    pull = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else STANDARD_GRAVITY
+    medium = getattr(found, "medium", "")
+    return Surroundings((0.0, 0.0, -pull), WATER if medium in ("", "water") else 0.0)
+
+
 @runtime_checkable
 class HasTruth(Protocol):
     """A plant seen through sensors: `truth` is the plant itself, whose outputs are told under 'truth.NAME' here."""
