@@ -13,7 +13,7 @@ from rtmms.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from rtmms import analysis, dynamics, fluids, model, sensing
-    from rtmms.analysis.linearise import linearise
+    from rtmms.analysis.derivatives import linearise
     from rtmms.analysis.trim import trim
     from rtmms.bridging.bridge import Bridge
     from rtmms.mechanism.plant import TreePlant
@@ -37,7 +37,7 @@ _LATE = {
     "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant",
-    "linearise": "rtmms.analysis.linearise", "trim": "rtmms.analysis.trim",
+    "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
     **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),
@@ -48,7 +48,7 @@ _LATE = {
 _CALLED = {"compile": "compile_model"}
 """What a name is called where it stands, so that no builtin is shadowed there."""
 
-_PARTS = ("analysis", "dynamics", "fluids", "model", "sensing")
+_PARTS = ("analysis", "dynamics", "fluids", "gym", "model", "sensing")
 """Packages that `import rtmms` alone gives, when they are first named."""
 
 _MOVED = {
@@ -78,3 +78,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _announce() -> None:
+    """To gymnasium, where it is in use: it looks for no entry points, and `gymnasium.make` then finds our ids."""
+    import sys
+
+    if "gymnasium" in sys.modules:
+        from rtmms.gym.ids import register
+
+        register()
+
+
+_announce()

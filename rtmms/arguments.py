@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +57,33 @@ def read_seed(place: str, seed: Any) -> int:
     if number is None or not -_SEEDS <= number < _SEEDS:
         raise ArgumentError(f"{place}: reset: seed: expected a whole number of 64 bits, got {_shown(seed)}")
     return number
+
+
+def read_numbers(place: str, name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    """Finite float64 of a shape; ArgumentError, naming the place, what was got and what is expected."""
+    try:
+        found: Array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{place}: {name}: expected finite numbers of shape {shape}, got {_shown(given)}") from None
+    if found.shape != shape or not np.isfinite(found).all():
+        got = f"shape {found.shape}" if found.shape != shape else _shown(found.tolist())
+        raise ArgumentError(f"{place}: {name}: expected finite numbers of shape {shape}, got {got}")
+    return found
+
+
+def read_pose(place: str, given: Mapping[str, Any], pose: Array, twist: Array) -> None:
+    """Write what is given of position, quaternion, velocity and angular_velocity into pose (7,) and twist (6,)."""
+    parts = {
+        "position": pose[:3], "quaternion": pose[3:], "velocity": twist[:3], "angular_velocity": twist[3:],
+    }  # fmt: skip
+    found = {name: read_numbers(place, name, given[name], part.shape) for name, part in parts.items() if name in given}
+    if "quaternion" in found:
+        size = float(np.linalg.norm(found["quaternion"]))
+        if size == 0.0:
+            raise ArgumentError(f"{place}: quaternion: expected (w, x, y, z) other than 0")
+        found["quaternion"] = found["quaternion"] / size
+    for name, value in found.items():
+        parts[name][:] = value
 
 
 def limits_of(actuators: Sequence[Channel]) -> Array:

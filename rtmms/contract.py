@@ -20,6 +20,11 @@ MODES = ("realtime", "lockstep", "free", "external")
 TIMED = ("realtime", "external")
 """Modes in which a step has a deadline."""
 
+LAST_STEP = 1 << 53
+"""The greatest number of a step that a run counts to: beyond it a float64 is not exact, and times are floats."""
+LEAST_DT = 1e-9
+"""s: the clock's own nanosecond."""
+
 PARTS = ("wake", "exchange", "plant", "slack")
 """Of a step, each timed. wake: its start after its instant; exchange: state published to commands in hand, or given up;
 plant: plant.step alone; slack: left of the period when the step was done, 0 at an overrun."""

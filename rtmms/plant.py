@@ -89,13 +89,13 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
     """What a plant's `set` refuses: a change of sizes, channels or states.
 
     UnknownNameError for a parameter that there is none of, ModelError for one that stays as it was built, or where
-    nothing is given; each says what may change."""
+    nothing is given; each says what may change, and nothing else."""
     settable, known = tuple(settable), tuple(known)
     if not given:
         raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
     for name in given:
         if name not in known:
-            raise UnknownNameError(f"{robot} parameter", name, known)
+            raise UnknownNameError(f"{robot} parameter", name, settable)
         if name not in settable:
             raise ModelError(
                 f"set: {robot}: {name} stays as it was built; what can change while it runs: {', '.join(settable)}"
@@ -220,6 +220,53 @@ class Surrounded(Protocol):
     tell their altitude, positive up; '' for neither."""
 
     medium: str
+
+
+class Surroundings(NamedTuple):
+    """What a plant moves in, as instruments on it meet it.
+
+    gravity   (3,) m/s2, world: what a body that is let go accelerates by
+    density   kg/m3 of the water around; 0 where there is none
+    surface   m, height of the water's surface, world
+    """
+
+    gravity: tuple[float, float, float]
+    density: float = 0.0
+    surface: float = 0.0
+
+
+@runtime_checkable
+class Situated(Protocol):
+    """A plant that tells its surroundings, as they are now: `set` may change them."""
+
+    def surroundings(self) -> Surroundings: ...
+
+
+STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
+"""m/s2 and kg/m3 of what does not tell its own; from this density on a fluid is no gas."""
+
+
+def water_density(medium: str, told: float | None) -> float:
+    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `told` (None: they
+    do not tell). A plant without a medium is in water where that fluid is as dense as a liquid."""
+    if medium == "water":
+        return WATER if told is None else told
+    return told if not medium and told is not None and told >= LIQUID else 0.0
+
+
+def surroundings_of(plant: Plant) -> Surroundings:
+    """Of any plant, seen through sensors or not. Of one that does not tell them: its parameter gravity_m_s2, else
+    standard gravity, downwards, and water but where its medium is another."""
+    found = bare(plant)
+    if isinstance(found, Situated):
+        return found.surroundings()
+    parameters: Any = getattr(found, "parameters", None)
+    told = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
+        parameters, "gravity_m_s2", None
+    )  # fmt: skip
+    pull = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else STANDARD_GRAVITY
+    medium = getattr(found, "medium", "")
+    return Surroundings((0.0, 0.0, -pull), WATER if medium in ("", "water") else 0.0)
 
 
 @runtime_checkable
@@ -423,6 +470,37 @@ class Forking(Protocol):
 
     def put(self, state: Array, steps: int) -> None:
         """The plant stands there, as after `restore`."""
+
+
+class Coordinates(NamedTuple):
+    """Coordinates of a state as a Fork has it. Each is a word of it, but for a free body's pose.
+
+    names, units   of each, in order
+    size     (k,) what counts as one of each
+    words    (k,) int64, where each stands; of the six of a pose no matter
+    pose     where position (3, m, world) and quaternion (4, body to world) stand, whose errors in the body's axes are
+             then the first six, p = p_ref + R_ref e, R = R_ref exp theta^; -1 without one
+    woven    (k,) bool: other words follow from these (`Coordinated.settling`)
+    forgets  (f,) int64, words of what the plant remembers of earlier steps and can do without: they are set to 0
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    size: Array
+    words: npt.NDArray[np.int64]
+    pose: int
+    woven: npt.NDArray[np.bool_]
+    forgets: npt.NDArray[np.int64]
+
+
+@runtime_checkable
+class Coordinated(Forking, Protocol):
+    """A plant whose steps are differentiated on forks, by compiled code (rtmms.analysis.derivatives)."""
+
+    def coordinates(self) -> Coordinates: ...
+
+    def settling(self, fork: Fork) -> Entry:
+        """What puts the words of this fork of the plant in order that follow from its coordinates; 0 when it could."""
 
 
 class Account(NamedTuple):

@@ -35,11 +35,26 @@ def read_toml_and_text(path: str | Path) -> tuple[dict[str, Any], str]:
     try:
         said = text.decode()
         _refuse_long_keys(said, path)
-        return tomllib.loads(said), said
+        table = tomllib.loads(said)
     except ValueError as error:  # of the form, of UTF-8, or a whole number of thousands of digits
         raise ModelError(f"{path}: not TOML: {error}") from None
     except RecursionError:
         raise ModelError(f"{path}: not TOML that can be read: nested too deep") from None
+    _refuse_nul(table, path, "")
+    return table, said
+
+
+def _refuse_nul(value: Any, path: str | Path, key: str) -> None:
+    """ModelError for a text with U+0000, which no name of a file, robot or parameter has and no system call takes."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            _refuse_nul(name, path, key)
+            _refuse_nul(one, path, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for one in value:
+            _refuse_nul(one, path, key)
+    elif isinstance(value, str) and "\0" in value:
+        raise ModelError(f"{path}: {key or 'a key'}: expected text without U+0000, got {value!r}")
 
 
 def _refuse_long_keys(text: str, path: str | Path) -> None:

@@ -25,7 +25,7 @@ def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()
                 raise ModelError(f"{word} {path}: is {source}, which is read; expected another name")
 
 
-def refuse_other_kind(path: Path, word: str, magic: bytes, kind: str) -> None:
+def refuse_other_kind(path: Path, word: str, magic: bytes, kind: str, way_out: str = "--force overwrites") -> None:
     """ModelError where a file stands at `path` that is of another kind, and would be lost.
 
     magic   what files of this kind begin with;  kind: what they are, for the error
@@ -35,9 +35,7 @@ def refuse_other_kind(path: Path, word: str, magic: bytes, kind: str) -> None:
     with path.open("rb") as file:
         begun = file.read(len(magic))
         if begun and begun != magic:
-            raise ModelError(
-                f"{word} {path}: is no {kind}; expected a new name or that of a {kind}; --force overwrites"
-            )
+            raise ModelError(f"{word} {path}: is no {kind}; expected a new name or that of a {kind}; {way_out}")
 
 
 @contextmanager

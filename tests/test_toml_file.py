@@ -18,6 +18,7 @@ from rtmms.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml
         ("[" + ".".join(["a"] * 50_000) + "]\n", r"bad\.toml:1: expected a key"),
         ("x = {" + " . ".join(["'a'"] * 50_000) + " = 1}\n", r"bad\.toml:1: expected a key"),
         ("seed = " + "9" * 10_000 + "\n", r"bad\.toml: not TOML: Exceeds the limit"),
+        ('[a]\nlog = ["b", "c\\u0000d"]\n', r"bad\.toml: a\.log: expected text without U\+0000, got 'c\\x00d'"),
         ("x = " + "[" * 100_000 + "]" * 100_000, "nested too deep"),
     ],
 )

@@ -100,7 +100,10 @@ def python() -> Iterator[str]:
 
 
 PUBLIC = ("model", "fluids", "sensing", "dynamics")
-ANALYSIS = ("rtmms.analysis.trim_commands.trim_commands", "rtmms.analysis.linearise_step.linearise_step")
+ANALYSIS = (
+    "rtmms.analysis.trim_commands.trim_commands", "rtmms.analysis.linearise_step.linearise_step",
+    "rtmms.analysis.linearise.linearise", "rtmms.analysis.period_map.period_map", "rtmms.analysis.linear.Linear",
+)  # fmt: skip
 """Beside `linearise` and `trim`, which rtmms itself has."""
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from rtmms.analysis.chart import Chart, chart_of
-from rtmms.analysis.linear import Linear
+from rtmms.analysis.linear import Around, Linear
 from rtmms.errors import ModelError
-from rtmms.plant import Plant
+from rtmms.plant import Channel, Plant
 from rtmms.spatial import Array
 
 STEP = 1e-6
@@ -34,8 +34,8 @@ def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart 
     if chart is not None and len(held) > 1:
         raise ModelError("linearise: along several commands the plant must give its own chart at each state")
     if len(held) == 1:
-        return _one(plant, held[0], chart_of(plant) if chart is None else chart)
-    return mean_of(plant, held, lambda command: _one(plant, command, chart_of(plant)))
+        return _one(plant, held[0], chart)
+    return mean_of(plant, held, lambda command: _one(plant, command))
 
 
 def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Linear:
@@ -52,9 +52,10 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
     return Linear(a, b, first.states, first.inputs, first.dt, max(one.error for one in found))
 
 
-def _one(plant: Plant, command: Array, chart: Chart) -> Linear:
+def _one(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
+    chart = chart_of(plant) if given is None else given
     blob, size, k = plant.snapshot(), np.asarray(chart.size, dtype=float), len(chart.names)
-    reach = _reach(plant)
+    reach = reach_of(plant.actuators)
 
     def after(x: Array, u: Array) -> Array:
         plant.restore(blob)
@@ -82,10 +83,14 @@ def _one(plant: Plant, command: Array, chart: Chart) -> Linear:
     both = fine + (fine - coarse) / 3.0  # Richardson: the error in h^2 drops out
     a, b = both[:, :k] * size[:, None] / size, both[:, k:] * size[:, None] / reach
     inputs = tuple(channel.name for channel in plant.actuators)
-    return Linear(a, b, tuple(chart.names), inputs, plant.dt, float(np.max(np.abs(fine - coarse), initial=0.0)) / 3.0)
+    return Linear(
+        a, b, tuple(chart.names), inputs, plant.dt, float(np.max(np.abs(fine - coarse), initial=0.0)) / 3.0,
+        input_units=tuple(channel.unit for channel in plant.actuators),
+        around=Around(None, np.zeros(0), blob) if given is None else None,
+    )  # fmt: skip
 
 
-def _reach(plant: Plant) -> Array:
+def reach_of(actuators: Sequence[Channel]) -> Array:
     """What counts as one of each actuator: half its range, 1 where it has no limits."""
-    spans = [(c.upper - c.lower) / 2.0 if c.upper is not None and c.lower is not None else 1.0 for c in plant.actuators]
+    spans = [(c.upper - c.lower) / 2.0 if c.upper is not None and c.lower is not None else 1.0 for c in actuators]
     return np.array([span if span > 0.0 else 1.0 for span in spans])

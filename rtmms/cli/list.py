@@ -14,6 +14,7 @@ import click
 from rtmms.cli.words import plugins
 from rtmms.declared import fact, first_line
 from rtmms.errors import UnknownNameError
+from rtmms.plant import builder
 from rtmms.terminal import print_json, print_text
 from rtmms.user_file import is_file
 
@@ -145,8 +146,8 @@ def _robot(name: str) -> dict[str, Any]:
 
     brace(name)
     plant = rtmms.load(name)
-    point = plugins(GROUPS["robots"]).get(name)
-    about = first_line(point.module) if point is not None else (type(plant).__doc__ or "").strip().partition("\n")[0]
+    point = builder(name)
+    about = first_line(point.module) if point.group == GROUPS["robots"] else _of_a_file(plant)
     settable = plant.settable if isinstance(plant, Tunable) else ()
     values = _values(plant) if isinstance(plant, Described) else {}
     return {
@@ -157,6 +158,22 @@ def _robot(name: str) -> dict[str, Any]:
         "presets": _declared(point, "PRESETS"), "choices": _choices(plant, point),
         "parameters": values, "settable": [one for one in settable if one in values] or list(settable),
     }  # fmt: skip
+
+
+def _of_a_file(plant: Plant) -> str:
+    """A tree's bodies and joints; what the class of another plant says of itself."""
+    from rtmms.mechanism.plant import TreePlant
+    from rtmms.model.layout import BASE_FIXED, BASE_FREE
+
+    if not isinstance(plant, TreePlant):
+        return (type(plant).__doc__ or "").strip().partition("\n")[0]
+    model = plant.model
+    base = {BASE_FREE: "free", BASE_FIXED: "fixed"}.get(model.base_mode, "moved")
+    bodies, joints = len(model.body_names), len(model.joint_names)
+    return (
+        f"{bodies} {'body' if bodies == 1 else 'bodies'}, {model.mass:.4g} kg, "
+        f"{joints} {'joint' if joints == 1 else 'joints'}, {base} base"
+    )
 
 
 def _limits(plant: Plant) -> dict[str, dict[str, float]]:
@@ -172,12 +189,10 @@ def _limits(plant: Plant) -> dict[str, dict[str, float]]:
     return joints
 
 
-def _declared(point: EntryPoint | None, name: str) -> dict[str, Any]:
+def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
     """PRESETS or CHOICES of the module that has the robot's `load`, or of `parameters` beside it; {} without."""
     from rtmms.cli.running.report import plain
 
-    if point is None:
-        return {}
     home = point.load().__module__
     for place in (home, f"{home.rpartition('.')[0]}.parameters"):
         found = getattr(import_module(place), name, None) if find_spec(place) is not None else None
@@ -186,11 +201,11 @@ def _declared(point: EntryPoint | None, name: str) -> dict[str, Any]:
     return {}
 
 
-def _choices(plant: Plant, point: EntryPoint | None) -> dict[str, list[str]]:
+def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
     """Words that parameters may be, by name: the robot's table, or what its parameters' fields say themselves."""
     from dataclasses import fields, is_dataclass
 
-    said = {} if point is None else fact(point.module, "CHOICES") or {}
+    said = fact(point.module, "CHOICES") or {}
     found = {name: list(words) for name, words in {**said, **_declared(point, "CHOICES")}.items()}
     told: Any = getattr(plant, "parameters", None)
     for one in fields(told) if is_dataclass(told) else ():
@@ -264,5 +279,11 @@ def _told_limit(limit: Mapping[str, float]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = "" if value is None else json.dumps(value) if isinstance(value, (list, dict, bool)) else str(value)
+    text = (
+        "none"
+        if value is None
+        else json.dumps(value, separators=(",", ":"))
+        if isinstance(value, (list, dict, bool))
+        else str(value)
+    )
     return text if len(text) <= 60 else text[:57] + "..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -66,8 +67,12 @@ class Installed(click.ParamType):
         return found or [CompletionItem(incomplete, type="file")]
 
 
+LEAST, MOST = 1e-9, 1e9
+"""Of a number that is typed: times in this range are whole nanoseconds of 64 bits."""
+
+
 class Number(click.ParamType):
-    """A finite number, > 0 unless `zero` is allowed."""
+    """A number from LEAST to MOST, or 0 where `zero` is allowed."""
 
     name = "number"
 
@@ -82,16 +87,25 @@ class Number(click.ParamType):
         if not math.isfinite(number) or number < 0 or (number == 0 and not self.zero):
             expected = ">= 0" if self.zero else "> 0"
             self.fail(f"expected a number {expected}{' ' if self.unit else ''}{self.unit}, got '{value}'", param, ctx)
+        if number and not LEAST <= number <= MOST:
+            unit = f" {self.unit}" if self.unit else ""
+            self.fail(f"expected a number from {LEAST:g} to {MOST:g}{unit}, got '{value}'", param, ctx)
         return number
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return (self.unit or "number").upper()
 
 
-def value(text: str) -> bool | int | float | str:
-    """'true' and 'false', whole numbers, numbers, else the text itself; what it may be, the model says."""
+def value(text: str) -> bool | int | float | str | list[Any]:
+    """'true' and 'false', whole numbers, numbers, a list in brackets as `rtmms list` prints it, else the text itself;
+    what it may be, the model says."""
     if text in ("true", "false"):
         return text == "true"
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            return list(json.loads(text))
+        except ValueError:
+            return text
     for kind in (int, float):
         try:
             return kind(text)

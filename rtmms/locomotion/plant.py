@@ -20,8 +20,8 @@ from rtmms.locomotion.twin import GlideTwin
 from rtmms.mechanism.actuators import attached
 from rtmms.mechanism.joint_bounds import limited
 from rtmms.model.compiled import Model
-from rtmms.model.description import Mechanism
-from rtmms.plant import Channel
+from rtmms.model.description import Mechanism, displaced_density
+from rtmms.plant import Channel, Surroundings, water_density
 from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
 
@@ -85,6 +85,11 @@ class ConnectionPlant:
             self.step(self.neutral)
             self.observe()
         self.reset()
+
+    def surroundings(self) -> Surroundings:
+        """See rtmms.plant.Situated."""
+        x, y, z = self.model.gravity.tolist()
+        return Surroundings((x, y, z), water_density(self.medium, displaced_density(self.mechanism)))
 
     @property
     def time(self) -> float:

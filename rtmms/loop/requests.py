@@ -185,8 +185,22 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
     # a plant that does not say what `set` takes may refuse the second of two when it has taken the first: one by one
     parts = [dict(args)] if isinstance(plant, Tunable) or not args else [{name: one} for name, one in args.items()]
     for values in parts:
-        plant.set(**values)
+        try:
+            plant.set(**values)
+        except UnknownNameError as error:
+            raise _of_a_peer(requests, error) from None
         requests.run.altered(op="set", args=values)
+
+
+def _of_a_peer(requests: Requests, error: UnknownNameError) -> ModelError:
+    """The plant knows no such parameter; where a controller has it, the error names it as `set` takes it."""
+    peers = requests.run.exchange.report().get("peers", [])
+    theirs = {one["name"]: tuple(one.get("settable", ())) for one in peers}
+    owned = [f"{name}.{error.name}" for name, settable in theirs.items() if error.name in settable]
+    if owned:
+        return ModelError(f"unknown {error.kind} '{error.name}'; did you mean {' or '.join(owned)}?")
+    known = [*error.known, *(f"{name}.{one}" for name, settable in theirs.items() for one in settable)]
+    return UnknownNameError(error.kind, error.name, known)
 
 
 def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:

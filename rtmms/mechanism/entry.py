@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rtmms.fluids.immersed import FLUID
 from rtmms.jit import COMPILED, kernel
 from rtmms.mechanism.body_actuators import PUSHES
+from rtmms.mechanism.chart import settle
 from rtmms.mechanism.equations import TREE, WORK
 from rtmms.mechanism.joint_laws import HOLD, LAW
 from rtmms.mechanism.methods import METHOD
@@ -82,11 +83,30 @@ def enter_modal_outputs(address: int) -> None:
     write_outputs(_modal_at(address))
 
 
+@kernel
+def enter_settle(address: int) -> int:
+    """What follows from the coordinates of the plant's state, in order (rtmms.mechanism.chart)."""
+    return settle(_rigid_at(address))
+
+
+@kernel
+def enter_settle_on_ground(address: int) -> int:
+    """As `enter_settle`."""
+    return settle(_on_ground_at(address))
+
+
+@kernel
+def enter_modal_settle(address: int) -> int:
+    """As `enter_settle`."""
+    return settle(_modal_at(address))
+
+
 class Entries(NamedTuple):
     """The kernels that a tree enters by."""
 
     step: Any
     outputs: Any
+    settle: Any
 
 
 def entries(tree: Record) -> Entries | None:
@@ -94,7 +114,7 @@ def entries(tree: Record) -> Entries | None:
     if not COMPILED:
         return None
     if tree.modal is not None:
-        return Entries(enter_modal_step, enter_modal_outputs)
+        return Entries(enter_modal_step, enter_modal_outputs, enter_modal_settle)
     if tree.ground is not None:
-        return Entries(enter_step_on_ground, enter_outputs_on_ground)
-    return Entries(enter_step, enter_outputs)
+        return Entries(enter_step_on_ground, enter_outputs_on_ground, enter_settle_on_ground)
+    return Entries(enter_step, enter_outputs, enter_settle)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.arguments import limits_of, read_seed
+from rtmms.arguments import limits_of, read_numbers, read_pose, read_seed
 from rtmms.dynamics.any_tree import modal_record
 from rtmms.dynamics.inertia import mass_matrix
 from rtmms.dynamics.on_ground import ground_record
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
 from rtmms.jit import compile_progress
@@ -33,11 +33,12 @@ from rtmms.mechanism.running import Running
 from rtmms.mechanism.unilateral import AGAINST, keep_to_ground
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
-from rtmms.model.description import Mechanism
+from rtmms.model.description import Mechanism, displaced_density
 from rtmms.model.layout import C_STIFFNESS
-from rtmms.plant import Channel, Entry, refuse_fixed
+from rtmms.plant import Channel, Entry, Surroundings, refuse_fixed, water_density
 from rtmms.spatial import Array
 
+_PLACES = ("position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity")
 STILL = Law(np.zeros((0, 3)))
 """No motion of any joint's own."""
 
@@ -97,6 +98,8 @@ class TreePlant(Running):
     """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
     """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
+    density: float | None = None
+    """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
 
     def __post_init__(self) -> None:
         self.model = model = self._compiled()
@@ -140,6 +143,12 @@ class TreePlant(Running):
     def shape(self) -> dict[str, Any]:
         """What viewers draw of it (rtmms.plant.Shaped)."""
         return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
+
+    def surroundings(self) -> Surroundings:
+        """See rtmms.plant.Situated."""
+        x, y, z = self.model.gravity.tolist()
+        told = displaced_density(self.mechanism) if self.density is None else self.density
+        return Surroundings((x, y, z), water_density(self.medium, told))
 
     def _check(self) -> None:
         name, dt = self.model.name, self.dt
@@ -279,8 +288,18 @@ class TreePlant(Running):
         if held == AGAINST:
             raise ModelError(f"{self.model.name}: at the start {' '.join(contradiction(self.model, self.vector))}")
 
-    def place(self, state: State) -> None:
-        """Put the mechanism into a state; joints whose motion is imposed stay where their law has them."""
+    def place(self, state: State | None = None, **given: Any) -> None:
+        """Put the mechanism into a state; joints whose motion is imposed stay where their law has them.
+
+        given   in place of a state, by the names of the outputs, what differs from the present one: position (3,) m,
+                quaternion (4,), velocity (3,) m/s and angular_velocity (3,) rad/s in base axes, joint_position and
+                joint_velocity (n,)
+        ArgumentError for a shape that does not fit, UnknownNameError, ModelError where the plant cannot stand there.
+        """
+        if state is None:
+            state = self._placed(given)
+        elif given:
+            raise ModelError(f"{self.model.name}: place: expected a state or {', '.join(given)}, got both")
         state = state.check(self.model)
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
@@ -292,6 +311,19 @@ class TreePlant(Running):
         beyond = self._beyond(y, self.time)
         if beyond:
             raise ModelError(f"{self.model.name}: {beyond}")
+
+    def _placed(self, given: Mapping[str, Any]) -> State:
+        """The present state with what is given."""
+        where, n = f"{self.model.name}: place", self.model.n
+        for name in given:
+            if name not in _PLACES:
+                raise UnknownNameError("part of a state", name, _PLACES)
+        vector = self.vector.copy()
+        read_pose(where, given, vector[:7], vector[7 + n : 13 + n])
+        for name, part in (("joint_position", vector[7 : 7 + n]), ("joint_velocity", vector[13 + n :])):
+            if name in given:
+                part[:] = read_numbers(where, name, given[name], (n,))
+        return State(vector[:3], vector[3:7], vector[7 : 7 + n], vector[7 + n : 13 + n], vector[13 + n :])
 
     def start(self, vector: Array, steps: int) -> None:
         """From a reset, to a state vector (13 + 2 n,) at the time of that many steps, neutral commands held."""

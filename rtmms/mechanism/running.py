@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rtmms.arguments import read_command, refuse_not_finite
+from rtmms.coordinates import StateChart
 from rtmms.errors import DivergedError
 from rtmms.fluids.ambient import Flow
 from rtmms.jit import native
+from rtmms.mechanism import chart as tree
 from rtmms.mechanism.actuators import Attached
 from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS
 from rtmms.mechanism.contradiction import contradiction, thrown
@@ -26,7 +29,7 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Entry, Fork
+from rtmms.plant import Coordinates, Entry, Fork
 from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
 
@@ -217,6 +220,30 @@ class Running:
         self.system.clear()
         self.system.memory[:] = state
         self._steps = steps
+
+    def coordinates(self) -> Coordinates:
+        """See rtmms.plant.Coordinated."""
+        return self._told
+
+    @cached_property
+    def _told(self) -> Coordinates:
+        return tree.coordinates(self)
+
+    def settling(self, fork: Fork) -> Entry:
+        """See rtmms.plant.Coordinated."""
+        assert self._entries is not None
+        address = fork.owner.address
+        return Entry(native(self._entries.settle, address), (address,), fork.entry.command)
+
+    def chart(self) -> StateChart:
+        """Coordinates around the present state, for `rtmms.analysis`."""
+        return StateChart(self._told, self.system.memory, self._settle)
+
+    def _settle(self) -> int:
+        """What follows from the coordinates of the state, in order."""
+        self._start[0] = self._steps * self.dt
+        status: int = self._entries.settle(self._address) if self._entries else tree.settle(self.system)
+        return status
 
     def twin(self) -> TreeTwin:
         """Memory and steps beside the plant's own, for `rtmms.monitor`."""

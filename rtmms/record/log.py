@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import PARTS, UNDEFINED
+from rtmms.contract import LAST_STEP, PARTS, UNDEFINED
 from rtmms.errors import ModelError
 from rtmms.record.layout import FORMAT, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading makes of a message that is not of the form in which a run writes it."""
-LAST_STEP = 1 << 53
 
 
 def unreadable(fault: Exception) -> str:
@@ -228,8 +227,9 @@ class End:
         return steps if isinstance(steps, int) else None
 
 
-def open_log(path: Path) -> Log:
+def open_log(path: str | Path) -> Log:
     """The log at `path`; ModelError when there is none, or it is something else."""
+    path = Path(path)
     refuse_without_mcap(str(path))
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for

@@ -243,7 +243,7 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
         method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": p.nodes},
         trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
         settable=tuple(SETTABLE), remake=_remake, summary=_summary if ahead else None,
-        medium="water",
+        medium="water", density=p.water_density_kg_m3,
     )  # fmt: skip
 
 

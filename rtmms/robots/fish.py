@@ -229,7 +229,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         model, step_of("fish", dt, 1e-3), gait(p), actuators=torques, flow=flow_of(p), method=p.integrator,
         substeps=p.substeps, nodes={"strip_nodes": 1}, initial=start, parameters=p, settable=SETTABLE, remake=_remake,
-        audited=True, summary=_summary, medium="water",
+        audited=True, summary=_summary, medium="water", density=p.water_density_kg_m3,
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "energy", "flow_work", "wake_work",
                        "drag_work", "damping_work"),
         recent_outputs=("joint_position", "velocity"),

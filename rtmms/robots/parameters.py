@@ -20,6 +20,7 @@ def build(
     may_vanish  numbers that may be 0; signed: numbers of any sign; all others must be > 0
     most        the greatest size of numbers, where there is one
     robot       what messages call it; '' for the dataclass's own name
+    A number whose default is None may be None, or the word 'none', as `rtmms list` prints it.
     Raises UnknownNameError or ModelError, naming robot and parameter.
     """
     known = {f.name: f.default for f in fields(kind)}
@@ -35,7 +36,9 @@ def build(
                 hint = f"; did you mean '{near[0]}'?" if near else ""
                 raise ModelError(f"{robot}: {name} must be one of {', '.join(choices[name])}, got '{value}'{hint}")
             values[name] = value
-        elif isinstance(default, (int, float)):
+        elif default is None and value in (None, "none"):
+            values[name] = None
+        elif default is None or isinstance(default, (int, float)):
             values[name] = number = _number(robot, name, value, isinstance(default, int))
             if name not in signed and (number < 0 or (number == 0 and name not in may_vanish)):
                 bound = ">= 0" if name in may_vanish else "> 0"

@@ -88,9 +88,11 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
         ) for body in file.mechanism.bodies
     ]  # fmt: skip
     actuators = [*_on_joints(file, p, path), *(_device(*device, path) for device in file.devices)]
+    immersed = p.buoyancy != "none" or p.drag > 0.0 or p.added_mass > 0.0
     return TreePlant(
         replace(file.mechanism, bodies=bodies), step, actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
+        density=p.fluid_density_kg_m3 if immersed else 0.0,
     )  # fmt: skip
 
 
@@ -155,6 +157,9 @@ def _pairs(text: str) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
+_EXPECTED = {float: "a number", int: "a whole number"}
+
+
 def _device(tag: str, attributes: dict[str, str], path: str) -> Any:
     place = f"urdf '{path}': <rtmms> <{tag}>"
     if tag not in DEVICES:
@@ -171,5 +176,6 @@ def _device(tag: str, attributes: dict[str, str], path: str) -> Any:
         try:
             given[key] = known[key](text)
         except ValueError:
-            raise ModelError(f"{place}: {key}: expected numbers, got '{text}'") from None
+            expected = _EXPECTED.get(known[key], "pairs of numbers")  # type: ignore[call-overload]
+            raise ModelError(f"{place}: {key}: expected {expected}, got '{text}'") from None
     return kind(attributes["link"], **given)

@@ -16,7 +16,7 @@ from rtmms.scenario.places import line_of, lines
 from rtmms.toml_file import read_toml_and_text
 from rtmms.trust import refuse_foreign_code
 
-TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "event", "expect")
+TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "event", "expect", "sweep")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Scenario:
     controllers  words of a command line, 'NAME:key=value,...'; None where the file says nothing: the robot's default
     events       in the order of their times
     sensors      tables over those of the profile, which is an option
+    sweep        what `rtmms sweep` reads (rtmms.sweep.study); a single run leaves it alone
     """
 
     path: Path
@@ -47,6 +48,7 @@ class Scenario:
     events: tuple[Event, ...] = ()
     expect: tuple[Expectation, ...] = ()
     sensors: Mapping[str, Any] = field(default_factory=dict)
+    sweep: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[Place, int] = field(default_factory=dict)
 
     def fault(self, text: str, *place: str | int) -> ModelError:
@@ -109,7 +111,7 @@ class _Reader:
         events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
         return Scenario(
             self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
-            self._expect(), self._sensors(), self._places,
+            self._expect(), self._sensors(), self._table("sweep"), self._places,
         )  # fmt: skip
 
     def _robot(self) -> str:

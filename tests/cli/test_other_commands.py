@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from rtmms.cli import doctor
@@ -16,7 +17,10 @@ from rtmms.cli.main import COMMANDS, EXAMPLES
 from rtmms.cli.main import rtmms as program
 from rtmms.cli.reproduce import GROUP as PAPERS
 from rtmms.cli.words import plugins
+from rtmms.errors import ModelError
+from rtmms.plant import refuse_fixed
 from tests.cli.shell import environment, rtmms
+from tests.pendulum import Pendulum
 
 
 def test_list_names_the_plug_ins(tmp_path: Path) -> None:
@@ -152,8 +156,60 @@ def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
 
 @pytest.mark.parametrize("command", ["plot", "compare"])
 def test_a_figure_of_an_unknown_format_is_refused_before_anything_is_read(command: str) -> None:
-    from rtmms.errors import ModelError
-
     words = [command, "no.mcap", *(["other.mcap"] if command == "compare" else []), "-o", "run.xyz"]
     with pytest.raises(ModelError, match=r"-o run.xyz: expected a name that ends in .png, .pdf, .svg"):
         program.main(words, standalone_mode=False)
+
+
+@pytest.mark.parametrize("parameters", ["manta", "urdf"])
+def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
+    from dataclasses import asdict
+
+    from rtmms.cli.list import _short, _values
+    from rtmms.cli.words import value
+    from rtmms.robots import urdf
+    from rtmms.robots.manta import parameters as manta
+    from rtmms.robots.parameters import build
+
+    known = manta.MantaParameters() if parameters == "manta" else urdf.Options()
+    printed = {name: _short(one) for name, one in _values(type("Told", (), {"parameters": known})()).items()}
+    assert printed["buoyancy_centre_m" if parameters == "manta" else "stop_n_m"] in ("[0.0,0.0,0.05]", "none")
+    typed = {name: value(text) for name, text in printed.items() if not text.endswith("...")}
+    assert len(typed) >= len(asdict(known)) - 1
+    if parameters == "manta":
+        assert manta.build(None, typed) == known
+    else:
+        assert build(urdf.Options, typed, urdf.CHOICES, urdf._MAY_VANISH, urdf._SIGNED) == known
+
+
+def test_a_robot_of_a_file_is_told_by_its_tree() -> None:
+    from rtmms import model
+    from rtmms.cli.list import _of_a_file
+    from rtmms.mechanism.plant import TreePlant
+
+    tree = model.Mechanism("one", [model.Body("only", 2.0, inertia=np.eye(3))])
+    assert _of_a_file(TreePlant(tree)) == "1 body, 2 kg, 0 joints, free base"
+    assert _of_a_file(Pendulum()).startswith("theta'' = torque")
+
+
+def test_set_of_a_name_that_a_controller_has_says_how_to_write_it() -> None:
+    from types import SimpleNamespace
+
+    from rtmms.loop.requests import HANDLERS
+
+    class Settable(Pendulum):
+        settable = ("damping",)
+
+        def set(self, **given: object) -> None:
+            refuse_fixed("pendulum", given, self.settable, ("damping", "coupling"))
+
+    peers = [{"name": "dh", "settable": {"depth_m": 1.0}}, {"name": "view", "settable": {}}]
+    exchange = SimpleNamespace(report=lambda: {"peers": peers})
+    asked = SimpleNamespace(run=SimpleNamespace(plant=Settable(), exchange=exchange))
+    operation = HANDLERS["set"][1]
+    with pytest.raises(ModelError, match=r"unknown pendulum parameter 'depth_m'; did you mean dh\.depth_m\?$"):
+        operation(asked, {"depth_m": 1})  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"unknown pendulum parameter 'foo'; known: damping, dh\.depth_m$"):
+        operation(asked, {"foo": 1})  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="coupling stays as it was built; what can change while it runs: damping"):
+        operation(asked, {"coupling": 1})  # type: ignore[arg-type]

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from rtmms.cli.run import run
-from rtmms.cli.running.scenario import agenda, check_expectations, check_peers, check_times, scenario
+from rtmms.cli.running.scenario import check_expectations, check_peers, check_times, scenario
 from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
+from rtmms.scenario.plant import agenda
 from rtmms.sensing import Sensed, read_profile
 from tests.sensing.mover import Mover
 
@@ -53,6 +54,7 @@ WRONG = {
     "a key": (HEAD + "duraton = 3\n", 4, "unknown key 'duraton'; did you mean duration"),
     "a mode": (HEAD.replace("lockstep", "lockstp"), 2, "unknown mode 'lockstp'; did you mean lockstep"),
     "a duration": ('robot = "manta"\nduration = nan\n', 2, "expected a number > 0 s, got 'nan'"),
+    "a duration without an end": (HEAD.replace("3.0", "1e308"), 3, "from 1e-09 to 1e+09 s"),
     "a parameter that is no number": (HEAD + "[parameters]\nbody_mass_kg = nan\n", 5, "expected a finite number"),
     "a controller": (
         HEAD + '[[controller]]\nname = "autopilt"\n', 5,

@@ -251,7 +251,8 @@ def test_near_misses_say_how_files_run(tmp_path: Path) -> None:
         ),
         ('<rtmms><rotor link="lower" spn="1"/></rtmms>', r"unknown attribute .* 'spn'; did you mean spin"),
         ('<rtmms><rotor link="lowr"/></rtmms>', r"unknown body .* 'lowr'; did you mean lower"),
-        ('<rtmms><thruster link="lower" curve="0 0 1"/></rtmms>', "curve: expected numbers, got '0 0 1'"),
+        ('<rtmms><thruster link="lower" curve="0 0 1"/></rtmms>', "curve: expected pairs of numbers, got '0 0 1'"),
+        ('<rtmms><rotor link="lower" spin="x"/></rtmms>', "spin: expected a whole number, got 'x'"),
         ('<rtmms><wing link="lower"/></rtmms>', "unknown element .* 'wing'"),
     ],
 )

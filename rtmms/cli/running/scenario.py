@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ import click
 from rtmms.cli.running.report import add_outcome
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.loop.agenda import Agenda, Due
-from rtmms.plant import Described, Plant, Summarised, Tunable, bare
-from rtmms.scenario import Event, Scenario, read
+from rtmms.plant import Plant, Summarised
+from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
+from rtmms.scenario.plant import called_names
 from rtmms.user_file import called, is_file, split_word
 
 
@@ -51,47 +50,6 @@ def check_times(found: Scenario, duration: float | None) -> None:
             raise ModelError(f"{place}: expected a time before the end, {duration:g} s")
 
 
-def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:
-    """What the events set, at the step that begins nearest to their time; ModelError for what the plant has not."""
-    acts, known = [], plant.settable if isinstance(plant, Tunable) else None
-    for event in events:
-        owners: dict[str, dict[str, Any]] = {}
-        for name, value in event.values.items():
-            owners.setdefault(_owner(name, controllers), {})[name] = value
-        step, told = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
-        for name, value in owners.get("", {}).items():
-            if name.startswith("fault."):
-                _check_fault(name, value, plant, told)
-            elif known is None or name in known:
-                try:
-                    check_plant_event(name, value, plant)
-                except ModelError as fault:
-                    raise ModelError(f"{told}: {fault}") from None
-            if known is not None and name not in known:
-                raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
-        acts += [Due(step, owner, values, told) for owner, values in owners.items()]
-    return Agenda(acts)
-
-
-def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
-    """That the word is a fault of that sensor, actuator or fin; ModelError."""
-    from rtmms.sensing.faults import check_fault
-
-    try:
-        check_fault(name.removeprefix("fault."), value, plant)
-    except ModelError as fault:
-        raise ModelError(f"{told}: {fault}") from None
-
-
-def _owner(name: str, controllers: tuple[str, ...]) -> str:
-    first = name.partition(".")[0]
-    return first if first in _called(controllers) else ""
-
-
-def _called(controllers: tuple[str, ...]) -> list[str]:
-    return [called(split_word(word)[0]) for word in controllers]
-
-
 def _check(found: Scenario, name: str, value: Any, param: click.Parameter) -> None:
     flag = isinstance(param, click.Option) and param.is_flag
     numeric = isinstance(param.type, (Number, click.IntRange))
@@ -112,7 +70,7 @@ def _check(found: Scenario, name: str, value: Any, param: click.Parameter) -> No
 
 
 def _check_events(found: Scenario) -> None:
-    names = _called(found.controllers or ())
+    names = called_names(found.controllers or ())
     for event in found.events:
         place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
         for name in event.values:
@@ -127,28 +85,41 @@ LATER = ("accuracy", "realtime", "witness", "memory", "log", "warnings", "figure
 """Of a report, what is known at its end only."""
 
 
-def check_peers(found: Scenario) -> None:
-    """Each controller and bridge with its parameters, and each controller with what events set; those in files of a
-    user's own are only looked for. ModelError with file and line."""
+def check_words(
+    controllers: Iterable[str], bridges: Iterable[str],
+    told: Callable[[str, int, ModelError], ModelError] = lambda kind, k, fault: fault,
+) -> dict[str, Any]:  # fmt: skip
+    """Each controller and bridge with its parameters, before anything is started; those in files of a user's own are
+    only looked for. Gives the controllers by name.  told: of kind, number and fault, the error that is raised"""
     from rtmms.bridging.config import construct as make_bridge
     from rtmms.bridging.plugins import load_bridge
     from rtmms.wire.peer.plugins import build, check_controller
 
     made: dict[str, Any] = {}
-    for k, word in enumerate(found.controllers or ()):
+    for k, word in enumerate(controllers):
         name = split_word(word)[0]
         try:
             check_controller(name)
             if not is_file(name):
                 made.setdefault(called(name), build(word))
         except ModelError as fault:
-            raise _located(found, "controller", k, fault) from None
-    for k, word in enumerate(found.bridges):
+            raise told("controller", k, fault) from None
+        except Exception:  # of its own code: its own process tells it, with its lines
+            continue
+    for k, word in enumerate(bridges):
         name, words = split_words(word)
         try:
             make_bridge(load_bridge(name), "bridge", name, words)
         except ModelError as fault:
-            raise _located(found, "bridge", k, fault) from None
+            raise told("bridge", k, fault) from None
+        except Exception:
+            continue
+    return made
+
+
+def check_peers(found: Scenario) -> None:
+    """The same of a scenario's, and each controller with what events set. ModelError with file and line."""
+    made = check_words(found.controllers or (), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault))
     for event in found.events:
         for name, value in event.values.items():
             owner, _, key = name.partition(".")
@@ -187,18 +158,6 @@ def _located(found: Scenario, kind: str, k: int, fault: ModelError) -> ModelErro
     named = [key for key in keys if key not in ("name", "file") and re.search(rf"\b{re.escape(key)}\b", text)]
     whole = [key for key in keys if key in ("name", "file")]
     return found.fault(text, kind, k, *(named or whole)[:1])
-
-
-def check_plant_event(name: str, value: Any, plant: Plant) -> None:
-    """That a value can be one of a parameter of the plant, as far as its description tells. ModelError."""
-    own = bare(plant)
-    parameters = own.parameters if isinstance(own, Described) else None
-    if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):
-        dataclasses.replace(parameters, **{name: value})
-
-
-def _fields(parameters: Any) -> set[str]:
-    return {field.name for field in dataclasses.fields(parameters)}
 
 
 def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:

@@ -22,14 +22,14 @@ from rtmms.cli.running.display import Teller
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
 from rtmms.cli.running.recording import Keepers, begin, conclude
 from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, as_table, blank, plain
-from rtmms.cli.running.scenario import agenda
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
-from rtmms.contract import TIMED
+from rtmms.contract import LAST_STEP, LEAST_DT, TIMED
 from rtmms.errors import ModelError, RtmmsError, limit_reached
 from rtmms.plant import HasEndTime, Summarised, Surrounded
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
+from rtmms.scenario.plant import agenda, with_faults, with_sensors
 from rtmms.terminal import print_text
 from rtmms.user_file import is_file, path_of, told
 
@@ -211,9 +211,17 @@ class Session:
                 f"--duration {plan.duration:g}: the flow of robot '{plan.robot}' is known until t = {plant.ends:g} s "
                 "only"
             )
-        if plan.duration is not None and round(plan.duration / plant.dt) == 0:
-            raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
-        plant = self._with_sensors(self._with_faults(plant))
+        if plant.dt < LEAST_DT:
+            raise ModelError(f"--dt {plant.dt:g}: expected {LEAST_DT:g} s at least, the clock's nanosecond")
+        if plan.duration is not None:
+            if plan.duration / plant.dt > LAST_STEP:
+                raise ModelError(
+                    f"--duration {plan.duration:g}: expected at most {LAST_STEP * plant.dt:g} s, 2^53 steps of "
+                    f"{plant.dt:g} s"
+                )
+            if round(plan.duration / plant.dt) == 0:
+                raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
+        plant = self._equipped(plant)
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
         add_plant(self.report, plant)
@@ -267,18 +275,6 @@ class Session:
             self.recorder.bind(loop)
         return server, loop, keep
 
-    def _with_faults(self, plant: Plant) -> Plant:
-        """Where a scenario has an actuator or a fin fail: a plant of which they can."""
-        events = self.plan.scenario.events if self.plan.scenario is not None else ()
-        if not any(name.startswith("fault.") for event in events for name in event.values):
-            return plant
-        from rtmms.sensing.faults import FAULT, Faulty, fins
-
-        parts = {*(channel.name for channel in plant.actuators), *fins(plant)}
-        if not any(name.removeprefix(FAULT) in parts for event in events for name in event.values):
-            return plant
-        return Faulty(plant)
-
     def _estimating(self, plant: Plant) -> Consistency | None:
         """How wrong the plant's estimate is, where it has one."""
         if not self.plan.estimate:
@@ -288,20 +284,17 @@ class Session:
 
         return Consistency(plant) if isinstance(plant, Estimated) else None
 
-    def _with_sensors(self, plant: Plant) -> Plant:
-        over = self.plan.scenario.sensors if self.plan.scenario is not None else {}
-        if self.plan.sensors == "ideal" and not over:
-            if self.plan.estimate:
-                raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
-            return plant
-        from rtmms.sensing import read_profile, seen_through
-        from rtmms.sensing.estimated import Estimated
-        from rtmms.sensing.estimator import compile_ahead
+    def _equipped(self, plant: Plant) -> Plant:
+        """With faults and sensors, where the run has some."""
+        found = self.plan.scenario
+        plant = with_faults(plant, found.events if found is not None else ())
+        over = found.sensors if found is not None else {}
+        if self.plan.sensors != "ideal" or over:
+            from rtmms.sensing.estimator import compile_ahead
 
-        self.teller.tell("fetching the estimator's kernels, which controllers may need")
-        compile_ahead()
-        sensors = read_profile(self.plan.sensors, plant, over)
-        return Estimated(plant, sensors) if self.plan.estimate else seen_through(plant, sensors)
+            self.teller.tell("fetching the estimator's kernels, which controllers may need")
+            compile_ahead()
+        return with_sensors(plant, self.plan.sensors, over, self.plan.estimate)
 
     def _agenda(self, plant: Plant) -> Agenda | None:
         found = self.plan.scenario

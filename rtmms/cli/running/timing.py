@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rtmms.errors import ModelError
 from rtmms.loop.policies import WORDS
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ def pacing(
     if plan.mode not in TIMED:
         return (Lockstep() if plan.mode == "lockstep" else Free()), Statistics(), None
     period = dt / plan.rate
+    if not _SHORTEST_S <= period <= _LONGEST_S:
+        raise ModelError(
+            f"--rate {plan.rate:g}: a step of {dt:g} s would take {period:g} s; expected {_SHORTEST_S:g} to "
+            f"{_LONGEST_S:g} s"
+        )
     if plan.mode == "external":
         # as if the ticks came at the plant's own period; whoever sends them more quickly says --deadline
         deadline = max(plan.deadline, shortest_s) if plan.deadline else deadline_s(period, p999_s, None, shortest_s)
@@ -86,6 +92,10 @@ def pacing(
     report["schedule"].update(period_us=period * 1e6, deadline_us=deadline * 1e6)
     statistics = Statistics(period_us=period * 1e6, deadline_us=deadline * 1e6)
     return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), START_NS), statistics, deadline
+
+
+_SHORTEST_S, _LONGEST_S = 1e-9, 1e9
+"""Periods that are whole nanoseconds of 64 bits."""
 
 
 class Ticking:

@@ -6,18 +6,20 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.arguments import read_command, read_seed, refuse_not_finite
-from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.arguments import read_command, read_numbers, read_pose, read_seed, refuse_not_finite
+from rtmms.coordinates import StateChart
+from rtmms.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.jit import COMPILED, compile_progress, helped, native
 from rtmms.memory import aligned
 from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Account, Channel, CoupledLimit, Entry, Fork, refuse_fixed
-from rtmms.robots.manta.chart import MantaChart
+from rtmms.plant import Account, Channel, Coordinates, CoupledLimit, Entry, Fork, Surroundings, refuse_fixed
+from rtmms.robots.manta.chart import coordinates
 from rtmms.robots.manta.checks import check_coupling, check_step
 from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.account import (
@@ -45,9 +47,10 @@ from rtmms.robots.manta.coupling.account import (
     output_size,
 )
 from rtmms.robots.manta.coupling.drift import Field, linear_field, make_sampler
-from rtmms.robots.manta.coupling.entry import arguments, enter_account, enter_step
+from rtmms.robots.manta.coupling.entry import arguments, enter_account, enter_settle, enter_step
 from rtmms.robots.manta.coupling.interface import move_supports
 from rtmms.robots.manta.coupling.joints import HALF_TURN, RATE_LIMIT
+from rtmms.robots.manta.coupling.settle import settle
 from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.gait import GAIT, usual
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
@@ -179,6 +182,43 @@ class Manta:
         read_seed("manta", seed)
         self._reset_state()
 
+    def place(self, **given: Any) -> None:
+        """Put the manta into another state; what is not given stays as it is.
+
+        given   by the names of the outputs: position (3,) m, quaternion (4,), velocity (3,) m/s and angular_velocity
+                (3,) rad/s in body axes, rod_angle (4,) rad and rod_rate (4,) rad/s, joint_position and joint_velocity
+                (2, links, chains). A rod that is given an angle was last commanded there
+        ArgumentError for a shape that does not fit or an angle beyond its limit, UnknownNameError, ModelError for a
+        body that is held, or supports that are singular; nothing is changed then.
+        """
+        for name in given:
+            if name not in _PLACES:
+                raise UnknownNameError("part of a state", name, _PLACES)
+        p, before = self.parameters, self._state.copy()
+        state = self._state.copy()
+        if p.body == "fixed" and not given.keys().isdisjoint(_PLACES[:4]):
+            raise ModelError("manta: place: the body is held (body=fixed): expected rods and joints alone")
+        read_pose("manta: place", given, state[lay.POSITION : lay.POSITION + 7], state[lay.TWIST : lay.TWIST + 6])
+        rods = state[lay.RODS : lay.RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
+        if "rod_angle" in given:
+            angle = read_numbers("manta: place", "rod_angle", given["rod_angle"], (4,))
+            if np.abs(angle).max() > p.rod_limit_rad:
+                raise ArgumentError(
+                    f"manta: place: rod_angle: expected angles within {p.rod_limit_rad:g} rad, got {angle.tolist()}"
+                )
+            rods[:, 0], rods[:, 3:] = angle, angle[:, None]
+        if "rod_rate" in given:
+            rods[:, 1] = read_numbers("manta: place", "rod_rate", given["rod_rate"], (4,))
+        shape = (2, p.links, p.chains)
+        joints = {k: name for k, name in enumerate(_PLACES[6:]) if name in given}
+        values = {k: read_numbers("manta: place", name, given[name], shape) for k, name in joints.items()}
+        for k, value in values.items():
+            state[self._told.words[-2 * value.size :].reshape(2, *shape)[k]] = value
+        self._state[:] = state
+        if self._settle():
+            self._state[:] = before
+            raise ModelError("manta: place: the support is singular at these rod angles")
+
     def step(self, command: Array) -> None:
         """Advance by dt; command (4,) rad, in the order of `actuators`.
 
@@ -249,6 +289,11 @@ class Manta:
         self.model = replace(self.model, links=model.links, param=model.param)
         self.parameters, self._key = parameters, self._hash()
 
+    def surroundings(self) -> Surroundings:
+        """See rtmms.plant.Situated."""
+        p = self.parameters
+        return Surroundings((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
+
     def fork(self) -> Fork | None:
         """See rtmms.plant.Forking."""
         if not COMPILED:
@@ -271,9 +316,23 @@ class Manta:
         self.system.clear()
         self._state[:] = state
 
-    def chart(self) -> MantaChart:
+    def coordinates(self) -> Coordinates:
+        """See rtmms.plant.Coordinated."""
+        return self._told
+
+    @cached_property
+    def _told(self) -> Coordinates:
+        return coordinates(self.parameters, self.model)
+
+    def settling(self, fork: Fork) -> Entry:
+        """See rtmms.plant.Coordinated."""
+        given = arguments(fork.owner)
+        words = tuple(0 if word is None else word for word in given)
+        return Entry(native(enter_settle, *given), words, fork.entry.command)
+
+    def chart(self) -> StateChart:
         """Coordinates around the present state, for `rtmms.analysis`."""
-        return MantaChart(self.parameters, self.model, self._state)
+        return StateChart(self._told, self._state, self._settle)
 
     def twin(self) -> MantaTwin:
         """Memory and steps beside the plant's own, for `rtmms.monitor`."""
@@ -323,6 +382,11 @@ class Manta:
             status = enter_step(*self._addresses)
         else:
             status = step(self.system)
+        return status
+
+    def _settle(self) -> int:
+        """What follows from the coordinates of the state, in order; its status."""
+        status: int = enter_settle(*self._addresses) if COMPILED else settle(self.system)
         return status
 
     def _account(self, g: float) -> None:
@@ -378,6 +442,10 @@ class Manta:
         return "velocity of the body", last, "left its range"
 
 
+_PLACES = (
+    "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_rate", "joint_position",
+    "joint_velocity",
+)  # fmt: skip
 _FLOAT, _FOUR = np.dtype(np.float64), (4,)
 
 

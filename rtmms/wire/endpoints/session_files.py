@@ -14,13 +14,14 @@ import warnings
 import zlib
 from pathlib import Path
 
+from rtmms.trust import exposed_way
 from rtmms.wire.protocol.errors import EndpointError
 
 
 def runtime_directory() -> Path:
     """$XDG_RUNTIME_DIR/rtmms, or where the platform keeps such files. It need not exist."""
-    given = os.environ.get("XDG_RUNTIME_DIR")
-    if given:
+    given = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(given):  # the XDG specification: a relative one is ignored
         return Path(given) / "rtmms"
     import platformdirs
 
@@ -35,6 +36,8 @@ def make_runtime_directory() -> Path:
     A directory in a shared place may have been put there by someone else, open to all: EndpointError, it is not used.
     """
     directory = runtime_directory()
+    if why := exposed_way(directory.parent):  # who can rename the directory can put another one in its place
+        raise EndpointError(f"{directory}: {why}; set XDG_RUNTIME_DIR to a directory of your own")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not hasattr(os, "getuid"):
         return directory

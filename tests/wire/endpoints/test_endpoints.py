@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import rtmms
+from rtmms.wire.endpoints import session_files
 from rtmms.wire.endpoints.addresses import DEFAULTS, checked, seen_from
 from rtmms.wire.endpoints.session_files import read_token, remove_token, token_path, write_token
 from rtmms.wire.plant.sockets import Sockets, Threads
@@ -216,3 +217,22 @@ def test_the_tokens_name_is_the_one_of_the_protocols_page() -> None:
     name = token_path("tcp://127.0.0.1:9870").name
     page = Path(__file__).parents[3] / "docs" / "protocol.md"
     assert f"`{name}`" in page.read_text()
+
+
+def test_a_place_that_others_may_write_is_refused_as_runtime_directory(
+    runtime_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = runtime_directory / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(shared))
+    with pytest.raises(EndpointError, match=r"can be written by everybody.*set XDG_RUNTIME_DIR"):
+        session_files.make_runtime_directory()
+    assert list(shared.iterdir()) == []
+    shared.chmod(0o700)
+    assert session_files.make_runtime_directory() == shared / "rtmms"
+
+
+def test_a_relative_runtime_directory_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "there")
+    assert "there" not in session_files.runtime_directory().parts

@@ -1,0 +1,120 @@
+"""What derivatives cost beside the compiled step: A and B of a step, in multiples of it, and the map of a period.
+
+Blocks of each in turn, in one process; the least of each kind counts. The yardstick is a compiled loop that puts the
+state back and takes the step. The error is against differences by `step`, snapshot and restore, extrapolated, in the
+sizes of the chart.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import carray, njit
+
+import rtmms
+from rtmms.addresses import ARGUMENTS, call, numbers_at
+from rtmms.analysis.linearise_step import linearise_step, reach_of
+
+from .setting import machine, refuse_less
+
+Array = npt.NDArray[np.float64]
+ROBOTS = ("manta", "quadrotor", "eel", "moth")
+STEPS = 2000
+WAY_S = 0.7
+"""How long each robot moves before."""
+
+
+@njit(nogil=True, error_model="numpy")
+def _alone(
+    function: int, arguments_at: int, command_at: int, command: Array, start_at: int, start: float, state: Array,
+    origin: Array, steps: int,
+) -> int:  # fmt: skip
+    """That many steps from one state; how many went well."""
+    given, at = carray(numbers_at(command_at), (command.shape[0],)), carray(numbers_at(start_at), (1,))
+    at[0] = start
+    for k in range(steps):
+        for i in range(state.shape[0]):
+            state[i] = origin[i]
+        for i in range(command.shape[0]):
+            given[i] = command[i]
+        if call(function, arguments_at):
+            return k
+    return steps
+
+
+def _command(plant: Any, k: int) -> Array:
+    """(n,): sines of 0.3 of the actuators' range, each with a phase of its own."""
+    low = np.array([-0.3 if one.lower is None else one.lower for one in plant.actuators])
+    high = np.array([0.3 if one.upper is None else one.upper for one in plant.actuators])
+    middle = np.array([one.neutral for one in plant.actuators])
+    turn = np.sin(2 * np.pi * (0.6 * plant.dt * k + np.arange(len(middle)) / 5.0))
+    return np.asarray(middle + 0.3 * np.minimum(high - middle, middle - low) * turn)
+
+
+def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
+    """Of one robot: step_us, states; one_ms, two_ms of one and two threads and what they are in steps; error."""
+    plant: Any = rtmms.load(robot)
+    way = round(WAY_S / plant.dt)
+    for k in range(way):
+        plant.step(_command(plant, k))
+    command = _command(plant, way)
+    fork = plant.fork()
+    words = np.zeros(ARGUMENTS, dtype=np.int64)
+    words[: len(fork.entry.arguments)] = fork.entry.arguments
+    origin, first = plant.present()
+    alone: list[float] = []
+    times: dict[int, list[float]] = {1: [], 2: []}
+    found = rtmms.linearise(plant, command, threads=2)
+    for _ in range(blocks):
+        began = time.perf_counter_ns()
+        done = _alone(
+            fork.entry.function, words.ctypes.data, fork.entry.command, command, fork.start.ctypes.data,
+            first * plant.dt, fork.state, origin, STEPS,
+        )  # fmt: skip
+        alone.append((time.perf_counter_ns() - began) / 1e3 / STEPS)
+        if done < STEPS:
+            raise rtmms.RtmmsError(f"bench derivatives: {robot} failed")
+        for threads, took in times.items():
+            began = time.perf_counter_ns()
+            found = rtmms.linearise(plant, command, threads=threads)
+            took.append((time.perf_counter_ns() - began) / 1e3)
+    slow = linearise_step(plant, command)
+    size, reach = plant.chart().size, reach_of(plant.actuators)
+    wrong = max(
+        float(np.max(np.abs(found.a - slow.a) * size / size[:, None], initial=0.0)),
+        float(np.max(np.abs(found.b - slow.b) * reach / size[:, None], initial=0.0)),
+    )
+    step, one, two = min(alone), min(times[1]), min(times[2])
+    out = {
+        "robot": robot, "states": len(found.states), "inputs": len(found.inputs), "step_us": step, "one_ms": one / 1e3,
+        "one_steps": one / step, "two_ms": two / 1e3, "two_steps": two / step, "error": wrong,
+        "estimated": found.error, "reference_error": slow.error,
+    }  # fmt: skip
+    if period and hasattr(plant, "gait_commands"):
+        began = time.perf_counter_ns()
+        mapped = rtmms.linearise(plant, period=True)
+        out |= {"period_s": (time.perf_counter_ns() - began) / 1e9, "period_steps": round(mapped.dt / plant.dt)}
+    return out
+
+
+def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool = True) -> int:
+    """Measure and print; 0. robot: one of them, '' for all. period: the map of a period too, some seconds."""
+    refuse_less("derivatives: --blocks", blocks, 1)
+    found = [measure(name, blocks, period) for name in ([robot] if robot else ROBOTS)]
+    if as_json:
+        print(json.dumps({"machine": machine(), "robots": found}))
+        return 0
+    print(f"{'robot':12}{'states':>8}{'step, us':>10}{'A and B, ms':>13}{'steps':>8}{'two threads':>13}{'error':>10}")
+    for one in found:
+        print(
+            f"{one['robot']:12}{one['states']:8}{one['step_us']:10.2f}{one['one_ms']:13.3f}{one['one_steps']:8.0f}"
+            f"{one['two_steps']:13.0f}{one['error']:10.1e}"
+        )
+    for one in found:
+        if "period_s" in one:
+            print(f"{one['robot']}: the map of a period of {one['period_steps']} steps took {one['period_s']:.2f} s")
+    return 0

@@ -1,0 +1,444 @@
+"""A, B and C of one step of any plant, or of the map of a period, for control: by differences of compiled steps.
+
+    linear = rtmms.linearise(plant, command)
+    x = linear.deviation(plant)             # later: how far from there, (k,)
+    x_next = linear.a @ x + linear.b @ u    # u: the command less the one that was given
+
+A plant that forks and tells the coordinates of its state (`rtmms.plant.Coordinated`) is stepped on its forks; any other
+plant with a chart through snapshot, restore and step (`linearise_step`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from math import pi
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from rtmms.addresses import ARGUMENTS
+from rtmms.analysis.abilities import Gaited
+from rtmms.analysis.chart import chart_of
+from rtmms.analysis.derivative_kernel import probe, run, slopes
+from rtmms.analysis.linear import Around, Linear
+from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
+from rtmms.arguments import read_command
+from rtmms.coordinates import displacement
+from rtmms.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.plant import (
+    CommandedGait,
+    Coordinated,
+    Coordinates,
+    Described,
+    Entry,
+    Fork,
+    Plant,
+    Settable,
+    Tunable,
+)
+from rtmms.snapshot import model_of
+from rtmms.spatial import Array
+
+PROBES = 2
+"""Directions in which everything is displaced at once, to see how wrong the slopes are."""
+PARAMETER_STEP = 1e-4
+"""Of a parameter, relative; of one that is 0, in its own unit."""
+CHUNK_STEPS = 20000
+"""Steps at most between two looks at what else happens (Ctrl-C)."""
+MANY_STEPS = 500
+"""From so many steps on more than one thread pays."""
+
+
+def linearise(
+    plant: Plant, command: Any = None, outputs: Sequence[str] = (), with_respect_to: Sequence[str] = (),
+    period: bool = False, *, threads: int | None = None,
+) -> Linear:  # fmt: skip
+    """x[k + 1] = A x[k] + B u[k], y[k] = C x[k] around the plant's present state, of one step or of a period.
+
+    command   (n_actuators,) held over the step. Default: what is held now by a plant of a mechanism, else the neutral
+              one. Of a period: (steps, n_actuators), default those of the plant's own gait; u is what is added to all
+              of them
+    outputs   names of outputs, whose slopes are the rows of C, flattened
+    with_respect_to   names of `plant.settable`: P has a column for each number, x[k + 1] = A x + B u + P (p - p0)
+    period    the map of a period: x[k + 1] is the error a period on, around the state that the plant has then
+    threads   None: one for a step of a small plant, else as many as there are cores
+    x are errors in the plant's coordinates, zero at the present state, in SI units, see `Linear`. Of one step A maps
+    into the chart around the old pose. By central differences of 1e-6 of each coordinate's size; where the model has a
+    kink (|w| w at w = 0) that is the mean of both sides. The plant is left as it was. Raises ArgumentError,
+    UnknownNameError, ModelError, and DivergedError where the step itself fails.
+    """
+    if not isinstance(plant, Plant):
+        raise ArgumentError(f"linearise: expected a plant, as rtmms.load gives, got {plant!r:.60}")
+    for word, names in (("outputs", outputs), ("with_respect_to", with_respect_to)):
+        if isinstance(names, str):
+            raise ArgumentError(f"linearise: {word}: expected a sequence of names, got '{names}'")
+    if not isinstance(period, bool):
+        raise ArgumentError(f"linearise: period: expected True or False, got {period!r:.60}")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise ArgumentError(f"linearise: threads: expected a whole number from 1 on, got {threads!r:.60}")
+    known = {channel.name: channel for channel in plant.outputs}
+    for name in outputs:
+        if name not in known:
+            raise UnknownNameError("output", str(name), known)
+    commands = _commands(plant, command, period)
+    room = _room(plant) if isinstance(plant, Coordinated) else None
+    if room is not None:
+        with room.lock, np.errstate(all="ignore"):
+            found = _compiled(plant, room, commands, period, threads, with_respect_to)  # type: ignore[arg-type]
+    else:
+        if period or with_respect_to:
+            what = "period" if period else "with_respect_to"
+            raise ModelError(
+                f"linearise: {what}: expected a plant with compiled steps, and a {type(plant).__name__} is stepped by "
+                "Python alone"
+            )
+        found = linearise_step(plant, commands)
+    if outputs:
+        rows, units, c = _output_slopes(plant, outputs)
+        found = replace(found, c=c, outputs=rows, output_units=units)
+    return found
+
+
+def _commands(plant: Plant, given: Any, period: bool) -> Array:
+    """(steps, n_actuators), finite."""
+    n = len(plant.actuators)
+    if not period:
+        if given is None:
+            held = getattr(plant, "commanded", None)
+            given = [c.neutral for c in plant.actuators] if held is None else held
+        return read_command("linearise", plant.actuators, given)[None, :].copy()
+    if given is None:
+        return _gait(plant)
+    try:
+        commands = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"linearise: command: expected numbers (steps, {n}), got {given!r:.60}") from None
+    if commands.ndim != 2 or commands.shape[1] != n or not len(commands):
+        raise ArgumentError(
+            f"linearise: command: of a period expected an array (steps, {n}), got shape {commands.shape}"
+        )
+    if not np.isfinite(commands).all():
+        step, which = (int(k) for k in np.argwhere(~np.isfinite(commands))[0])
+        raise ArgumentError(f"linearise: command: must be finite, got {commands[step, which]} in step {step}")
+    return commands
+
+
+def _gait(plant: Plant) -> Array:
+    """The commands of a period of the plant's own gait."""
+    if isinstance(plant, CommandedGait):
+        return np.ascontiguousarray(plant.gait_commands(max(1, round(plant.gait_period() / plant.dt))))
+    if not isinstance(plant, Gaited) or not np.any(plant.law.motion[:, 1:]):
+        raise ModelError(
+            f"linearise: period: a {type(plant).__name__} has no gait of its own; give the commands of a period"
+        )
+    length = 2.0 * pi / plant.law.omega
+    steps = round(length / plant.dt)
+    if abs(steps * plant.dt - length) > 1e-6 * length:
+        raise ModelError(
+            f"linearise: period: expected a whole number of steps in a period of {length:.6g} s, got dt = "
+            f"{plant.dt:.6g} s; dt = {length / max(1, steps):.12g} would do"
+        )
+    return np.tile(plant.neutral, (steps, 1))
+
+
+class _Room:
+    """Forks of a plant that are kept, and what kernels get of them.
+
+    key   what the plant was when they were made
+    """
+
+    def __init__(self, plant: Coordinated, key: bytes) -> None:
+        self.key, self.told, self.lock = key, plant.coordinates(), Lock()
+        count = len(self.told.names) + len(plant.actuators)  # type: ignore[attr-defined]
+        self.signs = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, count))
+        self.forks: list[tuple[Fork, Any, Any]] = []
+        self.pool: ThreadPoolExecutor | None = None
+        self.workers = 0
+
+    def add(self, plant: Coordinated, fork: Fork | None = None) -> None:
+        own = plant.fork() if fork is None else fork
+        assert own is not None
+        settle = plant.settling(own)
+        steps, settling = _words(own.entry), _words(settle)
+        entered = np.array(
+            [own.entry.function, steps.ctypes.data, own.entry.command, settle.function, settling.ctypes.data,
+             own.start.ctypes.data], dtype=np.int64,
+        )  # fmt: skip
+        self.forks.append((own, entered, (steps, settling)))
+
+    def threads(self, count: int) -> ThreadPoolExecutor:
+        if self.pool is None or self.workers < count:
+            self.pool, self.workers = ThreadPoolExecutor(count, thread_name_prefix="linearise"), count
+        return self.pool
+
+
+_rooms: WeakKeyDictionary[Any, _Room] = WeakKeyDictionary()
+
+
+def _words(entry: Entry) -> Any:
+    words = np.zeros(ARGUMENTS, dtype=np.int64)
+    words[: len(entry.arguments)] = entry.arguments
+    return words
+
+
+def _room(plant: Coordinated) -> _Room | None:
+    """None for a plant that is stepped by Python alone."""
+    key = model_of(plant.snapshot())  # type: ignore[attr-defined]
+    room = _rooms.get(plant)
+    if room is None or room.key != key:
+        fork = plant.fork()
+        if fork is None:
+            return None
+        room = _rooms[plant] = _Room(plant, key)
+        room.add(plant, fork)
+    return room
+
+
+def _compiled(
+    plant: Coordinated, room: _Room, commands: Array, period: bool, threads: int | None, parameters: Sequence[str]
+) -> Linear:
+    work = _Differences(plant, room, commands, period)
+    work.slope(threads)
+    error = work.wrong()
+    p, named = work.by_parameters(parameters) if parameters else (None, ())
+    k, told, actuators = len(work.told.names), work.told, work.actuators
+    return Linear(
+        work.out[:k].T, work.out[k:].T, told.names, tuple(one.name for one in actuators),
+        len(commands) * work.dt if period else work.dt, error, told.units, tuple(one.unit for one in actuators),
+        p=p, parameters=named, around=Around(told, work.origin, b""),
+    )  # fmt: skip
+
+
+class _Differences:
+    """Of one call.
+
+    origin      (w,) the plant's state, less what it forgets;  first  steps since its reset
+    reference   (7,) the pose from which the pose after is told
+    by          (k + n,) displacements;  out (k + n, k) slopes, a row each
+    """
+
+    def __init__(self, plant: Coordinated, room: _Room, commands: Array, period: bool) -> None:
+        known: Any = plant
+        self.actuators, self.dt = known.actuators, float(known.dt)
+        self.plant, self.room, self.told, self.commands = plant, room, room.told, commands
+        self.present = plant.present()
+        self.origin, self.first = self.present[0].copy(), self.present[1]
+        told = self.told
+        self.origin[told.forgets] = 0.0
+        self.size = np.concatenate([told.size, reach_of(self.actuators)])
+        self.by = STEP * self.size
+        self.out = np.zeros((len(self.by), len(told.names)))
+        self.reference = self.origin[told.pose : told.pose + 7].copy() if told.pose >= 0 else np.zeros(7)
+        end = self.nominal(room.forks[0])
+        if period and told.pose >= 0:
+            self.reference = end[told.pose : told.pose + 7].copy()
+
+    def nominal(self, fork: tuple[Fork, Any, Any]) -> Array:
+        """(w,) the state at the end, undisturbed; DivergedError as of the plant's own step."""
+        own, entered, _ = fork
+        own.state[:] = self.origin
+        nothing = np.zeros(self.commands.shape[1])
+        if run(entered, own.state, self.commands, nothing, 0.0, self.first, self.dt):
+            own.clear()
+            with self.put_back():
+                for command in self.commands:
+                    self.plant.step(command)  # type: ignore[attr-defined]
+            raise ModelError("linearise: the step fails on a fork of the plant")
+        return own.state
+
+    @contextmanager
+    def put_back(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.plant.put(*self.present)
+
+    def slope(self, threads: int | None) -> None:
+        count, steps = len(self.by), len(self.commands)
+        if threads is None:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            threads = cores if 2 * count * steps >= MANY_STEPS else 1
+        threads = min(threads, count)
+        width = max(1, min(-(-count // threads), CHUNK_STEPS // (2 * steps)))
+        chunks = [(begin, min(begin + width, count)) for begin in range(0, count, width)]
+        while len(self.room.forks) < threads:
+            self.room.add(self.plant)
+        failed = self._all(chunks, threads)
+        if failed >= 0:
+            k = len(self.told.names)
+            name, unit = (
+                (self.told.names[failed], self.told.units[failed]) if failed < k
+                else (self.actuators[failed - k].name, self.actuators[failed - k].unit)
+            )  # fmt: skip
+            raise ModelError(
+                f"linearise: a step fails where {name} differs by {self.by[failed]:.3g} {unit}: the plant stands at "
+                "the edge of what it can do, take another state"
+            )
+
+    def _all(self, chunks: list[tuple[int, int]], threads: int) -> int:
+        """The first of which a step failed, -1 when none did."""
+        if threads == 1:
+            failed = [-1]
+            for chunk in chunks:
+                failed.append(self._some(chunk, self.room.forks[0]))
+                if failed[-1] >= 0:
+                    break
+        else:
+            left, failed = iter(chunks), []
+
+            def work(fork: tuple[Fork, Any, Any]) -> None:
+                for chunk in left:  # next() of a list's iterator is one step for the interpreter
+                    failed.append(self._some(chunk, fork))
+
+            pool = self.room.threads(threads)
+            going = [pool.submit(work, fork) for fork in self.room.forks[:threads]]
+            try:
+                waiting = set(going)
+                while waiting:
+                    _, waiting = wait(waiting, 0.2, FIRST_EXCEPTION)  # one without end would not hear Ctrl-C everywhere
+            finally:
+                for _ in left:  # after Ctrl-C: no more of them
+                    pass
+                wait(going)
+            for one in going:
+                one.result()
+        bad = [one for one in failed if one >= 0]
+        if bad:
+            for fork, *_ in self.room.forks:
+                fork.clear()
+        return min(bad, default=-1)
+
+    def _some(self, chunk: tuple[int, int], fork: tuple[Fork, Any, Any]) -> int:
+        own, entered, _ = fork
+        told = self.told
+        return int(
+            slopes(
+                entered, own.state, self.origin, self.commands, self.reference, told.words, told.pose, told.woven,
+                self.by, chunk[0], chunk[1], self.first, self.dt, self.out,
+            )
+        )  # fmt: skip
+
+    def wrong(self) -> float:
+        """How far the slopes are from differences along a few directions, half as long, in the sizes: about as large as
+        the largest of a row's errors, or larger."""
+        own, entered, _ = self.room.forks[0]
+        told = self.told
+        if not told.names:
+            return 0.0
+        by = 0.5 * self.by * self.room.signs
+        off = np.empty((PROBES, len(told.names)))
+        if probe(
+            entered, own.state, self.origin, self.commands, self.reference, told.words, told.pose, by, self.first,
+            self.dt, self.out, off,
+        ):  # fmt: skip
+            own.clear()
+            return float("nan")
+        off /= 0.5 * STEP * told.size
+        return float(np.sqrt(np.max(np.mean(off * off, axis=0))))
+
+    def by_parameters(self, names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
+        """(k, numbers) the slope by parameters, and what each number is called."""
+        plant: Any = self.plant
+        if not isinstance(plant, Settable) or not isinstance(plant, Tunable) or not isinstance(plant, Described):
+            raise ModelError("linearise: with_respect_to: this plant has no parameters that can change while it runs")
+        columns, named = [], []
+        for name in names:
+            if name not in plant.settable:
+                raise UnknownNameError("parameter that can change while the plant runs", str(name), plant.settable)
+            usual = getattr(plant.parameters, name)
+            values = np.atleast_1d(np.asarray(usual))
+            if values.dtype.kind != "f" or values.ndim != 1:
+                raise ArgumentError(f"linearise: with_respect_to: {name} is no real number, got {usual!r:.60}")
+            for i, value in enumerate(values.tolist()):
+                step = PARAMETER_STEP * (abs(value) or 1.0)
+                columns.append(self._between(name, usual, i, step))
+                named.append(name if np.ndim(usual) == 0 else f"{name}[{i}]")
+        return np.array(columns).T, tuple(named)
+
+    def _between(self, name: str, usual: Any, i: int, step: float) -> Array:
+        """(k,) of one number of a parameter; one-sided where it must not go to the other side."""
+        ends: list[tuple[float, Array]] = []
+        refused: ModelError | None = None
+        for by in (step, -step):
+            try:
+                ends.append((by, self._after(name, _moved(usual, i, by))))
+            except ModelError as error:
+                refused = error
+        if not ends:
+            raise refused or ModelError(f"linearise: with_respect_to: {name} cannot be changed")
+        if len(ends) == 2:
+            return np.asarray((ends[0][1] - ends[1][1]) / (2.0 * step))
+        by, one = ends[0]
+        two = self._after(name, _moved(usual, i, 2.0 * by))
+        none = self._after(name, usual)
+        return np.asarray((4.0 * one - two - 3.0 * none) / (2.0 * by))  # the parabola's slope
+
+    def _after(self, name: str, value: Any) -> Array:
+        """(k,) coordinates at the end with another value."""
+        plant: Any = self.plant
+        usual = getattr(plant.parameters, name)
+        plant.set(**{name: value})
+        try:
+            fork = plant.fork()
+        finally:
+            plant.set(**{name: usual})
+        room = _Room(plant, b"")
+        room.add(plant, fork)
+        own, entered, _ = room.forks[0]
+        own.state[:] = self.origin
+        if run(
+            entered, own.state, self.commands, np.zeros(self.commands.shape[1]), 0.0, self.first, self.dt
+        ):  # fmt: skip
+            raise ModelError(f"linearise: with_respect_to: a step fails with {name} = {value!r:.60}")
+        return _coordinates(self.told, self.reference, own.state)
+
+
+def _coordinates(told: Coordinates, reference: Array, state: Array) -> Array:
+    found: Array = state[told.words]
+    if told.pose >= 0:
+        found[:6] = displacement(reference, state[told.pose : told.pose + 7])
+    return found
+
+
+def _moved(usual: Any, i: int, by: float) -> Any:
+    if np.ndim(usual) == 0:
+        return float(usual) + by
+    moved = [float(value) for value in usual]
+    moved[i] += by
+    return tuple(moved)
+
+
+def _output_slopes(plant: Plant, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], Array]:
+    """What the rows are called, their units, and (rows, k) slopes of outputs by the coordinates."""
+    known = {channel.name: channel for channel in plant.outputs}
+    rows: list[str] = []
+    units: list[str] = []
+    for name in names:
+        channel = known[name]
+        indices = list(np.ndindex(*channel.shape))
+        rows += [name + (f"[{','.join(map(str, index))}]" if index else "") for index in indices]
+        units += [channel.unit] * len(indices)
+    before = plant.snapshot()
+    try:
+        chart = chart_of(plant)
+        k = len(chart.names)
+        columns = []
+        for m in range(k):
+            ends = []
+            for sign in (1.0, -1.0):
+                x = np.zeros(k)
+                x[m] = sign * STEP * chart.size[m]
+                chart.write(x)
+                told = plant.observe()
+                ends.append(np.concatenate([np.ravel(told[name]) for name in names]))
+            columns.append((ends[0] - ends[1]) / (2.0 * STEP * chart.size[m]))
+            chart.write(np.zeros(k))
+    finally:
+        plant.restore(before)
+    return tuple(rows), tuple(units), np.array(columns).T.reshape(len(rows), k)

@@ -1,0 +1,215 @@
+"""rtmms sweep: many runs of a scenario or a robot, with values that differ; one table."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtmms.cli.words import Installed, Near, Number, refuse_figure
+from rtmms.errors import ModelError
+from rtmms.terminal import console, print_json, print_text
+from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rtmms.sweep.study import Study
+
+INTERRUPTED = 130
+METHODS = ("grid", "sobol", "lhs")
+
+
+@click.command()
+@click.argument("what", metavar="STUDY.toml|SCENARIO.toml|ROBOT", type=Installed("rtmms.plants"))
+@click.option("--over", multiple=True, metavar="KEY=A:B:N|V1,V2,...",
+              help="What differs: a parameter of the robot, CONTROLLER.PARAMETER, seed, dt or duration; may be "
+                   "repeated. A:B:N are N values from A to B, A:B samples between them.")  # fmt: skip
+@click.option("--samples", type=click.IntRange(min=1), metavar="N", help="Runs of the methods sobol and lhs.")
+@click.option("--method", type=Near("method", METHODS),
+              help="Every combination (grid, default), or samples: a Sobol sequence or a Latin hypercube.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.parquet",
+              help="The table: one row a run.")  # fmt: skip
+@click.option("--columns", metavar="NAME,...", help="Of the report; default all numbers of small outputs and summary.")
+@click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the table.")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Processes; default one for each core.")
+@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tcp://127.0.0.1:8786.")
+@click.option("--controller", "controllers", multiple=True, type=Installed("rtmms.controllers"),
+              metavar="NAME[:KEY=VALUE,...]", help="As rtmms run.")  # fmt: skip
+@click.option("--duration", type=Number("s"), help="Simulated time of a run (default 20).")
+@click.option("--dt", type=Number("s"), help="Step; default the robot's own.")
+@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of all runs; may be repeated.")
+@click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file.")
+@click.option("--sensors", metavar="ideal|typical|FILE.toml", help="As rtmms run.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of each run (default 0).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+def sweep(
+    what: str, over: tuple[str, ...], samples: int | None, method: str | None, output: Path, columns: str | None,
+    figure: Path | None, threads: int | None, dask: str | None, as_json: bool, quiet: bool, **words: Any,
+) -> int:  # fmt: skip
+    """Run a scenario or a robot many times, with values that differ, and write one Parquet table.
+
+    Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
+    [sweep] in the scenario says the same as the options. The same command goes on where it was broken off.
+    """
+    from rtmms.sweep.study import read_study
+    from rtmms.sweep.table import refuse_missing
+
+    refuse_missing("-o")
+    if output.suffix != ".parquet":
+        raise ModelError(f"-o {output}: expected a name that ends in .parquet")
+    if not output.parent.is_dir():
+        raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
+    refuse_other_than_file(output, "-o")
+    refuse_other_kind(output, "-o", b"PAR1", "Parquet file", "it stays as it is")
+    if figure is not None:
+        refuse_figure("--figure", figure)
+    if threads is not None and dask is not None:
+        raise click.UsageError("--threads and --dask: expected one of them")
+    base, table = _base(what, words)
+    study = read_study(what, base, table, over, samples, method, tuple(columns.split(",")) if columns else ())
+    return _carry_out(study, output, figure, threads or _cores(), dask, as_json=as_json, quiet=quiet)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _base(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What each run is, and the table [sweep] of the file."""
+    from rtmms.cli.run import _driving, run
+    from rtmms.cli.running.plan import plan
+    from rtmms.cli.running.scenario import check_peers, check_times, scenario
+    from rtmms.sweep.study import Base
+
+    controllers = words.pop("controllers")
+    typed = {name: value for name, value in words.items() if value is not None and value != ()}
+    if not what.endswith(".toml"):
+        asked = plan(what, _usual(typed), _driving(controllers, None))
+        return _of_plan(asked), {}
+    found = scenario(what, run)
+    if found.bridges:
+        raise ModelError(f"{what}: [[bridge]]: a study has no peers but its controllers")
+    given = {name: value for name, value in found.options.items() if name in Base.__dataclass_fields__}
+    options = {**given, **typed}
+    check_times(found, float(options.get("duration", 20.0)))
+    check_peers(found)
+    try:
+        asked = plan(found.robot, _usual(options), _driving(controllers, found.controllers))
+    except ModelError as fault:
+        raise ModelError(found.located(str(fault))) from None
+    base = _of_plan(asked)
+    parameters = {**found.parameters, **base.parameters}
+    made = {**asdict(base), "parameters": parameters, "over": dict(found.sensors), "events": found.events}
+    return Base(**{**made, "where": str(found.path)}), dict(found.sweep)
+
+
+def _usual(typed: dict[str, Any]) -> dict[str, Any]:
+    return {"mode": "lockstep", "duration": 20.0, "set_": (), "sensors": "ideal", "seed": 0, **typed}
+
+
+def _of_plan(asked: Any) -> Any:
+    from rtmms.sweep.study import Base
+
+    return Base(
+        asked.robot, asked.controllers, asked.load_parameters(), asked.preset, asked.dt, asked.duration, asked.seed,
+        asked.sensors, {}, (), asked.estimate, asked.tracking_from,
+    )  # fmt: skip
+
+
+def _carry_out(
+    study: Study, output: Path, figure: Path | None, workers: int, dask: str | None, *, as_json: bool, quiet: bool
+) -> int:
+    from rtmms.cli.running.process import brace
+    from rtmms.sweep.case import Runner
+    from rtmms.sweep.running import on_dask, on_processes
+    from rtmms.sweep.table import Parts, schema
+
+    brace(study.base.robot)
+    units = Runner(study).columns()  # also compiles, before anybody else starts
+    form = schema(study, units)
+    parts = Parts(output, study, form)
+    left = parts.open()
+    for sentence in parts.left_out:
+        print_text(f"rtmms: {parts.folder}: {sentence}: done again", err=True)
+    kept = study.runs - sum(last - first for first, last in left)
+    if kept:
+        print_text(f"rtmms: {kept:,} of {study.runs:,} runs are there already", err=True)
+    try:
+        with _Progress(study.runs, kept, quiet=quiet) as progress:
+            if dask is not None:
+                on_dask(study, form, parts, left, dask, progress.add)
+            else:
+                on_processes(study, form, parts, left, workers, progress.add)
+    except KeyboardInterrupt:
+        there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
+        print_text(
+            f"rtmms: broken off; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command goes "
+            "on from there", err=True,
+        )  # fmt: skip
+        return INTERRUPTED
+    whole = parts.join(output)
+    _tell(study, whole, tuple(units), output, figure, as_json=as_json)
+    return 0
+
+
+class _Progress:
+    """Runs done, with the time left, on standard error."""
+
+    def __init__(self, runs: int, kept: int, *, quiet: bool) -> None:
+        self._bar: Any = None
+        if not quiet:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=console(err=True), transient=True)
+            self._task = self._bar.add_task("runs", total=runs, completed=kept)
+
+    def __enter__(self) -> _Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def add(self, runs: int) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, advance=runs)
+
+
+def _tell(
+    study: Study, table: pa.Table, columns: tuple[str, ...], output: Path, figure: Path | None, *, as_json: bool
+) -> None:
+    from rtmms.sweep.figure import draw
+    from rtmms.sweep.sensitivity import first_order
+
+    drawn = tuple(name for name in columns if not name.startswith("final.")) if not study.columns else study.columns
+    drawn = tuple(name for name in drawn or columns if name in table.column_names)
+    if figure is not None:
+        draw(figure, study, table, drawn)
+    ends: dict[str, int] = {}
+    for word in table.column("ended").to_pylist():
+        ends[word] = ends.get(word, 0) + 1
+    indices = first_order(study, table, drawn) if len(study.axes) > 1 else None
+    if as_json:
+        print_json(json.dumps({
+            "file": str(output), "runs": study.runs, "method": study.method, "over": [axis.key for axis in study.axes],
+            "columns": table.column_names, "ended": ends, "first_order": indices or {},
+        }))  # fmt: skip
+        return
+    print_text(f"{output}: {study.runs:,} runs, {len(table.column_names)} columns")
+    print_text("ended: " + ", ".join(f"{word} {count}" for word, count in sorted(ends.items())))
+    reasons = [text for text in table.column("reason").to_pylist() if text]
+    for text in list(dict.fromkeys(reasons))[:3]:
+        print_text(f"  {text}")
+    for name, shares in (indices or {}).items():
+        print_text(f"  {name:<28} " + ", ".join(f"{key} {share:.2f}" for key, share in shares.items()))
+    if indices:
+        print_text("(shares of each column's variance that the mean over all others explains)")

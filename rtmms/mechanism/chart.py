@@ -1,0 +1,82 @@
+"""Coordinates of the state of a tree: base, joints, and what its commands go through."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rtmms.jit import kernel
+from rtmms.mechanism.body_actuators import CHANNEL, LAG
+from rtmms.mechanism.joint_laws import GAIN, OFFSET, follow
+from rtmms.memory import Record
+from rtmms.model.layout import BASE_FREE, PRISMATIC, REVOLUTE, T_KIND
+from rtmms.plant import Coordinates
+
+RATE_RAD_S = 2.0 * math.pi
+"""Rates count as one at this times the size of what they are rates of."""
+
+
+def coordinates(plant: Any) -> Coordinates:
+    """Of a `rtmms.mechanism.running.Running`: pose error e and theta in base axes and twist of a free base; q and qd of
+    the joints that are not imposed; value and rate of the filter of each commanded offset and gain (and its target,
+    where that goes to the command at a limited rate); the lagged command of each actuator on a body that lags. Sizes: a
+    way of the tree's own length (its mass as a cube of water), 1 rad, and what they are a second at 1 Hz.
+
+    The rates of earlier steps that a multistep method remembers are no coordinates: it starts anew.
+    """
+    model, n, system = plant.model, plant.model.n, plant.system
+    base, imposed = _words(system, system.motion.vector), model.imposed
+    length = float(np.cbrt(model.mass / 1000.0)) if model.base_mode == BASE_FREE and model.mass > 0.0 else 1.0
+    rows: list[tuple[str, str, float, int, bool]] = []  # name, unit, size, word, woven
+    if model.base_mode == BASE_FREE:
+        rows += [(f"{axis}_error", "m", length, base, False) for axis in "xyz"]
+        rows += [(f"{axis}_error", "rad", 1.0, base, False) for axis in ("roll", "pitch", "yaw")]
+        rows += [(f"v{axis}", "m/s", RATE_RAD_S * length, base + 7 + n + k, False) for k, axis in enumerate("xyz")]
+        rows += [(f"w{axis}", "rad/s", RATE_RAD_S, base + 10 + n + k, False) for k, axis in enumerate("xyz")]
+    kinds = [int(model.topology[1 + j, T_KIND]) for j in range(n)]
+    unit = [{PRISMATIC: "m", REVOLUTE: "rad"}.get(kind, "") for kind in kinds]
+    size = [length if kind == PRISMATIC else 1.0 for kind in kinds]
+    free = np.flatnonzero(~imposed).tolist()
+    rows += [(model.joint_names[j], unit[j], size[j], base + 7 + j, False) for j in free]
+    rate = [(f"{model.joint_names[j]}.rate", f"{unit[j] or 1}/s", RATE_RAD_S * size[j]) for j in range(n)]
+    rows += [(*rate[j], base + 13 + n + j, False) for j in free]
+    hold, seen = system.hold, set()
+    servo, target = _words(system, hold.servo), _words(system, hold.target)
+    for drive in plant.drives:
+        for j in range(n) if drive.joint < 0 else [drive.joint]:
+            if drive.kind not in (OFFSET, GAIN) or (drive.kind, j) in seen:
+                continue
+            seen.add((drive.kind, j))
+            where = f"[{model.joint_names[j]}]" if drive.joint < 0 else ""
+            name, at, woven = f"{drive.channel.name}.filter", servo + 4 * j + 2 * (drive.kind - 1), bool(imposed[j])
+            one = ("", 1.0) if drive.kind == GAIN else (unit[j], size[j])
+            rows.append((name + where, one[0], one[1], at, woven))
+            rows.append((f"{name}_rate{where}", f"{one[0] or '1'}/s", RATE_RAD_S * one[1], at + 1, woven))
+            if drive.kind == OFFSET and np.isfinite(hold.slew[j]):
+                rows.append((f"{drive.channel.name}.target{where}", one[0], one[1], target + 2 * j, False))
+    motor = _words(system, system.pushes.motor)
+    for i, push in enumerate(plant.attached.pushes):
+        channel = plant.actuators[int(push[CHANNEL])]
+        if push[LAG] > 0.0:
+            span = 0.0 if channel.lower is None or channel.upper is None else (channel.upper - channel.lower) / 2.0
+            rows.append((f"{channel.name}.lag", channel.unit, span or 1.0, motor + i, False))
+    names, units, sizes, words, woven_all = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    return Coordinates(
+        names, units, np.array(sizes, dtype=float), np.array(words, dtype=np.int64),
+        base if model.base_mode == BASE_FREE else -1, np.array(woven_all, dtype=bool),
+        np.array([_words(system, system.motion.counts)], dtype=np.int64),
+    )  # fmt: skip
+
+
+def _words(system: Record, part: Any) -> int:
+    """Where an array of the state stands in its memory."""
+    return int(part.ctypes.data - system.memory.ctypes.data) // 8
+
+
+@kernel
+def settle(system: Any) -> int:
+    """Imposed joints where their law has them at the step's start."""
+    follow(system, system.motion.vector, system.hold.start)
+    return 0

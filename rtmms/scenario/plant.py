@@ -1,0 +1,91 @@
+"""What a scenario makes of a plant: sensors, faults of actuators, what its events set and when."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.agenda import Agenda, Due
+from rtmms.plant import Described, Plant, Tunable, bare
+from rtmms.scenario.reading import Event
+from rtmms.user_file import called, split_word
+
+
+def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
+    """Where an actuator or a fin is to fail: a plant of which they can."""
+    names = [name for event in events for name in event.values if name.startswith("fault.")]
+    if not names:
+        return plant
+    from rtmms.sensing.faults import FAULT, Faulty, fins
+
+    parts = {*(channel.name for channel in plant.actuators), *fins(plant)}
+    return Faulty(plant) if any(name.removeprefix(FAULT) in parts for name in names) else plant
+
+
+def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: bool) -> Plant:
+    """The plant seen through the sensors of a profile (rtmms.sensing.read_profile), with an estimator where asked."""
+    if profile == "ideal" and not over:
+        if estimate:
+            raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
+        return plant
+    from rtmms.sensing import read_profile, seen_through
+    from rtmms.sensing.estimated import Estimated
+
+    sensors = read_profile(profile, plant, over)
+    return Estimated(plant, sensors) if estimate else seen_through(plant, sensors)
+
+
+def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:
+    """What the events set, at the step that begins nearest to their time; ModelError for what the plant has not."""
+    acts, known = [], plant.settable if isinstance(plant, Tunable) else None
+    for event in events:
+        owners: dict[str, dict[str, Any]] = {}
+        for name, value in event.values.items():
+            owners.setdefault(_owner(name, controllers), {})[name] = value
+        step, told = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
+        for name, value in owners.get("", {}).items():
+            if name.startswith("fault."):
+                _check_fault(name, value, plant, told)
+            elif known is None or name in known:
+                try:
+                    check_plant_event(name, value, plant)
+                except ModelError as fault:
+                    raise ModelError(f"{told}: {fault}") from None
+            if known is not None and name not in known:
+                raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
+        acts += [Due(step, owner, values, told) for owner, values in owners.items()]
+    return Agenda(acts)
+
+
+def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
+    """That the word is a fault of that sensor, actuator or fin; ModelError."""
+    from rtmms.sensing.faults import check_fault
+
+    try:
+        check_fault(name.removeprefix("fault."), value, plant)
+    except ModelError as fault:
+        raise ModelError(f"{told}: {fault}") from None
+
+
+def _owner(name: str, controllers: tuple[str, ...]) -> str:
+    first = name.partition(".")[0]
+    return first if first in called_names(controllers) else ""
+
+
+def called_names(controllers: tuple[str, ...]) -> list[str]:
+    """The names that controllers have on the wire, of the words of a command line."""
+    return [called(split_word(word)[0]) for word in controllers]
+
+
+def check_plant_event(name: str, value: Any, plant: Plant) -> None:
+    """That a value can be one of a parameter of the plant, as far as its description tells. ModelError."""
+    own = bare(plant)
+    parameters = own.parameters if isinstance(own, Described) else None
+    if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):
+        dataclasses.replace(parameters, **{name: value})
+
+
+def _fields(parameters: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(parameters)}

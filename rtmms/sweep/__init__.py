@@ -1,0 +1,1 @@
+"""Many runs of a scenario with values that differ: the cases, one run of each, the table, what it shows."""

@@ -1,0 +1,193 @@
+"""One run of a study: the plant and its controllers in one process, and what the run comes to by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.loop.clock import MonotonicClock
+from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.policies import Policies
+from rtmms.loop.statistics import Statistics
+from rtmms.loop.trace import Trace
+from rtmms.loop.tracking import Tracking
+from rtmms.plant import Plant, Summarised, Tunable, load
+from rtmms.scenario.plant import agenda, called_names, with_faults, with_sensors
+from rtmms.sweep.exchange import Direct, Unwatched
+from rtmms.sweep.study import OPTIONS, Base, Study
+from rtmms.user_file import called
+from rtmms.wire.peer.controller import Controller
+from rtmms.wire.peer.plugins import build, load_controller, split_spec
+
+SAMPLE_APART_S = 0.01
+TRACE_ROWS = 4096
+PROBE_STEPS = 64
+SMALL = 4
+"""Numbers of an output that are kept where no columns are asked for."""
+
+
+class Runner:
+    """Takes the runs of a study one after the other; the plant is made anew only where a case needs it."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self._plant: Plant | None = None
+        self._made: Any = None
+        self._classes: dict[str, type[Controller]] = {}
+
+    def row(self, case: tuple[Any, ...]) -> dict[str, Any]:
+        """What the run comes to: the report's own names, flat. One that cannot begin ('refused'), or in which a plant
+        or a controller of a user's own raises ('failed'), has `ended` and `reason` alone."""
+        try:
+            return self.report(case)
+        except RtmmsError as fault:
+            return {"ended": "refused", "reason": str(fault), "steps": 0}
+        except Exception as fault:  # whatever a user's code does: the other runs go on
+            self._plant = None
+            return {"ended": "failed", "reason": f"{type(fault).__name__}: {fault}", "steps": 0}
+
+    def columns(self) -> dict[str, str]:
+        """Names that a table of the study has, with units, from a few steps of its first run; RtmmsError where that
+        cannot begin, UnknownNameError for a column that a run does not tell."""
+        found = self.report(self.study.cases()[0], PROBE_STEPS)
+        plant = self._plant
+        assert plant is not None
+        channels = {channel.name: channel for channel in plant.outputs}
+        usual, units = [], {}
+        for name in found:
+            head, _, rest = name.partition(".")
+            channel = channels.get(rest.partition("[")[0]) if head == "final" else None
+            units[name] = _unit(channel.unit, rest) if channel is not None else unit_of(name)
+            small = channel is None or math.prod(channel.shape) <= SMALL
+            if small and name not in ("robot", "seed", "dt", "simulated_s", "ended", "reason", "steps"):
+                usual.append(name)
+        for name in self.study.columns:
+            if name not in found:
+                raise UnknownNameError("column", name, usual)
+        return {name: units[name] for name in self.study.columns or usual}
+
+    def report(self, case: tuple[Any, ...], most_steps: int | None = None) -> dict[str, Any]:
+        """The same; RtmmsError where it cannot begin.  most_steps: of a run that is only to see that it begins"""
+        base, given = self.study.base, dict(zip((axis.key for axis in self.study.axes), case, strict=True))
+        options = {key: given.pop(key) for key in OPTIONS if key in given}
+        seed = int(options.get("seed", base.seed))
+        names = called_names(base.controllers)
+        theirs = {key: value for key, value in given.items() if key.partition(".")[0] in names and "." in key}
+        own = {key: value for key, value in given.items() if key not in theirs}
+        plant = self._with(own, options.get("dt", base.dt))
+        steps = max(1, round(float(options.get("duration", base.duration)) / plant.dt))
+        return _run(base, plant, self._controllers(theirs), seed, min(steps, most_steps or steps))
+
+    def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
+        """A plant with these parameters, new or the last one with others set."""
+        base, plant = self.study.base, self._plant
+        live = set(plant.settable) if plant is not None and isinstance(plant, Tunable) else set()
+        fixed = (dt, {key: value for key, value in parameters.items() if key not in live})
+        names = called_names(base.controllers)
+        touched = any(name.partition(".")[0] not in names for event in base.events for name in event.values)
+        if plant is None or touched or self._made != fixed:
+            self._plant = plant = None
+            whole = load(base.robot, dt=dt, preset=base.preset, **{**base.parameters, **parameters})
+            plant = with_sensors(with_faults(whole, base.events), base.sensors, base.over, base.estimate)
+            live = set(plant.settable) if isinstance(plant, Tunable) else set()
+            self._plant, self._made = plant, (dt, {key: one for key, one in parameters.items() if key not in live})
+            return plant
+        changed = {key: value for key, value in parameters.items() if key in live}
+        if changed:
+            assert isinstance(plant, Tunable)
+            plant.set(**changed)  # type: ignore[attr-defined]
+        return plant
+
+    def _controllers(self, given: Mapping[str, Any]) -> dict[str, Controller]:
+        """New ones, by name, with the case's parameters."""
+        found: dict[str, Controller] = {}
+        for word in self.study.base.controllers:
+            name, words = split_spec(word)
+            own = called(name)
+            if own in found:
+                raise ModelError(f"two controllers are called '{own}'")
+            words |= {
+                key.partition(".")[2]: _word(value) for key, value in given.items() if key.partition(".")[0] == own
+            }
+            spec = name + (":" + ",".join(f"{key}={value}" for key, value in words.items()) if words else "")
+            if name not in self._classes:
+                self._classes[name] = load_controller(name)
+            found[own] = build(spec, self._classes[name])
+        return found
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)
+
+
+def _run(base: Base, plant: Plant, controllers: Mapping[str, Controller], seed: int, steps: int) -> dict[str, Any]:
+    plant.reset(seed)
+    exchange = Direct(plant, base.robot, seed, controllers)
+    trace = _trace(plant, steps)
+    tracking = Tracking(plant.dt, exchange.set_points, base.tracking_from, None)
+    estimate = _estimate(plant) if base.estimate else None
+    observers = [one for one in (trace, tracking, estimate) if one is not None]
+    events = agenda(base.events, plant, base.controllers, base.where)
+    loop = Loop(
+        plant, exchange, MonotonicClock(), Unwatched(exchange), Policies(), Statistics(), observers, steps=steps,
+        seed=seed, beside=Beside(agenda=events),
+    )  # fmt: skip
+    outcome = loop.run(tidy=False)
+    report: dict[str, Any] = {
+        "robot": base.robot, "seed": seed, "dt": plant.dt, "steps": outcome.steps, "simulated_s": outcome.simulated_s,
+        "ended": outcome.ended, "reason": outcome.message, "final": outcome.final,
+        "tracking": tracking.report() if outcome.steps else {},
+        "estimate": estimate.report() if estimate is not None else {}, "summary": {},
+    }  # fmt: skip
+    if trace is not None and isinstance(plant, Summarised) and outcome.ended == "duration":
+        report["summary"] = plant.summarise(*trace.read())
+    return dict(_flat(report))
+
+
+UNITS = {
+    "m_s": "m/s", "m_s2": "m/s2", "deg_s": "deg/s", "rad_s": "rad/s", "hz": "Hz", "pa": "Pa", "kg_m3": "kg/m3",
+    "n_m_s": "N m s", "n_m": "N m", "kg_m2": "kg m2", "m2": "m2", "rad": "rad", "deg": "deg", "kg": "kg", "w": "W",
+    "j": "J", "n": "N", "m": "m", "s": "s",
+}  # fmt: skip
+"""Ends of names, the longer ones first."""
+
+
+def unit_of(name: str) -> str:
+    """The unit that a name ends in, as mean_speed_m_s; '' for none."""
+    words = name.partition("[")[0].replace(".rms", "").replace(".max", "").replace(".mean", "")
+    return next((unit for end, unit in UNITS.items() if words.endswith("_" + end)), "")
+
+
+def _unit(unit: str, name: str) -> str:
+    """Of one number of an output whose units may differ, as 'N, N m' of thrust."""
+    return unit if "," not in unit else ""
+
+
+def _trace(plant: Plant, steps: int) -> Trace | None:
+    names = plant.trace_outputs if isinstance(plant, Summarised) else ()
+    return Trace(plant.outputs, names, plant.dt, steps, TRACE_ROWS, SAMPLE_APART_S) if names else None
+
+
+def _estimate(plant: Plant) -> Any:
+    from rtmms.sensing.consistency import Consistency
+    from rtmms.sensing.estimated import Estimated
+
+    return Consistency(plant) if isinstance(plant, Estimated) else None
+
+
+def _flat(report: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """By the names that `expect` takes: mean_speed_m_s of the summary, tracking.depth_m.rms, final.position[2]."""
+    for key, value in report.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, "" if key == "summary" and not before else f"{before}{key}.")
+            continue
+        array = np.asarray(value) if not isinstance(value, (str, type(None))) else None
+        if array is None or array.ndim == 0:
+            yield before + key, value if isinstance(value, (str, type(None), int)) else float(value)
+        else:
+            numbers = array.ravel().tolist()
+            yield from ((f"{before}{key}[{i}]", number) for i, number in enumerate(numbers))

@@ -1,0 +1,205 @@
+"""Controllers in the plant's own process: each answers a state at once, as in lockstep, without a wire."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.contract import Applied
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.kernels.fallback import within
+from rtmms.loop.paces.lockstep import Lockstep
+from rtmms.plant import Channel, Plant
+from rtmms.wire.peer.controller import Controller
+from rtmms.wire.peer.joining import Settable
+from rtmms.wire.plant.peer import Multirate
+from rtmms.wire.plant.selection import Matching, select
+from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.state import PlantInfo, State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+
+@dataclass
+class _Peer:
+    """index: of each of its actuators.  waiting: commands for later steps"""
+
+    name: str
+    controller: Controller
+    info: PlantInfo
+    index: Mapping[str, int]
+    reads: tuple[Channel, ...]
+    multirate: Multirate
+    settable: Settable
+    waiting: dict[int, Mapping[str, float]] = field(default_factory=dict)
+    seq: int = -1
+
+
+class Direct:
+    """An Exchange (rtmms.loop.ports) of controllers by name. ModelError where a controller asks for what the plant has
+    not, for what another one has, or answers with what is no command."""
+
+    def __init__(self, plant: Plant, robot: str, seed: int, controllers: Mapping[str, Controller]) -> None:
+        self._plant, self.applied = plant, Applied()
+        n = len(plant.actuators)
+        self.claimed, self.fresh, self.renewed = (np.zeros(n, dtype=bool) for _ in range(3))
+        self._limits = [
+            (-math.inf if one.lower is None else one.lower, math.inf if one.upper is None else one.upper)
+            for one in plant.actuators
+        ]
+        self._peers = [self._peer(name, one, robot, seed) for name, one in controllers.items()]
+        self._state: tuple[int, float, Mapping[str, Array]] = (-1, 0.0, {})
+        self._failures: list[str] = []
+        for peer in self._peers:
+            peer.controller.prepare()
+            peer.controller.start(peer.info)
+
+    def _peer(self, name: str, controller: Controller, robot: str, seed: int) -> _Peer:
+        plant = self._plant
+        names = {channel.name: i for i, channel in enumerate(plant.actuators)}
+        wanted: set[str] = set()
+        for pattern in controller.claim:
+            found = Matching().matched(pattern, names)
+            if not found:
+                raise ModelError(f"controller '{name}': claim: {UnknownNameError('actuator', pattern, names)}")
+            wanted.update(found)
+        index = {one: i for one, i in names.items() if one in wanted}
+        for one, i in index.items():
+            if self.claimed[i]:
+                raise ModelError(f"controller '{name}': actuator '{one}' is another controller's")
+            self.claimed[i] = True
+        try:
+            reads = select(plant.outputs, tuple(controller.outputs))
+        except Refused as fault:
+            raise ModelError(f"controller '{name}': {fault.text.removeprefix('hello: ')}") from None
+        every = controller.every
+        delay = controller.delay if controller.delay is not None else (every if every > 1 else 0)
+        info = PlantInfo(
+            robot, plant.dt, "lockstep", None, None, tuple(plant.actuators), tuple(plant.outputs),
+            granted=tuple(index), selected=tuple(channel.name for channel in reads), seed=seed, every=every,
+            delay=delay,
+        )  # fmt: skip
+        settable = Settable({key: getattr(controller, key) for key in controller.settable}, controller.change)
+        multirate = Multirate(every, delay, controller.interpolation)
+        return _Peer(name, controller, info, index, reads, multirate, settable)
+
+    def set_points(self) -> dict[str, Any]:
+        """What the controllers track, by name, with the present values."""
+        return {
+            name: peer.settable.values.get(name, getattr(peer.controller, name))
+            for peer in self._peers for name in getattr(peer.controller, "tracks", ())
+        }  # fmt: skip
+
+    def reads(self, step: int) -> bool:
+        """A controller looks at the plant at this step."""
+        return any(peer.reads and peer.multirate.asks(step) for peer in self._peers)
+
+    # -- as an Exchange ----------------------------------------------------------------------------------------------
+
+    def publish(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:
+        self._state = (step, time, outputs)
+
+    def pass_by(self, step: int) -> None:
+        """Nobody reads this state."""
+        self._state = (step, step * self._plant.dt, {})
+
+    def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        for peer in self._peers:
+            turns = peer.multirate
+            if turns.asks(step):
+                turns.asked(step)
+                self._ask(peer, step)
+            values = peer.waiting.pop(step, None)
+            if values:
+                for name, value in values.items():
+                    if turns.linear:
+                        turns.aim(peer.index[name], step, value)
+                    else:
+                        command[peer.index[name]] = value
+            if turns.linear:
+                turns.move(step, command)
+        self.fresh[:] = self.claimed
+        return True
+
+    def _ask(self, peer: _Peer, step: int) -> None:
+        at, time, outputs = self._state
+        told = {one.name: _plain(outputs[one.name]) for one in peer.reads} if at == step else {}
+        message = {"step": step, "timestamp": time, "outputs": told, "applied": _applied(self.applied)}
+        values = peer.controller.update(State(message, peer.info))
+        checked: dict[str, float] = {}
+        for name, value in (values or {}).items():
+            i = peer.index.get(name)
+            if i is None:
+                raise ModelError(f"controller '{peer.name}': {UnknownNameError('actuator', str(name), peer.index)}")
+            number = float(value)
+            if not math.isfinite(number):
+                raise ModelError(
+                    f"controller '{peer.name}': step {step}: {name}: expected a finite number, got {value}"
+                )
+            checked[name] = within(number, *self._limits[i])
+            self.applied.clamped = checked[name] != number
+        peer.seq += 1
+        self.applied.seq, self.applied.step = peer.seq, step + peer.multirate.delay
+        peer.waiting[step + peer.multirate.delay] = checked
+
+    def serve(self, until_ns: int) -> None:
+        """Nobody comes."""
+
+    def waiting_for(self) -> tuple[str, ...]:
+        return ()
+
+    def report(self) -> dict[str, Any]:
+        return {"late": 0, "rejected": {}, "peers": []}
+
+    # -- as Passing: what events set ---------------------------------------------------------------------------------
+
+    def pass_on(self, values: Mapping[str, Any]) -> None:
+        for key, value in values.items():
+            owner, _, name = key.partition(".")
+            peer = next((one for one in self._peers if one.name == owner), None)
+            if peer is None:
+                raise ModelError(f"set: {UnknownNameError('controller', owner, [one.name for one in self._peers])}")
+            answer = peer.settable.take({"values": {name: value}})
+            if not answer["ok"]:
+                raise ModelError(f"{owner}: {answer['error']}")
+
+    def unanswered(self) -> bool:
+        return False
+
+    def failures(self) -> Sequence[str]:
+        return ()
+
+
+class Unwatched(Lockstep):
+    """Lockstep with controllers in this process: a state is observed only if one of them reads it."""
+
+    def __init__(self, exchange: Direct) -> None:
+        self._exchange = exchange
+
+    def gather(self, step: int) -> bool:
+        if self._exchange.reads(step):
+            self.run.publish(step, 0, 0)
+        else:
+            self._exchange.pass_by(step)
+        return self.run.collect(step, 0)
+
+    def finish(self, step: int, now_ns: int) -> int:
+        return 0
+
+
+def _plain(value: Any) -> Any:
+    """As a state's message has it: a number, or a list in row-major order."""
+    return value.ravel().tolist() if value.ndim else float(value)
+
+
+def _applied(applied: Applied) -> dict[str, Any]:
+    return {name: getattr(applied, name) for name in Applied.__slots__}

@@ -1,0 +1,99 @@
+"""The chunks of a study on processes of this machine, or on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+from rtmms.errors import ModelError
+from rtmms.sweep.case import Runner
+from rtmms.sweep.study import Study
+from rtmms.sweep.table import Parts, rows_table
+from rtmms.version import VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Done = Callable[[int], None]
+Chunk = tuple[int, int]
+
+_runner: Runner | None = None
+_cases: list[tuple[Any, ...]] = []
+
+
+def take(study: Study, form: pa.Schema, chunk: Chunk) -> pa.Table:
+    """The runs of one chunk, in any process: nothing but the arguments decides the result."""
+    global _runner, _cases
+    if _runner is None or _runner.study != study:
+        _runner, _cases = Runner(study), study.cases()
+    cases = _cases[chunk[0] : chunk[1]]
+    return rows_table(study, form, chunk[0], cases, [_runner.row(case) for case in cases])
+
+
+def on_processes(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], workers: int, done: Done) -> None:
+    """All that is left, on so many processes; done is told the runs of each chunk. The kernels are compiled already."""
+    if workers == 1 or len(left) == 1:
+        for chunk in left:
+            parts.write(chunk, take(study, form, chunk))
+            done(chunk[1] - chunk[0])
+        return
+    pool = ProcessPoolExecutor(min(workers, len(left)), get_context("spawn"), _heed_nobody)
+    try:
+        going = {pool.submit(take, study, form, chunk): chunk for chunk in left}
+        while going:
+            for one in wait(going, return_when=FIRST_COMPLETED).done:
+                chunk = going.pop(one)
+                parts.write(chunk, one.result())
+                done(chunk[1] - chunk[0])
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _heed_nobody() -> None:
+    """Ctrl-C is the parent's; a worker ends its chunk."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["RTMMS_QUIET"] = "1"
+
+
+def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], address: str, done: Done) -> None:
+    """The same on a cluster that runs; ModelError where there is none, or where its workers have another rtmms."""
+    try:
+        from dask.distributed import Client, as_completed
+    except ImportError:
+        raise ModelError("--dask: needs the library dask: pip install 'rtmms[dask]'") from None
+    try:
+        client = Client(address, timeout=10.0, set_as_default=False)
+    except (OSError, ValueError) as fault:
+        raise ModelError(f"--dask {address}: no scheduler answered within 10 s ({type(fault).__name__})") from None
+    with client:
+        versions = client.run(version)
+        if not versions:
+            raise ModelError(f"--dask {address}: the scheduler has no workers")
+        for worker, found in versions.items():
+            if found != VERSION:
+                raise ModelError(f"--dask {address}: worker {worker} has rtmms {found}, this is {VERSION}")
+        client.run(prepare, study)
+        futures = {
+            client.submit(take, study, form, chunk, pure=False, retries=3, key=parts.file(chunk).stem): chunk
+            for chunk in left
+        }
+        for future in as_completed(futures, loop=client.loop):
+            chunk = futures[future]
+            parts.write(chunk, future.result())
+            done(chunk[1] - chunk[0])
+            future.release()  # the part is here; a worker that dies loses nothing of it
+
+
+def version() -> str:
+    """Of rtmms where this is called."""
+    return VERSION
+
+
+def prepare(study: Study) -> None:
+    """Compile, or fetch from the cache, what the study's runs need: once a worker, before the work."""
+    os.environ["RTMMS_QUIET"] = "1"
+    Runner(study).columns()

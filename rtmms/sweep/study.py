@@ -1,0 +1,242 @@
+"""A study: what is run, what differs from run to run, and what is kept of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.scenario import Event
+from rtmms.version import VERSION
+
+METHODS = ("grid", "sobol", "lhs")
+KEYS = ("method", "samples", "seed", "columns", "over")
+"""Of the table [sweep]."""
+OPTIONS = ("seed", "dt", "duration")
+"""What can differ beside parameters of the robot and, as CONTROLLER.PARAMETER, of its controllers."""
+MOST_RUNS = 10_000_000
+STEPS_A_CHUNK, RUNS_A_CHUNK = 20_000, 256
+"""A chunk of runs is one piece of work: seconds, whatever the machine; of the study alone, so that parts are found."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that differs.  values: those of a grid, or words to choose from;  low, high: of samples in between"""
+
+    key: str
+    values: tuple[Any, ...]
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Base:
+    """One run, as `rtmms run --mode lockstep` takes it; see rtmms.cli.running.plan.Plan."""
+
+    robot: str
+    controllers: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    dt: float | None = None
+    duration: float = 20.0
+    seed: int = 0
+    sensors: str = "ideal"
+    over: Mapping[str, Any] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    estimate: bool = False
+    tracking_from: float = 0.0
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """samples: of a method other than grid; seed: of these"""
+
+    base: Base
+    axes: tuple[Axis, ...]
+    method: str = "grid"
+    samples: int = 0
+    seed: int = 0
+    columns: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        return self.samples if self.method != "grid" else math.prod(len(axis.values) for axis in self.axes)
+
+    def cases(self) -> list[tuple[Any, ...]]:
+        """Of each run a value for each axis."""
+        if self.method == "grid":
+            sizes = [len(axis.values) for axis in self.axes]
+            places = np.stack(np.unravel_index(np.arange(self.runs), sizes), axis=1)
+            return [tuple(axis.values[k] for axis, k in zip(self.axes, row, strict=True)) for row in places.tolist()]
+        return [
+            tuple(_drawn(axis, u) for axis, u in zip(self.axes, row, strict=True)) for row in self._drawn().tolist()
+        ]
+
+    def _drawn(self) -> Any:
+        from scipy.stats import qmc
+
+        d = len(self.axes)
+        with warnings.catch_warnings():  # a number that is no power of two costs balance, not correctness
+            warnings.simplefilter("ignore", UserWarning)
+            kind = qmc.Sobol(d, seed=self.seed) if self.method == "sobol" else qmc.LatinHypercube(d, seed=self.seed)
+            return kind.random(self.samples)
+
+    @property
+    def chunk(self) -> int:
+        """Runs of one piece of work."""
+        steps = self.base.duration / (self.base.dt or 1e-3)
+        return max(1, min(RUNS_A_CHUNK, round(STEPS_A_CHUNK / max(1.0, steps))))
+
+    def digest(self) -> str:
+        """Of all that decides the table: the study, the version, and the user's own files that it runs."""
+        found = hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode())
+        found.update(VERSION.encode())
+        for word in (self.base.robot, *self.base.controllers, self.base.preset or "", self.base.sensors):
+            file = Path(word.partition(".py")[0] + ".py" if ".py" in word else word)
+            if file.suffix and file.is_file():
+                found.update(file.read_bytes())
+        return found.hexdigest()[:16]
+
+
+def _drawn(axis: Axis, u: float) -> Any:
+    """The value at the fraction u of an axis."""
+    if axis.low is not None and axis.high is not None:
+        return axis.low + u * (axis.high - axis.low)
+    return axis.values[min(int(u * len(axis.values)), len(axis.values) - 1)]
+
+
+def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
+    """'0.5:2:7' (seven values from 0.5 to 2), '0.5:2' (samples in between), 'v1,v2,...' or a list of values."""
+    if isinstance(given, str) and ":" in given:
+        return _range(place, key, given, method)
+    values = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
+    if not isinstance(values, Sequence) or not values:
+        raise ModelError(f"{place}: {key}: expected from:to:count or values, got {given!r:.60}")
+    read = tuple(_value(one) for one in values)
+    for one in read:
+        if one == "" or isinstance(one, (list, dict)) or (isinstance(one, float) and not math.isfinite(one)):
+            raise ModelError(f"{place}: {key}: expected from:to:count or values, got {given!r:.60}")
+    if len({repr(one) for one in read}) < len(read):
+        raise ModelError(f"{place}: {key}: a value stands there twice, got {given!r:.60}")
+    return Axis(key, read)
+
+
+def _range(place: str, key: str, word: str, method: str) -> Axis:
+    parts = word.split(":")
+    expected = "from:to:count" if method == "grid" else "from:to"
+    try:
+        low, high = float(parts[0]), float(parts[1])
+        count = int(parts[2]) if len(parts) > 2 else 0
+    except (ValueError, IndexError):
+        raise ModelError(f"{place}: {key}: expected {expected} or values, got '{word}'") from None
+    if len(parts) > 3 or not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ModelError(f"{place}: {key}: expected {expected} with from < to, got '{word}'")
+    if method != "grid":
+        whole = key == "seed"
+        if whole:
+            return Axis(key, tuple(range(math.ceil(low), math.floor(high) + 1)))
+        return Axis(key, (), low, high)
+    if not 2 <= count <= MOST_RUNS:
+        raise ModelError(f"{place}: {key}: expected {expected} with a count from 2 on, got '{word}'")
+    values = [low + (high - low) * k / (count - 1) for k in range(count)]
+    if all("." not in part and "e" not in part.lower() for part in parts) and all(one == int(one) for one in values):
+        return Axis(key, tuple(int(one) for one in values))
+    return Axis(key, tuple(values))
+
+
+def _value(word: Any) -> Any:
+    """A number where the word is one."""
+    if not isinstance(word, str):
+        return word
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(word, word)
+
+
+def read_study(
+    place: str, base: Base, table: Mapping[str, Any], over: Sequence[str], samples: int | None, method: str | None,
+    columns: Sequence[str],
+) -> Study:  # fmt: skip
+    """The study of a table [sweep] and the words of a command line, which replace it.
+
+    place  the file of the table, for messages;  over  'KEY=...' each.  UnknownNameError, ModelError: key, what was got,
+    what is expected
+    """
+    for key in table:
+        if key not in KEYS:
+            raise ModelError(f"{place}: [sweep]: {UnknownNameError('key', key, KEYS)}")
+    kind = method or table.get("method") or ("sobol" if samples is not None or "samples" in table else "grid")
+    if kind not in METHODS:
+        raise ModelError(f"{place}: [sweep]: {UnknownNameError('method', str(kind), METHODS)}")
+    axes: dict[str, Axis] = {}
+    given = table.get("over", {})
+    if not isinstance(given, Mapping):
+        raise ModelError(f"{place}: [sweep.over]: expected a table, got {given!r:.60}")
+    for key, one in _flat(given):
+        axes[key] = read_axis(f"{place}: [sweep.over]", key, one, kind)
+    for word in over:
+        key, equals, text = word.partition("=")
+        if not equals or not key.strip() or not text.strip():
+            raise ModelError(f"--over {word}: expected KEY=from:to:count or KEY=value,value,...")
+        axes[key.strip()] = read_axis("--over", key.strip(), text.strip(), kind)
+    if not axes:
+        raise ModelError(f"{place}: nothing differs: expected --over KEY=from:to:count or a table [sweep.over]")
+    _refuse_keys(base, axes)
+    count = samples if samples is not None else table.get("samples", 0)
+    if kind != "grid" and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_RUNS):
+        raise ModelError(f"{place}: samples: expected a whole number from 1 to {MOST_RUNS:,} for {kind}, got {count!r}")
+    if kind == "grid" and count:
+        raise ModelError(f"{place}: samples: goes with the methods sobol and lhs, got grid")
+    seed = table.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ModelError(f"{place}: [sweep]: seed: expected a whole number >= 0, got {seed!r}")
+    wanted = columns or table.get("columns", ())
+    if isinstance(wanted, str) or not all(isinstance(one, str) for one in wanted):
+        raise ModelError(f"{place}: [sweep]: columns: expected a list of names, got {wanted!r:.60}")
+    study = Study(base, tuple(axes.values()), kind, count if kind != "grid" else 0, seed, tuple(dict.fromkeys(wanted)))
+    if study.runs > MOST_RUNS:
+        raise ModelError(f"{place}: {study.runs:,} runs; expected at most {MOST_RUNS:,}")
+    return study
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        found += _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else [(before + key, value)]
+    return found
+
+
+def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
+    """ModelError for a key of no controller; of the robot's parameters, the robot itself says so."""
+    from rtmms.scenario.plant import called_names
+
+    names = called_names(base.controllers)
+    for key in axes:
+        owner, dot, _ = key.partition(".")
+        if dot and owner not in names:
+            raise ModelError(f"--over {key}: {UnknownNameError('controller', owner, names)}")
+        if key in OPTIONS:
+            for one in (*axes[key].values, axes[key].low):
+                _check_option(key, one)
+
+
+def _check_option(key: str, value: Any) -> None:
+    if value is None:
+        return
+    right = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if key == "seed" and not (right and value == int(value) and value >= 0):
+        raise ModelError(f"--over seed: expected whole numbers >= 0, got {value!r}")
+    if key != "seed" and not (right and value > 0):
+        raise ModelError(f"--over {key}: expected numbers > 0 s, got {value!r}")

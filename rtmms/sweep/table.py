@@ -1,0 +1,161 @@
+"""The table of a study: parts that are there whole or not at all, and one Parquet file of them in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtmms.errors import ModelError
+from rtmms.record.needs import refuse_without_pyarrow
+from rtmms.sweep.case import unit_of
+from rtmms.sweep.study import Study
+from rtmms.whole_file import beside
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ALWAYS = ("ended", "reason", "steps")
+
+
+def refuse_missing(word: str) -> None:
+    """ModelError where the library that writes Parquet is missing."""
+    refuse_without_pyarrow(word)
+
+
+def schema(study: Study, units: Mapping[str, str]) -> pa.Schema:
+    """Columns: run, what differs, what a run comes to, how it ended; units in each field's metadata."""
+    import pyarrow as pa
+
+    fields = [pa.field("run", pa.int64())]
+    for axis in study.axes:
+        unit = unit_of(axis.key) if axis.key not in ("dt", "duration") else "s"
+        fields.append(pa.field(axis.key, _kind(axis.values), metadata={"unit": unit}))
+    taken = {"run", *(axis.key for axis in study.axes)}
+    for name, unit in units.items():
+        if name not in taken and name not in ALWAYS:
+            fields.append(pa.field(name, pa.float64(), metadata={"unit": unit}))
+    fields += [pa.field("ended", pa.string()), pa.field("reason", pa.string()), pa.field("steps", pa.int64())]
+    told = {"rtmms": json.dumps({"study": study.digest(), "method": study.method, "robot": study.base.robot})}
+    return pa.schema(fields, metadata=told)
+
+
+def _kind(values: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    if values and all(isinstance(one, bool) for one in values):
+        return pa.bool_()
+    if values and all(isinstance(one, int) for one in values):
+        return pa.int64()
+    if all(isinstance(one, (int, float)) for one in values):
+        return pa.float64()
+    return pa.string()
+
+
+def rows_table(
+    study: Study, form: pa.Schema, first: int, cases: Sequence[tuple[Any, ...]], rows: Sequence[Mapping[str, Any]]
+) -> pa.Table:
+    """Of the runs from `first` on."""
+    import pyarrow as pa
+
+    keys = [axis.key for axis in study.axes]
+    columns: dict[str, list[Any]] = {name: [] for name in form.names}
+    for k, (case, row) in enumerate(zip(cases, rows, strict=True)):
+        own = dict(zip(keys, case, strict=True))
+        for field in form:
+            value = first + k if field.name == "run" else own.get(field.name, row.get(field.name))
+            columns[field.name].append(_as(field.type, value))
+    return pa.table(columns, schema=form)
+
+
+def _as(kind: Any, value: Any) -> Any:
+    import pyarrow as pa
+
+    if value is None:
+        return None
+    if pa.types.is_floating(kind):
+        return float(value)
+    return str(value) if pa.types.is_string(kind) else value
+
+
+class Parts:
+    """The folder beside the table in which chunks stand until all are done.
+
+    left_out   parts that were not of this study, or cut short: they are made anew
+    """
+
+    def __init__(self, path: Path, study: Study, form: pa.Schema) -> None:
+        self.folder, self._study, self._form = path.with_name(path.name + ".parts"), study, form
+        self._digest = study.digest()
+        self.left_out: list[str] = []
+
+    def chunks(self) -> list[tuple[int, int]]:
+        """First run and one past the last of each."""
+        size, runs = self._study.chunk, self._study.runs
+        return [(first, min(first + size, runs)) for first in range(0, runs, size)]
+
+    def file(self, chunk: tuple[int, int]) -> Path:
+        return self.folder / f"part-{self._digest}-{chunk[0]:08d}-{chunk[1]:08d}.parquet"
+
+    def open(self) -> list[tuple[int, int]]:
+        """Make the folder; the chunks that are still to be done. ModelError where it cannot be."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as fault:
+            raise ModelError(f"{self.folder}: {fault.strerror}") from None
+        wanted = {self.file(chunk): chunk for chunk in self.chunks()}
+        for file in sorted(self.folder.glob("part-*.parquet")):
+            if file not in wanted:
+                self.left_out.append(f"{file.name} is of another study or version")
+            elif self._read(file, wanted[file]) is None:
+                self.left_out.append(f"{file.name} is damaged")
+                file.unlink()
+        return [chunk for file, chunk in wanted.items() if not file.is_file()]
+
+    def _read(self, file: Path, chunk: tuple[int, int]) -> pa.Table | None:
+        """A part; None where it is not whole."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(file)
+        except (pa.ArrowException, OSError):
+            return None
+        whole = table.schema.equals(self._form) and table.column("run").to_pylist() == list(range(*chunk))
+        return table if whole else None
+
+    def write(self, chunk: tuple[int, int], table: pa.Table) -> None:
+        """One chunk, by a temporary file and a rename."""
+        import pyarrow.parquet as pq
+
+        with beside(self.file(chunk)) as part:
+            pq.write_table(table, part)
+
+    def join(self, path: Path) -> pa.Table:
+        """The whole table in the runs' order, to `path`; the parts go."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = []
+        for chunk in self.chunks():
+            table = self._read(self.file(chunk), chunk)
+            if table is None:
+                raise ModelError(f"{self.file(chunk)}: is damaged; run the same command again")
+            tables.append(table)
+        whole = pa.concat_tables(tables).combine_chunks()
+        with beside(path) as part:
+            pq.write_table(whole, part)
+        for file in self.folder.glob("part-*.parquet"):
+            file.unlink()
+        with suppress(OSError):  # somebody keeps something there
+            self.folder.rmdir()
+        return whole
+
+
+def numbers(table: pa.Table, names: Iterable[str]) -> Any:
+    """(runs, names) float64, nan for what is missing."""
+    import numpy as np
+
+    return np.stack([np.array(table.column(name).to_pylist(), dtype=float) for name in names], axis=1)

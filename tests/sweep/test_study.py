@@ -1,0 +1,91 @@
+"""What differs from run to run: words and tables, the cases they make, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmms.errors import ModelError
+from rtmms.sweep.study import Base, Study, read_axis, read_study
+
+BASE = Base("pendulum", ("swing",), duration=1.0, dt=0.01)
+
+
+def study(*over: str, table: dict[str, Any] | None = None, **more: Any) -> Study:
+    given: dict[str, Any] = {"samples": None, "method": None, "columns": ()}
+    return read_study("s.toml", BASE, table or {}, over, **{**given, **more})
+
+
+@pytest.mark.parametrize(
+    ("word", "values"),
+    [
+        ("0.5:2:4", (0.5, 1.0, 1.5, 2.0)),
+        ("0:9:4", (0, 3, 6, 9)),
+        ("0:1:3", (0.0, 0.5, 1.0)),
+        ("1,2.5,sequential,true", (1, 2.5, "sequential", True)),
+        ([1, 2], (1, 2)),
+    ],
+)
+def test_an_axis_is_a_range_or_values(word: Any, values: tuple[Any, ...]) -> None:
+    found = read_axis("--over", "damping", word, "grid").values
+    assert found == values
+    assert [type(one) for one in found] == [type(one) for one in values]
+
+
+@pytest.mark.parametrize("word", ["", "1:2", "2:1:3", "1:2:1", "1:2:3:4", "a:b:3", "0:inf:3", "1,1", "1,,2", "nan,1"])
+def test_what_is_no_axis_is_refused(word: str) -> None:
+    with pytest.raises(ModelError, match="--over: damping: "):
+        read_axis("--over", "damping", word, "grid")
+
+
+def test_a_grid_has_every_combination_the_last_one_fastest() -> None:
+    found = study("damping=0.1,0.2", "swing.amplitude=1:3:3")
+    assert found.runs == 6
+    assert found.cases() == [(0.1, 1), (0.1, 2), (0.1, 3), (0.2, 1), (0.2, 2), (0.2, 3)]
+
+
+@pytest.mark.parametrize("method", ["sobol", "lhs"])
+def test_samples_fill_their_ranges_and_are_those_of_their_seed(method: str) -> None:
+    found = study("damping=0.1:0.5", "coupling=a,b", "seed=3:6", method=method, samples=64)
+    cases = found.cases()
+    assert found.runs == len(cases) == 64
+    damping = np.array([case[0] for case in cases])
+    assert damping.min() >= 0.1
+    assert damping.max() <= 0.5
+    assert np.histogram(damping, 8, (0.1, 0.5))[0].tolist() == [8] * 8
+    assert {case[1] for case in cases} == {"a", "b"}
+    assert {case[2] for case in cases} == {3, 4, 5, 6}
+    assert study("damping=0.1:0.5", "coupling=a,b", "seed=3:6", method=method, samples=64).cases() == cases
+    assert study("damping=0.1:0.5", "coupling=a,b", "seed=3:6", method=method, samples=64,
+                 table={"seed": 1}).cases() != cases  # fmt: skip
+
+
+def test_a_table_says_the_same_and_the_line_replaces_it() -> None:
+    table = {"over": {"damping": "0.1:0.3:3", "swing": {"amplitude": [1.0, 2.0]}}, "columns": ["mean_angle_rad"]}
+    found = study(table=table)
+    assert found == study("damping=0.1:0.3:3", "swing.amplitude=1.0,2.0", columns=("mean_angle_rad",))
+    assert study("damping=0.7,0.9", table=table).axes[0].values == (0.7, 0.9)
+    assert found.digest() != study("damping=0.7,0.9", table=table).digest()
+
+
+@pytest.mark.parametrize(
+    ("over", "more", "words"),
+    [
+        ((), {}, "nothing differs"),
+        (("damping",), {}, "expected KEY="),
+        (("swng.amplitude=1,2",), {}, "unknown controller 'swng'; did you mean swing"),
+        (("damping=1,2",), {"samples": 4, "method": "grid"}, "samples: goes with the methods sobol and lhs"),
+        (("damping=1:2",), {"method": "lhs"}, "samples: expected a whole number from 1"),
+        (("damping=1,2",), {"table": {"metod": "grid"}}, "unknown key 'metod'; did you mean method"),
+        (("damping=1,2",), {"table": {"method": "random"}}, "unknown method 'random'"),
+        (("seed=-1,2",), {}, "--over seed: expected whole numbers >= 0"),
+        (("dt=0.0,2.0",), {}, "--over dt: expected numbers > 0 s"),
+        (("damping=0:1:9000000", "swing.amplitude=0:1:2"), {}, "18,000,000 runs; expected at most 10,000,000"),
+        (("damping=1,2",), {"table": {"over": 3}}, "expected a table"),
+    ],
+)
+def test_what_no_study_can_be(over: tuple[str, ...], more: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        study(*over, **more)

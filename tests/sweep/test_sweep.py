@@ -1,0 +1,225 @@
+"""rtmms sweep as a user runs it: the bits of single runs, whatever the workers, broken off, resumed, on a cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from rtmms.cli.main import rtmms as program
+from rtmms.errors import ModelError
+from tests.cli.shell import ROOT, environment, finish, rtmms, start
+
+pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq
+
+OVER = ("--over", "damping=0.0:0.4:3", "--over", "swing.amplitude=0.5,1.5")
+SHORT = ("--controller", "swing", "--duration", "0.5")
+LONG = ("--controller", "swing", "--duration", "20", "--over", "damping=0.0:0.4:12")
+"""12 runs of 2,000 steps, each a part."""
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command in this process, with the test plug-ins installed; status and standard output."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "plugins"))
+
+    def run(*words: str) -> tuple[int, str]:
+        status = program.main(["sweep", *words, "--threads", "1", "--quiet"], standalone_mode=False)
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("more", ["", ":every=3", ":every=4,delay=2,interpolation=linear"])
+def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: Any, more: str) -> None:
+    words = ("pendulum", "--controller", f"swing{more}", "--duration", "0.5", *OVER, "-o", "t.parquet", "--json")
+    status, out = sweep(*words)
+    told = json.loads(out)
+    assert (status, told["runs"], told["ended"]) == (0, 6, {"duration": 6})
+    row = rows(tmp_path / "t.parquet")[3]
+    assert (row["run"], row["damping"], row["swing.amplitude"], row["steps"]) == (3, 0.2, 1.5, 50)
+    word = f"swing:amplitude=1.5{more.replace(':', ',')}"
+    one = rtmms(tmp_path, "run", "pendulum", "--controller", word, "--duration", "0.5", "--mode", "lockstep", "--json",
+                "--set", "damping=0.2")  # fmt: skip
+    final = one.report["final"]
+    assert row["final.angle"] == final["angle"]
+    assert [row[f"final.velocity[{k}]"] for k in range(3)] == final["velocity"]
+    assert row["mean_angle_rad"] == pytest.approx(one.report["summary"]["mean_angle_rad"], rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_bits_do_not_depend_on_the_workers(tmp_path: Path) -> None:
+    for name, workers in (("one", "1"), ("two", "2")):
+        said = rtmms(tmp_path, "sweep", "pendulum", *LONG, "-o", f"{name}.parquet", "--threads", workers, "--quiet")
+        assert said.status == 0, said.err
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+    assert len(rows(tmp_path / "one.parquet")) == 12
+
+
+@pytest.mark.slow
+def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
+    words = ("sweep", "pendulum", *LONG, "--threads", "1", "--quiet", "-o")
+    assert rtmms(tmp_path, *words, "whole.parquet").status == 0
+    process = start(tmp_path, *words, "cut.parquet")
+    folder = tmp_path / "cut.parquet.parts"
+    for _ in range(600):
+        if list(folder.glob("part-*.parquet")) or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said = finish(process)
+    assert (said.status, "the same command goes on from there" in said.err) == (130, True), said.err
+    assert not (tmp_path / "cut.parquet").exists()
+    again = rtmms(tmp_path, *words, "cut.parquet")
+    assert again.status == 0
+    assert "runs are there already" in again.err
+    assert (tmp_path / "cut.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert not folder.exists()
+
+
+def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -> None:
+    status, out = sweep("pendulum", *SHORT, "--over", "damping=0.1,-1.0", "-o", "t.parquet")
+    assert (status, "refused 1" in out) == (0, True)
+    bad = rows(tmp_path / "t.parquet")[1]
+    assert (bad["ended"], bad["steps"], bad["final.angle"]) == ("refused", 0, None)
+    assert bad["reason"] == "pendulum: damping must be >= 0 1/s, got -1.0"
+    sweep("pendulum", *SHORT, "--over", "diverge_at=9.0,0.2", "-o", "u.parquet")
+    good, bad = rows(tmp_path / "u.parquet")
+    assert (good["ended"], bad["ended"], bad["steps"]) == ("duration", "diverged", 20)
+    assert "diverged at t = 0.21 s" in bad["reason"]
+    sweep("pendulum", *SHORT, "--over", "fault_at=9.0,0.2", "-o", "v.parquet")
+    assert rows(tmp_path / "v.parquet")[1]["reason"] == "ZeroDivisionError: a bug in the plant"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--over", "dampng=1,2"), "unknown parameter of pendulum 'dampng'; did you mean damping"),
+        (("--over", "swing.amplitud=1,2"), "unknown parameter of controller 'swing' 'amplitud'"),
+        (("--over", "damping=1,2", "--columns", "mean_angle"), "unknown column 'mean_angle'; did you mean mean_angle_"),
+        (("--over", "damping=1,2", "-o", "t.csv"), "expected a name that ends in .parquet"),
+        (("--over", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
+        (("--over", "damping=1,2", "--dask", "tcp://127.0.0.1:1"), "expected one of them"),
+        (("--over", "damping=1,2", "-o", "own.parquet"), "is no Parquet file"),
+        ((), "nothing differs"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_runs(
+    tmp_path: Path, sweep: Any, words: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "own.parquet").write_text("precious")
+    with pytest.raises((ModelError, click.UsageError), match=re.escape(told)):
+        sweep("pendulum", *SHORT, "-o", "t.parquet", *words)
+    assert (tmp_path / "own.parquet").read_text() == "precious"
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".parts"] == []
+
+
+STUDY = """
+robot = "pendulum"
+duration = 0.5
+[parameters]
+damping = 0.3
+[[controller]]
+name = "swing"
+[sweep]
+method = "lhs"
+samples = 5
+columns = ["mean_angle_rad"]
+[sweep.over]
+"swing.amplitude" = "0.1:2"
+seed = "0:3"
+"""
+
+
+def test_a_study_is_a_scenario_with_a_table_and_can_be_run_alone(tmp_path: Path, sweep: Any) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    status, out = sweep("study.toml", "-o", "t.parquet", "--figure", "t.png", "--json")
+    assert status == 0
+    columns = ["run", "swing.amplitude", "seed", "mean_angle_rad", "ended", "reason", "steps"]
+    assert json.loads(out)["columns"] == columns
+    assert (tmp_path / "t.png").stat().st_size > 5000
+    assert rtmms(tmp_path, "run", "study.toml", "--mode", "lockstep", "--json").status == 0
+    (tmp_path / "wrong.toml").write_text(STUDY.replace("samples", "sampels"))
+    with pytest.raises(ModelError, match="unknown key 'sampels'; did you mean samples"):
+        sweep("wrong.toml", "-o", "t.parquet")
+
+
+@pytest.mark.slow
+def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
+    page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
+    found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    (tmp_path / "study.toml").write_text(found[1])
+    assert sweep("study.toml", "-o", "t.parquet", "--duration", "0.2")[0] == 0
+    table = rows(tmp_path / "t.parquet")
+    assert [row["ended"] for row in table] == ["duration"] * 9
+    assert len({row["mean_speed_m_s"] for row in table}) == 9
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    said = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--over", "damping=1,2", "-o", "t.parquet", "--dask",
+                 "tcp://127.0.0.1:1")  # fmt: skip
+    assert said.status == 2
+    assert "rtmms: --dask tcp://127.0.0.1:1: no scheduler answered" in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and three workers on loopback."""
+    pytest.importorskip("distributed")
+    told = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path,
+                  "env": environment(tmp_path)}  # fmt: skip
+    with subprocess.Popen([*dask, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file",
+                           str(told)], **quiet) as scheduler:  # fmt: skip
+        for _ in range(600):
+            if told.exists() and told.stat().st_size:
+                break
+            time.sleep(0.05)
+        address = json.loads(told.read_text())["address"]
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard",
+                  "--no-nanny"]  # fmt: skip
+        workers = [subprocess.Popen(worker, **quiet) for _ in range(3)]
+        yield address, workers
+        for one in (*workers, scheduler):
+            one.kill()
+            one.wait()
+
+
+@pytest.mark.slow
+def test_on_a_cluster_one_of_whose_workers_dies_it_is_the_same_table(
+    tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    address, workers = cluster
+    words = ("sweep", "pendulum", *LONG, "--quiet", "-o")
+    assert rtmms(tmp_path, *words, "here.parquet").status == 0
+    process = start(tmp_path, *words, "there.parquet", "--dask", address)
+    folder = tmp_path / "there.parquet.parts"
+    for _ in range(1200):
+        if list(folder.glob("part-*.parquet")) or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    workers[0].kill()
+    said = finish(process, 120)
+    assert said.status == 0, said.err
+    assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()

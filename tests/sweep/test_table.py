@@ -1,0 +1,101 @@
+"""Tables and shares of variance: parts that are damaged or of another study, columns with units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+import numpy as np  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+from rtmms.sweep.sensitivity import first_order  # noqa: E402
+from rtmms.sweep.study import Axis, Base, Study  # noqa: E402
+from rtmms.sweep.table import Parts, rows_table, schema  # noqa: E402
+
+
+def made(method: str = "grid", samples: int = 0) -> Study:
+    if method == "grid":
+        axes = (Axis("drag", tuple(k / 10 for k in range(10))), Axis("word", ("a", "b")))
+    else:
+        axes = (Axis("drag", (), 0.0, 1.0), Axis("speed_m_s", (), 0.0, 1.0), Axis("none", (), 0.0, 1.0))
+    return Study(Base("pendulum", duration=100.0, dt=0.01), axes, method, samples, 0, ("way_m",))
+
+
+def table(study: Study, ways: list[float]) -> pa.Table:
+    rows = [{"way_m": way, "ended": "duration", "steps": 1} for way in ways]
+    return rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases(), rows)
+
+
+def test_units_stand_in_the_schema_and_missing_numbers_are_null() -> None:
+    study = made()
+    found = rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases()[:2], [
+        {"way_m": 1.5, "ended": "duration", "steps": 3}, {"ended": "refused", "reason": "no", "steps": 0},
+    ])  # fmt: skip
+    assert found.column_names == ["run", "drag", "word", "way_m", "ended", "reason", "steps"]
+    assert found.schema.field("way_m").metadata == {b"unit": b"m"}
+    assert found.column("way_m").to_pylist() == [1.5, None]
+    assert found.column("word").to_pylist() == ["a", "b"]
+
+
+def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path) -> None:
+    study = made()
+    form, path = schema(study, {"way_m": "m"}), tmp_path / "t.parquet"
+    parts = Parts(path, study, form)
+    chunks = parts.open()
+    assert [last - first for first, last in chunks] == [2] * 10  # 20,000 steps each
+    whole = table(study, [0.1 * k for k in range(20)])
+    for first, last in chunks:
+        parts.write((first, last), whole.slice(first, last - first))
+    parts.join(path)
+    before = path.read_bytes()
+    assert pq.read_table(path).equals(whole)
+    assert not parts.folder.exists()
+
+    again = Parts(path, study, form)
+    again.open()
+    for first, last in chunks[:6]:
+        again.write((first, last), whole.slice(first, last - first))
+    cut = again.file(chunks[2])
+    cut.write_bytes(cut.read_bytes()[:-20])
+    wrong = again.file(chunks[3])
+    again.write(chunks[3], whole.slice(0, 2))  # rows of another chunk under its name
+    (again.folder / "part-0000000000000000-00000000-00000002.parquet").write_bytes(b"PAR1")
+    third = Parts(path, study, form)
+    assert third.open() == [chunks[2], chunks[3], *chunks[6:]]
+    told = " ".join(third.left_out)
+    assert "is of another study or version" in told
+    assert f"{cut.name} is damaged" in told
+    assert f"{wrong.name} is damaged" in told
+    for first, last in [chunks[2], chunks[3], *chunks[6:]]:
+        third.write((first, last), whole.slice(first, last - first))
+    third.join(path)
+    assert path.read_bytes() == before
+
+
+def test_shares_of_a_grid_are_exact() -> None:
+    study = made()
+    drag, word = (np.array([case[k] for case in study.cases()]) for k in (0, 1))
+    ways = 3.0 * drag + (word == "b")
+    found = first_order(study, table(study, ways.tolist()), ("way_m",))
+    assert found is not None
+    of_drag, of_word = np.var(3.0 * np.arange(10) / 10), 0.25
+    assert found["way_m"]["drag"] == pytest.approx(of_drag / (of_drag + of_word), rel=1e-12)
+    assert found["way_m"]["word"] == pytest.approx(of_word / (of_drag + of_word), rel=1e-12)
+
+
+def test_shares_of_samples_are_near_those_of_the_function() -> None:
+    pytest.importorskip("SALib")
+    study = made("sobol", 1024)
+    cases = np.array(study.cases())
+    found = first_order(study, table(study, (3.0 * cases[:, 0] + cases[:, 1]).tolist()), ("way_m",))
+    assert found is not None
+    assert found["way_m"]["drag"] == pytest.approx(0.9, abs=0.05)
+    assert found["way_m"]["speed_m_s"] == pytest.approx(0.1, abs=0.05)
+    assert abs(found["way_m"]["none"]) < 0.05
+
+
+def test_too_few_samples_have_no_shares() -> None:
+    study = made("lhs", 8)
+    assert first_order(study, table(study, list(range(8))), ("way_m",)) is None
