@@ -48,7 +48,7 @@ _LATE = {
 _CALLED = {"compile": "compile_model"}
 """What a name is called where it stands, so that no builtin is shadowed there."""
 
-_PARTS = ("analysis", "dynamics", "fluids", "model", "sensing")
+_PARTS = ("analysis", "dynamics", "fluids", "gym", "model", "sensing")
 """Packages that `import rtmms` alone gives, when they are first named."""
 
 _MOVED = {
@@ -78,3 +78,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _announce() -> None:
+    """To gymnasium, where it is in use: it looks for no entry points, and `gymnasium.make` then finds our ids."""
+    import sys
+
+    if "gymnasium" in sys.modules:
+        from rtmms.gym.ids import register
+
+        register()
+
+
+_announce()

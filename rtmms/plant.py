@@ -330,8 +330,8 @@ class Shaped(Protocol):
 class Kept(NamedTuple):
     """A state that was kept: all of it, and views of what is measured.
 
-    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (1,) J,
-    None where the state does not carry it
+    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (k,) J,
+    whose sum is the work of the actuators, None where the state does not carry it
     """
 
     all: Array
@@ -371,8 +371,11 @@ class Twin(Protocol):
     def keep(self, at: Kept) -> None:
         """The plant's present state."""
 
+    def divide(self, parts: int) -> None:
+        """The steps that are called halves are of dt / parts from the next `start` on, a power of two; 2 at first."""
+
     def start(self, at: Kept, halves: bool) -> None:
-        """The twin stands there from now on; halves: its next steps are of dt / 2."""
+        """The twin stands there from now on; halves: its next steps are of dt / 2 (see `divide`)."""
 
     def step(self, command: Array, halves: bool) -> bool:
         """One step; False where it fails."""
@@ -385,6 +388,14 @@ class HasPrescribedJoints(Twin, Protocol):
     def unseen(self, begin: Kept, end: Kept) -> float:
         """rad2, the sum of squares over the joints: how far they went from `begin` to `end`, a step later, without any
         stage of the step seeing it. The command is that of the last step of this twin."""
+
+
+@runtime_checkable
+class HasPower(Twin, Protocol):
+    """A twin whose states carry no work, but tell the power that goes in."""
+
+    def power(self, at: Kept) -> float:
+        """W, in a state; the twin stands there afterwards."""
 
 
 @runtime_checkable

@@ -31,6 +31,7 @@ RUN_BY = {
     "docs/continuous_eel.md": "tests/continuum/test_page.py",
     "docs/dynamics.md": "tests/physics/test_page.py",
     "docs/hold_a_depth.md": "tests/test_hold_a_depth_page.py",
+    "docs/learning.md": "tests/gym/test_environments.py",
     "docs/linear_models.md": "tests/analysis/test_derivatives.py",
     "docs/many_runs.md": "tests/analysis/test_rollouts.py",
     "docs/locomotion.md": "tests/locomotion/test_page.py",

@@ -16,6 +16,7 @@ from rtmms.jit import COMPILED, compile_progress
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.connections import NAMES, Connection, model_of
 from rtmms.locomotion.glide import BAD_COMMAND, GLIDE, NOT_FINITE, SINGULAR, SOUND, enter_glide, glide, observe
+from rtmms.locomotion.twin import GlideTwin
 from rtmms.mechanism.actuators import attached
 from rtmms.mechanism.joint_bounds import limited
 from rtmms.model.compiled import Model
@@ -142,6 +143,10 @@ class ConnectionPlant:
         self._steps, found = unpack_state(blob, self.model.name, self._key, self.dt, {"state": memory})
         self.system.clear()
         memory[:] = found["state"]
+
+    def twin(self) -> GlideTwin:
+        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        return GlideTwin(self)
 
     def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
         """Numbers for the report."""

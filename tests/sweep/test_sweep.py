@@ -161,6 +161,18 @@ def test_a_study_is_a_scenario_with_a_table_and_can_be_run_alone(tmp_path: Path,
 
 
 @pytest.mark.slow
+def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
+    page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
+    found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    (tmp_path / "study.toml").write_text(found[1])
+    assert sweep("study.toml", "-o", "t.parquet", "--duration", "0.2")[0] == 0
+    table = rows(tmp_path / "t.parquet")
+    assert [row["ended"] for row in table] == ["duration"] * 9
+    assert len({row["mean_speed_m_s"] for row in table}) == 9
+
+
+@pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     said = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--over", "damping=1,2", "-o", "t.parquet", "--dask",

@@ -347,7 +347,7 @@ class Manta:
     @property
     def accurate(self) -> dict[float, float]:
         """Of the gait of 40 deg at 0.6 Hz (docs/guards.md)."""
-        return {0.01: 1e-2, 0.001: 2e-3} if self.parameters.integrator == "implicit" else {}
+        return {0.01: 6e-3, 0.001: 1.2e-3} if self.parameters.integrator == "implicit" else {}
 
     # --- the report --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,72 @@
+"""Vector environments beside the rollout: environment steps a second, and what they add to the plant's steps.
+
+Blocks of each in turn, in one process; the least of each kind counts. The yardstick is `rtmms.Rollout` with as many
+runs and steps, the same commands, and the same threads.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+
+from .setting import machine, refuse_less
+
+IDS = ("MantaDepth", "QuadrotorHover", "EelCourse")
+
+
+def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict[str, Any]:
+    """Of one id: steps_s environment steps a second; rollout_s the same of the rollout; overhead between the two."""
+    import gymnasium
+
+    import rtmms.gym
+
+    many = gymnasium.make_vec(f"rtmms/{task}-v0", num_envs=runs, threads=threads)
+    many.reset(seed=0)
+    actions = np.random.default_rng(0).uniform(-0.3, 0.3, (steps, *many.action_space.shape)).astype(np.float32)
+    inside: Any = many.unwrapped
+    episodes = inside.episodes
+    memory = {name: value.copy() for name, value in episodes.memory.items()}
+    commands = []
+    for action in actions:
+        rows = episodes.task.commands(action.astype(float), episodes.memory, episodes.steps, episodes.plant.dt)
+        commands.append(np.broadcast_to(rows, (runs, episodes.steps, rows.shape[2])))
+    episodes.memory.update(memory)
+    whole = np.ascontiguousarray(np.concatenate(commands, axis=1))
+    environment, rollout = [], []
+    with rtmms.Rollout(episodes.plant, threads) as pool:
+        for _ in range(blocks + 1):
+            many.reset(seed=0)
+            began = time.perf_counter()
+            for action in actions:
+                many.step(action)
+            environment.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            pool(whole, every=episodes.steps)
+            rollout.append(time.perf_counter() - began)
+    count, one, other = runs * steps, min(environment[1:]), min(rollout[1:])
+    return {
+        "task": task, "runs": runs, "step_s": episodes.task.step_s, "steps_s": count / one, "rollout_s": count / other,
+        "overhead": one / other - 1.0,
+    }  # fmt: skip
+
+
+def main(as_json: bool = False, runs: int = 64, steps: int = 50, blocks: int = 5, threads: int = 2) -> int:
+    """Measure and print; 0."""
+    for name, value in (("runs", runs), ("steps", steps), ("blocks", blocks), ("threads", threads)):
+        refuse_less(f"environments: --{name}", value, 1)
+    try:
+        found = [measure(task, runs, steps, blocks, threads) for task in IDS]
+    except ImportError:
+        raise ModelError("bench environments needs gymnasium: pip install 'rtmms[gym]'") from None
+    if as_json:
+        print(json.dumps({"machine": machine(), "tasks": found}))
+        return 0
+    print(f"{'task':16}{'runs':>6}{'steps a second':>16}{'of the rollout':>16}{'overhead':>10}")
+    for one in found:
+        print(f"{one['task']:16}{one['runs']:6}{one['steps_s']:16.0f}{one['rollout_s']:16.0f}{one['overhead']:10.1%}")
+    return 0

@@ -1,0 +1,34 @@
+"""Environments of gymnasium on our plants: `Task` says what one is about, `RobotEnv` is one, `RobotVectorEnv` many.
+
+Importing it registers `rtmms/MantaDepth-v0` and the others (ids.py). Needs the extra `gym`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rtmms.errors import ModelError
+from rtmms.gym.ids import register
+
+try:
+    register()
+except ImportError:
+    raise ModelError("rtmms.gym needs gymnasium: pip install 'rtmms[gym]'") from None
+
+if TYPE_CHECKING:
+    from rtmms.gym.environments import RobotEnv, RobotVectorEnv
+    from rtmms.gym.task import Task
+
+__all__ = ["RobotEnv", "RobotVectorEnv", "Task", "register"]
+
+_LATE = {
+    **dict.fromkeys(("RobotEnv", "RobotVectorEnv"), "rtmms.gym.environments"), "Task": "rtmms.gym.task",
+}  # fmt: skip
+"""Names that are loaded when they are first used: registering needs neither numba nor a plant."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(import_module(_LATE[name]), name)
+    raise AttributeError(f"module 'rtmms.gym' has no attribute '{name}'")

@@ -1,0 +1,190 @@
+"""A task as an environment of gymnasium, alone and as a vector of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from rtmms.errors import ArgumentError, UnknownNameError
+from rtmms.gym.episodes import Episodes
+from rtmms.gym.ids import IDS
+from rtmms.gym.task import Task
+
+
+def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, Any]) -> Task:
+    """A task, one by its name (`MantaDepth`), or one made of a robot and a function for its reward."""
+    if isinstance(given, str) and reward is None:
+        from rtmms.gym import tasks
+
+        names = [task for task, _ in IDS.values()]
+        if given not in names:
+            raise UnknownNameError("task", given, names, "for a robot of your own give a reward, or a rtmms.gym.Task")
+        made: Task = getattr(tasks, given)()
+    elif isinstance(given, str):
+        made = Task()
+        made.robot = given
+    elif isinstance(given, type) and issubclass(given, Task):
+        made = given()
+    else:
+        made = given
+    if not isinstance(made, Task):
+        raise ArgumentError(f"gym: expected a rtmms.gym.Task or a robot's name, got {given!r:.60}")
+    if reward is not None:
+        made.reward = reward  # type: ignore[method-assign]
+    for name, value in more.items():
+        if name.startswith("_") or not hasattr(Task, name):
+            known = [one for one in vars(Task) if not one.startswith("_")]
+            raise UnknownNameError("part of a task", name, known)
+        if name == "parameters":
+            value = {**made.parameters, **value}
+        setattr(made, name, value)
+    return made
+
+
+def _spaces(episodes: Episodes) -> tuple[Any, Any]:
+    most, spaces = episodes.task.most, gymnasium.spaces
+    return (
+        spaces.Box(-most, most, (episodes.width,), np.float32), spaces.Box(-1.0, 1.0, (episodes.actions,), np.float32)
+    )  # fmt: skip
+
+
+class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
+    """One robot at one task.
+
+    task       a `Task`, its class, a name of ours, or the name of a robot together with
+    reward     (seen, action, memory) -> (runs,), and further members of `Task` by name: outputs, step_s, ended, ...
+    sensors, randomise   see rtmms.gym.episodes.Episodes
+    info has `failed` where the robot's simulation diverged: the episode ends with a reward of -1.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  gymnasium's own
+
+    def __init__(
+        self, task: Any, reward: Callable[..., Any] | None = None, *, sensors: str | None = None,
+        randomise: Mapping[str, Sequence[float]] | None = None, render_mode: str | None = None, **more: Any,
+    ) -> None:  # fmt: skip
+        self.render_mode = render_mode
+        self.episodes = Episodes(task_of(task, reward, more), 1, None, sensors, randomise)
+        self.observation_space, self.action_space = _spaces(self.episodes)
+        self._one = np.ones(1, dtype=bool)
+
+    @property
+    def plant(self) -> Any:
+        """The robot; between steps it may stand anywhere."""
+        return self.episodes.plant
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """A new episode; the same seed gives the same one."""
+        super().reset(seed=seed)
+        self.episodes.random[0] = self.np_random
+        self.episodes.start(self._one)
+        return self.episodes.observe()[0], {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """`step_s` with an action (actions,) from -1 to 1."""
+        given = _action(action, (self.episodes.actions,))
+        seen, reward, ended, failed = self.episodes.step(given[None, :], self._one)
+        told = {"failed": True} if failed[0] else {}
+        return self.episodes.observe(seen)[0], float(reward[0]), bool(ended[0]), False, told
+
+
+class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
+    """`num_envs` robots at one task, stepped at once on compiled threads. Arguments as of `RobotEnv`.
+
+    autoreset_mode     NEXT_STEP (a run that ended starts anew in the next step, whose action does not count) or
+                       SAME_STEP (at once; what it saw last is in info, `final_obs`)
+    max_episode_steps  from which on it is truncated
+    The bits are those of as many single environments, each with the seed after the one before.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self, task: Any, num_envs: int = 1, reward: Callable[..., Any] | None = None, *,
+        max_episode_steps: int | None = None, autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        threads: int | None = None, sensors: str | None = None,
+        randomise: Mapping[str, Sequence[float]] | None = None, render_mode: str | None = None, **more: Any,
+    ) -> None:  # fmt: skip
+        if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
+            raise ArgumentError(f"gym: num_envs: expected a whole number from 1 on, got {num_envs!r:.60}")
+        try:
+            mode = AutoresetMode(autoreset_mode)
+        except ValueError:
+            mode = AutoresetMode.DISABLED
+        if mode == AutoresetMode.DISABLED:
+            raise ArgumentError(f"gym: autoreset_mode: expected NextStep or SameStep, got {autoreset_mode!r:.60}")
+        self.num_envs, self.render_mode, self.mode = num_envs, render_mode, mode
+        self.metadata = {**self.metadata, "autoreset_mode": mode}
+        self.episodes = Episodes(task_of(task, reward, more), num_envs, threads, sensors, randomise)
+        self.single_observation_space, self.single_action_space = _spaces(self.episodes)
+        batched = gymnasium.vector.utils.batch_space
+        self.observation_space = batched(self.single_observation_space, num_envs)
+        self.action_space = batched(self.single_action_space, num_envs)
+        self._longest = max_episode_steps
+        self._lengths = np.zeros(num_envs, dtype=np.int64)
+        self._over = np.zeros(num_envs, dtype=bool)
+        self._seeded = False
+
+    @property
+    def plant(self) -> Any:
+        """The robot that all of them are; between steps it may stand anywhere."""
+        return self.episodes.plant
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """New episodes of all; seed of the first, or one for each."""
+        if isinstance(seed, (int, np.integer)) or seed is None:
+            seeds: list[int | None] = [None if seed is None else int(seed) + k for k in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ArgumentError(f"gym: seed: expected one for each of {self.num_envs} runs, got {len(seeds)}")
+        for run, one in enumerate(seeds):
+            if one is not None or not self._seeded:
+                self.episodes.random[run], _ = gymnasium.utils.seeding.np_random(one)
+        self._seeded = True
+        self.episodes.start(np.ones(self.num_envs, dtype=bool))
+        self._lengths[:], self._over[:] = 0, False
+        return self.episodes.observe(), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """`step_s` with actions (num_envs, actions) from -1 to 1."""
+        given = _action(actions, (self.num_envs, self.episodes.actions))
+        active = ~self._over
+        seen, reward, ended, failed = self.episodes.step(given, active)
+        self._lengths += active
+        self._lengths[~active] = 0
+        cut = np.zeros(self.num_envs, dtype=bool)
+        if self._longest is not None:
+            cut = active & (self._lengths >= self._longest)
+        info: dict[str, Any] = {}
+        if failed.any():
+            info["failed"], info["_failed"] = failed.copy(), failed.copy()
+        told, over = self.episodes.observe(seen), ended | cut
+        if self.mode == AutoresetMode.NEXT_STEP:
+            self._over = over
+        elif over.any():
+            last = np.empty(self.num_envs, dtype=object)
+            for run in np.flatnonzero(over).tolist():
+                last[run] = told[run].copy()
+            info["final_obs"], info["_final_obs"] = last, over.copy()
+            self.episodes.start(over)
+            self._lengths[over] = 0
+            told = self.episodes.observe()
+        return told, reward, ended, cut, info
+
+
+def _action(given: Any, shape: tuple[int, ...]) -> Any:
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"gym: action: expected numbers of shape {shape}, got {given!r:.60}") from None
+    if found.shape != shape or not np.isfinite(found).all():
+        got = f"shape {found.shape}" if found.shape != shape else "one that is not finite"
+        raise ArgumentError(f"gym: action: expected finite numbers of shape {shape}, got {got}")
+    return found

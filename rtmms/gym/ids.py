@@ -1,0 +1,23 @@
+"""The ids that `gymnasium.make` and `gymnasium.make_vec` know, and how long their episodes are."""
+
+from __future__ import annotations
+
+IDS = {
+    "rtmms/MantaDepth-v0": ("MantaDepth", 1000), "rtmms/MantaPath-v0": ("MantaPath", 1500),
+    "rtmms/MothHover-v0": ("MothHover", 200), "rtmms/EelCourse-v0": ("EelCourse", 1000),
+    "rtmms/QuadrotorHover-v0": ("QuadrotorHover", 500),
+}  # fmt: skip
+"""Id: its task in rtmms.gym.tasks, and steps until it is truncated."""
+
+
+def register() -> None:
+    """Register them with gymnasium, once. ImportError where it is not installed."""
+    import gymnasium
+
+    for name, (task, steps) in IDS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                name, entry_point="rtmms.gym.environments:RobotEnv",
+                vector_entry_point="rtmms.gym.environments:RobotVectorEnv", max_episode_steps=steps,
+                kwargs={"task": task},
+            )  # fmt: skip

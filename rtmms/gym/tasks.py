@@ -1,0 +1,261 @@
+"""The tasks of our ids: see docs/learning.md for what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rtmms.gym.task import Array, Mask, Memory, Seen, Task
+from rtmms.plant import Plant
+
+
+def axes(quaternion: Array) -> Array:
+    """(runs, 3, 3) of quaternions (runs, 4): body to world."""
+    w, x, y, z = quaternion.T
+    rows = (
+        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
+    )  # fmt: skip
+    return np.stack(rows, axis=1).reshape(-1, 3, 3)
+
+
+def upwards(quaternion: Array) -> tuple[Array, Array, Array]:
+    """The world's vertical in the body's axes, each (runs,): the last row of `axes`."""
+    w, x, y, z = quaternion.T
+    return 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+
+
+def to_world(turn: Array, v: Array) -> Array:
+    """R v of each run, (runs, 3)."""
+    return turn[:, :, 0] * v[:, :1] + turn[:, :, 1] * v[:, 1:2] + turn[:, :, 2] * v[:, 2:]
+
+
+def size(v: Array) -> Array:
+    """(runs,) of vectors (runs, 3)."""
+    return np.asarray(np.sqrt(v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]))
+
+
+class _Manta(Task):
+    """Its fins beat at 0.6 Hz, the front rods 40 deg ahead; an action moves amplitude, incidence and turn, a few steps
+    late."""
+
+    robot = "manta"
+    actions = 3
+    frequency_hz, lead, rate_1_s = 0.6, np.radians(40.0), 8.0
+    ranges = np.array([np.radians(15.0), np.radians(12.0), np.radians(12.0)])
+    """rad: of the amplitude about 25 deg, of incidence (front rods up, back ones down), of what the right fin has more
+    than the left."""
+
+    def begin(self, random: np.random.Generator, plant: Any) -> dict[str, Any]:
+        speed, phase = random.uniform(0.2, 0.5), random.uniform(0.0, 2.0 * np.pi)
+        plant.place(velocity=(speed, 0.0, 0.0))
+        return {"phase": phase, "held": np.zeros(3)}
+
+    def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
+        """The beat goes on; what an action asks for comes in at 8 1/s."""
+        time = dt * np.arange(1, steps + 1)
+        held, phase = memory["held"], memory["phase"]
+        share = np.exp(-self.rate_1_s * time)[None, :, None]
+        smooth = action[:, None, :] + (held - action)[:, None, :] * share
+        turn = phase[:, None] + 2.0 * np.pi * self.frequency_hz * time
+        ahead, along = np.sin(turn + self.lead), np.sin(turn)
+        amplitude = np.radians(25.0) + self.ranges[0] * smooth[:, :, 0]
+        incidence, more = self.ranges[1] * smooth[:, :, 1], self.ranges[2] * smooth[:, :, 2]
+        sides = []
+        for sign in (-0.5, 0.5):
+            one = amplitude + sign * more
+            sides += [one * ahead + incidence, one * along - incidence]
+        memory["held"] = smooth[:, -1].copy()
+        memory["phase"] = np.mod(turn[:, -1], 2.0 * np.pi)
+        return np.stack(sides, axis=2)
+
+    def motion(self, seen: Seen, memory: Memory) -> list[Array]:
+        """Columns that every task of the manta sees: climb (m/s), slopes, speed, rates, phase, what is held."""
+        a, b, c = upwards(seen["quaternion"])
+        x, y, z = seen["velocity"].T
+        phase, held, rates = memory["phase"], memory["held"], seen["angular_velocity"]
+        return [a * x + b * y + c * z, a, b, x, *rates.T, np.sin(phase), np.cos(phase), *held.T]
+
+
+class MantaDepth(_Manta):
+    """A depth at most 0.5 m away, to be reached and held."""
+
+    def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        return {**self.begin(random, plant), "height": random.uniform(-0.5, 0.5)}
+
+    def observation(self, seen: Seen, memory: Memory) -> Array:
+        return np.stack([memory["height"] - seen["position"][:, 2], *self.motion(seen, memory)], axis=1)
+
+    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+        """1 at the depth, 0 at 0.5 m from it, less 0.05 of the largest action's square."""
+        off = np.abs(memory["height"] - seen["position"][:, 2])
+        return np.asarray(1.0 - np.minimum(off / 0.5, 2.0) - 0.05 * np.max(action * action, axis=1))
+
+    def ended(self, seen: Seen, memory: Memory) -> Mask:
+        upright = upwards(seen["quaternion"])[2] > 0.0
+        return np.asarray((np.abs(memory["height"] - seen["position"][:, 2]) > 2.0) | ~upright)
+
+
+class MantaPath(_Manta):
+    """A circle of 2 to 4 m to either side, at the depth of the start, to be followed fast."""
+
+    def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        side = 1.0 if random.random() < 0.5 else -1.0
+        return {**self.begin(random, plant), "radius": side * random.uniform(2.0, 4.0)}
+
+    def _course(self, seen: Seen, memory: Memory) -> tuple[Array, Array, Array]:
+        """Off the circle, outwards (m); the course's direction there (runs, 2)."""
+        radius = memory["radius"]
+        x, y = seen["position"][:, 0], seen["position"][:, 1] - radius  # the centre is to the left of the start
+        away = np.maximum(np.sqrt(x * x + y * y), 1e-9)
+        side = np.sign(radius)
+        return away - np.abs(radius), -side * y / away, side * x / away
+
+    def observation(self, seen: Seen, memory: Memory) -> Array:
+        turn = axes(seen["quaternion"])
+        off, tx, ty = self._course(seen, memory)
+        ahead, across = turn[:, 0, 0] * tx + turn[:, 1, 0] * ty, turn[:, 1, 0] * tx - turn[:, 0, 0] * ty
+        curve = 1.0 / memory["radius"]
+        return np.stack(
+            [off, ahead, across, curve, seen["position"][:, 2], *self.motion(seen, memory)], axis=1
+        )  # fmt: skip
+
+    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+        """m/s along the course, less the ways off it, to the side and in depth, in m."""
+        flow = to_world(axes(seen["quaternion"]), seen["velocity"])
+        off, tx, ty = self._course(seen, memory)
+        along = flow[:, 0] * tx + flow[:, 1] * ty
+        return np.asarray(along - np.abs(off) - np.abs(seen["position"][:, 2]))
+
+    def ended(self, seen: Seen, memory: Memory) -> Mask:
+        off, _, _ = self._course(seen, memory)
+        upright = upwards(seen["quaternion"])[2] > 0.0
+        return np.asarray((np.abs(off) > 1.5) | (np.abs(seen["position"][:, 2]) > 1.5) | ~upright)
+
+
+class _Hover(Task):
+    """A place to be held: where it started."""
+
+    way, speed, rate = 1.0, 1.0, 1.0
+
+    def observation(self, seen: Seen, memory: Memory) -> Array:
+        turn = axes(seen["quaternion"])
+        parts = [seen["position"] / self.way, to_world(turn, seen["velocity"]) / self.speed]
+        parts += [turn.reshape(-1, 9), seen["angular_velocity"] / self.rate]
+        parts += [value[:, None] if value.ndim == 1 else value for _, value in sorted(memory.items())]
+        return np.concatenate(parts, axis=1)
+
+    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+        """1 at the place, 0 at `way` from it, less 0.05 of the largest action's square."""
+        off = size(seen["position"]) / self.way
+        return np.asarray(1.0 - np.minimum(off, 2.0) - 0.05 * np.max(action * action, axis=1))
+
+    def ended(self, seen: Seen, memory: Memory) -> Mask:
+        upright = upwards(seen["quaternion"])[2] > 0.0
+        return np.asarray((size(seen["position"]) > 3.0 * self.way) | ~upright)
+
+
+class QuadrotorHover(_Hover):
+    """Four speeds of rotors, about that of hovering."""
+
+    robot = "quadrotor"
+    rate = 5.0
+
+    def prepare(self, plant: Plant) -> None:
+        p: Any = plant.parameters  # type: ignore[attr-defined]
+        self.middle = np.full(4, np.sqrt(p.mass_kg * p.gravity_m_s2 / (4.0 * p.thrust_n_s2)))
+        self.half = 0.3 * self.middle
+
+    def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        plant.place(
+            position=random.uniform(-0.5, 0.5, 3), velocity=random.uniform(-0.3, 0.3, 3),
+            angular_velocity=random.uniform(-0.3, 0.3, 3),
+        )  # fmt: skip
+        return {}
+
+
+class MothHover(_Hover):
+    """Offsets and gains of both wings, from the trimmed hover that is pushed a little."""
+
+    robot = "moth"
+    step_s = 0.01
+    way, rate = 0.1, 20.0
+
+    def prepare(self, plant: Plant) -> None:
+        self.middle, self.half = np.zeros(4), np.full(4, 0.3)
+        self.turn = 2.0 * np.pi * self.step_s * float(plant.law.omega) / (2.0 * np.pi)  # type: ignore[attr-defined]
+
+    def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        seen = plant.observe()
+        plant.place(
+            velocity=seen["velocity"] + random.uniform(-0.02, 0.02, 3),
+            angular_velocity=seen["angular_velocity"] + random.uniform(-0.2, 0.2, 3),
+        )  # fmt: skip
+        return {"stroke": np.array([0.0, 1.0])}
+
+    def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
+        """Held; the stroke goes on."""
+        s, c = memory["stroke"].T
+        memory["stroke"] = np.stack(
+            [s * np.cos(self.turn) + c * np.sin(self.turn), c * np.cos(self.turn) - s * np.sin(self.turn)], axis=1
+        )
+        return super().commands(action, memory, steps, dt)
+
+
+class EelCourse(Task):
+    """A heading to be taken at speed: a travelling wave of the yaw joints, whose amplitude and mean bends are moved."""
+
+    robot = "eel"
+    parameters = {"gait": "none"}  # noqa: RUF012
+    actions = 3
+    frequency_hz, lag, rate_1_s = 0.8, np.radians(28.0), 6.0
+    ranges = np.array([np.radians(6.0), np.radians(5.0), np.radians(3.0)])
+    """rad: of the amplitude about 8 deg, of the mean yaw and the mean pitch of a joint."""
+
+    def prepare(self, plant: Plant) -> None:
+        names = [one.name for one in plant.actuators]
+        self.yaw = [k for k, name in enumerate(names) if name.startswith("yaw")]
+        self.pitch = [k for k, name in enumerate(names) if name.startswith("pitch")]
+        self.count = len(names)
+
+    def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        course = random.uniform(-np.pi / 2.0, np.pi / 2.0)
+        way = np.array([np.cos(course), np.sin(course)])
+        return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": np.array([-1.0, 0.0, 0.0]), "way": way}
+
+    def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
+        """The wave runs on; what an action asks for comes in at 6 1/s."""
+        time = dt * np.arange(1, steps + 1)
+        held, phase = memory["held"], memory["phase"]
+        share = np.exp(-self.rate_1_s * time)[None, :, None]
+        smooth = action[:, None, :] + (held - action)[:, None, :] * share
+        turn = phase[:, None] + 2.0 * np.pi * self.frequency_hz * time
+        amplitude = np.radians(8.0) + self.ranges[0] * smooth[:, :, 0]
+        found = np.zeros((len(action), steps, self.count))
+        along = np.arange(len(self.yaw))
+        wave = np.sin(turn[:, :, None] - self.lag * along)
+        found[:, :, self.yaw] = amplitude[:, :, None] * wave + (self.ranges[1] * smooth[:, :, 1])[:, :, None]
+        found[:, :, self.pitch] = (self.ranges[2] * smooth[:, :, 2])[:, :, None]
+        memory["held"] = smooth[:, -1].copy()
+        memory["phase"] = np.mod(turn[:, -1], 2.0 * np.pi)
+        return found
+
+    def observation(self, seen: Seen, memory: Memory) -> Array:
+        turn, phase, way = axes(seen["quaternion"]), memory["phase"], memory["way"]
+        flow = to_world(turn, seen["velocity"])
+        ahead = turn[:, 0, 0] * way[:, 0] + turn[:, 1, 0] * way[:, 1]
+        across = turn[:, 0, 0] * way[:, 1] - turn[:, 1, 0] * way[:, 0]
+        columns = [ahead, across, turn[:, 2, 0], turn[:, 2, 1], seen["position"][:, 2], *flow.T]
+        columns += [*seen["angular_velocity"].T, np.sin(phase), np.cos(phase), *memory["held"].T]
+        return np.stack(columns, axis=1)
+
+    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+        """m/s along the course, less the depth it left by, in m."""
+        flow, way = to_world(axes(seen["quaternion"]), seen["velocity"]), memory["way"]
+        return np.asarray(flow[:, 0] * way[:, 0] + flow[:, 1] * way[:, 1] - np.abs(seen["position"][:, 2]))
+
+    def ended(self, seen: Seen, memory: Memory) -> Mask:
+        return np.asarray(np.abs(seen["position"][:, 2]) > 1.5)

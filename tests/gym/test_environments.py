@@ -1,0 +1,229 @@
+"""Environments: gymnasium's own check, vectors against single ones bit by bit, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode  # noqa: E402
+
+import rtmms.gym  # noqa: E402
+from rtmms.gym.ids import IDS  # noqa: E402
+
+FAST = ("rtmms/QuadrotorHover-v0", "rtmms/MantaDepth-v0", "rtmms/MantaPath-v0")
+EACH = [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in IDS]
+RUNS, STEPS, LENGTH = 5, 30, 12
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_gymnasium_finds_nothing_wrong(name: str):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gymnasium.make(name).unwrapped, skip_render_check=True)
+
+
+def actions_of(many: Any, steps: int = STEPS) -> Any:
+    return np.random.default_rng(0).uniform(-1.0, 1.0, (steps, *many.action_space.shape)).astype(np.float32)
+
+
+def compare(many: Any, singles: list[Any], steps: int = STEPS) -> int:
+    """Bit by bit, and through ends of episodes; how many there were."""
+    seen, _ = many.reset(seed=7)
+    np.testing.assert_array_equal(seen, [one.reset(seed=7 + k)[0] for k, one in enumerate(singles)])
+    over, ends = [False] * len(singles), 0
+    for action in actions_of(many, steps):
+        seen, reward, ended, cut, _ = many.step(action)
+        for k, one in enumerate(singles):
+            if over[k]:  # NEXT_STEP: this step starts it anew
+                own, told = one.reset()[0], (0.0, False, False)
+            else:
+                own, *rest = one.step(action[k])
+                told = tuple(rest[:3])
+            over[k] = told[1] or told[2]
+            ends += over[k]
+            np.testing.assert_array_equal(seen[k], own)
+            assert told == (reward[k], ended[k], cut[k])
+    return ends
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_vector_has_the_bits_of_single_ones(name: str):
+    many = gymnasium.make_vec(name, num_envs=RUNS, max_episode_steps=LENGTH, threads=2)
+    assert many.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    singles = [gymnasium.make(name, max_episode_steps=LENGTH) for _ in range(RUNS)]
+    assert compare(many, singles) >= 2 * RUNS
+    other = gymnasium.make_vec(name, num_envs=RUNS, max_episode_steps=LENGTH, threads=1)
+    many.reset(seed=1)
+    other.reset(seed=1)
+    for action in actions_of(many, 3):
+        np.testing.assert_array_equal(many.step(action)[0], other.step(action)[0])
+
+
+class Fast(rtmms.gym.Task):
+    """A quadrotor whose episodes end where it is lower than 1 cm below its start."""
+
+    robot = "quadrotor"
+
+    def start(self, random: Any, plant: Any) -> Any:
+        plant.place(position=(0.0, 0.0, random.uniform(0.0, 0.2)))
+        return {}
+
+    def reward(self, seen: Any, action: Any, memory: Any) -> Any:
+        return seen["position"][:, 2]
+
+    def ended(self, seen: Any, memory: Any) -> Any:
+        return seen["position"][:, 2] < -0.01
+
+
+def test_same_step():
+    """A run that ends starts at once: what it saw last is in info."""
+    many = rtmms.gym.RobotVectorEnv(Fast(), 4, autoreset_mode="SameStep", max_episode_steps=60)
+    assert many.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    many.reset(seed=0)
+    over = np.zeros(4, dtype=bool)
+    while not over.any():
+        seen, _, ended, cut, info = many.step(np.full((4, 4), -1.0))
+        over = ended | cut
+    assert not over.all()
+    np.testing.assert_array_equal(info["_final_obs"], over)
+    for run in range(4):
+        started = np.linalg.norm(seen[run, 7:10]) == 0.0  # at rest
+        assert started == over[run]
+        if over[run]:
+            assert info["final_obs"][run][2] < -0.01 <= seen[run, 2]
+    assert not many.step(np.full((4, 4), -1.0))[2][over].any()
+
+
+def test_parameters_that_differ_from_episode_to_episode():
+    """Drawn by each run's own generator: the vector has the bits of single ones, and runs differ."""
+    given = {"randomise": {"drag_coefficient": (0.5, 2.0)}, "parameters": {"chains": 5}}
+    name = "rtmms/MantaDepth-v0"
+    many = gymnasium.make_vec(name, num_envs=2, max_episode_steps=5, **given)
+    singles = [gymnasium.make(name, max_episode_steps=5, **given) for _ in range(2)]
+    assert compare(many, singles, 12) >= 4
+    one, usual = (rtmms.gym.RobotEnv("MantaDepth", parameters={"chains": 5}, **more) for more in (
+        {"randomise": {"drag_coefficient": (3.0, 3.0)}}, {"randomise": {"drag_coefficient": (0.1, 0.1)}}))  # fmt: skip
+    np.testing.assert_array_equal(one.reset(seed=3)[0], usual.reset(seed=3)[0])
+    assert not np.array_equal(one.step(np.ones(3))[0], usual.step(np.ones(3))[0])
+
+
+def test_through_sensors():
+    """The agent sees what instruments tell, with their noise; rewards are by the truth."""
+    truth = gymnasium.make("rtmms/QuadrotorHover-v0")
+    env = gymnasium.make("rtmms/QuadrotorHover-v0", sensors="typical")
+    action, told = np.full(4, 0.1, dtype=np.float32), []
+    truth.reset(seed=0)
+    for seed in (0, 0, 1):
+        env.reset(seed=seed)
+        told.append([env.step(action)[0] for _ in range(5)])
+    np.testing.assert_array_equal(told[0], told[1])
+    assert not np.array_equal(told[0], told[2])
+    env.reset(seed=0)
+    for _ in range(5):
+        assert env.step(action)[1] == truth.step(action)[1]
+    many = gymnasium.make_vec("rtmms/QuadrotorHover-v0", num_envs=2, sensors="typical", max_episode_steps=4)
+    singles = [gymnasium.make("rtmms/QuadrotorHover-v0", sensors="typical", max_episode_steps=4) for _ in range(2)]
+    assert compare(many, singles, 6) >= 2
+
+
+def test_a_robot_that_fails_ends_alone():
+    class Wild(Fast):
+        def start(self, random: Any, plant: Any) -> Any:
+            if random.random() < 0.5:
+                plant.place(velocity=(1e150, 0.0, 0.0), angular_velocity=(1e200, 1e200, 0.0))
+            return {}
+
+    many = rtmms.gym.RobotVectorEnv(Wild(), 8)
+    many.reset(seed=0)
+    seen, reward, ended, _, info = many.step(np.zeros((8, 4)))
+    assert 0 < info["failed"].sum() < 8
+    np.testing.assert_array_equal(ended, info["failed"])
+    np.testing.assert_array_equal(reward[ended], -1.0)
+    assert np.isfinite(seen).all()
+    alone = rtmms.gym.RobotEnv(Wild())
+    told = []
+    for seed in range(8):
+        alone.reset(seed=seed)
+        told.append(alone.step(np.zeros(4))[2])
+    assert told == ended.tolist()
+
+
+def test_incidence_makes_a_manta_climb():
+    many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=2)
+    many.reset(seed=[4, 4])
+    for _ in range(150):
+        seen = many.step(np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0]]))[0]
+    assert seen[0, 0] < seen[1, 0] - 0.1  # the first has less of the way up left
+
+
+def test_a_robot_and_a_reward_alone():
+    env = rtmms.gym.RobotEnv("quadrotor", lambda seen, action, memory: -np.abs(seen["position"][:, 2]), step_s=0.01)
+    env.reset(seed=0)
+    assert env.episodes.steps == 5
+    assert env.step(np.full(4, -1.0))[1] < 0.0
+
+
+def test_gymnasium_knows_the_ids_when_both_are_imported():
+    """And `import rtmms` alone loads neither gymnasium nor numba."""
+    code = (
+        "import sys, rtmms; assert not {'gymnasium', 'numba'} & set(sys.modules); import gymnasium, rtmms.gym; "
+        "assert 'rtmms/EelCourse-v0' in gymnasium.registry and 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import gymnasium, rtmms; assert 'rtmms/EelCourse-v0' in gymnasium.registry"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def hover(**given: Any) -> Any:
+    return rtmms.gym.RobotVectorEnv("QuadrotorHover", **{"num_envs": 2, **given})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: rtmms.gym.RobotEnv("Hover"), "unknown task 'Hover'"),
+        (lambda: rtmms.gym.RobotEnv(3), r"expected a rtmms\.gym\.Task or a robot's name, got 3"),
+        (lambda: rtmms.gym.RobotEnv(Fast(), step_s=0.003), r"step_s: expected a whole number .* got 0.003 s"),
+        (lambda: rtmms.gym.RobotEnv(Fast(), outputs=("depth",)), "unknown output 'depth'"),
+        (lambda: rtmms.gym.RobotEnv(Fast(), reword=1.0), "unknown part of a task 'reword'"),
+        (lambda: rtmms.gym.RobotEnv(Fast(), sensors="good"), "sensors 'good'"),
+        (lambda: hover(num_envs=0), "num_envs: expected a whole number from 1 on, got 0"),
+        (lambda: hover(autoreset_mode="never"), "autoreset_mode: expected NextStep or SameStep, got 'never'"),
+        (lambda: hover(randomise={"mass": (1, 2)}), "unknown parameter that can change from episode to episode 'mass'"),
+        (lambda: hover().reset(seed=[1]), "seed: expected one for each of 2 runs, got 1"),
+        (lambda: hover().step(np.zeros(4)), r"action: expected finite numbers of shape \(2, 4\), got shape \(4,\)"),
+        (lambda: hover().step(np.full((2, 4), np.nan)), "got one that is not finite"),
+    ],
+)
+def test_what_is_refused(wrong: Any, said: str):
+    with pytest.raises(rtmms.RtmmsError, match=said):
+        wrong()
+
+
+def test_the_pages_examples(capsys: pytest.CaptureFixture[str]):
+    page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, names)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert names["rewards"].shape == (64,)
+
+
+@pytest.mark.slow
+def test_the_example_learns(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    curve = import_module("17_learn").main(rounds=6, seconds=4.0)
+    assert max(curve[3:]) > curve[0] + 0.05
