@@ -27,6 +27,7 @@ profile = "typical"
 rate_hz = 200.0
 [mag]
 field_t = [2e-5, 0.0, -4e-5]
+noise_t = 1e-7
 [dvl]
 position_m = [0.1, 0.05, -0.2]
 [depth]
