@@ -71,7 +71,7 @@ def measure() -> dict[str, Any]:
     for preset in ("planar", "spatial"):
         plants = {}
         for nodes in NODES:
-            plants[nodes] = continuous_eel.load(preset=preset, dt=4e-3, nodes=nodes)
+            plants[nodes] = continuous_eel.in_paper_frame(preset=preset, dt=4e-3, nodes=nodes)
             if preset == "spatial":
                 plants[nodes].start(base.memory, base.now)
             else:

@@ -1,9 +1,10 @@
-"""rtmms bench guards: is a result ever wrong without a word, or right and refused?
+"""rtmms bench guards: is a result ever wrong without a word, or right and refused? Are errors as large as is said?
 
-Each cell is a run at one step, beside a run of the same plant at an eighth of the shortest step of its line (or a
-quarter of that, where this one fails). It is wrong where its path is off by more than 1 % of the length travelled, or
-its work or mean power by more than 5 %; right where both are within 0.1 %. What the run said is the monitor's verdict
-(rtmms.monitor), an error, or a refusal.
+Each cell is a run at one step. The truth is the same plant with the same commands at an eighth of the step; where one
+command is held throughout, an eighth of the shortest step of the line (or a quarter of that, where this one fails). A
+cell is wrong where its path is off by more than 1 % of the length travelled, or its work or mean power by more than
+5 %; right where both are within 0.1 %. What the run said is the monitor's verdict (rtmms.monitor), an error, or a
+refusal. Where the monitor said how large an error is, it stands beside the true one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError
 from rtmms.monitor.monitor import Monitor
+from rtmms.monitor.replay import SHORTEST
 
 from .guards_cases import Case, cases
 from .setting import machine
@@ -26,24 +28,36 @@ from .setting import machine
 Array = npt.NDArray[np.float64]
 WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
 STOPPED = ("refused", "diverged", "error")
+PATIENCE_S = 60.0
+"""Wall time for taking a run again: enough, so that a slow machine gets the same verdicts."""
+ROUNDING = 1e-7
+"""Errors below that are not compared."""
+FACTOR, SHARE, LEAST, MOST = 5.0, 0.95, 0.5, 20.0
+"""What is thought over what is true: within FACTOR in SHARE of the cells, never below LEAST nor above MOST."""
+
 PLACES = 400
 """At about so many times paths are compared, or at each step."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it."""
+    """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it; thought:
+    the errors of path and work as the monitor has them, from as many parts of a step as there was time for, and from
+    two; () where it has none."""
 
     times: Array
     places: Array
     work: float
     said: str
     text: str
+    thought: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cell:
-    """path, power: fractions, None where there was no run to the end; said, text: see Run; fate: see `judge`."""
+    """path, power: fractions, None where there was no run to the end; said, text: see Run; fate: see `judge`;
+    thought_path, thought_power, hurried_path, hurried_power: as the monitor has them, the latter from two parts of a
+    step, as after a long run."""
 
     case: str
     dt: float
@@ -52,39 +66,46 @@ class Cell:
     said: str
     fate: str
     text: str
+    thought_path: float | None = None
+    thought_power: float | None = None
+    hurried_path: float | None = None
+    hurried_power: float | None = None
 
 
-def taken(case: Case, dt: float, watched: bool) -> Run:
-    """One run, to its end even where the monitor would have stopped it."""
+def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
+    """One run, to its end even where the monitor would have stopped it; parts: steps within which a command is held."""
     nowhere: tuple[Array, Array, float] = np.zeros(0), np.zeros((0, 3)), 0.0
     try:
         plant = case.load(dt)
     except ModelError as refusal:
         return Run(*nowhere, "refused", str(refusal))
-    steps, due, work = round(case.seconds / dt), 0, 0.0
+    steps, work = round(case.seconds / dt), 0.0
     monitor = Monitor(plant.twin()) if watched else None
     seen = max(1, steps // PLACES)
     while steps % seen:
         seen -= 1
+    seen = parts if parts > 1 else seen  # of the truth every step of the line, so that nothing is interpolated
     times: Array = np.linspace(0.0, steps * dt, steps // seen + 1)
     places = np.empty((steps // seen + 1, 3))
     places[0] = plant.observe()["position"]
-    every = max(1, round(0.01 / dt))
+    every = max(1, round(0.01 / dt / parts)) * parts  # of what is sampled, in both runs at the same instants
     neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.twin().room()
     reader, counted_up = plant.twin(), "work" in plant.observe()
     if monitor is not None:
         monitor.look(neutral)
+    command = neutral
     try:
         for k in range(steps):
-            command = neutral if case.command is None else case.command(k * dt)
+            if case.command is not None and k % parts == 0:
+                command = case.command(k // parts * (parts * dt))
             plant.step(command)
-            if monitor is not None and not stopped and k >= due:
-                due = k + monitor.look(command)
-                stopped = monitor.hopeless
+            if monitor is not None:
+                monitor.after(command)
+                stopped = stopped or monitor.hopeless
             if (k + 1) % seen == 0:
                 reader.keep(state)
                 places[(k + 1) // seen] = state.position
-            if not counted_up and k % every == 0:
+            if not counted_up and (k + 1) % every == 0:
                 work += float(plant.observe()["rod_power"]) * dt * every
         if counted_up:
             work = float(plant.observe()["work"])
@@ -92,8 +113,10 @@ def taken(case: Case, dt: float, watched: bool) -> Run:
         return Run(*nowhere, "error", str(error))
     if monitor is None:
         return Run(times, places, work, "", "")
-    verdict = monitor.verdict
-    return Run(times, places, work, verdict.verdict, verdict.sentence)
+    hurried, verdict = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
+    thought = verdict.path, verdict.work, hurried.path, hurried.work
+    said = "diverged" if stopped else verdict.verdict
+    return Run(times, places, work, said, verdict.sentence, thought)
 
 
 def judge(path: float | None, power: float | None, said: str) -> str:
@@ -111,22 +134,52 @@ def judge(path: float | None, power: float | None, said: str) -> str:
 
 def line(case: Case) -> list[Cell]:
     """A case's cells."""
-    exact = taken(case, case.steps[0] / 8.0, watched=False)
-    if exact.said:
-        exact = taken(case, case.steps[0] / 32.0, watched=False)
-    found = []
-    length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
+    found: list[Cell] = []
     for dt in case.steps:
         run = taken(case, dt, watched=True)
+        if not found or (case.varies and len(run.places)):
+            exact = taken(case, dt / 8.0, False, 8)
+            if exact.said:
+                exact = taken(case, dt / 32.0, False, 32)
+            length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:
+            floor = SHORTEST * case.load(dt).twin().length
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
-                path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / length
-                power = abs(run.work / exact.work - 1.0) if exact.work else 0.0
+                path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)
+                power = abs(run.work - exact.work) / max(abs(run.work), abs(exact.work)) if exact.work else 0.0
         fate = "no reference" if exact.said else judge(path, power, run.said)
-        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text))
+        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text, *run.thought))
     return found
+
+
+def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
+    """What the monitor thought ('thought' or 'hurried') of 'path' or 'power', over the truth, ascending: of cells with
+    a reference whose error is above rounding. Errors of more than all count as all, as the report says no more."""
+    found = list[float]()
+    for cell in cells:
+        truth, thought = getattr(cell, what), getattr(cell, f"{whose}_{what}")
+        if truth is None or thought is None or not np.isfinite(thought) or cell.fate == "no reference":
+            continue
+        if truth > ROUNDING:
+            found.append(min(thought, 1.0) / min(truth, 1.0))
+    return np.sort(np.array(found))
+
+
+def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """How far what was thought is from the truth: a row of quantiles for each estimate and quantity."""
+    every, rows = list(cells), list[dict[str, Any]]()
+    for whose in ("thought", "hurried"):
+        for what in ("path", "power"):
+            found = ratios(every, whose, what)
+            if len(found):
+                low, least, median, most, high = (float(q) for q in np.quantile(found, (0.0, 0.025, 0.5, 0.975, 1.0)))
+                within = float(np.mean((found >= 1.0 / FACTOR) & (found <= FACTOR)))
+                rows.append({"estimate": whose, "of": what, "cells": len(found), "least": low, "2.5 %": least,
+                             "median": median, "97.5 %": most, "most": high, "within": within,
+                             "holds": within >= SHARE and low >= LEAST and high <= MOST})  # fmt: skip
+    return rows
 
 
 def counted(cells: Iterable[Cell]) -> dict[str, int]:
@@ -154,7 +207,8 @@ def table(case: Case, cells: list[Cell]) -> str:
 
 
 def main(as_json: bool, small: bool = False, only: str = "", detail: bool = False) -> int:
-    """Run the grid, or the lines whose names contain `only`; 1 where a wrong cell is silent or a right one stopped."""
+    """Run the grid, or the lines whose names contain `only`; 1 where a wrong cell is silent, a right one
+    stopped, or errors are not as large as was thought."""
     begun, every = time.monotonic(), list[Cell]()
     for case in cases(small):
         if only in case.name:
@@ -164,10 +218,19 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                 print(table(case, cells), flush=True)
                 for cell in cells if detail else [cell for cell in cells if cell.fate]:
                     off = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in (cell.path, cell.power)]
-                    print(f"    {cell.dt:<8.3g} path {off[0]}, power {off[1]}; {cell.said} {cell.fate} {cell.text}")
-    counts: dict[str, Any] = counted(every)
+                    beside = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
+                              (cell.thought_path, cell.thought_power)]  # fmt: skip
+                    print(f"    {cell.dt:<8.3g} path {off[0]} (thought {beside[0]}), power {off[1]} ({beside[1]}); "
+                          f"{cell.said} {cell.fate} {cell.text}")  # fmt: skip
+    counts, fit = counted(every), calibration(every)
+    misfit = any(row["estimate"] == "thought" and not row["holds"] for row in fit)
     if as_json:
-        print(json.dumps({"machine": machine(), "counts": counts, "cells": [asdict(cell) for cell in every]}))
+        cells_ = [asdict(cell) for cell in every]
+        print(json.dumps({"machine": machine(), "counts": counts, "calibration": fit, "cells": cells_}))
     else:
+        for row in fit:
+            within = f"within a factor of {FACTOR:g} in {100.0 * row['within']:.1f} % of {row['cells']} cells"
+            named = ", ".join(f"{name} {row[name]:.2g}" for name in ("least", "2.5 %", "median", "97.5 %", "most"))
+            print(f"{row['of']}, {row['estimate']} / true: {named}; {within}")
         print(", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {time.monotonic() - begun:.0f} s")
-    return 1 if counts["silent wrongs"] or counts["false refusals"] else 0
+    return 1 if counts["silent wrongs"] or counts["false refusals"] or misfit else 0

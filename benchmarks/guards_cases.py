@@ -23,6 +23,7 @@ class Case:
     load      the plant at a step, s;  command  what it is told at a time (None: neutral)
     steps     dt, s, from safe to absurd, each a multiple of the first and a whole part of the run
     seconds   of each run
+    varies    the command changes from step to step
     """
 
     robot: str
@@ -32,6 +33,7 @@ class Case:
     steps: tuple[float, ...]
     seconds: float
     command: Callable[[float], Array] | None = None
+    varies: bool = False
 
     @property
     def name(self) -> str:
@@ -108,9 +110,14 @@ TORPEDO_KNOBS: dict[str, dict[str, Any]] = {
     "as it is": {}, "fins x 10": {"fin_bandwidth_rad_s": 200.0}, "drag x 10": {"axial_drag_kg_m": 16.0},
     "weight x 10": {"weight_below_m": 0.2},
 }  # fmt: skip
+PURCELL_KNOBS: dict[str, dict[str, Any]] = {
+    "as it is": {}, "bandwidth x 10": {"bandwidth_rad_s": 200.0}, "long": {"length_m": 10.0},
+}  # fmt: skip
 SNAKE_KNOBS: dict[str, dict[str, Any]] = {
     "as it is": {}, "damping x 100": {"damping_n_m_s": 0.5}, "bandwidth x 10": {"bandwidth_rad_s": 200.0},
 }  # fmt: skip
+SLOW_STEPS = _times(0.01, 1, 2, 3, 5, 10, 15, 20, 25, 30, 50, 60, 100)
+"""Of robots without inertia, and of trees on wheels."""
 FAR_STEPS = _times(1e-3, 1, 2, 3, 4, 8, 10, 20, 30, 50, 100, 150, 300)
 
 
@@ -121,6 +128,17 @@ def _held(*values: float) -> Callable[[float], Array]:
 
 
 FLYING, STEERING, CRAWLING = _held(476.0, 475.0, 476.5, 477.0), _held(150.0, 0.1, 0.05, -0.1, 0.05), _held(4.0, 0.4)
+
+
+def swaying(mean: tuple[float, ...], size: tuple[float, ...], frequency_hz: float) -> Callable[[float], Array]:
+    """Sines about their means, each a quarter of a period behind the one before."""
+    middle, most, behind = np.array(mean), np.array(size), 0.5 * pi * np.arange(len(mean))
+
+    def command(time: float) -> Array:
+        found: Array = middle + most * np.sin(2.0 * pi * frequency_hz * time - behind)
+        return found
+
+    return command
 
 
 def _loader(robot: str, **given: Any) -> Callable[[float], Any]:
@@ -139,13 +157,13 @@ def cases(small: bool = False) -> Iterator[Case]:
                 continue
             load = _loader("manta", coupling=coupling, **given)
             steps = MANTA_STEPS[::3] if small else MANTA_STEPS
-            yield Case("manta", coupling, knob, load, steps, 6.0, flapping(**GAITS.get(knob, {})))
+            yield Case("manta", coupling, knob, load, steps, 6.0, flapping(**GAITS.get(knob, {})), True)
     if not small:
         knobs = {"rk4, sequential": "sequential", "rk4, monolithic": "monolithic"}
         for knob, coupling in knobs.items():
             steps = _times(4e-6, 1, 2, 4, 5, 8, 10, 20, 25, 40, 100, 200, 500)
             load = _loader("manta", coupling=coupling, integrator="rk4")
-            yield Case("manta", knob, "as it is", load, steps, 0.02, flapping(ramp_s=0.02))
+            yield Case("manta", knob, "as it is", load, steps, 0.02, flapping(ramp_s=0.02), True)
     for method in TREE_METHODS:
         for drive, listed in EEL_KNOBS.items():
             for knob, given in listed.items():
@@ -174,3 +192,13 @@ def _others(small: bool) -> Iterator[Case]:
         for knob, given in knobs.items():
             chosen = given | ({"integrator": method} if method else {})
             yield Case(robot, method or "cosserat", knob, _loader(robot, **chosen), steps, seconds, command)
+    stroke, weave = swaying((0.0, 0.0), (0.5, 0.5), 0.25), swaying((8.0, 8.0), (3.0, 3.0), 0.25)
+    for knob, given in PURCELL_KNOBS.items():
+        if knob == "as it is" or not small:
+            steps = SLOW_STEPS[::3] if small else SLOW_STEPS
+            yield Case("purcell", "glide", knob, _loader("purcell", **given), steps, 6.0, stroke, True)
+    for method in () if small else TREE_METHODS:
+        load = _loader("unicycle", integrator=method)
+        yield Case("unicycle", method, "as it is", load, FAR_STEPS, 3.0, weave, True)
+    if not small:
+        yield Case("snake", "abam", "as it is", _loader("snake", integrator="abam"), FAR_STEPS, 3.0, CRAWLING)

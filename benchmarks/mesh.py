@@ -1,4 +1,5 @@
-"""`rtmms bench mesh`: the manta's mean thrust over chains, links and steps, at what order it converges, and where to.
+"""`rtmms bench mesh`: what each robot's mesh is off by (meshes.py); then the manta's mean thrust over chains, links and
+steps, at what order it converges, and where to.
 
 The held body of the tank test: 0.51 Hz, amplitude 40 deg, the front rods 30 deg ahead; the mean is over the last of its
 periods. With `damping_per=fin` chains and links are resolutions of one robot; with `joint` each mesh is another robot.
@@ -16,7 +17,7 @@ import numpy as np
 
 from rtmms.errors import ModelError
 
-from . import setting
+from . import meshes, setting
 from .stepping import load
 
 FREQUENCY, AMPLITUDE, PHASE = 0.51, math.radians(40.0), math.radians(30.0)
@@ -81,10 +82,25 @@ def main(
     steps: int = 2000,
     damping_per: str = "fin",
     bending: str = "carried",
+    only: str = "",
 ) -> int:
-    """The command. chains, links, times (steps a period): sizes, rising; steps of the first two (2000: 0.98 ms)."""
+    """The command. only: robots whose names begin so, '' for all. Of the manta's study: chains, links, times (steps a
+    period): sizes, rising; steps of the first two (2000: 0.98 ms)."""
     setting.refuse_less("mesh: --steps", steps, 100)
-    out: dict[str, Any] = {"commit": setting.commit(), "steps": steps, "damping_per": damping_per, "bending": bending}
+    rows = meshes.study(only)
+    if not as_json:
+        meshes.tell(rows)
+    elif not "manta".startswith(only):
+        print(json.dumps({"commit": setting.commit(), "robots": rows}))
+    if not "manta".startswith(only):
+        return 0
+    out: dict[str, Any] = {
+        "commit": setting.commit(),
+        "robots": rows,
+        "steps": steps,
+        "damping_per": damping_per,
+        "bending": bending,
+    }
     read = {name: _sizes(name, text) for name, text in (("chains", chains), ("links", links), ("times", times))}
     for name, sizes in read.items():
         out[name] = study(name, sizes, steps, damping_per=damping_per, bending=bending)
@@ -105,7 +121,7 @@ def _sizes(name: str, text: str) -> list[int]:
 def tell(result: dict[str, Any]) -> None:
     """Print it for a reader, as tables of docs/manta.md."""
     how = f"damping_per={result['damping_per']}, bending={result['bending']}"
-    print(f"mean thrust, {how}, {result['steps']} steps a period")
+    print(f"\nmean thrust, {how}, {result['steps']} steps a period")
     for name in ("chains", "links", "times"):
         found = result[name]
         head = "steps a period" if name == "times" else name

@@ -22,8 +22,8 @@ from rtmms.shapes.rotations import Vector
 from .lines.from_here import from_here
 from .lines.inbox import Inbox
 from .messages.selected import selected
-from .motion.frames import GRAVITY, xyzw
-from .motion.imu import Imu
+from .motion.frames import xyzw
+from .motion.imu import Imu, gravity_of
 from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
 
@@ -141,7 +141,7 @@ class Dds(rtmms.Bridge):
     reliability    of what is published; either can be read by a best-effort reader
     depth          messages kept for a slow reader
     command_type   JointState or Float64MultiArray, on rt/joint_commands; taken only with a `claim`
-    pose, gravity  the plant's outputs of its motion; m/s2 for the IMU
+    pose, gravity  the plant's outputs of its motion; m/s2 for the IMU, none: the plant's own
     """
 
     outputs: tuple[str, ...] = ("*",)
@@ -157,7 +157,7 @@ class Dds(rtmms.Bridge):
     depth: int = 10
     command_type: Literal["JointState", "Float64MultiArray"] = "JointState"
     pose: PoseNames = field(default_factory=PoseNames)
-    gravity: float = GRAVITY
+    gravity: float | None = None
 
     extra = "dds"
     requires = {"cyclonedds": "cyclonedds"}  # noqa: RUF012
@@ -184,7 +184,7 @@ class Dds(rtmms.Bridge):
         plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "dds: pose", needs=("position", "quaternion"))
         self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
-        self._imu = Imu(self.gravity)
+        self._imu = Imu(gravity_of(plant) if self.gravity is None else self.gravity)
         self._joints = Joints(plant, self.fin_joints)
         hush()
         here = from_here(self.io.tell) if is_loopback(self.interface) else contextlib.nullcontext()

@@ -15,7 +15,6 @@ from rtmms.shapes.rotations import rotate_back
 from rtmms.toml_file import read_toml
 
 from .lines.addresses import host_port, resolved
-from .motion.imu import gravity_of
 
 if TYPE_CHECKING:
     from rtmms.sensing.estimator import Estimate
@@ -70,7 +69,7 @@ class Estimator(rtmms.Bridge):
         compile_ahead()
         names = [channel.name for channel in plant.outputs]
         self._sensors: Mapping[str, Sensor] = sensors_of(names, self._profile, self._over)
-        self._gravity = gravity_of(plant)
+        self._gravity, self._surface = plant.gravity, float(plant.surroundings.get("surface_m", 0.0))
         self._begin()
         imu = self._sensors[self._estimator.imu]
         if plant.telemetry_hz < imu.rate_hz:
@@ -121,7 +120,7 @@ class Estimator(rtmms.Bridge):
         half = 0.5 * radians(self.heading_deg)
         self._estimator = Filter(
             self._sensors, position=self.position or (0.0, 0.0, 0.0), quaternion=(cos(half), 0.0, 0.0, sin(half)),
-            gravity=self._gravity,
+            gravity=self._gravity, surface=self._surface,
         )  # fmt: skip
         self._time, self._slot, self._lost_since = -inf, -1, inf
 

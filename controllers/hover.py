@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import asin, atan2, cos, inf, radians, sin, sqrt
+from math import atan2, cos, inf, radians, sin, sqrt
 
 import rtmms
 from rtmms.terminal import print_text
 
 from .rods import checked
+from .senses import Senses
 
 _PLACE = (1.5, 2.2)
 _ATTITUDE = (50.0, 11.0)
@@ -25,6 +26,7 @@ class Hover(rtmms.Controller):
     x_m, y_m, z_m, yaw_deg    the place and heading to hold, in the world
     mass_kg, ixx_kg_m2, izz_kg_m2, arm_m, thrust_n_s2, drag_n_m_s2    of the quadrotor; those that the plant tells win
 
+    Where the plant tells its sensors alone it flies by what an estimator makes of them (docs/sensors.md).
     Rotors front and back turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
     """
 
@@ -40,7 +42,6 @@ class Hover(rtmms.Controller):
     drag_n_m_s2: float = 1.4e-7
 
     claim = ("front.speed", "left.speed", "back.speed", "right.speed")
-    outputs = ("position", "quaternion", "velocity", "angular_velocity")
     robots = ("quadrotor",)
     tracks = ("x_m", "y_m", "z_m", "yaw_deg")
     settable = ("x_m", "y_m", "z_m", "yaw_deg")
@@ -50,9 +51,16 @@ class Hover(rtmms.Controller):
             checked("hover", name, getattr(self, name), -inf, inf)
         for name in _OF_THE_PLANT:
             checked("hover", name, getattr(self, name), 1e-12, inf)
+        self._senses, self._g = Senses("hover"), _G
+
+    def prepare(self) -> None:
+        """See rtmms.Controller."""
+        self._senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take from the plant what it tells of itself."""
+        """Take from the plant what it tells of itself, and look how it can be sensed."""
+        self._senses.start(plant)
+        self._g = max(-plant.gravity[2], 1e-3)
         told: Mapping[str, object] = plant.parameters or {}
         unsaid = []
         for name in _OF_THE_PLANT:
@@ -66,25 +74,22 @@ class Hover(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Speeds of the rotors in rad/s."""
-        w, x, y, z = state.outputs["quaternion"]
-        roll = atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-        pitch = asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x))))
-        yaw = atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-        velocity = _to_world((w, x, y, z), state.outputs["velocity"])
+        now = self._senses.hear(state)
+        roll, pitch, yaw = now.roll, now.pitch, now.yaw
         target = (self.x_m, self.y_m, self.z_m)
         ax, ay, az = (
             _PLACE[0] * max(-2.0, min(2.0, goal - at)) - _PLACE[1] * v
-            for goal, at, v in zip(target, state.outputs["position"], velocity, strict=True)
+            for goal, at, v in zip(target, now.position, now.world_velocity, strict=True)
         )
         # tilted forward it accelerates forward, tilted to the right (roll > 0) to the right
         ahead, left = cos(yaw) * ax + sin(yaw) * ay, cos(yaw) * ay - sin(yaw) * ax
-        wanted_pitch, wanted_roll = max(-_TILT, min(_TILT, ahead / _G)), max(-_TILT, min(_TILT, -left / _G))
+        wanted_pitch, wanted_roll = max(-_TILT, min(_TILT, ahead / self._g)), max(-_TILT, min(_TILT, -left / self._g))
         turn = atan2(sin(radians(self.yaw_deg) - yaw), cos(radians(self.yaw_deg) - yaw))
-        p, q, r = state.outputs["angular_velocity"]
+        p, q, r = now.rate
         mx = self.ixx_kg_m2 * (_ATTITUDE[0] * (wanted_roll - roll) - _ATTITUDE[1] * p)
         my = self.ixx_kg_m2 * (_ATTITUDE[0] * (wanted_pitch - pitch) - _ATTITUDE[1] * q)
         mz = self.izz_kg_m2 * (_YAW[0] * turn - _YAW[1] * r)
-        thrust = self.mass_kg * max(0.0, _G + az) / max(0.5, cos(roll) * cos(pitch))
+        thrust = self.mass_kg * max(0.0, self._g + az) / max(0.5, cos(roll) * cos(pitch))
         return self._speeds(thrust, mx, my, mz)
 
     def _speeds(self, thrust: float, mx: float, my: float, mz: float) -> dict[str, float]:
@@ -98,12 +103,3 @@ class Hover(rtmms.Controller):
 
 
 _OF_THE_PLANT = ("mass_kg", "ixx_kg_m2", "izz_kg_m2", "arm_m", "thrust_n_s2", "drag_n_m_s2")
-
-
-def _to_world(quaternion: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
-    """R v of a body-to-world quaternion (w, x, y, z)."""
-    w, x, y, z = quaternion
-    a, b, c = v
-    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
-    tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    return a + w * tx + y * tz - z * ty, b + w * ty + z * tx - x * tz, c + w * tz + x * ty - y * tx

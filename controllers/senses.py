@@ -16,13 +16,12 @@ import rtmms
 if TYPE_CHECKING:
     from rtmms.sensing.estimator import Estimate, Estimator
 
-SILENT_S = {"imu": 0.05, "depth": 0.2, "dvl": 1.0, "mag": 0.5}
+SILENT_S = {"imu": 0.05, "depth": 0.2, "dvl": 1.0, "mag": 0.5, "gps": 2.0}
 """A sensor whose newest sample is older than this is silent."""
 ANEW_S = 3.0
 """For so long an estimate is lost before it starts anew from what the sensors say."""
-_LOOKED_AT = ("imu", "depth", "dvl", "mag")
-_VARIANCE = {"depth": 1.0, "mag": 4.0, "dvl": 4.0}
-"""More than the sensors' sheets say: mountings, soft iron."""
+_LOOKED_AT = ("imu", "depth", "dvl", "mag", "gps")
+"""Of a receiver only where there is no Doppler log: it wanders by more than a robot in water drifts."""
 
 
 @dataclass(slots=True)
@@ -65,9 +64,9 @@ class Senses:
             self._sensed = False
         elif "imu.gyro" in names:
             self._sensed = True
-            self._sensors = names
-            self._parameters = plant.parameters
-            self._renew(self._parameters)
+            self._looked_at = [name for name in _LOOKED_AT if name != "gps" or "dvl.time" not in names]
+            self._sensors, self._plant = names, plant
+            self._renew()
         else:
             raise rtmms.ModelError(
                 f"controller '{self.name}': expected outputs position, quaternion, velocity and angular_velocity, or "
@@ -91,7 +90,7 @@ class Senses:
         """The motion that a state tells of."""
         outputs, time = state.outputs, state.time
         if time < self._time and self._sensed:  # the first after a reset
-            self._renew(self._parameters)
+            self._renew()
         if time < self._time or self._time == -inf:
             self._from = time
         self._time = time
@@ -99,13 +98,14 @@ class Senses:
             return self._true(outputs, time)
         return self._estimated(outputs, time)
 
-    def _renew(self, parameters: Mapping[str, Any]) -> None:
+    def _renew(self) -> None:
         from rtmms.sensing.estimator import Estimator, sensors_of
 
-        gravity = parameters.get("gravity_m_s2", 9.80665)
-        sensors = {name: one for name, one in sensors_of(self._sensors).items() if name in _LOOKED_AT}
-        more = {name: factor for name, factor in _VARIANCE.items() if name in sensors}
-        self.estimator = Estimator(sensors, deviations=(0.02, 0.05, 0.02), gravity=float(gravity), more=more)
+        sensors = {name: one for name, one in sensors_of(self._sensors).items() if name in self._looked_at}
+        surface = float(self._plant.surroundings.get("surface_m", 0.0))
+        self.estimator = Estimator(
+            sensors, deviations=(0.02, 0.05, 0.02), gravity=self._plant.gravity, surface=surface
+        )  # fmt: skip
 
     def _lost(self, now: Estimate, time: float) -> set[str]:
         """A sensor that contradicts the others, or the estimate, where several do; it starts anew after a while."""
@@ -132,7 +132,7 @@ class Senses:
         assert self.estimator is not None
         news = self.estimator.hear(outputs)
         doubts = set()
-        for name in _LOOKED_AT:
+        for name in self._looked_at:
             told = outputs.get(f"{name}.time")
             if told is not None and time - max(float(told), self._from) > SILENT_S[name]:
                 doubts.add(name)

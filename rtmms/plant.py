@@ -222,6 +222,53 @@ class Surrounded(Protocol):
     medium: str
 
 
+class Surroundings(NamedTuple):
+    """What a plant moves in, as instruments on it meet it.
+
+    gravity   (3,) m/s2, world: what a body that is let go accelerates by
+    density   kg/m3 of the water around; 0 where there is none
+    surface   m, height of the water's surface, world
+    """
+
+    gravity: tuple[float, float, float]
+    density: float = 0.0
+    surface: float = 0.0
+
+
+@runtime_checkable
+class Situated(Protocol):
+    """A plant that tells its surroundings, as they are now: `set` may change them."""
+
+    def surroundings(self) -> Surroundings: ...
+
+
+STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
+"""m/s2 and kg/m3 of what does not tell its own; from this density on a fluid is no gas."""
+
+
+def water_density(medium: str, told: float | None) -> float:
+    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `told` (None: they
+    do not tell). A plant without a medium is in water where that fluid is as dense as a liquid."""
+    if medium == "water":
+        return WATER if told is None else told
+    return told if not medium and told is not None and told >= LIQUID else 0.0
+
+
+def surroundings_of(plant: Plant) -> Surroundings:
+    """Of any plant, seen through sensors or not. Of one that does not tell them: its parameter gravity_m_s2, else
+    standard gravity, downwards, and water but where its medium is another."""
+    found = bare(plant)
+    if isinstance(found, Situated):
+        return found.surroundings()
+    parameters: Any = getattr(found, "parameters", None)
+    told = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
+        parameters, "gravity_m_s2", None
+    )  # fmt: skip
+    pull = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else STANDARD_GRAVITY
+    medium = getattr(found, "medium", "")
+    return Surroundings((0.0, 0.0, -pull), WATER if medium in ("", "water") else 0.0)
+
+
 @runtime_checkable
 class HasTruth(Protocol):
     """A plant seen through sensors: `truth` is the plant itself, whose outputs are told under 'truth.NAME' here."""
@@ -283,8 +330,8 @@ class Shaped(Protocol):
 class Kept(NamedTuple):
     """A state that was kept: all of it, and views of what is measured.
 
-    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (1,) J,
-    None where the state does not carry it
+    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (k,) J,
+    whose sum is the work of the actuators, None where the state does not carry it
     """
 
     all: Array
@@ -324,8 +371,11 @@ class Twin(Protocol):
     def keep(self, at: Kept) -> None:
         """The plant's present state."""
 
+    def divide(self, parts: int) -> None:
+        """The steps that are called halves are of dt / parts from the next `start` on, a power of two; 2 at first."""
+
     def start(self, at: Kept, halves: bool) -> None:
-        """The twin stands there from now on; halves: its next steps are of dt / 2."""
+        """The twin stands there from now on; halves: its next steps are of dt / 2 (see `divide`)."""
 
     def step(self, command: Array, halves: bool) -> bool:
         """One step; False where it fails."""
@@ -338,6 +388,14 @@ class HasPrescribedJoints(Twin, Protocol):
     def unseen(self, begin: Kept, end: Kept) -> float:
         """rad2, the sum of squares over the joints: how far they went from `begin` to `end`, a step later, without any
         stage of the step seeing it. The command is that of the last step of this twin."""
+
+
+@runtime_checkable
+class HasPower(Twin, Protocol):
+    """A twin whose states carry no work, but tell the power that goes in."""
+
+    def power(self, at: Kept) -> float:
+        """W, in a state; the twin stands there afterwards."""
 
 
 @runtime_checkable

@@ -10,9 +10,8 @@ from .pose import Motion
 
 
 def gravity_of(plant: PlantInfo) -> float:
-    """The plant's own (its parameter gravity_m_s2), m/s2; the standard one where it does not tell."""
-    told = plant.parameters.get("gravity_m_s2")
-    return float(told) if isinstance(told, int | float) else GRAVITY
+    """What pulls downwards, m/s2: the plant's own, the standard one where it does not tell."""
+    return -plant.gravity[2]
 
 
 class Imu:

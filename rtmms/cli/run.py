@@ -37,7 +37,11 @@ def run(context: click.Context, /, robot: str, controllers: tuple[str, ...], **w
 
     if robot.endswith(".toml"):
         return _scripted(context, robot, controllers, words)
-    return Session(plan(robot, words, _driving(controllers, None))).execute()
+    from rtmms.cli.running.scenario import check_words
+
+    asked = plan(robot, words, _driving(controllers, None))
+    check_words(asked.controllers, asked.bridges)
+    return Session(asked).execute()
 
 
 def _driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tuple[str, ...] | None:

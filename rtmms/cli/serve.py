@@ -16,6 +16,9 @@ from rtmms.cli.words import Installed, Number
 @simulation
 def serve(robot: str, **words: Any) -> int:
     """Serve ROBOT to controllers started elsewhere. In lockstep, step 0 waits for the first claim."""
+    from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    return Session(plan(robot, words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False})).execute()
+    asked = plan(robot, words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False})
+    check_words((), asked.bridges)
+    return Session(asked).execute()

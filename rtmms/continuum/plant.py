@@ -20,7 +20,7 @@ from rtmms.continuum.step import BAD_COMMAND, BAD_STRAIN, BODY, enter_look, ente
 from rtmms.continuum.twin import CosseratTwin
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import COMPILED, compile_progress, native
-from rtmms.plant import Channel, Entry, refuse_fixed
+from rtmms.plant import Channel, Entry, Surroundings, refuse_fixed, water_density
 from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array, quaternion_matrix, unpack_inertia
 
@@ -131,6 +131,11 @@ class CosseratPlant:
             digest.update(np.ascontiguousarray(array).tobytes())
         digest.update(getattr(self.field.function, "__qualname__", "").encode())
         self._key = digest.digest()
+
+    def surroundings(self) -> Surroundings:
+        """See rtmms.plant.Situated."""
+        density = water_density(self.medium, self.body.water_density_kg_m3)
+        return Surroundings((0.0, 0.0, -float(self.gravity)), density)
 
     @property
     def time(self) -> float:

@@ -32,6 +32,9 @@ from rtmms.plant import Channel
 from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
 
+USUAL = 17
+"""Points along a rod whose shapes do not need more."""
+
 
 @dataclass(eq=False)
 class SoftTree:
@@ -43,7 +46,7 @@ class SoftTree:
     law        what joints do by themselves;  actuators: JointMotion and JointTorque
     flow       the fluid's own motion; of the rods its uniform part
     dt         s: one extrapolated linearly implicit step (`implicit2` of trees)
-    nodes, points   along each rod, see rtmms.continuum.collocation
+    nodes, points   along each rod, see rtmms.continuum.collocation; nodes None: 17, or as many as the shapes need
     ModelError names the rod and the place, or the actuator.
     """
 
@@ -54,7 +57,7 @@ class SoftTree:
     law: Law | None = None
     actuators: Any = ()
     flow: Flow = field(default_factory=Flow)
-    nodes: int = 17
+    nodes: int | None = None
     points: int = 5
     strip_nodes: int = 10
     parameters: Any = None
@@ -135,7 +138,12 @@ class SoftTree:
         for rod, shapes in zip(self.rods, chosen, strict=True):
             if not isinstance(rod, Rod):
                 raise ModelError(f"{name}: rods: expected a Rod, got {rod!r}")
-            tables.append(rod_table(rod, shapes, self.nodes, self.points))
+            tables.append(rod_table(rod, shapes, self.nodes, self.points, USUAL))
+        most = max(len(table.grid.x) for table in tables)  # as many points on each rod
+        tables = [
+            table if len(table.grid.x) == most else rod_table(rod, shapes, most, self.points, USUAL)
+            for rod, shapes, table in zip(self.rods, chosen, tables, strict=True)
+        ]
         for rod, table in zip(self.rods, tables, strict=True):
             if len(table.shapes) != len(tables[0].shapes):
                 raise ModelError(

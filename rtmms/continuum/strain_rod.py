@@ -24,6 +24,8 @@ from rtmms.plant import Channel
 from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 
+USUAL = 25
+"""Points along a rod whose shapes do not need more."""
 PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
 
@@ -35,7 +37,8 @@ class StrainRod:
              added mass of a Strip of Kirchhoff's law
     shapes   of its strains; default Legendre polynomials to degree 3 for each of the rod's freedoms
     carrier  a rigid body that moves with a free root, at the rod's placement in it; None: nothing
-    base     'fixed' or 'free';  nodes, points  along it, see rtmms.continuum.collocation
+    base     'fixed' or 'free'
+    nodes, points   along it, see rtmms.continuum.collocation; nodes None: 25, or as many as its shapes need
     gravity  m/s2, along -z;  current (3,) m/s of the water, uniform, world;  dt s
     Commands: force (N) and couple (N m) on its tip, world axes. ModelError names the point of the rod, the shape, or
     the strain whose stiffness is missing.
@@ -46,7 +49,7 @@ class StrainRod:
     base: str = "fixed"
     carrier: Body | None = None
     dt: float = 1e-3
-    nodes: int = 25
+    nodes: int | None = None
     points: int = 5
     gravity: float = 0.0
     current: Any = (0.0, 0.0, 0.0)
@@ -58,7 +61,7 @@ class StrainRod:
             raise ModelError(f"{name}: base must be one of fixed, free, got '{self.base}'")
         if not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
-        table = rod_table(rod, self.shapes, self.nodes, self.points)
+        table = rod_table(rod, self.shapes, self.nodes, self.points, USUAL)
         rows, rest, shapes, stiff, slow, along = table
         n, points = len(shapes), len(along.x)
         self.n = n

@@ -39,7 +39,7 @@ class CosseratTwin:
         self.length = float(plant.body.length_m)
         self.state = self.room()
         self._size = plant.memory.size
-        self._time = 0.0
+        self._count, self._parts = 0.0, 2
         self._take_up()
 
     def _take_up(self) -> None:
@@ -68,18 +68,22 @@ class CosseratTwin:
         at.all[:-1] = self.plant.memory
         at.all[-1] = self.plant.now
 
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.Twin."""
+        self._parts = parts
+
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there."""
         if self._of is not self.plant.system:
             self._take_up()
         self.state.all[:] = at.all
-        self._time = float(at.all[-1]) * self.dt
+        self._count = float(at.all[-1])
 
     def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of half of it; False where it fails."""
-        dt = 0.5 * self.dt if halves else self.dt
+        """A step of dt, or of a part of it; False where it fails."""
+        parts = self._parts if halves else 1
         self._system.given[:] = command
-        self._at[0], self._dt[0] = self._time, dt
+        self._at[0], self._dt[0] = self._count * self.dt, self.dt / parts
         status = enter_step(self._system.address) if COMPILED else take_step(self._system)
-        self._time += dt
+        self._count += 1.0 / parts
         return bool(status == SOUND)

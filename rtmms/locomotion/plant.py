@@ -16,11 +16,12 @@ from rtmms.jit import COMPILED, compile_progress
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.connections import NAMES, Connection, model_of
 from rtmms.locomotion.glide import BAD_COMMAND, GLIDE, NOT_FINITE, SINGULAR, SOUND, enter_glide, glide, observe
+from rtmms.locomotion.twin import GlideTwin
 from rtmms.mechanism.actuators import attached
 from rtmms.mechanism.joint_bounds import limited
 from rtmms.model.compiled import Model
-from rtmms.model.description import Mechanism
-from rtmms.plant import Channel
+from rtmms.model.description import Mechanism, displaced_density
+from rtmms.plant import Channel, Surroundings, water_density
 from rtmms.snapshot import pack_state, unpack_state
 from rtmms.spatial import Array
 
@@ -85,6 +86,11 @@ class ConnectionPlant:
             self.observe()
         self.reset()
 
+    def surroundings(self) -> Surroundings:
+        """See rtmms.plant.Situated."""
+        x, y, z = self.model.gravity.tolist()
+        return Surroundings((x, y, z), water_density(self.medium, displaced_density(self.mechanism)))
+
     @property
     def time(self) -> float:
         """s, simulated."""
@@ -137,6 +143,10 @@ class ConnectionPlant:
         self._steps, found = unpack_state(blob, self.model.name, self._key, self.dt, {"state": memory})
         self.system.clear()
         memory[:] = found["state"]
+
+    def twin(self) -> GlideTwin:
+        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        return GlideTwin(self)
 
     def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
         """Numbers for the report."""

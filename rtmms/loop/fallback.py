@@ -28,10 +28,11 @@ class FallbackMemory:
     """What the miss policies work on. Made once a run; the arrays are rewritten, never replaced.
 
     command    (n,) float64: the values held so far, then those to apply
+    tape       (rows, n): where the command of each of the first steps is kept, set before the run
     actuators  (n,) ACTUATOR;  fallbacks  (1,) FALLBACK, `words` the same as attributes
     """
 
-    __slots__ = ("actuators", "command", "fallbacks", "words")
+    __slots__ = ("actuators", "command", "fallbacks", "tape", "words")
 
     def __init__(self, actuators: Sequence[Channel], dt: float) -> None:
         n = len(actuators)
@@ -39,6 +40,7 @@ class FallbackMemory:
         self.actuators: npt.NDArray[Any] = np.zeros(n, dtype=ACTUATOR)
         self.words = view(self.fallbacks)
         self.command: Array = np.array([channel.neutral for channel in actuators], dtype=np.float64)
+        self.tape: Array = np.zeros((0, n))
         known = self.actuators
         known["neutral"] = known["previous"] = self.command
         known["lower"] = [-np.inf if c.lower is None else c.lower for c in actuators]

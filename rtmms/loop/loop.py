@@ -100,7 +100,7 @@ class Loop:
         "_naming", "_preparing", "_taken", "alterations", "answered", "attribution", "changes", "check_at", "claims",
         "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "message", "pace", "plant",
         "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics", "step", "steps",
-        "view",
+        "tape", "view",
     )  # fmt: skip
 
     def __init__(
@@ -121,6 +121,9 @@ class Loop:
         self.changes: list[dict[str, Any]] = []
         self.view = View(plant, observers)
         self.fallback = Fallback(plant, exchange, clock, policies, self.end, free=pace.mode == "free")
+        if beside.monitor is not None:
+            self.fallback.memory.tape = beside.monitor.tape
+        self.tape = self.fallback.memory.tape
         self.command, self.claims = self.fallback.command, self.fallback.claims
         show = None if beside.status is None else partial(beside.status, self)
         self._chores = Chores(clock, statistics, beside.watch, show, beside.attribution)
@@ -240,7 +243,7 @@ class Loop:
             self.changes.append({"run": self.resets, "step": self.step, **how})
         self.view.forget()
         if self._monitor is not None:
-            self._monitor.forget()
+            self._monitor.forget(self.step)
         self.forget_prepared()
         self.alterations += 1
         if self.commands is not None:

@@ -54,6 +54,7 @@ class Taken:
 class Stepping(Protocol):
     """What the paths see of the run.
 
+    tape       (rows, n_actuators) the command of each of the first steps is written there
     prepared   step and deadline of the state that is packed, (-1, 0) for none;  sent  when the last one went out, and
                its deadline;  answered  the next step's commands were in hand before it began
     """
@@ -73,6 +74,7 @@ class Stepping(Protocol):
     prepared: tuple[int, int]
     sent: tuple[int, int]
     answered: bool
+    tape: Array
     check_at: int
     requests: Requests
 
@@ -103,6 +105,8 @@ class GeneralPath:
                 return False
             taken.outcome = run.fallback.resolve(step, taken.complete, taken.gathered)
         if taken.stage < Stage.STEPPED:
+            if step < len(run.tape):
+                run.tape[step] = run.command
             taken.called = now()
             run.plant.step(run.command)
             taken.stepped = now()

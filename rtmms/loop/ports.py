@@ -65,11 +65,13 @@ class Exchange(Protocol):
 
 
 class Memory(Protocol):
-    """What a miss policy works on, see rtmms.loop.fallback.FallbackMemory."""
+    """What a miss policy works on, see rtmms.loop.fallback.FallbackMemory; tape (rows, n_actuators): the command of
+    each of the first steps, as the plant got it."""
 
     command: Array
     actuators: npt.NDArray[Any]
     fallbacks: npt.NDArray[Any]
+    tape: Array
 
 
 class Progress(NamedTuple):

@@ -33,9 +33,9 @@ from rtmms.mechanism.running import Running
 from rtmms.mechanism.unilateral import AGAINST, keep_to_ground
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
-from rtmms.model.description import Mechanism
+from rtmms.model.description import Mechanism, displaced_density
 from rtmms.model.layout import C_STIFFNESS
-from rtmms.plant import Channel, Entry, refuse_fixed
+from rtmms.plant import Channel, Entry, Surroundings, refuse_fixed, water_density
 from rtmms.spatial import Array
 
 _PLACES = ("position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity")
@@ -98,6 +98,8 @@ class TreePlant(Running):
     """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
     """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
+    density: float | None = None
+    """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
 
     def __post_init__(self) -> None:
         self.model = model = self._compiled()
@@ -141,6 +143,12 @@ class TreePlant(Running):
     def shape(self) -> dict[str, Any]:
         """What viewers draw of it (rtmms.plant.Shaped)."""
         return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
+
+    def surroundings(self) -> Surroundings:
+        """See rtmms.plant.Situated."""
+        x, y, z = self.model.gravity.tolist()
+        told = displaced_density(self.mechanism) if self.density is None else self.density
+        return Surroundings((x, y, z), water_density(self.medium, told))
 
     def _check(self) -> None:
         name, dt = self.model.name, self.dt

@@ -40,6 +40,14 @@ if TYPE_CHECKING:
         def finer(self) -> tuple[str, float]: ...
 
 
+def _places(memory: Array, parts: dict[str, Any]) -> slice:
+    """Of a state, where the work of the joints stands and, with contacts, that of imposed joints in impacts: any two
+    places are evenly spaced."""
+    works = [parts["motion.spent"][:1], *([parts["tree.ground.lost"][1:]] if "tree.ground.lost" in parts else [])]
+    places = [(one.ctypes.data - memory.ctypes.data) // memory.itemsize for one in works]
+    return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
+
+
 class TreeTwin:
     """See rtmms.plant.Twin."""
 
@@ -49,7 +57,7 @@ class TreeTwin:
         self.bounded = METHODS[plant.method].stability is not None
         self.base_moves = model.base_mode == BASE_FREE
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
-        self._time, self._imposed = 0.0, model.imposed
+        self._divided, self._count, self._imposed = 2, 0.0, model.imposed
         self._nodes, self._weights = nodes(METHODS[plant.method], plant.substeps)
         self.state = self.room()
         self._take_up()
@@ -73,7 +81,8 @@ class TreeTwin:
         memory, n = np.zeros(self.plant.system.memory.size + 1), self.plant.model.n
         parts = self._parts(memory)
         y = parts["motion.vector"]
-        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], parts["motion.spent"][:1])
+        work = memory[_places(memory, parts)]
+        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], work)
 
     def _parts(self, memory: Array) -> dict[str, Any]:
         return self.plant.system.state_views(memory[:-1])
@@ -83,6 +92,10 @@ class TreeTwin:
         at.all[:-1] = self.plant.system.memory
         at.all[-1] = self.plant._steps
 
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.Twin."""
+        self._divided = parts
+
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there. In halves a multistep method starts anew: its past is of other steps."""
         if self._of is not self.plant.system:  # its parameters were changed
@@ -90,18 +103,19 @@ class TreeTwin:
         self.state.all[:] = at.all
         if halves:
             self._system.motion.counts[0] = 0
-        self._time = float(at.all[-1]) * self.dt
+        self._count = float(at.all[-1])
 
     def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of half of it; False where it fails."""
+        """A step of dt, or of a part of it; False where it fails."""
         plant, system = self.plant, self._system
-        dt = 0.5 * self.dt if halves else self.dt
+        parts = self._divided if halves else 1
+        time, dt = self._count * self.dt, self.dt / parts  # the plant's own count: of an unstable run each bit matters
         system.command.given[:] = command
         if plant.flow.field is not None:
-            ask_flow(plant, system.motion.vector, self._time, 0.5 * dt, system.work.s, system.fluid.held)
-        self._start[0], self._dt[0] = self._time, dt
+            ask_flow(plant, system.motion.vector, time, 0.5 * dt, system.work.s, system.fluid.held)
+        self._start[0], self._dt[0] = time, dt
         status = plant._entries.step(system.address) if plant._entries else take_step(system)
-        self._time += dt
+        self._count += 1.0 / parts
         return bool(status == SOUND)
 
     def unseen(self, begin: Kept, end: Kept) -> float:

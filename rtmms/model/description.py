@@ -148,6 +148,14 @@ class Mechanism:
     rods: Sequence[Rod] = ()
 
 
+def displaced_density(mechanism: Any) -> float | None:
+    """kg/m3 of the densest fluid that bodies of a mechanism displace or its elements meet; None: none is told."""
+    bodies = mechanism.bodies if isinstance(mechanism, Mechanism) else ()
+    told = [float(body.fluid_density) for body in bodies]
+    told += [float(getattr(element, "density", 0.0)) for body in bodies for element in body.elements]
+    return max(told, default=0.0) or None
+
+
 def khalil_kleinfinger(alpha: float, d: float, theta: float, r: float) -> Placement:
     """Placement of frame j in frame j - 1 by Khalil and Kleinfinger's parameters (Khalil 2007, eq 2), joint at theta.
 

@@ -1,14 +1,14 @@
-"""A part of an elongated body in a fluid: slices of elliptic section, each with its mass, its added mass and its drag.
+"""A part of an elongated body in a fluid: elliptic sections at Gauss points along it, each with its mass, its added
+mass and its drag a metre, for the length that the point stands for.
 
-A slice is a strip of constant section (the mean over its length), so that what its mass weighs and what it displaces
-agree exactly: a neutrally buoyant body goes with an accelerating fluid as the fluid does.
+Mass and what is displaced are sums over the same sections: a neutrally buoyant body goes with an accelerating fluid as
+the fluid does.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from rtmms.errors import ModelError
 from rtmms.model.description import Body
 from rtmms.model.elements import Element, Strip, Wake
 from rtmms.model.solids import at
-from rtmms.spatial import Array
 
 HalfAxes = Callable[[float], tuple[float, float]]
 """(lateral a, vertical b) m at a distance X (m) from the nose."""
+NEAR = 1e-4
+"""Of a part's length: how far from a section its slopes are taken."""
+COARSE, MANY = 0.01, 40
+"""What moments of a part may be off by, against those of so many sections."""
 
 
 def elongated_body(
@@ -29,44 +32,38 @@ def elongated_body(
 ) -> Body:  # fmt: skip
     """Sections from X = start to end (m), the body's frame at X = start with x towards the tail, y lateral, z up.
 
-    pieces    slices;  density  kg/m3 of the body, fluid: of the fluid (None: the same, neutrally buoyant)
+    pieces    Gauss points along it;  density  kg/m3 of the body
+    fluid     kg/m3 of the fluid (None: the same, neutrally buoyant)
     friction  coefficient of the axial drag 1/2 rho C P V1^2 a metre, P the perimeter
     cross     coefficients of the drag across, 1/2 rho C 2 b |Vn| V2 and 1/2 rho C 2 a |Vn| V3 a metre
     wake      whether the body ends there and sheds its wake
-    couple    whether slices feel the couple of (48), m_f (a b' + 3 b a') / 4 times dV_r2/dt a metre
-    ModelError for a section without area, with its place.
+    couple    whether sections feel the couple of (48), m_f (a b' + 3 b a') / 4 times dV_r2/dt a metre
+    ModelError for a section without area, with its place, and for too few sections.
     """
     water = density if fluid is None else fluid
-    nodes, weights = np.polynomial.legendre.leggauss(3)
-    edges = np.linspace(start, end, pieces + 1)
+    off = _coarseness(name, half_axes, start, end, pieces)
+    if off > COARSE:
+        raise ModelError(
+            f"body '{name}': {pieces} sections are too few: moments of its mass or added mass are off by "
+            f"{100.0 * off:.2g} %, expected at most {100.0 * COARSE:g} %: take more (pieces)"
+        )
+    nodes, weights = np.polynomial.legendre.leggauss(pieces)
     mass, moment, inertia, displaced = 0.0, np.zeros(3), np.zeros((3, 3)), 0.0
     elements: list[Element] = []
-    for left, right in pairwise(edges):
-        length, middle = float(right - left), float(0.5 * (left + right)) - start
-        sections = [_section(name, half_axes, float(0.5 * (left + right) + 0.5 * length * x)) for x in nodes]
-        a, b = (np.array(axis) for axis in zip(*sections, strict=True))
-        area, a2, b2, ring = (
-            0.5 * math.pi * float(weights @ value) for value in (a * b, a * a, b * b, (a * a - b * b) ** 2)
-        )
-        m, spread = density * area * length, length * length / 12.0
-        ya, zb = (
-            float(weights @ (a**3 * b)) / float(weights @ (a * b)),
-            float(weights @ (a * b**3)) / float(weights @ (a * b)),
-        )
-        own = m * np.diag([(ya + zb) / 4.0, zb / 4.0 + spread, ya / 4.0 + spread])
-        centre = np.array([middle, 0.0, 0.0])
+    for node, weight in zip(nodes, weights, strict=True):
+        length, x = 0.5 * float(weight) * (end - start), 0.5 * (1.0 + float(node)) * (end - start)
+        a, b = _section(name, half_axes, start + x)
+        area, rim = math.pi * a * b, water * math.pi
+        m, centre = density * area * length, np.array([x, 0.0, 0.0])
+        own = 0.25 * m * np.diag([a * a + b * b, b * b, a * a])
         mass, moment, displaced = mass + m, moment + m * centre, displaced + water * area * length
         inertia += own + m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
         # an ellipse's perimeter (Ramanujan)
-        around = math.pi * float(np.mean(3.0 * (a + b) - np.sqrt((3.0 * a + b) * (a + 3.0 * b))))
-        drag = (
-            0.5 * water * friction * around,
-            water * cross[0] * float(np.mean(b)),
-            water * cross[1] * float(np.mean(a)),
-        )
-        added = (water * ring / 8.0, water * b2, water * a2)
-        turning = _couple(water, length * nodes, a, b) if couple else 0.0
-        elements.append(Strip(length, drag, added=added, displaced=water * area, placement=at(middle), couple=turning))
+        around = math.pi * (3.0 * (a + b) - math.sqrt((3.0 * a + b) * (a + 3.0 * b)))
+        drag = 0.5 * water * friction * around, water * cross[0] * b, water * cross[1] * a
+        added = rim * (a * a - b * b) ** 2 / 8.0, rim * b * b, rim * a * a
+        turning = _couple(name, half_axes, start + x, NEAR * (end - start), water) if couple else 0.0
+        elements.append(Strip(length, drag, added=added, displaced=water * area, placement=at(x), couple=turning))
     if wake:
         a_end, b_end = _section(name, half_axes, end)
         rim = water * math.pi
@@ -90,8 +87,19 @@ def _section(name: str, half_axes: HalfAxes, x: float) -> tuple[float, float]:
     return float(a), float(b)
 
 
-def _couple(water: float, x: Array, a: Array, b: Array) -> float:
-    """kg: (rho pi a b / 4) (a b' + 3 b a') of a slice, from its half-axes at places x / 2 (48)."""
-    slope_a, slope_b = (2.0 * float(v[-1] - v[0]) / float(x[-1] - x[0]) for v in (a, b))
-    one, two = float(np.mean(a)), float(np.mean(b))
-    return water * math.pi * one * two / 4.0 * (one * slope_b + 3.0 * two * slope_a)
+def _coarseness(name: str, half_axes: HalfAxes, start: float, end: float, pieces: int) -> float:
+    """By how much moments of order 0 to 2 about the start, of a b, a^2 and b^2, differ from those of MANY sections."""
+    found = []
+    for count in (pieces, MANY):
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        u = 0.5 * (1.0 + nodes)
+        a, b = np.array([_section(name, half_axes, start + x * (end - start)) for x in u]).T
+        found.append(np.array([a * b, a * a, b * b]) @ (weights[:, None] * u[:, None] ** np.arange(3)))
+    return float(np.max(np.abs(found[0] / found[1] - 1.0)))
+
+
+def _couple(name: str, half_axes: HalfAxes, x: float, h: float, water: float) -> float:
+    """kg: (rho pi a b / 4) (a b' + 3 b a') of the section at x (48), the slopes by what it is h before and behind."""
+    (a, b), before, behind = (_section(name, half_axes, place) for place in (x, x - h, x + h))
+    slope_a, slope_b = (0.5 * (q - p) / h for p, q in zip(before, behind, strict=True))
+    return float(0.25 * water * math.pi * a * b * (a * slope_b + 3.0 * b * slope_a))

@@ -1,8 +1,9 @@
 """Which step keeps 1 % and 0.1 % of the path: what earlier runs of the same plant measured, kept beside its kernels.
 
-A run's estimate of its path's error at one step gives the steps for other errors by the method's order. A method with a
-bound is not trusted beyond a step that was measured: there it may be unstable. Where nothing was measured, the plant
-itself may know (`Calibrated`). Commands are no part of it: a livelier gait needs a shorter step.
+A run's errors of path and work at one step give the steps for other errors by the method's order; the work may be off
+by five times the path's error, as where a run is doubted. A method with a bound is not trusted beyond a step that was
+measured: there it may be unstable. Where nothing was measured, the plant itself may know (`Calibrated`). Commands are
+no part of it: a livelier gait needs a shorter step.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.monitor.monitor import STEP, Verdict
+from rtmms.monitor.monitor import BOUNDS, Verdict
 from rtmms.plant import Calibrated, Described, Plant, Twin
 
 ERRORS = (0.01, 0.001)
-"""Of the path, for which a step is named."""
+"""Of the path, for which a step is named; five times that of the work."""
 MOST = 16
 FURTHEST = 4.0
 """How many times the step measured is as far as an estimate reaches."""
 _STEPS = ("dt", "step_s", "substeps")
 
 Measured = Mapping[str, Mapping[str, float]]
-"""step, s, as text -> step_error, path_error, count"""
+"""step, s, as text -> path_error, work_error, count"""
+_KEYS = ("path_error", "work_error", "count")
 
 
 class Calibration:
@@ -44,20 +46,19 @@ class Calibration:
         """What was measured; nothing where there is no file, or one that is not ours."""
         try:
             found = json.loads(self.file.read_text())
-            return {str(float(key)): {name: float(value[name]) for name in ("step_error", "path_error", "count")}
-                    for key, value in found.items()}  # fmt: skip
+            return {str(float(key)): {name: float(value[name]) for name in _KEYS} for key, value in found.items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return {}
 
     def keep(self, verdict: Verdict) -> None:
         """Add a run's verdict; where it cannot be written, it is forgotten."""
-        if verdict.verdict not in ("fine", "doubtful") or not math.isfinite(verdict.step + verdict.path):
+        if verdict.verdict not in ("fine", "doubtful") or not math.isfinite(verdict.path + verdict.work):
             return
         found = dict(self.read())
         key = str(float(f"{self.twin.finer[1]:.6g}"))
         if found.get(key, {"count": 0})["count"] > verdict.measured:
             return
-        found[key] = {"step_error": verdict.step, "path_error": verdict.path, "count": float(verdict.measured)}
+        found[key] = {"path_error": verdict.path, "work_error": verdict.work, "count": float(verdict.measured)}
         while len(found) > MOST:
             found.pop(min(found, key=lambda one: found[one]["count"]))
         try:
@@ -84,27 +85,27 @@ class Calibration:
         if not found:
             return True  # the robot's own bound
         step = min(found, key=lambda one: abs(math.log(value / one)))
-        p, one = 1.0 / self.twin.order, found[step]
-        ratios = [(ERRORS[0] / one["path_error"]) ** p] if one["path_error"] > 0.0 else []
-        ratios += [(STEP / one["step_error"]) ** p] if one["step_error"] > 0.0 else []
-        return bool(ratios) and value > 1.0001 * step * min(ratios)
+        return value > 1.0001 * step * self._ratio(found[step], ERRORS[0])
 
     def _reach(self, step: float, measured: Mapping[str, float], error: float) -> tuple[float, float]:
         """(step measured, step for the error)."""
-        p = 1.0 / self.twin.order
-        ratios = [(error / measured["path_error"]) ** p] if measured["path_error"] > 0.0 else []
-        if measured["step_error"] > 0.0:
-            ratios.append((STEP * error / ERRORS[0] / measured["step_error"]) ** p)
         most = 1.0 if self.twin.bounded else FURTHEST
-        return step, step * min([most, *ratios])
+        return step, step * min(most, self._ratio(measured, error))
+
+    def _ratio(self, measured: Mapping[str, float], error: float) -> float:
+        """Of the step for the error to the step measured, by the method's order."""
+        ratios = [error / ERRORS[0] * bound / measured[f"{name}_error"] for name, bound in BOUNDS.items()
+                  if measured[f"{name}_error"] > 0.0]  # fmt: skip
+        return float(min(ratios, default=math.inf) ** (1.0 / self.twin.order))
 
     def sentences(self) -> tuple[str, str]:
         """(what is known, a warning where the present step is beyond it), '' for none."""
         steps, (name, value) = self.steps(), self.twin.finer
         if not steps:
             return "", ""
-        parts = [f"{name} <= {step:.2g} s keeps {100.0 * error:g} % of the path" for error, step in steps.items()]
-        known = f"accuracy: {', '.join(parts)} (known from {'earlier runs' if self.read() else 'the default gait'})"
+        parts = [f"{name} <= {step:.2g} s keeps {100.0 * error:g} %" for error, step in steps.items()]
+        source = "earlier runs" if self.read() else "the default gait"
+        known = f"accuracy: {', '.join(parts)} of the path (known from {source})"
         longest = steps[ERRORS[0]]
         if value <= 1.0001 * longest or not self._beyond(value):
             return known, ""

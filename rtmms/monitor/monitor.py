@@ -1,4 +1,5 @@
-"""The monitor of a run: on some of its steps, in pieces between steps, it takes the step again in two halves.
+"""The monitor of a run: on some of its steps, in pieces between steps, it takes the step again in two halves; at the
+end of the run it takes the run again, from its commands.
 
 Before the first step and after others it is asked to `look`, and says when it wants to be asked again. A look costs
 about one step of the plant. Looks of one measurement, at the ends of successive steps:
@@ -6,36 +7,45 @@ about one step of the plant. Looks of one measurement, at the ends of successive
 0  the state is kept: the step to come begins there
 1  the step's end and command are kept; its first half is taken
 2  the step's second half; what lies between the ends is counted
-3  at times: a step from the end of the first with its velocity pushed a little. How fast does the push fade?
 
-The verdict: fine; doubtful, where the way is thought to be off by more than 0.9 % of itself, the work by more than
-4 %, or steps by more than a tenth of what changes within them; diverged, where steps are off by a quarter of it, and by
-a method that is stable up to a bound only: it has left its range. What is judged is the run so far.
+Steps alone tell, while the run goes, whether it has left the range of its method. What they lead to is measured when it
+has ended (`conclude`): whoever steps the plant writes the commands into `tape`.
+
+The verdict: fine; doubtful, where the path is off by more than 1 % of itself, the work by more than 5 %, or joints that
+are given their motion go a tenth of it unseen; diverged, where steps are off by a quarter of what changes within them,
+and by a method that is stable up to a bound only: it has left its range. Before the run has ended, or beyond what there
+was time to take again, steps that are off by more than a tenth are doubted.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from rtmms.monitor.measure import PROBE, STILL_M_S2, Errors
+from rtmms.monitor.measure import Errors
+from rtmms.monitor.replay import PARTS, Replayed, replay
 from rtmms.plant import Twin
 from rtmms.spatial import Array
 
 DENSE = 12
 """Measurements one after the other at the start; then the gap grows by GROW steps each time, up to GAP."""
 GROW, GAP = 4, 145
-FEW, ENOUGH = 2, 45
-"""Measurements before a run is judged at its end, and while it goes."""
+ENOUGH = 45
+"""Measurements before steps alone are doubted while the run goes."""
 SOME = 20
 """Before it is stopped."""
 GOLDEN = 0.6180339887498949
-PATH, WORK, STEP = 0.009, 0.04, 0.1
-"""What is doubted. The path's estimate is on the high side (docs/guards.md)."""
+PATH, WORK, STEP = 0.01, 0.05, 0.1
+"""What is doubted."""
+BOUNDS = {"path": PATH, "work": WORK}
 UNSTABLE = 0.25
 """The step's error beyond which a run is stopped, by a method that is stable up to a bound only."""
+PATIENCE_S = 2.0
+"""Wall time for taking a run again, unless more is given."""
+TAPE_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +53,11 @@ class Verdict:
     """What the monitor thinks of a run.
 
     verdict     'fine', 'doubtful', 'diverged', or 'unknown' while there is too little to judge by
-    step, path, work   fractions, see rtmms.monitor.measure
+    step, path, work   fractions, see rtmms.monitor.measure and replay; path and work nan where they were not measured
     measured    doubled steps
     finer       the parameter that would shorten the step, and the longest that would do, s; None where all is fine
+    seconds     simulated, of the beginning that path and work are of; None: all of the run
+    place       what `path` is of
     """
 
     verdict: str
@@ -54,56 +66,101 @@ class Verdict:
     work: float
     measured: int
     finer: tuple[str, float] | None = None
+    seconds: float | None = None
+    place: str = "path"
 
     @property
     def sentence(self) -> str:
-        """For a person; '' where there is nothing to say."""
+        """For a person, where there is doubt; else ''."""
         if self.verdict == "unknown":
             return "accuracy: unknown: there were too few steps, or no time between them, to measure it"
         if self.finer is None:
             return ""
-        told = []
-        if self.step > STEP:
-            told.append(f"the step's error is {_percent(self.step)} of what changes within it")
-        if self.path > PATH:
-            told.append(f"the path is thought to be off by {_percent(self.path)} of its length")
-        if self.work > WORK:
-            told.append(f"the work by {_percent(self.work)}" if told else f"the work is off by {_percent(self.work)}")
-        if self.verdict == "diverged":
-            told.append("as the method's own instability does it")
         name, value = self.finer
-        return f"accuracy: {', '.join(told)}: use {name} <= {value:.2g} s"
+        return f"accuracy: {self.worst}: use {name} <= {value:.2g} s"
+
+    @property
+    def worst(self) -> str:
+        """One number: what is wrong most, measured by what is doubted."""
+        if self.verdict == "diverged":
+            return f"the steps are off by {_percent(self.step)}, as the method's own instability does it"
+        over = "" if self.seconds is None else f" over the first {self.seconds:.3g} s"
+        told = []
+        if math.isfinite(self.path):
+            what = "path is off by at most" if self.place == "path" else "joints are off by at most"
+            whose = "its length" if self.place == "path" else "their way"
+            told = [(self.path / PATH, f"the {what} {_percent(self.path)} of {whose}{over}"),
+                    (self.work / WORK, f"the work is off by at most {_percent(self.work)}{over}")]  # fmt: skip
+        if not told or (self.verdict == "doubtful" and max(told)[0] <= 1.0):
+            told = [(0.0, f"the steps are off by {_percent(self.step)} of what changes within them")]
+        return max(told)[1]
 
 
 def _percent(fraction: float) -> str:
     return f"{100.0 * fraction:.2g} %" if fraction < 0.995 else "100 %" if fraction <= 1.0 else "more than 100 %"
 
 
+def enough(found: Replayed) -> float:
+    """The share of its steps in which a run would be off by half of what is doubted: between those that were tried, and
+    beyond the shortest by first order."""
+    tried = [(n, max(path / PATH, work / WORK)) for n, path, work in ((1, found.path, found.work), *found.shorter)]
+    for (n, off), (m, less) in pairwise(tried):
+        if less <= 0.5:
+            return float((n / m) ** (math.log(2.0 * off) / math.log(off / less)) / n) if off > less else 1.0 / m
+    n, off = tried[-1]
+    return 0.5 / (n * off)
+
+
 class Monitor:
-    """longest_ns  a look has taken about that: it falls slowly, so that one long look does not end the looking
+    """Of a plant that stands where its run begins.
+
+    tape        (rows, n) commands of the first steps: row k is of step k, written by whoever steps the plant
+    longest_ns  a look has taken about that: it falls slowly, so that one long look does not end the looking
     hopeless    the run has diverged, though its numbers are finite
     """
 
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: Twin, tape: Array | None = None) -> None:
         self.twin, self.errors = twin, Errors(twin)
-        self._begin, self._end, self._next = twin.room(), twin.room(), twin.room()
-        self._command, self._last, self._at, self._next_at = np.zeros(0), np.zeros(0), 0, 0
+        self.tape = np.zeros((0, 0)) if tape is None else tape
+        self._begin, self._end, self._start = twin.room(), twin.room(), twin.room()
+        self._command, self._at = np.zeros(0), 0
         self.longest_ns = 0
         self.clear()
 
     def clear(self) -> None:
         """The plant was reset."""
         self.errors.clear()
-        self._piece, self._sound, self._gap = 0, True, 1
-        self.hopeless = False
+        self._piece, self._sound, self._gap, self._due, self._by_hand = 0, True, 1, 0, 0
+        self.hopeless, self._begun = False, False
+        self._begin_here(0)
 
-    def forget(self) -> None:
-        """The state was changed from outside: the measurement under way is none."""
-        self._piece = 0
+    def _begin_here(self, row: int) -> None:
+        """What is taken again begins at the present state, with this row of the tape."""
+        self._replayed: Replayed | None = None
+        self._first, self._row = self.twin.now, row
+        self.twin.keep(self._start)
+
+    def forget(self, step: int | None = None) -> None:
+        """The state or a parameter was changed from outside before this step (None: the next, of steps by hand): the
+        measurement under way is none, and what is taken again begins here."""
+        self._piece, self._begun = 0, True
+        self._begin_here(self._by_hand if step is None else step)
 
     def took(self, ns: int) -> None:
         """A look took so long."""
         self.longest_ns = max(ns, self.longest_ns - self.longest_ns // 16)
+
+    def after(self, command: Array) -> None:
+        """A step was taken with `command`: for whoever steps the plant by hand, in place of `look` and `tape`."""
+        row, self._begun = self._by_hand, True
+        if row >= len(self.tape):
+            grown = np.zeros((max(1024, 2 * row), np.size(command)))
+            grown[:row] = self.tape[:row] if row else 0.0
+            self.tape = grown
+        self.tape[row] = command
+        self._by_hand = row + 1
+        if row >= self._due:
+            self._due = row + self.look(command)
 
     def look(self, command: Array) -> int:
         """The next piece, after a step with `command`. Returns after how many steps it wants to be asked again."""
@@ -112,7 +169,10 @@ class Monitor:
 
     def _look(self, command: Array) -> int:
         now, twin, piece = self.twin.now, self.twin, self._piece
-        if piece == 0 or (piece < 3 and now != self._at + piece) or (piece == 3 and self._next_at != self._at + 2):
+        if piece == 0 or now != self._at + piece:
+            if not self._begun:
+                self._begin_here(0)
+                self._begun = True
             twin.keep(self._begin)
             self._at, self._piece = now, 1
             return 1
@@ -121,23 +181,11 @@ class Monitor:
             twin.keep(self._end)
             twin.start(self._begin, halves=True)
             self._sound = twin.step(self._command, halves=True)
-        elif piece == 2:
-            self._last = np.array(command)
-            twin.keep(self._next)
-            self._next_at = now
-            self._sound = self._sound and twin.step(self._command, halves=True)
-            self.errors.add(self._begin, self._end, twin.state, self._sound, float(self._gap + 3))
-            self.hopeless = self.errors.step.largest > UNSTABLE and self.verdict.verdict == "diverged"
-            count = self.errors.count
-            if not (twin.base_moves and (count < ENOUGH or count % 8 == 0)):
-                return self._done()
-        else:
-            self._fade()
-            return self._done()
-        self._piece = piece + 1
-        return 1
-
-    def _done(self) -> int:
+            self._piece = 2
+            return 1
+        self._sound = self._sound and twin.step(self._command, halves=True)
+        self.errors.add(self._begin, self._end, twin.state, self._sound, float(self._gap + 3))
+        self.hopeless = self.errors.step.largest > UNSTABLE and self.verdict.verdict == "diverged"
         self._piece, self._gap = 0, self._pause()
         return self._gap
 
@@ -149,16 +197,18 @@ class Monitor:
         widest = min(GAP, GROW * (count - DENSE + 1))
         return max(1, round(widest * (0.5 + (count * GOLDEN) % 1.0)))
 
-    def _fade(self) -> None:
-        twin, state, after = self.twin, self.twin.state, self._next
-        twin.start(self._end, halves=False)
-        v = state.twist[:3]
-        speed = math.sqrt(float(v @ v))
-        along = v / speed if speed > STILL_M_S2 else np.array([1.0, 0.0, 0.0])
-        before = PROBE * max(speed, 1e-3)
-        v += before * along
-        if twin.step(self._last, halves=False):
-            self.errors.fade(before, float((state.twist[:3] - after.twist[:3]) @ along))
+    def conclude(self, seconds: float = PATIENCE_S, most: int = PARTS[0]) -> Verdict:
+        """The run has ended: take it again from its commands, as far as so many seconds of wall time reach, in at most
+        so many parts of a step, and judge. The plant stays as it is."""
+        self.twin.keep(self._end)
+        steps = self.twin.now - self._first
+        commands = self.tape[self._row :][:steps]
+        end = self._end if len(commands) == steps else None
+        whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, and nobody said so
+        self._replayed = None
+        if whole and len(commands):
+            self._replayed = replay(self.twin, self._start, end, commands, seconds, most, (PATH, WORK))
+        return self.verdict
 
     @property
     def settled(self) -> bool:
@@ -168,21 +218,30 @@ class Monitor:
     @property
     def verdict(self) -> Verdict:
         """Of the run so far."""
-        errors = self.errors
-        step, work, path = errors.step.largest, errors.work, errors.path()
-        name = "fine"
-        if errors.count < FEW:
+        errors, found, twin = self.errors, self._replayed, self.twin
+        step, name, partly = errors.step.largest, "fine", None
+        path = work = math.nan
+        doubts = [(STEP, errors.unseen)]
+        if found is not None and errors.unseen <= STEP:  # half steps may have missed the same
+            path, work = found.path, found.work
+            doubts += [(PATH, path), (WORK, work)]
+            ran = (twin.now - self._first) * twin.dt
+            partly = found.seconds if found.seconds < 0.99 * ran else None
+        if found is None or partly is not None:
+            doubts.append((STEP, step))
+        over = [(bound, value) for bound, value in doubts if value > bound]
+        if found is None and errors.count < 2:
             name = "unknown"
-        elif errors.count >= SOME and step > UNSTABLE and self.twin.bounded:
-            name = "diverged"
-        elif step > STEP or path > PATH or work > WORK:
+        elif errors.count >= SOME and step > UNSTABLE and twin.bounded and errors.unseen <= STEP:
+            name, over = "diverged", [(STEP, step)]
+        elif over:
             name = "doubtful"
         finer = None
-        if name in ("doubtful", "diverged"):
-            order = self.twin.order
-            share = min((0.5 * bound / found) ** (1.0 / order) for bound, found in (
-                (STEP, step), (PATH, path), (WORK, work),
-            ) if found > bound and (name == "doubtful" or bound == STEP))  # fmt: skip
-            parameter, value = self.twin.finer
+        if over and name != "unknown":
+            share = min((0.5 * bound / value) ** (1.0 / twin.order) for bound, value in over)
+            if found is not None and name == "doubtful" and (found.path > PATH or found.work > WORK):
+                share = enough(found)
+            parameter, value = twin.finer
             finer = parameter, value * share
-        return Verdict(name, step, path, work, errors.count, finer)
+        place = "path" if twin.base_moves else "joints"
+        return Verdict(name, step, path, work, errors.count, finer, partly, place)

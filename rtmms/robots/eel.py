@@ -229,6 +229,8 @@ def _checked(preset: str | None, given: dict[str, Any]) -> Eel:
     p = parameters(preset, given)
     if p.command == "torque" and p.drive == "motion":
         raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
+    if p.nodes < 2:
+        raise ModelError(f"eel: nodes must be >= 2, with which work is right to 0.1 %, got {p.nodes}")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
         raise ModelError("eel: nose_length_m and tail_length_m must be shorter than their links")
     return p
@@ -241,7 +243,7 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
         method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": p.nodes},
         trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
         settable=tuple(SETTABLE), remake=_remake, summary=_summary if ahead else None,
-        medium="water",
+        medium="water", density=p.water_density_kg_m3,
     )  # fmt: skip
 
 

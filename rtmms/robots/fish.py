@@ -53,7 +53,7 @@ class Fish:
     cylinder_m, strouhal, advection, aspect, core, phase      of the street (rtmms.fluids.vortex_row.Street)
     amplitude_rad, wavelength_m, period_s, ramp_s, kp_n_m, kd_n_m_s      of the wave: angle of a joint, servo
     limit_n_m      of commanded torques;  gravity_m_s2
-    pieces         slices a link; the head has three times as many
+    pieces         sections a link, at Gauss points; the head has three times as many
     integrator, substeps   the method, its steps in a plant's step
     """
 
@@ -93,7 +93,7 @@ class Fish:
     kd_n_m_s: float = 1e-3
     limit_n_m: float = 0.05
     gravity_m_s2: float = 9.81
-    pieces: int = 2
+    pieces: int = 3
     integrator: str = "implicit2"
     substeps: int = 1
 
@@ -149,7 +149,7 @@ def describe(p: Fish) -> Mechanism:
     joints: list[Joint] = []
     for k, (start, end) in enumerate(pairwise(ends)):
         name, last = "head" if k == 0 else f"link{k}", k == p.joints
-        pieces = 3 * p.pieces if k == 0 else (p.pieces + 1) // 2 if last else p.pieces
+        pieces = 3 * p.pieces if k == 0 else max(3, p.pieces) if last else p.pieces
         body = elongated_body(
             name, lambda x: half_axes(p, x), start, end, pieces, p.density_kg_m3, fluid=p.water_density_kg_m3,
             friction=p.friction, cross=(p.cross_drag, p.cross_drag), wake=last and p.wake > 0,
@@ -229,7 +229,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         model, step_of("fish", dt, 1e-3), gait(p), actuators=torques, flow=flow_of(p), method=p.integrator,
         substeps=p.substeps, nodes={"strip_nodes": 1}, initial=start, parameters=p, settable=SETTABLE, remake=_remake,
-        audited=True, summary=_summary, medium="water",
+        audited=True, summary=_summary, medium="water", density=p.water_density_kg_m3,
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "energy", "flow_work", "wake_work",
                        "drag_work", "damping_work"),
         recent_outputs=("joint_position", "velocity"),

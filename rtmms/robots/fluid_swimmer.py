@@ -90,6 +90,6 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         actuators = [JointTorque(name, p.torque_limit_n_m) for name in names]
     return TreePlant(
         describe(p), step_of("fluid_swimmer", dt, 1e-3), actuators=actuators, parameters=p, method=p.integrator,
-        substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"), medium="water",
+        substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"), medium="water", density=p.density_kg_m3,
         summary=summary, locomotion=Locomotion("hydrodynamic", GAITS["fluid_swimmer"], shape=0.5),
     )  # fmt: skip

@@ -125,5 +125,5 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("torpedo", dt, 5e-3), actuators=[propeller, *fins], parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
-        recent_outputs=("joint_position", "angular_velocity"), medium="water",
+        recent_outputs=("joint_position", "angular_velocity"), medium="water", density=p.water_density_kg_m3,
     )  # fmt: skip

@@ -88,9 +88,11 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
         ) for body in file.mechanism.bodies
     ]  # fmt: skip
     actuators = [*_on_joints(file, p, path), *(_device(*device, path) for device in file.devices)]
+    immersed = p.buoyancy != "none" or p.drag > 0.0 or p.added_mass > 0.0
     return TreePlant(
         replace(file.mechanism, bodies=bodies), step, actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
+        density=p.fluid_density_kg_m3 if immersed else 0.0,
     )  # fmt: skip
 
 

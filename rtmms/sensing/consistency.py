@@ -12,7 +12,7 @@ import numpy as np
 from rtmms.contract import Applied
 from rtmms.sensing.estimated import Estimated, truth_of
 from rtmms.sensing.estimation import E_P, E_Q, E_V
-from rtmms.sensing.estimator import SETTLES_S
+from rtmms.sensing.estimator import SETTLES_S, Estimate
 from rtmms.sensing.parts import Imu
 from rtmms.spatial import Array, quaternion_matrix
 
@@ -62,15 +62,9 @@ class Consistency:
         time, position, velocity, rotation = min(self._truth, key=lambda row: abs(row[0] - at.time))
         if abs(time - at.time) > 0.51 * self._stride * self._plant.dt:
             return
-        turn = quaternion_matrix(at.quaternion).T @ rotation
-        angle = 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-        for (name, k), wrong in zip(_PARTS, (position - at.position, velocity - at.velocity, angle), strict=True):
-            size = (
-                math.degrees(float(np.linalg.norm(wrong))) if name == "attitude_deg" else float(np.linalg.norm(wrong))
-            )
+        for name, (size, squared) in compared(at, position, velocity, rotation).items():
             self._squares[name].append(size**2)
-            block = at.covariance[k : k + 3, k : k + 3]
-            self._nees[name].append(float(wrong @ np.linalg.solve(block, wrong)))
+            self._nees[name].append(squared)
 
     def report(self) -> dict[str, dict[str, Any]]:
         """{quantity: {rms, nees}}; nees: mean of the normalised error squared, 3 where the covariance is right."""
@@ -78,3 +72,19 @@ class Consistency:
             name: {"rms": float(np.sqrt(np.mean(self._squares[name]))), "nees": float(np.mean(self._nees[name]))}
             for name, _ in _PARTS if self._squares[name]
         }  # fmt: skip
+
+
+def compared(at: Estimate, position: Array, velocity: Array, rotation: Array) -> dict[str, tuple[float, float]]:
+    """{quantity: (size of its error, normalised error squared)} of an estimate against the truth of its instant.
+
+    position m, velocity m/s (3,), world; rotation (3, 3), body to world
+    """
+    turn = quaternion_matrix(at.quaternion).T @ rotation
+    angle = 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
+    found = {}
+    for (name, k), wrong in zip(_PARTS, (position - at.position, velocity - at.velocity, angle), strict=True):
+        size = float(np.linalg.norm(wrong))
+        block = at.covariance[k : k + 3, k : k + 3]
+        squared = float(wrong @ np.linalg.solve(block, wrong))
+        found[name] = (math.degrees(size) if name == "attitude_deg" else size, squared)
+    return found

@@ -8,9 +8,8 @@ import numpy as np
 
 from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.errors import ModelError
-from rtmms.plant import Account, Channel, Plant
-from rtmms.sensing.estimator import Estimator, considered
-from rtmms.sensing.layout import M_GRAVITY
+from rtmms.plant import Account, Channel, Plant, surroundings_of
+from rtmms.sensing.estimator import Estimator
 from rtmms.sensing.parts import Imu, Sensor
 from rtmms.sensing.sensed import Sensed
 from rtmms.snapshot import seal_parts, unseal_parts
@@ -20,6 +19,9 @@ _CHANNELS = (
     Channel(ESTIMATE + "position", "m", (3,), "world"), Channel(ESTIMATE + "quaternion", "", (4,), "world"),
     Channel(ESTIMATE + "velocity", "m/s", (3,), "body"),
 )  # fmt: skip
+
+BEGINS = (1e-5, 1e-5, 1e-5)
+"""Standard deviations of position, velocity and attitude at the start, where the estimate is the truth."""
 
 
 class Estimated(Sensed):
@@ -78,13 +80,18 @@ class Estimated(Sensed):
         super().restore(inner)
         self.estimator, self._told_of = estimator, None
 
+    def _feel(self) -> None:
+        super()._feel()
+        if hasattr(self, "estimator"):
+            self.estimator.gravity = surroundings_of(self.truth).gravity
+
     def _begun(self) -> Estimator:
         true = self.truth.observe()
-        quaternion = np.asarray(true["quaternion"], dtype=float)
+        quaternion, around = np.asarray(true["quaternion"], dtype=float), surroundings_of(self.truth)
         return Estimator(
             self.sensors, position=np.asarray(true["position"]), quaternion=quaternion,
             velocity=quaternion_matrix(quaternion) @ np.asarray(true["velocity"], dtype=float),
-            deviations=(0.02, 0.05, 0.02), gravity=float(self._motion[M_GRAVITY]), more=considered(self.sensors),
+            deviations=BEGINS, gravity=around.gravity, surface=around.surface,
         )  # fmt: skip
 
     def _hear(self) -> None:

@@ -1,5 +1,9 @@
 """An error-state Kalman filter of attitude, velocity, position and biases: its propagation and its updates, compiled.
 
+Errors of the sensors that last (scale, misalignment, iron, drifts), c (l,), have a covariance C (l, l) and one G
+(15, l) with the state's error. Some are estimated with it; the others are considered (the filter of Schmidt, 1966):
+their gain is 0, and the covariance is that of this gain.
+
 Nominal state x (16,): position p 3 (m, world), velocity v 3 (m/s, world), quaternion q 4 (w x y z, body to world),
 gyroscope's
 bias 3 (rad/s), accelerometer's bias 3 (m/s2). Error e (15,): dp, dv, dtheta (rad, body: R = R_hat exp(dtheta)), dbg,
@@ -8,15 +12,48 @@ dba; covariance P (15, 15). Sola, Quaternion kinematics for the error-state Kalm
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, NamedTuple
 
-from rtmms.jit import Array, kernel
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.jit import Array, Floats, kernel
+
+Whole = npt.NDArray[np.int64]
 
 X_P, X_V, X_Q, X_BG, X_BA, X_SIZE = 0, 3, 6, 10, 13, 16
 E_P, E_V, E_Q, E_BG, E_BA, E_SIZE = 0, 3, 6, 9, 12, 15
-N_GYRO, N_ACCEL, N_BG, N_BA, N_KEEP_G, N_KEEP_A, N_GRAVITY, N_SIZE = range(8)
-"""Of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), standard deviations of their
-drifts, 1 / tau of each (1/s), gravity m/s2."""
+N_GYRO, N_ACCEL, N_BG, N_BA, N_GRAVITY = range(5)
+N_SIZE = N_GRAVITY + 3
+"""Of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), of the random walks of their
+biases (rad/s2/rt Hz, m/s3/rt Hz); gravity (3) m/s2, world."""
+OFFSET, SCALE, SKEW = range(3)
+"""What a lasting error adds to a vector v that is measured: e_k, v_k e_k, v x e_k (k its axis)."""
+L_KIND, L_AXIS, L_TARGET = range(3)
+"""Of a lasting error: the above; where it enters the motion: E_Q by the gyroscope, E_V by the accelerometer, -1 not."""
+
+
+class Lasting(NamedTuple):
+    """Errors of the sensors that last, l of them: of some the filter estimates the value, the others it considers.
+
+    rows      (l, 3) what each does, see L_KIND;  estimated (l,) 1: its value is estimated, 0: not
+    value     (l,) the estimates, 0 of the others;  among (l, l) covariance of their errors
+    cross     (15, l) covariance of the state's error and theirs
+    variance  (l,) of each at any time, as its sheet says;  fades (l,) 1/s: 1 / tau of one that wanders, 0: it stays
+    mount     (3, 3) axes of the imu, sensor to body;  into, vector (3,) and keep (l,) scratch
+    """
+
+    rows: Whole
+    estimated: Whole
+    value: Array
+    among: Array
+    cross: Array
+    variance: Array
+    fades: Array
+    mount: Array
+    into: Array
+    vector: Array
+    keep: Array
 
 
 @kernel
@@ -46,7 +83,7 @@ def turn(x: Array, a: float, b: float, c: float) -> None:
 
 
 @kernel
-def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: float, r: Array) -> None:
+def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: Array, r: Array) -> None:
     """The nominal state over dt with the mean rate and specific force of it; the first rows of r are left at its
     middle."""
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
@@ -54,29 +91,42 @@ def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: float, r:
     rotation_of(x, r)
     fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
     for k in range(3):
-        a = r[k, 0] * fx + r[k, 1] * fy + r[k, 2] * fz - (gravity if k == 2 else 0.0)
+        a = r[k, 0] * fx + r[k, 1] * fy + r[k, 2] * fz + gravity[k]
         x[X_P + k] += dt * (x[X_V + k] + 0.5 * dt * a)
         x[X_V + k] += dt * a
     turn(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz)
 
 
 @kernel
-def propagate(
-    x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, work: Array
-) -> None:
-    """State and covariance over dt: P <- F P F^T + Q, to first order in dt.
+def add_lasting(row: Array, vector: Array, out: Array) -> None:
+    """out (3,): what a lasting error of 1 adds to a vector, in the sensor's axes."""
+    out[0] = out[1] = out[2] = 0.0
+    k = row[L_AXIS]
+    if row[L_KIND] == OFFSET:
+        out[k] = 1.0
+    elif row[L_KIND] == SCALE:
+        out[k] = vector[k]
+    else:
+        i, j = (k + 1) % 3, (k + 2) % 3
+        out[i], out[j] = vector[j], -vector[i]
 
-    gyro, accel (3,) mean over dt as measured; noise (N_SIZE,); r (5, 3), f and work (15, 15) scratch
+
+@kernel
+def propagate(
+    x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, lasting: Any,
+) -> None:  # fmt: skip
+    """State and covariance over dt: P <- F P F^T + Q, to first order in dt, and what lasting errors add.
+
+    gyro, accel (3,) mean over dt as measured; noise (N_SIZE,); r (5, 3), f (15, 15) scratch; lasting: see Lasting
     """
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
     fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
-    strapdown(x, gyro, accel, dt, noise[N_GRAVITY], r)
-    keep_g, keep_a = np.exp(-dt * noise[N_KEEP_G]), np.exp(-dt * noise[N_KEEP_A])
+    strapdown(x, gyro, accel, dt, noise[N_GRAVITY:], r)
     f[:, :] = 0.0
+    for k in range(E_SIZE):
+        f[k, k] = 1.0
     for k in range(3):
-        f[E_P + k, E_P + k] = f[E_V + k, E_V + k] = f[E_Q + k, E_Q + k] = 1.0
         f[E_P + k, E_V + k] = dt
-        f[E_BG + k, E_BG + k], f[E_BA + k, E_BA + k] = keep_g, keep_a
         f[E_Q + k, E_BG + k] = -dt
         # dv' = -R [f]x dtheta - R dba
         f[E_V + k, E_Q] = -dt * (r[k, 1] * fz - r[k, 2] * fy)
@@ -88,27 +138,95 @@ def propagate(
     f[E_Q, E_Q + 1], f[E_Q, E_Q + 2] = dt * wz, -dt * wy
     f[E_Q + 1, E_Q], f[E_Q + 1, E_Q + 2] = -dt * wz, dt * wx
     f[E_Q + 2, E_Q], f[E_Q + 2, E_Q + 1] = dt * wy, -dt * wx
+    transit(f, covariance)
     for i in range(E_SIZE):
-        for j in range(E_SIZE):
-            total = 0.0
-            for k in range(E_SIZE):
-                total += f[i, k] * covariance[k, j]
-            work[i, j] = total
+        for j in range(i):
+            covariance[i, j], covariance[j, i] = covariance[j, i], covariance[i, j]
+    transit(f, covariance)
     for i in range(E_SIZE):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(E_SIZE):
-                total += work[i, k] * f[j, k]
-            covariance[i, j] = covariance[j, i] = total
+        for j in range(i):  # as symmetric as it was
+            covariance[j, i] = covariance[i, j]
     for k in range(3):
         covariance[E_V + k, E_V + k] += noise[N_ACCEL] ** 2 * dt
         covariance[E_Q + k, E_Q + k] += noise[N_GYRO] ** 2 * dt
-        covariance[E_BG + k, E_BG + k] += noise[N_BG] ** 2 * (1.0 - keep_g * keep_g)
-        covariance[E_BA + k, E_BA + k] += noise[N_BA] ** 2 * (1.0 - keep_a * keep_a)
+        covariance[E_BG + k, E_BG + k] += noise[N_BG] ** 2 * dt
+        covariance[E_BA + k, E_BA + k] += noise[N_BA] ** 2 * dt
+    spread(x, covariance, (wx, wy, wz), (fx, fy, fz), dt, r, f, lasting)
 
 
 @kernel
-def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity: float, r: Array) -> None:
+def spread(
+    x: Array, covariance: Array, rate: Floats, force: Floats, dt: float, r: Array, f: Array, lasting: Any
+) -> None:  # fmt: skip
+    """What lasting errors add to the covariance over dt, and what becomes of theirs; f (15, 15) the transition.
+
+    rate, force   (3,) of the body, as the imu has them without its biases
+    """
+    cross, rows, among, keep = lasting.cross, lasting.rows, lasting.among, lasting.keep
+    into, vector, mount = lasting.into, lasting.vector, lasting.mount
+    count = rows.shape[0]
+    transit(f, cross)
+    # P <- F P F^T + F G B^T + B (F G)^T + B C B^T and G <- F G + B C; those that enter the motion are not estimated,
+    # and independent of each other
+    for j in range(count):
+        to = rows[j, L_TARGET]
+        if to < 0:
+            continue
+        measured = rate if to == E_Q else force
+        for k in range(3):
+            vector[k] = mount[0, k] * measured[0] + mount[1, k] * measured[1] + mount[2, k] * measured[2]
+        add_lasting(rows[j], vector, into)
+        b0, b1, b2 = into[0], into[1], into[2]
+        for k in range(3):
+            vector[k] = mount[k, 0] * b0 + mount[k, 1] * b1 + mount[k, 2] * b2
+        for k in range(3):
+            if to == E_Q:
+                into[k] = -dt * vector[k]
+            else:
+                into[k] = -dt * (r[k, 0] * vector[0] + r[k, 1] * vector[1] + r[k, 2] * vector[2])
+        for k in range(3):
+            for i in range(E_SIZE):
+                more = cross[i, j] * into[k]
+                covariance[i, to + k] += more
+                covariance[to + k, i] += more
+            for m in range(3):
+                covariance[to + k, to + m] += into[k] * among[j, j] * into[m]
+        for k in range(3):
+            for i in range(count):
+                cross[to + k, i] += into[k] * among[j, i]
+    for j in range(count):
+        keep[j] = np.exp(-dt * lasting.fades[j])
+    for j in range(count):
+        if lasting.fades[j] > 0.0:
+            lasting.value[j] *= keep[j]
+            for i in range(E_SIZE):
+                cross[i, j] *= keep[j]
+            for i in range(count):
+                among[i, j] *= keep[j]
+                among[j, i] *= keep[j]
+            among[j, j] += (1.0 - keep[j] * keep[j]) * lasting.variance[j]
+
+
+@kernel
+def transit(f: Array, m: Array) -> None:
+    """m (15, n) <- F m, by the blocks of F that are not zero."""
+    dt = f[E_P, E_V]
+    for j in range(m.shape[1]):
+        q0, q1, q2 = m[E_Q, j], m[E_Q + 1, j], m[E_Q + 2, j]
+        a0, a1, a2 = m[E_BA, j], m[E_BA + 1, j], m[E_BA + 2, j]
+        for k in range(3):
+            m[E_P + k, j] += dt * m[E_V + k, j]
+            m[E_V + k, j] += (
+                f[E_V + k, E_Q] * q0 + f[E_V + k, E_Q + 1] * q1 + f[E_V + k, E_Q + 2] * q2
+                + f[E_V + k, E_BA] * a0 + f[E_V + k, E_BA + 1] * a1 + f[E_V + k, E_BA + 2] * a2
+            )  # fmt: skip
+        m[E_Q, j] = q0 + f[E_Q, E_Q + 1] * q1 + f[E_Q, E_Q + 2] * q2 - dt * m[E_BG, j]
+        m[E_Q + 1, j] = q1 + f[E_Q + 1, E_Q] * q0 + f[E_Q + 1, E_Q + 2] * q2 - dt * m[E_BG + 1, j]
+        m[E_Q + 2, j] = q2 + f[E_Q + 2, E_Q] * q0 + f[E_Q + 2, E_Q + 1] * q1 - dt * m[E_BG + 2, j]
+
+
+@kernel
+def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity: Array, r: Array) -> None:
     """The nominal state from `time` on along samples of a ring (room, 7): time, gyro 3, accel 3, the first that at
     `time`."""
     room = ring.shape[0]
@@ -124,27 +242,43 @@ def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity:
 
 @kernel
 def correct(
-    x: Array, covariance: Array, rows: Array, residual: Array, variance: Array, gate: float, work: Array, error: Array
-) -> float:
+    x: Array, covariance: Array, rows: Array, own: Array, first: int, residual: Array, variance: Array, gate: float,
+    work: Array, error: Array, lasting: Any,
+) -> float:  # fmt: skip
     """Take a measurement in; returns its normalised innovation squared, and leaves all as it is where that is over
     the gate.
 
-    rows (m, 15) its derivative, residual (m,) measured less expected, variance (m,) of its independent errors; gate
-    0: none; work (m + 1, m + 15), error (15,) scratch
+    rows (m, 15) its derivative by the state's error, own (m, n) by the lasting errors first ... first + n - 1;
+    residual (m,) measured less expected, variance (m,) of its independent errors; gate 0: none; work
+    (m + 1, m + 15 + l), error (15,) scratch; lasting: see Lasting
     """
-    m = residual.shape[0]
-    # S = H P H^T + R and its Cholesky factors, L y = residual: y^T y
+    m, n = residual.shape[0], own.shape[1]
+    cross, among = lasting.cross, lasting.among
+    count = among.shape[0]
+    at = m + E_SIZE
+    # U = H P + H_c G^T, V = H G + H_c C; S = U H^T + V H_c^T + R and its Cholesky factors, L y = residual: y^T y
     for i in range(m):
         for k in range(E_SIZE):
             total = 0.0
             for j in range(E_SIZE):
                 total += rows[i, j] * covariance[j, k]
+            for j in range(n):
+                total += own[i, j] * cross[k, first + j]
             work[i, m + k] = total
+        for k in range(count):
+            total = 0.0
+            for j in range(E_SIZE):
+                total += rows[i, j] * cross[j, k]
+            for j in range(n):
+                total += own[i, j] * among[first + j, k]
+            work[i, at + k] = total
     for i in range(m):
         for j in range(i + 1):
             total = variance[i] if i == j else 0.0
             for k in range(E_SIZE):
                 total += work[i, m + k] * rows[j, k]
+            for k in range(n):
+                total += work[i, at + first + k] * own[j, k]
             work[i, j] = total
     squared = 0.0
     for j in range(m):
@@ -166,8 +300,8 @@ def correct(
         squared += work[m, i] * work[m, i]
     if 0.0 < gate < squared or not np.isfinite(squared):
         return squared
-    # with W = L^-1 H P: e = W^T y, P <- P - W^T W
-    for k in range(E_SIZE):
+    # with W = L^-1 U and Z = L^-1 V: e = W^T y, P <- P - W^T W, G <- G - W^T Z
+    for k in range(E_SIZE + count):
         for i in range(m):
             total = work[i, m + k]
             for j in range(i):
@@ -185,6 +319,26 @@ def correct(
             covariance[k, j] -= total
             if j != k:
                 covariance[j, k] = covariance[k, j]
+        for j in range(count):
+            total = 0.0
+            for i in range(m):
+                total += work[i, m + k] * work[i, at + j]
+            cross[k, j] -= total
+    # and of those that are estimated: c <- c + Z^T y, C <- C - Z^T Z but where both are considered
+    for k in range(count):
+        if not lasting.estimated[k]:
+            continue
+        for i in range(m):
+            lasting.value[k] += work[i, at + k] * work[m, i]
+        for j in range(count):
+            if lasting.estimated[j] and j > k:
+                continue
+            total = 0.0
+            for i in range(m):
+                total += work[i, at + k] * work[i, at + j]
+            among[k, j] -= total
+            if j != k:
+                among[j, k] = among[k, j]
     inject(x, error)
     return squared
 
@@ -201,12 +355,30 @@ def inject(x: Array, error: Array) -> None:
 
 
 @kernel
-def expect_depth(x: Array, place: Array, r: Array, rows: Array, expected: Array) -> None:
-    """-(p + R l)_z."""
+def expect_lasting(first: int, expected: Array, own: Array, lasting: Any) -> None:
+    """own (m, n): what the lasting errors first ... first + n - 1 add to a perfect measurement (m,); the estimates of
+    them are added."""
+    rows, into, vector = lasting.rows, lasting.into, lasting.vector
+    size = expected.shape[0]
+    for k in range(size):
+        vector[k] = expected[k]
+    for j in range(own.shape[1]):
+        if size == 1:
+            into[0] = 1.0 if rows[first + j, L_KIND] == OFFSET else vector[0]
+        else:
+            add_lasting(rows[first + j], vector, into)
+        for k in range(size):
+            own[k, j] = into[k]
+            expected[k] += into[k] * lasting.value[first + j]
+
+
+@kernel
+def expect_depth(x: Array, place: Array, surface: float, r: Array, rows: Array, expected: Array) -> None:
+    """surface - (p + R l)_z."""
     rotation_of(x, r)
     rows[0, :] = 0.0
     rows[0, E_P + 2] = -1.0
-    expected[0] = -x[X_P + 2]
+    expected[0] = surface - x[X_P + 2]
     for k in range(3):
         expected[0] -= r[2, k] * place[k]
     # d(R l) = -R [l]x dtheta

@@ -1,7 +1,7 @@
 """An estimator of a robot's pose and motion from what its sensors tell, however late.
 
 The filter runs some time behind, where every measurement has arrived and is taken in at its own instant; what the
-newest rates and forces add is put on top.
+newest rates and forces add is put on top. Errors of the sensors that last are states too (see estimation, lasting).
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from rtmms.sensing.estimation import (
     N_BG,
     N_GRAVITY,
     N_GYRO,
-    N_KEEP_A,
-    N_KEEP_G,
     N_SIZE,
     X_BA,
     X_BG,
@@ -35,15 +33,18 @@ from rtmms.sensing.estimation import (
     X_Q,
     X_SIZE,
     X_V,
+    Lasting,
     correct,
     expect_depth,
     expect_direction,
+    expect_lasting,
     expect_position,
     expect_velocity,
     forward,
     propagate,
     rotation_of,
 )
+from rtmms.sensing.lasting import lasting_errors
 from rtmms.sensing.parts import KINDS, TYPICAL, Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.suite import built, earth_field, rotation
 from rtmms.spatial import Array
@@ -54,8 +55,6 @@ SETTLES_S = 2.0
 """From the start on everything is believed for so long: a first guess may be further off than it says."""
 BLIND_M_S2, BLIND_RAD_S = 1.0, 0.3
 """Of a robot whose imu is silent: what it may accelerate and turn by, standard deviations."""
-CONSIDER_S, CONSIDER_M_S = 4.0, 0.4
-"""What lasts in a sensor counts as white noise of so many seconds' samples; what grows with the speed, at this one."""
 _GAP = 2.5
 """Samples of the imu that may be missing before it counts as silent."""
 _ANEW = (1.0, 0.5, 0.1)
@@ -115,14 +114,18 @@ class Estimator:
 
     sensors    as the robot has them, by name (read_profile gives them): one imu, and any of depth, dvl, gps, mag
     position, velocity, quaternion   at the start, and their standard deviations (m, m/s, rad)
+    gravity    m/s2: (3,) of the world, or what pulls down
+    surface    m, height of the water's surface, from which depth counts
     more       on the variance of each measurement, for what the sensors' sheets do not tell (mountings, tides):
-    factors by name ModelError where there is no imu.
+    factors by name
+    lasting    False: the sensors count as if they had white noise alone
+    ModelError where there is no imu.
     """
 
     def __init__(
         self, sensors: Mapping[str, Sensor], *, position: Any = (0.0, 0.0, 0.0), velocity: Any = (0.0, 0.0, 0.0),
         quaternion: Any = (1.0, 0.0, 0.0, 0.0), deviations: tuple[float, float, float] = (0.1, 0.1, 0.05),
-        gravity: float = 9.80665, more: Mapping[str, float] | None = None,
+        gravity: Any = 9.80665, surface: float = 0.0, more: Mapping[str, float] | None = None, lasting: bool = True,
     ) -> None:  # fmt: skip
         imus = [name for name, sensor in sensors.items() if isinstance(sensor, Imu)]
         if not imus:
@@ -134,16 +137,22 @@ class Estimator:
         if any(imu.position_m):
             raise ModelError("estimator: the imu's position_m is where the estimate is; expected (0, 0, 0)")
         self._to_body = rotation(imu.rotation_deg)
-        self._noise = _noise(imu, gravity)
+        self._noise = _noise(imu)
+        self.gravity = gravity
+        heard: dict[str, Sensor] = {self.imu: imu, **self.sensors}
+        self._lasting, places = lasting_errors(heard, self._to_body, lasting)
         factors = more or {}
-        self._models = {name: _Model(name, sensor, factors.get(name, 1.0)) for name, sensor in self.sensors.items()}
+        self._models = {
+            name: _Model(name, sensor, factors.get(name, 1.0), self._lasting, places[name], surface)
+            for name, sensor in self.sensors.items()
+        }
         latest = max([s.latency_s + s.jitter_s for s in self.sensors.values()], default=0.0)
         self.behind_s = max(0.0, latest - imu.latency_s) + 2.0 / imu.rate_hz
         self._x, self._p = np.zeros(X_SIZE), np.zeros((E_SIZE, E_SIZE))
         self._x[X_P:X_V], self._x[X_V:X_Q] = position, velocity
         self._x[X_Q:X_BG] = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
-        noise = self._noise
-        turn_on = imu.gyro_turn_on_rad_s**2 + noise[N_BG] ** 2, imu.accel_turn_on_m_s2**2 + noise[N_BA] ** 2
+        drifts = _drifts(imu)
+        turn_on = imu.gyro_turn_on_rad_s**2 + drifts[0] ** 2, imu.accel_turn_on_m_s2**2 + drifts[1] ** 2
         for k, variance in enumerate((*(d * d for d in deviations), *turn_on)):
             for i in range(3 * k, 3 * k + 3):
                 self._p[i, i] = variance
@@ -153,10 +162,19 @@ class Estimator:
         self._first = self._held = 0
         self._waiting: list[_Measurement] = []
         self._heard: dict[str, float] = {}
-        self._r, self._f, self._w = np.zeros((5, 3)), np.zeros((E_SIZE, E_SIZE)), np.zeros((E_SIZE, E_SIZE))
+        self._r, self._f = np.zeros((5, 3)), np.zeros((E_SIZE, E_SIZE))
         self._error, self._nis = np.zeros(E_SIZE), dict[str, tuple[float, int]]()
         self._refused: dict[str, int] = {}
         self._in_row = dict.fromkeys(self._models, 0)
+
+    @property
+    def gravity(self) -> Array:
+        """(3,) m/s2, world; it may change while a run goes on."""
+        return self._noise[N_GRAVITY:].copy()
+
+    @gravity.setter
+    def gravity(self, value: Any) -> None:
+        self._noise[N_GRAVITY:] = (0.0, 0.0, -value) if np.ndim(value) == 0 else value
 
     def hear(self, outputs: Mapping[str, Any]) -> bool:
         """What a state told, by name; True where the imu had something new. Sensors that are not among them are
@@ -192,7 +210,7 @@ class Estimator:
         """Now, as the newest sample of the imu has it."""
         x, time = self._x.copy(), self._time
         if self._held:
-            forward(x, self._ring, self._first, self._held, time, self._noise[N_GRAVITY], self._r)
+            forward(x, self._ring, self._first, self._held, time, self._noise[N_GRAVITY:], self._r)
             time = float(self._ring[(self._first + self._held - 1) % len(self._ring), 0])
         doubted = tuple(name for name, n in self._in_row.items() if n >= _DIVERGED)
         return Estimate(
@@ -220,19 +238,24 @@ class Estimator:
         for row, one in zip(late, waiting, strict=True):
             row[:2], row[2 : 2 + len(one.value)] = (one.time, one.order), one.value
         head = (self._time, self._trusts_from, self._first, self._held, len(waiting))
-        parts = (head, self._x, self._p, self._ring, rows, late)
+        known = self._lasting
+        parts = (head, self._x, self._p, known.value, known.among, known.cross, self._ring, rows, late)
         return b"".join(np.asarray(part, dtype=float).tobytes() for part in parts)
 
     def restore(self, blob: bytes) -> None:
         """ModelError for what is no snapshot of an estimator of these sensors; then nothing has changed."""
         names, room = list(self._models), len(self._ring)
-        sizes = (_HEAD, X_SIZE, E_SIZE * E_SIZE, self._ring.size, _ROW * len(names))
+        known = self._lasting
+        sizes = (
+            _HEAD, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size, self._ring.size,
+            _ROW * len(names),
+        )  # fmt: skip
         own = sum(sizes)
         foreign = ModelError("restore: this is no snapshot of an estimator of these sensors")
         if len(blob) % 8 or len(blob) < 8 * own:
             raise foreign
         numbers = np.frombuffer(blob, np.float64)
-        head, x, p, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
+        head, x, p, value, among, cross, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
         late = numbers[own:]
         fits = 0.0 <= head[2] < room and 0.0 <= head[3] <= room and head[4] * _LATE == len(late)
         late = late.reshape(-1, _LATE) if fits else np.zeros((0, _LATE))
@@ -241,6 +264,8 @@ class Estimator:
         self._time, self._trusts_from = float(head[0]), float(head[1])
         self._first, self._held = int(head[2]), int(head[3])
         self._x[:], self._p[:], self._ring[:] = x, p.reshape(E_SIZE, E_SIZE), ring.reshape(room, -1)
+        known.value[:], known.among[:] = value, among.reshape(known.among.shape)
+        known.cross[:] = cross.reshape(known.cross.shape)
         told = dict(zip(names, rows.reshape(-1, _ROW).tolist(), strict=True))
         self._heard = {name: row[0] for name, row in told.items() if row[0] >= 0.0}
         self._nis = {name: (row[1], int(row[2])) for name, row in told.items() if row[2] > 0.0}
@@ -264,9 +289,9 @@ class Estimator:
             dt = at - self._time
             if dt > 0.0:
                 rotation_of(self._x, self._r)
-                force = self._r[2] * self._noise[N_GRAVITY] + self._x[X_BA:]
+                force = self._x[X_BA:] - self._r[:3].T @ self._noise[N_GRAVITY:]
                 gyro = self._x[X_BG:X_BA] + zero
-                propagate(self._x, self._p, gyro, force.copy(), dt, self._noise, self._r, self._f, self._w)
+                propagate(self._x, self._p, gyro, force, dt, self._noise, self._r, self._f, self._lasting)
                 for k in range(3):
                     self._p[E_V + k, E_V + k] += BLIND_M_S2**2 * gap * dt
                     self._p[E_Q + k, E_Q + k] += BLIND_RAD_S**2 * gap * dt
@@ -282,6 +307,7 @@ class Estimator:
         self._in_row = dict.fromkeys(self._models, 0)
         for k, deviation in zip((E_P, E_V, E_Q), _ANEW, strict=True):
             self._p[k : k + 3, :] = self._p[:, k : k + 3] = 0.0
+            self._lasting.cross[k : k + 3] = 0.0
             for i in range(k, k + 3):
                 self._p[i, i] = deviation**2
 
@@ -308,7 +334,7 @@ class Estimator:
             return
         share = (0.5 * (self._time + to) - start) / (end - start)
         rate, force = rate0 + share * (rate1 - rate0), force0 + share * (force1 - force0)
-        propagate(self._x, self._p, rate, force, dt, self._noise, self._r, self._f, self._w)
+        propagate(self._x, self._p, rate, force, dt, self._noise, self._r, self._f, self._lasting)
         self._time = to
 
     def _take(self, measured: _Measurement, gyro: Array) -> None:
@@ -316,44 +342,16 @@ class Estimator:
         model.expect(self._x, gyro, self._r)
         residual = measured.value - model.expected
         gate = GATES[len(residual)] if self._time >= self._trusts_from else 0.0
-        squared = correct(self._x, self._p, model.rows, residual, model.variance, gate, model.work, self._error)
+        squared = correct(
+            self._x, self._p, model.rows, model.own, model.first, residual, model.variance, gate, model.work,
+            self._error, self._lasting,
+        )  # fmt: skip
         self._nis[name] = squared, len(residual)
         if squared > gate > 0.0:
             self._refused[name] = self._refused.get(name, 0) + 1
             self._in_row[name] += 1
         else:
             self._in_row[name] = 0
-
-
-def considered(sensors: Mapping[str, Sensor]) -> dict[str, float]:
-    """Factors for `more` with which the covariance also has what lasts: turn-on errors, drifts, iron, scale and
-    misalignment do not become less by averaging. As white noise they weigh as much over CONSIDER_S if their variance is
-    multiplied by the samples in it. The filter trusts its sensors less then, and knows better how wrong it is."""
-    found = {}
-    for name, sensor in sensors.items():
-        if isinstance(sensor, _KINDS):
-            sheet, samples = _variance(sensor), max(1.0, CONSIDER_S * sensor.rate_hz)
-            found[name] = 1.0 + (samples - 1.0) * _lasting(name, sensor) / sheet
-    return found
-
-
-def _lasting(name: str, sensor: Sensor) -> float:
-    """Variance of what lasts, the mean over the axes."""
-    if isinstance(sensor, Depth):
-        return sensor.turn_on_m**2 + sensor.wander_m**2
-    if isinstance(sensor, Dvl):
-        return sensor.turn_on_m_s**2 + CONSIDER_M_S**2 * _crooked(sensor.scale_error, sensor.misalignment_rad)
-    if isinstance(sensor, Gps):
-        return sensor.wander_m**2
-    assert isinstance(sensor, Magnetometer)
-    field = sensor.field_t if sensor.field_t is not None else earth_field(name, sensor)
-    soft = _crooked(sensor.soft_iron_error, sensor.soft_iron_misalignment_rad)
-    return sum(one * one for one in sensor.hard_iron_t) / 3.0 + soft * sum(one * one for one in field)
-
-
-def _crooked(scale: tuple[float, ...], misaligned: tuple[float, ...]) -> float:
-    """Of a vector of length 1 in any direction: the mean square of an axis' error by scale and misalignment."""
-    return (sum(one * one for one in scale) + 2.0 * sum(one * one for one in misaligned)) / 9.0
 
 
 def compile_ahead() -> None:
@@ -370,15 +368,19 @@ def compile_ahead() -> None:
 
 
 class _Model:
-    """What a sensor is expected to tell; rows (m, 15), expected and variance (m,)."""
+    """What a sensor is expected to tell: rows (m, 15), own (m, n) of its lasting errors, expected and variance (m,)."""
 
-    def __init__(self, name: str, sensor: Sensor, more: float) -> None:
+    def __init__(
+        self, name: str, sensor: Sensor, more: float, lasting: Lasting, place: slice, surface: float
+    ) -> None:  # fmt: skip
         self.sensor, size = sensor, 1 if isinstance(sensor, Depth) else 3
         quantity = {Depth: "value", Dvl: "velocity", Gps: "position", Magnetometer: "field"}[type(sensor)]
         self.output = f"{name}.{quantity}"
         self.rows, self.expected = np.zeros((size, E_SIZE)), np.zeros(size)
+        self.first, self.own = place.start, np.zeros((size, place.stop - place.start))
         self.variance = np.full(size, more * _variance(sensor))
-        self.work = np.zeros((size + 1, size + E_SIZE))
+        self.work = np.zeros((size + 1, size + E_SIZE + len(lasting.variance)))
+        self._lasting, self._surface = lasting, surface
         self._place, self._mount = np.array(sensor.position_m, dtype=float), rotation(sensor.rotation_deg)
         self._field = np.zeros(3)
         if isinstance(sensor, Magnetometer):
@@ -386,35 +388,43 @@ class _Model:
 
     def expect(self, x: Array, gyro: Array, r: Array) -> None:
         if isinstance(self.sensor, Depth):
-            expect_depth(x, self._place, r, self.rows, self.expected)
+            expect_depth(x, self._place, self._surface, r, self.rows, self.expected)
         elif isinstance(self.sensor, Dvl):
             expect_velocity(x, gyro, self._place, self._mount, r, self.rows, self.expected)
         elif isinstance(self.sensor, Gps):
             expect_position(x, self._place, r, self.rows, self.expected)
         else:
             expect_direction(x, self._field, self._mount, r, self.rows, self.expected)
+        expect_lasting(self.first, self.expected, self.own, self._lasting)
 
 
-def _noise(imu: Imu, gravity: float) -> Array:
-    noise = np.zeros(N_SIZE)
+def _drifts(imu: Imu) -> tuple[float, float]:
+    """Standard deviations of the drifts of gyroscope (rad/s) and accelerometer (m/s2)."""
+    return (
+        drift_of(imu.gyro_noise_rad_s_rt_hz, imu.gyro_instability_rad_s, imu.gyro_correlation_s),
+        drift_of(imu.accel_noise_m_s2_rt_hz, imu.accel_instability_m_s2, imu.accel_correlation_s),
+    )
+
+
+def _noise(imu: Imu) -> Array:
+    """Of the noise, but for gravity. A drift walks at random as it does over times much shorter than its own: a bias
+    is a turn-on error that stays and a drift, and the filter estimates their sum."""
+    noise, drifts = np.zeros(N_SIZE), _drifts(imu)
     g, a = imu.gyro_noise_rad_s_rt_hz, imu.accel_noise_m_s2_rt_hz
     noise[N_GYRO] = math.hypot(g, imu.gyro_resolution_rad_s / math.sqrt(12.0 * imu.rate_hz))
     noise[N_ACCEL] = math.hypot(a, imu.accel_resolution_m_s2 / math.sqrt(12.0 * imu.rate_hz))
-    noise[N_BG] = drift_of(g, imu.gyro_instability_rad_s, imu.gyro_correlation_s)
-    noise[N_BA] = drift_of(a, imu.accel_instability_m_s2, imu.accel_correlation_s)
-    noise[N_KEEP_G], noise[N_KEEP_A] = 1.0 / imu.gyro_correlation_s, 1.0 / imu.accel_correlation_s
-    noise[N_GRAVITY] = gravity
+    noise[N_BG] = drifts[0] * math.sqrt(2.0 / imu.gyro_correlation_s)
+    noise[N_BA] = drifts[1] * math.sqrt(2.0 / imu.accel_correlation_s)
     return noise
 
 
 def _variance(sensor: Sensor) -> float:
-    """Of what a sensor tells: white noise, quantum, and as if white what stays or wanders."""
+    """Of what a sensor tells anew in each sample: white noise and quantum."""
     if isinstance(sensor, Depth):
-        return sensor.noise_m**2 + sensor.resolution_m**2 / 12.0 + sensor.turn_on_m**2 + sensor.wander_m**2 + 1e-12
+        return sensor.noise_m**2 + sensor.resolution_m**2 / 12.0 + 1e-12
     if isinstance(sensor, Dvl):
-        return sensor.noise_m_s**2 + sensor.resolution_m_s**2 / 12.0 + sensor.turn_on_m_s**2 + 1e-12
+        return sensor.noise_m_s**2 + sensor.resolution_m_s**2 / 12.0 + 1e-12
     if isinstance(sensor, Gps):
-        return sensor.noise_m**2 + sensor.wander_m**2 + 1e-12
+        return sensor.noise_m**2 + 1e-12
     assert isinstance(sensor, Magnetometer)
-    iron = sum(one * one for one in sensor.hard_iron_t) / 3.0
-    return sensor.noise_t**2 + sensor.resolution_t**2 / 12.0 + iron + 1e-22
+    return sensor.noise_t**2 + sensor.resolution_t**2 / 12.0 + 1e-22

@@ -87,7 +87,7 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
         into_sensor(block, motion[M_RATE], motion[M_RATE + 1], motion[M_RATE + 2], out)
     elif kind == ACCELEROMETER:
         # f = (d/dt of the point's velocity) - g: the mean over the last step, as an integrating instrument has it
-        x, y, z = 0.0, 0.0, motion[M_GRAVITY]
+        x, y, z = -motion[M_GRAVITY], -motion[M_GRAVITY + 1], -motion[M_GRAVITY + 2]
         over = motion[M_TIME] - motion[M_BEFORE]
         if motion[M_BEFORE] >= 0.0 and over > 0.0:
             now = turned(motion, M_QUATERNION, *velocity_of(motion, M_VELOCITY, block))
@@ -100,7 +100,7 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
         x, y, z = turned_back(motion, M_QUATERNION, block[B_MORE], block[B_MORE + 1], block[B_MORE + 2])
         into_sensor(block, x, y, z, out)
     elif kind == DEPTH:
-        out[0] = -altitude(motion, block)
+        out[0] = block[B_MORE] - altitude(motion, block)
     elif kind == DVL:
         x, y, z = velocity_of(motion, M_VELOCITY, block)
         into_sensor(block, x, y, z, out)

@@ -86,7 +86,10 @@ class Magnetometer(Sensor):
 
 @dataclass(frozen=True)
 class Depth(Sensor):
-    """Output value (m, positive down), from pressure. noise_m: standard deviation of a sample."""
+    """Output value (m below the water's surface), from pressure: of plants in water, with gravity.
+
+    noise_m: standard deviation of a sample
+    """
 
     rate_hz: float = 50.0
     noise_m: float = 0.0
@@ -100,7 +103,7 @@ class Depth(Sensor):
 @dataclass(frozen=True)
 class Dvl(Sensor):
     """Doppler velocity log: outputs velocity (m/s, over the ground), range (4, m, along the beams), valid. Three
-    beams must reach the bottom, a plane at bottom_m (height, world)."""
+    beams must reach the bottom, a plane at bottom_m (height, world). Of plants in water."""
 
     rate_hz: float = 10.0
     noise_m_s: float = 0.0
@@ -143,14 +146,14 @@ class Currents(Sensor):
 
 @dataclass(frozen=True)
 class Gps(Sensor):
-    """Outputs position (m, world) and valid: only where the antenna is above surface_m (height, world), or
-    `above_water` is false."""
+    """Outputs position (m, world) and valid: only where the antenna is above surface_m (height, world). None: 0.1 m
+    below the surface of the plant's water; everywhere where there is none."""
 
     rate_hz: float = 5.0
     noise_m: float = 0.0
     wander_m: float = 0.0
     correlation_s: float = 60.0
-    surface_m: float = -0.1
+    surface_m: float | None = None
     needs: ClassVar[tuple[str, ...]] = ("position", "quaternion")
 
 

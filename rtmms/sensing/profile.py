@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Plant
+from rtmms.plant import Plant, surroundings_of
 from rtmms.sensing.parts import KINDS, TYPICAL, Sensor
-from rtmms.sensing.suite import built
+from rtmms.sensing.suite import built, senseless
 from rtmms.toml_file import read_toml
 
 PROFILES = ("ideal", "typical")
@@ -66,13 +66,13 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
 
 def _usual(plant: Plant) -> list[str]:
     outputs = {channel.name: channel.shape for channel in plant.outputs}
-    water = getattr(plant, "medium", "") != "air"
+    around = surroundings_of(plant)
     listed = []
     for kind in KINDS:
         vectors = _OPTIONAL.get(kind)
         if vectors is not None and not any(len(outputs.get(name, ())) == 1 for name in vectors):
             continue
-        if kind in ("depth", "dvl") and not water:
+        if senseless(KINDS[kind], around):
             continue
         listed.append(kind)
     return listed

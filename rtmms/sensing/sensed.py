@@ -27,6 +27,7 @@ from rtmms.plant import (
     Surrounded,
     Tunable,
     Twinned,
+    surroundings_of,
 )
 from rtmms.sensing.entry import (
     FRESH,
@@ -47,6 +48,7 @@ from rtmms.sensing.layout import (
     M_QUATERNION,
     M_RATE,
     M_TIME,
+    M_VECTORS,
     M_VELOCITY,
     T_FAULT,
 )
@@ -56,7 +58,6 @@ from rtmms.sensing.timing import look, start
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
 
-_STANDARD_GRAVITY = 9.80665
 _MOVING = (("position", M_POSITION, 3), ("quaternion", M_QUATERNION, 4), ("velocity", M_VELOCITY, 3),
            ("angular_velocity", M_RATE, 3))  # fmt: skip
 
@@ -102,8 +103,7 @@ class Sensed:
         self._counts[SEED], self._counts[STEPS] = seed, 0
         self._motion[:] = 0.0
         self._motion[M_BEFORE] = -1.0
-        told = getattr(getattr(self.truth, "parameters", None), "gravity_m_s2", None)
-        self._motion[M_GRAVITY] = told if isinstance(told, float) else _STANDARD_GRAVITY
+        self._feel()
         if COMPILED:
             enter_start(self._address)
         else:
@@ -172,6 +172,7 @@ class Sensed:
         self.truth.restore(inner)
         self._system.clear()
         self._system.memory[:] = found["state"]
+        self._feel()
         self._changed()
 
     @property
@@ -181,6 +182,10 @@ class Sensed:
     def _changed(self) -> None:
         """The plant's outputs are no longer those that were asked for."""
         self._seen, self._counts[FRESH] = None, 0
+
+    def _feel(self) -> None:
+        """The plant's gravity, as it is now."""
+        self._motion[M_GRAVITY:M_VECTORS] = surroundings_of(self.truth).gravity
 
     def _look(self) -> None:
         if self._accounted is None:
@@ -260,6 +265,7 @@ class Sensed:
                 self._state[int(row[T_FAULT]) : int(row[T_FAULT]) + 2] = own[name]
         if isinstance(self.truth, Described):
             self.parameters = self.truth.parameters
+        self._feel()
         self._changed()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel, Plant
+from rtmms.plant import Channel, Plant, Surroundings, surroundings_of
 from rtmms.sensing.errors import drift_of
 from rtmms.sensing.layout import (
     ACCELEROMETER,
@@ -75,6 +75,8 @@ TOULON_T = (1.1966924780758689e-06, 2.4047973129516105e-05, -4.014191638119738e-
 """The World Magnetic Model's field at the default place and year, which so needs no library; a test computes it."""
 _ANGLES, _TORQUES = ("rod_angle", "joint_position"), ("rod_torque", "joint_torque")
 _ONES = (0.0, 0.0, 0.0)
+FLOATS_M = 0.1
+"""A receiver so far below the surface still has its antenna above it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
 
 class _Made:
     def __init__(self, plant: Plant) -> None:
-        self._plant = plant
+        self._plant, self._around = plant, surroundings_of(plant)
         self._outputs = {channel.name: channel for channel in plant.outputs}
         self._timing: list[Array] = []
         self._block: list[Array] = []
@@ -124,6 +126,9 @@ class _Made:
         for output in sensor.needs:
             if output not in self._outputs:
                 raise ModelError(f"sensor {name}: the plant has no output '{output}', which it measures")
+        why = senseless(type(sensor), self._around)
+        if why:
+            raise ModelError(f"sensor {name}: {why}")
         blocks, told = self._blocks(name, sensor)
         width = sum(int(row[B_SIZE]) for row in blocks)
         row, at = np.zeros(T_WIDTH), 0
@@ -190,6 +195,7 @@ class _Made:
                 scale=(sensor.scale_error, 0.0, 0.0),
                 step=sensor.resolution_m,
             )
+            row[B_MORE] = self._around.surface
             return [row], [("value", "m", 0, "")]
         if isinstance(sensor, Dvl):
             speed = _block(
@@ -218,7 +224,8 @@ class _Made:
             return [row], [("value", "A", size, "")]
         assert isinstance(sensor, Gps)
         row = _block(sensor, GPS, 3, sensor.noise_m, drift=(sensor.wander_m, sensor.correlation_s))
-        row[B_MORE] = sensor.surface_m
+        above = self._around.surface - FLOATS_M if self._around.density else -math.inf
+        row[B_MORE] = above if sensor.surface_m is None else sensor.surface_m
         return [row], [("position", "m", 3, "world")]
 
     def _vector(
@@ -241,6 +248,15 @@ class _Made:
         row = _block(sensor, VECTOR, shape[0], noise, turn_on=turn_on, step=step)
         row[B_MORE], row[B_MORE + 1] = self._vectors[whose].start, gain
         return row, shape[0]
+
+
+def senseless(kind: type[Sensor], around: Surroundings) -> str:
+    """Why a kind of sensor measures nothing in such surroundings; '' where it does."""
+    if kind in (Depth, Dvl) and not around.density:
+        return "it measures in water, and this plant is not in water"
+    if kind is Depth and not any(around.gravity):
+        return "without gravity the water's pressure tells no depth"
+    return ""
 
 
 def _block(

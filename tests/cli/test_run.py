@@ -148,6 +148,8 @@ def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: 
         (("run", "pendulum", "--priority", "high"), "priority: expected auto, off or a whole number"),
         (("run", "pendulum", "--trace", "no/run.npz"), "there is no folder 'no'"),
         (("run", "pendulum", "--duration", "0"), "expected a number > 0 s, got '0'"),
+        (("run", "pendulum", "--controller", "swing:amplitud=1"), "unknown parameter of controller 'swing' 'amplitud'"),
+        (("run", "pendulum", "--bridge", "udp:prt=1"), "unknown parameter of bridge 'udp' 'prt'; did you mean port"),
         (("list", "robot"), "did you mean robots?"),
         (("bench", "nothing"), "unknown benchmark 'nothing'"),
         (("reproduce", "qu2042"), "did you mean qu2024?"),

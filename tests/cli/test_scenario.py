@@ -174,6 +174,16 @@ field_t = [0.0, 2e-5, -4e-5]
 """
 
 
+def test_gravity_that_changes_in_a_run_is_felt_and_replays(tmp_path: Path) -> None:
+    """A manta is as heavy as its water, so that it stays; its accelerometer feels the new gravity."""
+    event = "[[event]]\nat_s = 0.1\nset = {{ gravity_m_s2 = 3.0 }}\n"
+    text = SENSED.replace("tests.sensing", "manta").replace('[[controller]]\nname = "{controller}"\n', event)
+    said = rtmms(tmp_path, "run", write(tmp_path, "estimate = true\n" + text.format(log=tmp_path / "a.mcap")))
+    assert said.status == 0, said.err
+    assert said.report["final"]["imu.accel"] == pytest.approx([0.0, 0.0, 3.0], abs=0.2)
+    assert rtmms(tmp_path, "replay", f"{tmp_path}/a.mcap", "--check").status == 0
+
+
 def test_a_run_seen_through_sensors_replays_and_starts_again_with_the_same_bits(tmp_path: Path) -> None:
     """A controller whose outputs are hidden by the sensors is refused; one that asks for none drives. The estimate is
     among the outputs, and changes none of the others."""

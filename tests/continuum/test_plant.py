@@ -21,7 +21,7 @@ from rtmms.plant import Accounted, Entered, Twinned
 from rtmms.sensing.profile import read_profile
 from rtmms.sensing.sensed import Sensed
 
-SMALL = {"nodes": 10, "dt": 0.01}
+SMALL = {"nodes": 25, "dt": 0.01}
 
 
 def run(plant: Any, steps: int, command: Any = None) -> Any:
@@ -43,7 +43,7 @@ def test_a_snapshot_goes_on_with_the_same_bits() -> None:
         ends.append({key: value.tobytes() for key, value in plant.observe().items()})
     assert ends[0] == ends[1]
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
-        rtmms.load("continuous_eel", preset="spatial", nodes=13, dt=0.01).restore(kept)
+        rtmms.load("continuous_eel", preset="spatial", nodes=31, dt=0.01).restore(kept)
     assert isinstance(plant, Entered)
     assert isinstance(plant, Twinned)
     assert not isinstance(plant, Accounted)
@@ -123,7 +123,9 @@ def kinked(x: float, t: float, p: Any, out: Any) -> None:
     ("make", "words"),
     [
         (lambda: rtmms.load("continuous_eel", half_width_m=0.0), "half_width_m must be > 0"),
-        (lambda: rtmms.load("continuous_eel", nodes=3), "nodes must be >= 4"),
+        (lambda: rtmms.load("continuous_eel", nodes=3), "nodes must be >= 24 for such curvatures, got 3"),
+        (lambda: rtmms.load("continuous_eel", drive="nodes", curvature_nodes=9, nodes=53), "nodes must be >= 54"),
+        (lambda: rtmms.load("continuous_eel", wavelength_m=0.6, nodes=64), "nodes must be >= 84"),
         (lambda: rtmms.load("continuous_eel", points=7), "points must be <= 5"),
         (lambda: rtmms.load("continuous_eel", drive="nodes", curvature_nodes=1), "curvature_nodes must be >= 2"),
         (lambda: rtmms.load("continuous_eel", preset="x"), "unknown continuous_eel preset"),
@@ -178,8 +180,9 @@ def test_a_strain_that_is_lost_on_the_way_ends_the_run_with_its_place() -> None:
 
 
 PROGRAM = """
-import numpy as np, rtmms
-plant = rtmms.load("continuous_eel", preset="spatial", dt=0.01, nodes=10)
+import numpy as np
+from rtmms.robots import continuous_eel
+plant = continuous_eel.in_paper_frame(preset="spatial", dt=0.01, nodes=10)
 for k in range(5):
     plant.step(plant.neutral + 0.01 * k)
 seen = plant.observe()
@@ -194,3 +197,10 @@ def test_the_jit_changes_nothing() -> None:
         done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
         ends.append(np.array(eval(done.stdout)))
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-9, atol=1e-9)
+
+
+def test_nodes_that_are_not_given_are_as_many_as_the_curvatures_need() -> None:
+    for given, nodes in (({}, 64), ({"wavelength_m": 0.6}, 84), ({"drive": "nodes", "curvature_nodes": 15}, 90)):
+        plant: Any = rtmms.load("continuous_eel", **given)
+        assert plant.parameters.nodes == nodes
+        assert len(plant.grid.x) >= nodes

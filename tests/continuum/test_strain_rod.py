@@ -10,6 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.analysis.linearise import linearise
+from rtmms.continuum.rod_table import rod_table
 from rtmms.continuum.shapes import COMPONENTS, Shapes, legendre
 from rtmms.continuum.strain_rod import StrainRod
 from rtmms.model import Body, Mechanism, Placement, Rod, RodSection, Strip
@@ -172,6 +173,22 @@ def test_linearised() -> None:
     mass = rod.mass_matrix()
     moved = found.b[[*range(6, 12), *range(18, 24)], 0] / rod.dt
     np.testing.assert_allclose(mass[:3] @ moved, rotation_z(0.3).T[:, 0], atol=1e-6)
+
+
+def test_more_shapes_have_more_points_and_too_few_are_refused():
+    """Of degree 11, 25 points have the stiffness wrong by half; of degree 3 by nothing."""
+    rod = Rod("rod", "w", 1.0, UNIT, freedoms=PLANE)
+    found = [rod_table(rod, legendre(n, PLANE), None, 5, 25) for n in (4, 12)]
+    assert len(found[0].grid.x) == 25
+    assert 45 < len(found[1].grid.x) < 90
+    for n, table in zip((4, 12), found, strict=True):
+        exact = np.diag(1.0 / (2.0 * np.arange(n) + 1.0)) * table.stiff[0, 0]
+        size = np.sqrt(np.diag(exact))
+        assert np.max(np.abs(table.stiff - exact) / np.outer(size, size)) < 0.011
+    with pytest.raises(rtmms.ModelError, match=r"nodes: 25 are too few for 12 shapes, .* expected \d\d or more"):
+        StrainRod(rod, legendre(12, PLANE), nodes=25)
+    kinked = Shapes({"bend_z": [lambda u: 1.0, lambda u: float(np.sign(u - 0.7001))]})
+    assert len(rod_table(rod, kinked, None, 5, 9).grid.x) > 9
 
 
 HOLED = Shapes({"bend_z": [lambda u: math.nan if u == 0.5 else u]})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.loop.bench import Bench, Happening, Plant, on_time
+from tests.loop.bench import Arrival, Bench, Happening, Plant, on_time
 
 REST = (0.0, 0.25)
 """The command before there was one."""
@@ -21,6 +21,7 @@ class Watcher:
         self.every, self.last, self.longest_ns = every, last, round(longest_us * 1000)
         self.commands: list[tuple[float, ...]] = []
         self.forgot = self.cleared = 0
+        self.tape = np.zeros((0, 2))
         self.verdict = SimpleNamespace(sentence="too long")
 
     @property
@@ -33,7 +34,7 @@ class Watcher:
 
     def took(self, ns: int) -> None: ...
 
-    def forget(self) -> None:
+    def forget(self, step: int) -> None:
         self.forgot += 1
 
     def clear(self) -> None:
@@ -58,6 +59,16 @@ def test_in_real_time_it_waits_for_a_slack_that_is_long_enough() -> None:
     watcher = Watcher(longest_us=700)
     bench = Bench(steps=4, arrivals=on_time(4, us=10), cost_us={0: 300, 1: 50, 2: 300, 3: 50}, monitor=watcher)
     assert watcher.commands == [REST, *bench.plant.commands[1::2]]
+
+
+def test_its_tape_has_the_commands_that_were_applied_and_not_those_that_came() -> None:
+    """Of five steps three are answered in time; of the others, one late, the command before is held. Four rows."""
+    watcher = Watcher()
+    watcher.tape = np.full((4, 2), np.nan)
+    answers = [one for one in on_time(5) if one.step != 2]
+    bench = Bench(steps=5, arrivals=[*answers, Arrival(2_800, 2, {0: 9.0, 1: 9.0})], monitor=watcher)
+    assert [tuple(row) for row in watcher.tape.tolist()] == bench.plant.commands[:4]
+    assert bench.plant.commands[2] == bench.plant.commands[1]
 
 
 def test_a_hopeless_run_ends_as_one_that_diverged() -> None:

@@ -11,8 +11,8 @@ from rtmms.monitor.calibration import Calibration
 from rtmms.monitor.monitor import Verdict
 
 
-def verdict(path, step=1e-3, measured=50):
-    return Verdict("fine", step, path, 0.0, measured)
+def verdict(path, work=0.0, measured=50):
+    return Verdict("fine", 1e-3, path, work, measured)
 
 
 def of(folder, dt=1e-3, **given):
@@ -28,7 +28,15 @@ def test_the_order_of_the_method_tells_the_other_steps(tmp_path):
     assert one.steps()[0.01] == pytest.approx(1e-3 * 10.0**0.5)
     one.keep(verdict(1e-6, measured=60))
     assert one.steps()[0.01] == pytest.approx(4e-3)
-    assert "dt <= 0.004 s keeps 1 % of the path" in one.sentences()[0]
+    assert "dt <= 0.004 s keeps 1 %, dt <= 0.004 s keeps 0.1 % of the path" in one.sentences()[0]
+
+
+def test_the_work_counts_as_the_path_does(tmp_path):
+    """Five times as much of it is allowed: 20 % of the work at 1 ms, 5 % at half of it by the second order."""
+    one = of(tmp_path)
+    one.keep(verdict(1e-6, work=0.2))
+    assert one.steps()[0.01] == pytest.approx(5e-4)
+    assert "use dt <= 0.0005 s" in one.sentences()[1]
 
 
 def test_another_step_of_the_same_robot_reads_it_and_another_robot_does_not(tmp_path):
@@ -41,19 +49,19 @@ def test_another_step_of_the_same_robot_reads_it_and_another_robot_does_not(tmp_
 
 def test_the_manta_knows_its_own_gait(tmp_path):
     assert of(tmp_path).sentences()[1] == ""
-    assert "use dt <= 0.01 s" in of(tmp_path, dt=0.5).sentences()[1]
+    assert "use dt <= 0.006 s" in of(tmp_path, dt=0.5).sentences()[1]
 
 
 def test_a_method_with_a_bound_reaches_no_further_than_was_measured(tmp_path):
     plant = rtmms.load("eel")
     one = Calibration(plant, plant.twin(), tmp_path)
     assert one.sentences() == ("", "")
-    one.keep(verdict(1e-9, step=1e-9))
+    one.keep(verdict(1e-9, work=1e-9))
     assert one.steps() == {0.01: pytest.approx(1e-3), 0.001: pytest.approx(1e-3)}
     longer = rtmms.load("eel", dt=2e-3)
     other = Calibration(longer, longer.twin(), tmp_path)
     assert other.sentences()[1] == ""  # longer than any that was measured is not known to be wrong
-    one.keep(verdict(0.3, step=0.3, measured=60))
+    one.keep(verdict(0.3, measured=60))
     assert "is known to be inaccurate" in other.sentences()[1]
 
 
@@ -68,7 +76,7 @@ def test_two_trees_without_parameters_do_not_share_what_is_known(tmp_path):
     assert not ball(2.0).read()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"1e-3": {"step_error": 1}}'])
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"1e-3": {"path_error": 1}}'])
 def test_a_file_that_is_broken_is_none(tmp_path, text):
     one = of(tmp_path)
     one.file.write_text(text)

@@ -288,7 +288,23 @@ def test_an_elongated_body_with_its_axes_exchanged_exchanges_its_sides():
         np.testing.assert_allclose(mine.drag, np.array(theirs.drag)[[0, 2, 1]], rtol=1e-12)
         np.testing.assert_allclose(mine.added, np.array(theirs.added)[[0, 2, 1]], rtol=1e-12)
         assert mine.displaced == pytest.approx(theirs.displaced, rel=1e-12)
-    assert one.elements[0].drag[1] == pytest.approx(1000.0 * 0.7 * (0.05 - 0.02 * 0.2 / 3.0), rel=1e-6)
+    first = 0.2 * (1.0 - np.sqrt(0.6))  # m, the first of three points of Gauss
+    assert one.elements[0].drag[1] == pytest.approx(1000.0 * 0.7 * (0.05 - 0.02 * first), rel=1e-12)
+
+
+def test_sections_of_an_elongated_body_add_up_to_it_and_too_few_are_refused():
+    """A cone of 0.4 m from (0.02, 0.05) to (0.024, 0.042) m: mass, first and second moment are those of polynomials."""
+    given = {"half_axes": lambda x: (0.02 + 0.01 * x, 0.05 - 0.02 * x), "start": 0.0, "end": 0.4, "density": 800.0}
+    x = np.polynomial.Polynomial([0.0, 1.0])
+    area = 800.0 * np.pi * (0.02 + 0.01 * x) * (0.05 - 0.02 * x)
+    mass, moment, about = ((area * x**k).integ()(0.4) for k in range(3))
+    across = (0.25 * area * (0.05 - 0.02 * x) ** 2).integ()(0.4)
+    body = elongated_body("b", pieces=3, **given)
+    assert body.mass == pytest.approx(mass, rel=1e-12)
+    assert body.first_moment[0] == pytest.approx(moment, rel=1e-12)
+    assert body.inertia[1, 1] == pytest.approx(about + across, rel=1e-12)
+    with pytest.raises(rtmms.ModelError, match=r"body 'b': 1 sections are too few: moments .* off by 31 %"):
+        elongated_body("b", pieces=1, **given)
 
 
 def test_the_couple_of_a_tapering_section_is_that_of_its_own_acceleration():

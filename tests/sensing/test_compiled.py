@@ -36,7 +36,11 @@ class Plain:
         self.dt, self.actuators, self.outputs = plant.dt, plant.actuators, plant.outputs
         self.reset, self.step, self.observe = plant.reset, plant.step, plant.observe
         self.snapshot, self.restore, self.set = plant.snapshot, plant.restore, plant.set
-        self.parameters = plant.parameters
+        self._plant = plant
+
+    @property
+    def parameters(self) -> Any:
+        return self._plant.parameters
 
 
 class Driven:

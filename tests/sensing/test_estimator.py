@@ -21,12 +21,10 @@ from rtmms.sensing.estimation import (
     N_BG,
     N_GRAVITY,
     N_GYRO,
-    N_KEEP_A,
-    N_KEEP_G,
     N_SIZE,
-    X_BA,
     X_Q,
     X_SIZE,
+    Lasting,
     correct,
     expect_depth,
     expect_direction,
@@ -36,6 +34,7 @@ from rtmms.sensing.estimation import (
     propagate,
 )
 from rtmms.sensing.estimator import Estimator, sensors_of
+from rtmms.sensing.lasting import lasting_errors
 from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from tests.sensing.mover import Mover
 
@@ -77,7 +76,7 @@ def slopes(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, h: float
 PLACE, MOUNT = np.array([0.3, -0.2, 0.5]), Rotation.from_euler("xyz", [0.2, -0.5, 0.9]).as_matrix()
 GYRO, FIELD = np.array([0.3, -0.8, 0.5]), np.array([0.2, -0.1, -0.4])
 MODELS: dict[str, tuple[int, Callable[[np.ndarray, np.ndarray, np.ndarray], None]]] = {
-    "depth": (1, lambda x, rows, out: expect_depth(x, PLACE, ROOM, rows, out)),
+    "depth": (1, lambda x, rows, out: expect_depth(x, PLACE, 0.4, ROOM, rows, out)),
     "position": (3, lambda x, rows, out: expect_position(x, PLACE, ROOM, rows, out)),
     "direction": (3, lambda x, rows, out: expect_direction(x, FIELD, MOUNT, ROOM, rows, out)),
     "velocity": (3, lambda x, rows, out: expect_velocity(x, GYRO, PLACE, MOUNT, ROOM, rows, out)),
@@ -101,14 +100,19 @@ def test_a_measurements_rows_are_its_derivative(name: str) -> None:
 def noise_of(*values: float) -> np.ndarray:
     noise = np.zeros(N_SIZE)
     noise[[N_GYRO, N_ACCEL, N_BG, N_BA]] = values
-    noise[[N_KEEP_G, N_KEEP_A, N_GRAVITY]] = 0.01, 0.02, 9.81
+    noise[N_GRAVITY:] = 0.3, -0.1, -9.81
     return noise
+
+
+def none() -> Lasting:
+    """No errors that last."""
+    return lasting_errors({}, np.eye(3))[0]
 
 
 def step(x: np.ndarray, covariance: np.ndarray, dt: float, noise: np.ndarray) -> np.ndarray:
     """Transition (15, 15); x and covariance go on."""
     f = np.zeros((E_SIZE, E_SIZE))
-    propagate(x, covariance, GYRO, np.array([1.0, -2.0, 9.0]), dt, noise, ROOM, f, np.zeros((E_SIZE, E_SIZE)))
+    propagate(x, covariance, GYRO, np.array([1.0, -2.0, 9.0]), dt, noise, ROOM, f, none())
     return f
 
 
@@ -120,8 +124,6 @@ def test_the_transition_is_the_derivative_of_the_motion_to_first_order() -> None
         def ahead(state: np.ndarray, dt: float = dt) -> np.ndarray:
             out = state.copy()
             step(out, np.eye(E_SIZE), dt, noise_of(0, 0, 0, 0))
-            out[X_Q + 4 : X_BA] *= np.exp(-0.01 * dt)
-            out[X_BA:] *= np.exp(-0.02 * dt)
             return out
 
         x = random_state(2)
@@ -138,7 +140,7 @@ def test_a_still_body_with_perfect_sensors_stays_where_it_is() -> None:
     x[X_Q] = 1.0
     before, noise, work = x.copy(), noise_of(0, 0, 0, 0), np.zeros((E_SIZE, E_SIZE))
     for _ in range(100):
-        propagate(x, np.eye(E_SIZE), np.zeros(3), np.array([0.0, 0.0, 9.81]), 0.01, noise, ROOM, work.copy(), work)
+        propagate(x, np.eye(E_SIZE), np.zeros(3), np.array([-0.3, 0.1, 9.81]), 0.01, noise, ROOM, work, none())
     np.testing.assert_allclose(x, before, atol=1e-14)
 
 
@@ -153,13 +155,12 @@ def test_covariances_are_another_librarys(size: int) -> None:
     noise, dt, x = noise_of(0.1, 0.2, 0.3, 0.4), 0.01, random_state(5)
     mine = other.P.copy()
     other.F = step(x, mine, dt, noise)
-    white = np.repeat(
-        [0.0, 0.2**2 * dt, 0.1**2 * dt, 0.3**2 * (1 - np.exp(-0.02 * dt)), 0.4**2 * (1 - np.exp(-0.04 * dt))], 3
-    )
+    white = np.repeat([0.0, 0.2**2 * dt, 0.1**2 * dt, 0.3**2 * dt, 0.4**2 * dt], 3)
     other.predict(Q=np.diag(white))
     np.testing.assert_allclose(mine, other.P, rtol=1e-12, atol=1e-12)
     error = np.zeros(E_SIZE)
-    squared = correct(x, mine, rows, residual, variance, 0.0, np.zeros((size + 1, size + E_SIZE)), error)
+    own, room = np.zeros((size, 0)), np.zeros((size + 1, size + E_SIZE))
+    squared = correct(x, mine, rows, own, 0, residual, variance, 0.0, room, error, none())
     other.update(residual)
     np.testing.assert_allclose(error, other.x, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(mine, other.P, rtol=1e-10, atol=1e-10)
@@ -172,7 +173,8 @@ def test_what_is_not_believed_changes_nothing() -> None:
     rows = np.zeros((1, E_SIZE))
     rows[0, 0] = 1.0
     room = np.zeros((2, 16))
-    squared = correct(x, covariance, rows, np.array([9.0]), np.array([1.0]), 10.0, room, np.zeros(E_SIZE))
+    own, error = np.zeros((1, 0)), np.zeros(E_SIZE)
+    squared = correct(x, covariance, rows, own, 0, np.array([9.0]), np.array([1.0]), 10.0, room, error, none())
     assert squared == pytest.approx(40.5)
     np.testing.assert_array_equal(x, before)
     np.testing.assert_array_equal(covariance, np.eye(E_SIZE))

@@ -107,7 +107,7 @@ def test_the_moths_blades_are_where_its_model_has_them() -> None:
 
 
 def test_the_continuous_eels_rings_stand_on_its_centreline() -> None:
-    plant: Any = rtmms.load("continuous_eel", preset="spatial", nodes=10, dt=0.01)
+    plant: Any = rtmms.load("continuous_eel", preset="spatial", nodes=25, dt=0.01)
     for _ in range(60):
         plant.step(plant.neutral)
     shape = shape_of(told("continuous_eel", plant))

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import rtmms
 from rtmms.loop.fault_attribution import CAUSES
 from rtmms.plant import Coupled, Twinned
@@ -14,13 +16,15 @@ from rtmms.plant import Coupled, Twinned
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.fault_attribution import FaultAttribution
-    from rtmms.loop.loop import Outcome
+    from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.statistics import Statistics
     from rtmms.monitor.calibration import Calibration
     from rtmms.monitor.monitor import Monitor
     from rtmms.plant import Plant
 
 
+LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
+"""Wall time for taking a run again to see how wrong it is: a tenth of the run's, within these; after Ctrl-C."""
 PARTS = ("wake", "exchange", "plant", "slack")
 QUANTILES = ("p50", "p99", "p999", "max")
 
@@ -104,7 +108,7 @@ def as_table(report: Mapping[str, Any]) -> str:
             ("simulated", f"{_number(report['simulated_s'])} s in {_number(report['wall_s'])} s "
                           f"({_number(report['real_time_factor'])} x real time), {report['steps']} steps"),
             *[("accuracy", text) for text in _accuracy(report["accuracy"])],
-            *[("warning", text) for text in report["warnings"]],
+            *[("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("sentence")],
             *[("expected", _expected(one)) for one in report.get("expect", [])],
         ],
         [
@@ -167,11 +171,10 @@ def _peers(peers: list[Mapping[str, Any]]) -> str:
 
 
 def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
-    """How wrong the steps were, in a line; none where it is not known."""
+    """How wrong the run is, in a sentence; none where it is not known."""
     if accuracy is None or accuracy["verdict"] == "unknown":
         return []
-    step, path = (100.0 * accuracy[name] for name in ("step_error", "path_error"))
-    return [f"{accuracy['verdict']}; error of a step {step:.2g} % of what changes, of the path about {path:.2g} %"]
+    return [accuracy["sentence"].removeprefix("accuracy: ")]
 
 
 def _blame(blame: Mapping[str, int], witness: Mapping[str, Any] | None) -> list[str]:
@@ -225,18 +228,24 @@ def _array(value: Any) -> str:
 
 
 class Accuracy:
-    """monitor   of the run's plant; None for a plant that offers no twin"""
+    """monitor   of the run's plant; None for a plant that offers no twin
 
-    def __init__(self, plant: Plant) -> None:
+    steps   of the run, None where it has no end: so many commands are kept, as far as there is room
+    """
+
+    def __init__(self, plant: Plant, steps: int | None) -> None:
         self.monitor: Monitor | None = None
         self._calibration: Calibration | None = None
         self._known, self._warning, self._told = "", "", False
         if isinstance(plant, Twinned):
             from rtmms.jit import cache_folder
             from rtmms.monitor.calibration import Calibration
-            from rtmms.monitor.monitor import Monitor
+            from rtmms.monitor.monitor import TAPE_BYTES, Monitor
 
-            self.monitor = Monitor(plant.twin())
+            n = len(plant.actuators)
+            rows = min(TAPE_BYTES // (8 * max(1, n)), TAPE_BYTES if steps is None else steps)
+            # written, not only reserved: a first touch within the run would be a page fault within a step
+            self.monitor = Monitor(plant.twin(), np.full((rows, n), 0.0))
             self._calibration = Calibration(plant, self.monitor.twin, cache_folder())
             self._known, self._warning = self._calibration.sentences()
 
@@ -245,24 +254,37 @@ class Accuracy:
         return [line for line in ("" if quiet else self._known, self._warning) if line]
 
     def news(self) -> list[str]:
-        """A sentence, once, when enough was measured to doubt the run."""
+        """A sentence, once, when enough was measured to doubt the run; no advice, for what the steps lead to is
+        measured when it has ended."""
         if self._told or self.monitor is None or not self.monitor.settled:
             return []
-        sentence = self.monitor.verdict.sentence
-        self._told = bool(sentence)
-        return [sentence] if sentence else []
+        verdict = self.monitor.verdict
+        self._told = verdict.finer is not None
+        return [f"accuracy: {verdict.worst}; what that leads to is told at the end"] if self._told else []
 
-    def add(self, report: dict[str, Any]) -> None:
-        """The verdict at the end of the run, and a warning where there is doubt."""
+    def add(self, report: dict[str, Any], loop: Loop) -> None:
+        """The verdict at the end of the run, and a warning where there is doubt. The run is taken again for it, for a
+        tenth of its time at most, or two seconds."""
         if self.monitor is None:
             return
-        verdict = self.monitor.verdict
+        hurried = report["ended"] == "interrupt"
+        verdict = self.monitor.conclude(HURRIED_S if hurried else min(max(LEAST_S, 0.1 * report["wall_s"]), MOST_S))
         report["accuracy"] = {
             "verdict": verdict.verdict, "step_error": verdict.step, "path_error": verdict.path,
-            "work_error": verdict.work, "measured": verdict.measured,
+            "work_error": verdict.work, "measured": verdict.measured, "seconds": verdict.seconds,
             "use": None if verdict.finer is None else {verdict.finer[0]: verdict.finer[1]},
+            "sentence": verdict.sentence or f"accuracy: fine: {verdict.worst}",
         }  # fmt: skip
-        said = verdict.sentence or self._warning  # what was measured of this run, rather than what others foretold
+        # what was measured of this run, rather than what others foretold
+        said = self._warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
         report["warnings"] += [said] if said else []
-        if self._calibration is not None and self.monitor.settled:
+        if self._calibration is not None and verdict.seconds is None and not disturbed(report, loop):
             self._calibration.keep(verdict)
+
+
+def disturbed(report: Mapping[str, Any], loop: Loop) -> bool:
+    """Whether commands came late or not at all, or the run was altered: what was measured of it is not of the robot's
+    usual motion."""
+    exchange, schedule = report["exchange"], report["schedule"]
+    late = exchange["misses"] + exchange["late"] + schedule["skipped"] + schedule["overruns"] + exchange["reused"]
+    return bool(late or loop.alterations or report["ended"] not in ("duration", "stop"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -85,28 +85,41 @@ LATER = ("accuracy", "realtime", "witness", "memory", "log", "warnings", "figure
 """Of a report, what is known at its end only."""
 
 
-def check_peers(found: Scenario) -> None:
-    """Each controller and bridge with its parameters, and each controller with what events set; those in files of a
-    user's own are only looked for. ModelError with file and line."""
+def check_words(
+    controllers: Iterable[str], bridges: Iterable[str],
+    told: Callable[[str, int, ModelError], ModelError] = lambda kind, k, fault: fault,
+) -> dict[str, Any]:  # fmt: skip
+    """Each controller and bridge with its parameters, before anything is started; those in files of a user's own are
+    only looked for. Gives the controllers by name.  told: of kind, number and fault, the error that is raised"""
     from rtmms.bridging.config import construct as make_bridge
     from rtmms.bridging.plugins import load_bridge
     from rtmms.wire.peer.plugins import build, check_controller
 
     made: dict[str, Any] = {}
-    for k, word in enumerate(found.controllers or ()):
+    for k, word in enumerate(controllers):
         name = split_word(word)[0]
         try:
             check_controller(name)
             if not is_file(name):
                 made.setdefault(called(name), build(word))
         except ModelError as fault:
-            raise _located(found, "controller", k, fault) from None
-    for k, word in enumerate(found.bridges):
+            raise told("controller", k, fault) from None
+        except Exception:  # of its own code: its own process tells it, with its lines
+            continue
+    for k, word in enumerate(bridges):
         name, words = split_words(word)
         try:
             make_bridge(load_bridge(name), "bridge", name, words)
         except ModelError as fault:
-            raise _located(found, "bridge", k, fault) from None
+            raise told("bridge", k, fault) from None
+        except Exception:
+            continue
+    return made
+
+
+def check_peers(found: Scenario) -> None:
+    """The same of a scenario's, and each controller with what events set. ModelError with file and line."""
+    made = check_words(found.controllers or (), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault))
     for event in found.events:
         for name, value in event.values.items():
             owner, _, key = name.partition(".")

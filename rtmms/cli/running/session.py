@@ -148,13 +148,14 @@ class Session:
             return 1, f"the plant failed in step {loop.step}: {told(fault, place)}"
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
-        if self.accuracy is not None:
-            self.accuracy.add(self.report)
-        self.report["warnings"] += warnings_of(self.report)
         server.close()
         self.teller.phase, self.farewell = "finishing", True
         ready.close()
         self.plant_at_end = plant
+        if self.accuracy is not None:
+            self.teller.tell("taking the run again in shorter steps, to see how wrong it is")
+            self.accuracy.add(self.report, loop)
+        self.report["warnings"] += warnings_of(self.report)
         refused = self.children.refused()
         if refused:
             raise StartError(refused, 2)
@@ -262,7 +263,7 @@ class Session:
         self.estimate = self._estimating(plant)
         beside = [self.estimate] if self.estimate is not None else []
         observers = [*keep.observers, self.tracking, *beside, *([self.recorder] if self.recorder is not None else [])]
-        self.accuracy = Accuracy(plant)
+        self.accuracy = Accuracy(plant, steps)
         self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_attribution(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(

@@ -10,7 +10,8 @@ from rtmms.jit import COMPILED
 from rtmms.memory import Record, aligned
 from rtmms.plant import Kept
 from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.coupling.entry import arguments, enter_step
+from rtmms.robots.manta.coupling.account import O_ROD_POWER, account
+from rtmms.robots.manta.coupling.entry import arguments, enter_account, enter_step
 from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.coupling.tableaus import METHODS, ORDERS, STABILITY
 from rtmms.robots.manta.kernels.fin_layout import LANES
@@ -45,6 +46,7 @@ class MantaTwin:
         self.length = float(np.cbrt(p.body_mass_kg / p.water_density_kg_m3))
         self._rows = plant.system.joints.shape[0]
         self.state = self.room()
+        self._parts = 2
         self._of: MantaModel | None = None
         self._whole, self._half = self._fork(), self._fork()
         self._take_up()
@@ -61,7 +63,7 @@ class MantaTwin:
         if self._of is model:
             return
         self._of = model
-        half = compile_manta(plant.parameters, 0.5 * self.dt, plant.coupling)
+        half = compile_manta(plant.parameters, self.dt / self._parts, plant.coupling)
         half.finned.relaxation[:] = model.finned.relaxation
         for fork, finned in ((self._whole, model.finned), (self._half, half.finned)):
             fork.adopt({"finned": finned, "body": model.body, "param": plant.system.param})
@@ -86,15 +88,28 @@ class MantaTwin:
         """The plant's present state."""
         at.all[:] = self.plant._state
 
+    def power(self, at: Kept) -> float:
+        """W, of the rods; see rtmms.plant.HasPower."""
+        self.state.all[:] = at.all
+        manta = self._whole
+        status = enter_account(*arguments(manta), 0.0) if COMPILED else account(manta, 0.0)
+        return float(manta.out[O_ROD_POWER]) if status == lay.OK else np.nan
+
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.Twin."""
+        if parts != self._parts:
+            self._parts, self._of = parts, None
+            self._take_up()
+
     def start(self, at: Kept, halves: bool) -> None:
         """The twin stands there. Its time is steps times dt, so in halves it has taken twice as many."""
         self.state.all[:] = at.all
         if halves:
-            self.state.all[lay.STEP] *= 2.0
+            self.state.all[lay.STEP] *= float(self._parts)
         self._take_up()
 
     def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of half of it; False where it fails."""
+        """A step of dt, or of a part of it; False where it fails."""
         manta = self._half if halves else self._whole
         manta.command[:] = command
         return bool((enter_step(*arguments(manta)) if COMPILED else step(manta)) == lay.OK)

@@ -211,6 +211,8 @@ def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
     p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, set(), MOST)
     if p.start == "hover" and p.thorax == "fixed":
         raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
+    if p.nodes < 2:
+        raise ModelError(f"moth: nodes must be >= 2, with which path and work are right to 0.1 %, got {p.nodes}")
     if p.pressure > 1.0:
         raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
     return p

@@ -96,6 +96,10 @@ def step_plant(m: Any, late: int) -> None:
     command, given = carray(numbers_at(m.command_at), (m.actuators,)), carray(numbers_at(m.given_at), (m.actuators,))
     for i in range(len(command)):
         given[i] = command[i]
+    if m.step < m.tape_rows:
+        row = carray(numbers_at(m.tape_at + 8 * m.actuators * m.step), (m.actuators,))
+        for i in range(len(command)):
+            row[i] = command[i]
     m.called_ns = now_ns(m.scratch_at)
     m.status = call(m.function, m.arguments_at)
     m.stepped_ns = now_ns(m.scratch_at)

@@ -23,6 +23,7 @@ STEP = words(
     "fallbacks_at", "actuators_at", "command_at", "fresh_at", "renewed_at",  # the loop's, see loop.kernels.memory
     "function", "arguments_at", "given_at",  # the plant's step (0: it is Python), and where it reads its command
     "row_memory_at",  # see loop.kernels.row; 0: Python writes the row
+    "tape_at", "tape_rows",  # where the command of each step is written, for as many steps
     "coupled_at", "n_coupled",  # (n, 3) float64: places of two commands, and up to which difference they are obeyed
     # written
     "begun_ns", "published_ns", "gathered_ns", "called_ns", "stepped_ns",

@@ -60,12 +60,25 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
             delay=int(message.get("delay") or 0), shape=read_shape(message.get("shape")),
             telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
+            surroundings=_surroundings(message.get("surroundings")),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
     if not (isfinite(info.dt) and info.dt > 0):
         raise Refused(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
     return info
+
+
+def _surroundings(told: Any) -> dict[str, Any]:
+    """What is told of them, and of the right kind; what is not known of today is left out."""
+    found: dict[str, Any] = {}
+    for name, value in (told or {}).items():
+        if name == "gravity_m_s2":
+            x, y, z = (float(number) for number in value)
+            found[name] = (x, y, z)
+        elif name in ("water_kg_m3", "surface_m"):
+            found[name] = float(value)
+    return found
 
 
 def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:

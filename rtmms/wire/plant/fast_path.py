@@ -155,6 +155,7 @@ class WireFastPath:
         m.fallbacks_at, m.actuators_at = address(memory.fallbacks), address(memory.actuators)
         m.command_at, m.fresh_at, m.renewed_at = map(address, (memory.command, port.fresh, port.renewed))
         m.arguments_at, m.actuators = address(self._arguments), n
+        m.tape_at, m.tape_rows = address(memory.tape), len(memory.tape) if n else 0
         m.epoll, m.alarm = self._socket.descriptors
         self._coupled = np.array([(one.first, one.second, one.obeyed) for one in port.coupled]).reshape(-1, 3)
         m.coupled_at, m.n_coupled = address(self._coupled), len(self._coupled)

@@ -37,6 +37,7 @@ from rtmms.wire.protocol.messages import (
     channel_map,
     plain_parameters,
     plain_shape,
+    told_surroundings,
 )
 from rtmms.wire.protocol.port import Guests
 
@@ -340,6 +341,7 @@ class Server:
             "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
+            "surroundings": told_surroundings(plant),
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
             "near_step_endpoint": self.near_step, "shape": self._shape,

@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from rtmms.contract import OPERATIONS
-from rtmms.plant import Channel
+from rtmms.plant import Channel, Plant, surroundings_of
 from rtmms.wire.protocol.port import OVERSIZE
 
 PROTOCOL = 1
@@ -329,6 +329,16 @@ def plain_parameters(plant: object) -> dict[str, Any]:
         elif isinstance(value, (tuple, list)) and 0 < len(value) <= LIST_LENGTH and all(map(_finite, value)):
             plain[str(name)] = [float(number) for number in value]
     return plain
+
+
+def told_surroundings(plant: Plant) -> dict[str, Any]:
+    """Of what the plant moves in: see PlantInfo. What is not finite is left out."""
+    around = surroundings_of(plant)
+    told = {"gravity_m_s2": list(around.gravity), "water_kg_m3": around.density, "surface_m": around.surface}
+    return {
+        name: value for name, value in told.items()
+        if all(map(_finite, value if isinstance(value, list) else [value]))
+    }  # fmt: skip
 
 
 def plain_shape(plant: object) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.contract import Applied
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel
+from rtmms.plant import STANDARD_GRAVITY, Channel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,7 @@ class PlantInfo:
     ticks        your ticks start the steps (mode external)
     every, delay   of yours: steps from state to state, and from a state to the step that your command for it is for
     parameters   what the plant tells of itself by name, SI units; may be empty
+    surroundings what the plant moves in: gravity_m_s2 (3, world), water_kg_m3 (0: none), surface_m; may be empty
     shape        what viewers draw of it (rtmms.plant.Shaped); may be empty
     telemetry_endpoint   of all its states, as it is bound; '' where the plant does not say
     """
@@ -51,6 +52,18 @@ class PlantInfo:
     delay: int = 0
     shape: Mapping[str, Any] = field(default_factory=dict)
     telemetry_endpoint: str = ""
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """m/s2, world; where it is not told the parameter gravity_m_s2, else the standard one, downwards."""
+        told = self.surroundings.get("gravity_m_s2")
+        if told is not None:
+            return told[0], told[1], told[2]
+        pull = self.parameters.get("gravity_m_s2")
+        if isinstance(pull, int | float) and not isinstance(pull, bool):
+            return 0.0, 0.0, -float(pull)
+        return 0.0, 0.0, -STANDARD_GRAVITY
 
     @property
     def budget_s(self) -> float | None:

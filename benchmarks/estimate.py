@@ -1,0 +1,271 @@
+"""Whether the estimate among a run's outputs knows how wrong it is, by robot and time: rms of its errors, and NEES.
+
+    rtmms bench estimate --robots torpedo,quadrotor --seeds 5 --until 20,60
+
+The truth of each robot is computed once, under commands that do not look at the sensors. The sensors of each seed look
+at it, and the estimator of `rtmms run ROBOT --sensors typical --estimate` hears what they tell.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import rtmms
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.jit import kernel
+from rtmms.plant import Channel, Plant
+from rtmms.sensing import read_profile
+from rtmms.sensing.consistency import compared
+from rtmms.sensing.estimated import Estimated
+from rtmms.sensing.estimator import SETTLES_S
+from rtmms.sensing.layout import M_BEFORE, M_TIME
+from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
+from rtmms.sensing.timing import look
+from rtmms.spatial import quaternion_matrix
+from rtmms.terminal import print_json, print_text
+from rtmms.wire.protocol.messages import plain_parameters
+from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms_controllers.hover import Hover
+
+from . import setting
+
+Array = Any
+Commands = Callable[[int, Mapping[str, Array]], Array]
+_HEARD = (Imu, Magnetometer, Depth, Dvl, Gps)
+_MOTION = (("position", "m", 3), ("quaternion", "", 4), ("velocity", "m/s", 3), ("angular_velocity", "rad/s", 3))
+PARTS = ("position_m", "velocity_m_s", "attitude_deg")
+
+
+def swim(plant: Any) -> Commands:
+    """The manta's usual gait."""
+    rows = plant.gait_commands(round(plant.gait_period() / plant.dt))
+    return lambda k, seen: rows[k % len(rows)] * min(1.0, 0.5 * k * plant.dt)
+
+
+def neutral(plant: Any) -> Commands:
+    """The eel swims by its own law."""
+    command = np.array([channel.neutral for channel in plant.actuators])
+    return lambda k, seen: command
+
+
+def weave(plant: Any) -> Commands:
+    """The torpedo: most of its thrust, rudders and elevators that swing slowly."""
+    names = [channel.name for channel in plant.actuators]
+    swings = {"fin.top": (0.06, 47.0), "fin.bottom": (0.06, 47.0), "fin.left": (0.02, 23.0), "fin.right": (0.02, 23.0)}
+
+    def command(k: int, seen: Mapping[str, Array]) -> Array:
+        out, time = np.zeros(len(names)), k * plant.dt
+        for i, name in enumerate(names):
+            size, period = swings.get(name.removesuffix(".angle"), (0.0, 1.0))
+            out[i] = size * math.sin(2.0 * math.pi * time / period) if size else 180.0 * min(1.0, 0.2 * time)
+        return out
+
+    return command
+
+
+def circle(plant: Any) -> Commands:
+    """The quadrotor follows a place that goes round, by the truth."""
+    hover, names = Hover(), [channel.name for channel in plant.actuators]
+    info = PlantInfo("quadrotor", plant.dt, "lockstep", None, None, plant.actuators, plant.outputs,
+                     parameters=plain_parameters(plant))  # fmt: skip
+    hover.start(info)
+
+    def command(k: int, seen: Mapping[str, Array]) -> Array:
+        t = k * plant.dt
+        hover.x_m, hover.y_m = 3.0 * math.sin(0.2 * t), 3.0 * math.cos(0.2 * t) - 3.0
+        hover.z_m, hover.yaw_deg = 2.0 + 0.5 * math.sin(0.31 * t), math.degrees(0.1 * t) % 360.0
+        outputs = {name: seen[name].tolist() for name, _, _ in _MOTION}
+        asked = hover.update(State({"step": k, "timestamp": t, "outputs": outputs}, info))
+        return np.array([asked[name] for name in names])
+
+    return command
+
+
+DRIVES: Mapping[str, Callable[[Any], Commands]] = {
+    "manta": swim, "torpedo": weave, "eel": neutral, "quadrotor": circle,
+}  # fmt: skip
+
+
+def truth_of(robot: str, plant: Plant, seconds: float) -> Array:
+    """(steps + 1, 13): position, quaternion, velocity and rate of the body at each step."""
+    plant.reset()
+    steps, command = round(seconds / plant.dt), DRIVES[robot](plant)
+    rows = np.zeros((steps + 1, 13))
+    for k in range(steps + 1):
+        seen = plant.observe()
+        rows[k] = np.concatenate([seen[name] for name, _, _ in _MOTION])
+        if k < steps:
+            plant.step(np.asarray(command(k, seen), dtype=float))
+    return rows
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a plant did, and what its sensors need of it; path: of a file with the rows of `truth_of`."""
+
+    dt: float
+    gravity: float
+    sensors: Mapping[str, Sensor]
+    path: str
+
+    def rows(self) -> Array:
+        """Read only as far as they are asked for."""
+        return np.load(self.path, mmap_mode="r")
+
+
+def kept(robot: str, seconds: float, path: str) -> Kept:
+    """Run it, once."""
+    plant = rtmms.load(robot)
+    np.save(path, truth_of(robot, plant, seconds))
+    sensors = {name: one for name, one in read_profile("typical", plant).items() if isinstance(one, _HEARD)}
+    return Kept(plant.dt, float(plant.parameters.gravity_m_s2), sensors, path)  # type: ignore[attr-defined]
+
+
+class Replayed:
+    """A plant that moves as another did, in the same surroundings."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.dt, self.rows, self._at = kept.dt, kept.rows(), 0
+        self.actuators: tuple[Channel, ...] = ()
+        self.outputs = tuple(Channel(name, unit, (size,)) for name, unit, size in _MOTION)
+        self.parameters = {"gravity_m_s2": kept.gravity}
+
+    def reset(self, seed: int = 0) -> None:
+        self._at = 0
+
+    def step(self, command: Array) -> None:
+        self._at += 1
+
+    def observe(self) -> dict[str, Array]:
+        row, found, at = self.rows[self._at], {}, 0
+        for name, _, size in _MOTION:
+            found[name] = row[at : at + size].copy()
+            at += size
+        return found
+
+    def snapshot(self) -> bytes:
+        return str(self._at).encode()
+
+    def restore(self, blob: bytes) -> None:
+        self._at = int(blob)
+
+
+@kernel
+def _until_news(
+    rows: Array, at: int, dt: float, timing: Array, block: Array, seed: int, clock: int, motion: Array, scratch: Array,
+    told: Array,
+) -> int:  # fmt: skip
+    """Steps of plant and sensors until the sensor whose time stands in told[clock] tells something new."""
+    before = told[clock]
+    while at + 1 < rows.shape[0]:
+        at += 1
+        for k in range(M_BEFORE - M_TIME):
+            motion[M_BEFORE + k] = motion[M_TIME + k]
+        motion[M_TIME] = at * dt
+        for k in range(13):
+            motion[M_TIME + 1 + k] = rows[at, k]
+        look(timing, block, seed, motion, scratch, told)
+        if told[clock] != before:
+            break
+    return at
+
+
+def judged(known: Kept, seed: int, until: tuple[float, ...], every_s: float) -> Array:
+    """(times, 2, parts): mean square of the error and mean NEES from SETTLES_S up to each time."""
+    plant = Estimated(Replayed(known), known.sensors)
+    plant.reset(seed)
+    rows = np.ascontiguousarray(plant.truth.rows[: round(until[-1] / plant.dt) + 1])  # type: ignore[attr-defined]
+    suite, told, motion = plant.suite, plant._state, plant._motion
+    clock = next(place.start for name, place, _ in plant._told if name == "imu.time")
+    at, sums, count, next_s, found = 0, np.zeros((2, len(PARTS))), 0, SETTLES_S, []
+    for end in until:
+        while (at + 1) * plant.dt <= end and at + 1 < len(rows):
+            at = _until_news(
+                rows, at, plant.dt, suite.timing, suite.block, seed, clock, motion, plant._system.scratch, told
+            )
+            plant.estimator.hear(plant._views)
+            if at * plant.dt < next_s:
+                continue
+            next_s += every_s
+            now = plant.estimator.behind()
+            row = rows[round(now.time / plant.dt)]
+            turn = quaternion_matrix(row[3:7])
+            told_of = compared(now, row[:3], turn @ row[7:10], turn)
+            sums += [[told_of[name][0] ** 2 for name in PARTS], [told_of[name][1] for name in PARTS]]
+            count += 1
+        found.append(sums / count)
+    return np.array(found)
+
+
+def measure(
+    robots: tuple[str, ...], seeds: int, until: tuple[float, ...], workers: int, every_s: float = 0.25
+) -> dict[str, Any]:
+    """{robot: {time: {part: {rms, nees, nees_least, nees_most}}}}: over the seeds; least and most are of one seed."""
+    found: dict[str, Any] = {}
+    with TemporaryDirectory() as folder, ProcessPoolExecutor(workers) as pool:
+        for robot in robots:
+            known = kept(robot, until[-1], str(Path(folder, f"{robot}.npy")))
+            tasks = [pool.submit(judged, known, seed, until, every_s) for seed in range(seeds)]
+            rows = []
+            for task in tasks:
+                rows.append(task.result())
+                print(f"estimate: {robot}: {len(rows)} of {seeds} seeds", file=sys.stderr, flush=True)
+            table = np.array(rows)
+            found[robot] = {
+                f"{end:g}": {
+                    name: {
+                        "rms": float(np.sqrt(table[:, i, 0, k].mean())), "nees": float(table[:, i, 1, k].mean()),
+                        "nees_least": float(table[:, i, 1, k].min()), "nees_most": float(table[:, i, 1, k].max()),
+                    }
+                    for k, name in enumerate(PARTS)
+                }
+                for i, end in enumerate(until)
+            }  # fmt: skip
+    return found
+
+
+def table(found: Mapping[str, Any], seeds: int) -> str:
+    """Lines that a person reads."""
+    lines = [f"estimate: rms and mean NEES (3: it knows how wrong it is) from {SETTLES_S:g} s on, {seeds} seeds"]
+    lines.append(f"{'':>10}{'until':>8}" + "".join(f"{name:>24}" for name in PARTS))
+    for robot, times in found.items():
+        for end, parts in times.items():
+            row = "".join(f"{parts[name]['rms']:14.4f} {parts[name]['nees']:9.2f}" for name in PARTS)
+            lines.append(f"{robot:>10}{end:>6} s{row}")
+    return "\n".join(lines)
+
+
+def main(
+    as_json: bool = False, robots: str = "torpedo,quadrotor,manta,eel", seeds: int = 5, until: str = "20,60",
+    workers: int = 2,
+) -> int:  # fmt: skip
+    """Measure and print; 0."""
+    setting.refuse_less("estimate: --seeds", seeds, 1)
+    setting.refuse_less("estimate: --workers", workers, 1)
+    names = tuple(robots.split(","))
+    for name in names:
+        if name not in DRIVES:
+            raise UnknownNameError("bench estimate: robot", name, DRIVES)
+    try:
+        ends = tuple(sorted(float(word) for word in until.split(",")))
+    except ValueError:
+        raise ModelError(f"bench estimate: --until: expected seconds, as 20,60, got '{until}'") from None
+    setting.refuse_less("estimate: --until", ends[0], 2.0 * SETTLES_S)
+    load = [setting.load()]
+    found = measure(names, seeds, ends, workers)
+    result = {"commit": setting.commit(), "machine": setting.machine(), "load": [*load, setting.load()], **found}
+    if as_json:
+        print_json(json.dumps(result))
+    else:
+        print_text(table(found, seeds))
+    return 0

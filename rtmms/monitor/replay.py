@@ -1,0 +1,160 @@
+"""A run taken again with the commands that were applied, as it was and in shorter steps: where do its errors lead?
+
+Between a run of error e and the same run in steps of 1 / m lies e (1 - m^-p), p the order at which it converges. That
+is at least 1, also where it is less than the method's own (stiff parts, a multistep method's first steps); so the error
+is at most 1 / (1 - 1 / m) of what lies between them, and that is what is told. There are two parts to a step, or four
+or eight where time allows: long steps, which may be beyond the range where errors shrink evenly, cost little.
+
+Where a run is wrong, half and a quarter of its steps are tried as well: which step would do is seen, not guessed from
+the method's order.
+
+Commands are part of the motion, not of the method: those that came late, or jumped, are applied again as they were.
+"""
+
+from __future__ import annotations
+
+import math
+from time import monotonic
+from typing import NamedTuple
+
+import numpy as np
+
+from rtmms.plant import HasPower, Kept, Twin
+from rtmms.spatial import Array
+
+PARTS = (8, 4, 2)
+"""Into how many a step is divided, the first for which there is time."""
+SHARE = 0.3
+"""Of the time, for the run as it was: it tells what a step costs."""
+SHORTEST = 0.1
+"""Of `Twin.length`: a way that is shorter counts as that long."""
+SWAYING = 0.02
+"""Work is measured against its sum, or this part of what went to and fro, where the two nearly cancel."""
+POWERS = 1000
+"""Of states that carry no work the power is asked for about so many times."""
+LOOK_EVERY = 16
+"""Steps between looks at the clock."""
+SAME = 1e-6
+"""Of the way: how far a run that is taken again as it was may end from where it ended."""
+
+
+class Replayed(NamedTuple):
+    """What a run differs by from itself in shorter steps, fractions.
+
+    path     of the length travelled: the farthest that the two were apart (a fixed base: the joints, of their way)
+    work     of the work done, at the end; of the mean power, where states carry no work
+    seconds  simulated, of the run's beginning that this is of
+    shorter  (n, path, work) of the run in steps of 1 / n, n rising; () where it was not asked for, or no time was left
+    """
+
+    path: float
+    work: float
+    seconds: float
+    shorter: tuple[tuple[int, float, float], ...] = ()
+
+
+class Way:
+    """A run's places (steps + 1, k), m (rad or m of joints on a fixed base), its work, J (or power, W, at some steps),
+    and how many steps of it were taken. `failed`: the next one could not be."""
+
+    def __init__(self, twin: Twin, begin: Kept, commands: Array, parts: int, until: float) -> None:
+        """parts  of each step, 1 for the run as it was;  until  instant at which no step is begun any more"""
+        powered = twin if isinstance(twin, HasPower) and begin.work is None else None
+        steps, fine, state = len(commands), parts > 1, twin.state
+        every = max(1, steps // POWERS)
+        places = state.position if twin.base_moves else state.joints
+        if fine:
+            twin.divide(parts)
+        twin.start(begin, halves=fine)
+        self.places, self.works = np.empty((steps + 1, places.size)), np.zeros(steps + 1)
+        self.places[0] = places.ravel()
+        self.works[0] = 0.0 if state.work is None else state.work.sum()
+        self.taken, self.failed = 0, False
+        for k, command in enumerate(commands, 1):
+            self.failed = not all(twin.step(command, halves=fine) for _ in range(parts))
+            if self.failed:
+                break
+            self.taken = k
+            self.places[k] = places.ravel()
+            if state.work is not None:
+                self.works[k] = state.work.sum()
+            elif powered is not None and k % every == 0:
+                self.works[k] = powered.power(state)
+            if k % LOOK_EVERY == 0 and monotonic() > until:
+                break
+        self.summed = powered is not None
+        twin.divide(2)
+
+    def length(self, steps: int) -> float:
+        """Of the way, for so many steps."""
+        return float(np.sum(np.linalg.norm(np.diff(self.places[: steps + 1], axis=0), axis=1)))
+
+    def work(self, steps: int) -> tuple[float, float]:
+        """(sum, sum of what went to and fro) of work, or of power, over so many steps."""
+        works = self.works[: steps + 1]
+        done = works[1:] if self.summed else np.diff(works)
+        return float(done.sum()), float(np.abs(done).sum())
+
+
+def path_error(apart: float, length: float, twin: Twin) -> float:
+    """Of a way's length, how far two runs were apart; m, m (rad of joints on a fixed base)."""
+    return apart / max(length, SHORTEST * twin.length)
+
+
+def work_error(work: float, exact: float, moved: float) -> float:
+    """Of the work done, the larger of the two; moved: the sum of what went to and fro, J."""
+    done = max(abs(work), abs(exact), SWAYING * moved)
+    return abs(work - exact) / done if done > 0.0 else 0.0
+
+
+def replay(
+    twin: Twin, begin: Kept, end: Kept | None, commands: Array, seconds: float, most: int = PARTS[0],
+    bounds: tuple[float, float] = (math.inf, math.inf),
+) -> Replayed | None:  # fmt: skip
+    """Take a run again, as it was and in parts of its steps.
+
+    begin        its first state;  commands (k, n) of its steps, or of the first of them
+    end          its last state, None where the commands do not reach so far
+    seconds      of wall time that this may take: what is reached is judged, and no more
+    most         parts of a step
+    bounds       of path and work: beyond them it is also taken in fewer parts, to see which step would do
+    None where nothing was reached, or the run is another when it is taken again.
+    """
+    began = monotonic()
+    with np.errstate(all="ignore"):
+        own = Way(twin, begin, commands, 1, began + SHARE * seconds)
+        cost, left = monotonic() - began, began + seconds - monotonic()
+        if own.taken < (1 if own.failed else 2):
+            return None
+        if end is not None and own.taken == len(commands) and not _ends(twin, own, begin, end):
+            return None
+        parts = next((one for one in PARTS if one <= most and one * cost <= left), PARTS[-1])
+        fine = Way(twin, begin, commands[: own.taken], parts, monotonic() + left)
+        taken = fine.taken
+        if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
+            return Replayed(1.0, 1.0, (taken + 1) * twin.dt)
+        path, work = _apart(twin, own, 1, fine, parts)
+        shorter = list[tuple[int, float, float]]()
+        for n in sorted(PARTS):
+            if (path > bounds[0] or work > bounds[1]) and n < parts and n * cost <= began + seconds - monotonic():
+                between = Way(twin, begin, commands[:taken], n, math.inf)
+                if not between.failed:
+                    shorter.append((n, *_apart(twin, between, n, fine, parts)))
+    return Replayed(path, work, taken * twin.dt, tuple(shorter))
+
+
+def _apart(twin: Twin, way: Way, n: int, fine: Way, parts: int) -> tuple[float, float]:
+    """At most the errors of path and work of a way in 1 / n of the steps, by one in 1 / parts of them."""
+    taken, bound = fine.taken, parts / (parts - n)
+    apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
+    (work, _), (exact, moved) = way.work(taken), fine.work(taken)
+    off = path_error(apart, fine.length(taken), twin), work_error(work, exact, moved)
+    path, spent = (bound * part if math.isfinite(part) else 1.0 for part in off)
+    return path, spent
+
+
+def _ends(twin: Twin, own: Way, begin: Kept, end: Kept) -> bool:
+    """Whether a run that was taken again as it was ends where it ended; not where its commands were others."""
+    place = end.position if twin.base_moves else end.joints.ravel()
+    off = float(np.linalg.norm(own.places[own.taken] - place))
+    return not off > SAME * max(own.length(own.taken), SHORTEST * twin.length)

@@ -1,0 +1,62 @@
+"""The quadrotor's controller, by the truth and by what sensors tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.plant import surroundings_of
+from rtmms.sensing import read_profile, seen_through
+from rtmms.wire.protocol.messages import plain_parameters, told_surroundings
+from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms_controllers.hover import Hover
+
+
+def flown(profile: str, seconds: float, seed: int = 1, **words: Any) -> np.ndarray:
+    """(k, 3) m: the true positions, ten a second."""
+    bare: Any = rtmms.load("quadrotor")
+    plant = seen_through(bare, read_profile(profile, bare))
+    plant.reset(seed)
+    info = PlantInfo("quadrotor", plant.dt, "lockstep", None, None, plant.actuators, plant.outputs,
+                     parameters=plain_parameters(plant), surroundings=told_surroundings(plant))  # fmt: skip
+    hover, names = Hover(**words), [channel.name for channel in plant.actuators]
+    hover.prepare()
+    hover.start(info)
+    path = []
+    for k in range(round(seconds / plant.dt)):
+        outputs = {name: value.tolist() for name, value in plant.observe().items()}
+        asked = hover.update(State({"step": k, "timestamp": k * plant.dt, "outputs": outputs}, info))
+        plant.step(np.array([asked[name] for name in names]))
+        if k % round(0.1 / plant.dt) == 0:
+            path.append(bare.observe()["position"])
+    return np.array(path)
+
+
+def test_it_flies_to_its_place_by_the_truth() -> None:
+    assert flown("ideal", 8.0, x_m=1.0, z_m=2.0)[-1] == pytest.approx([1.0, 0.0, 2.0], abs=0.02)
+
+
+def test_it_stays_about_its_place_by_typical_sensors() -> None:
+    """As near as its receiver knows, whose error wanders by 1.5 m."""
+    path = flown("typical", 12.0, x_m=1.0, z_m=2.0)
+    assert np.abs(path[-40:] - [1.0, 0.0, 2.0]).max() < 4.0
+    assert np.abs(np.diff(path[-40:], axis=0)).max() < 0.1
+
+
+def test_it_weighs_by_the_plants_own_gravity() -> None:
+    bare: Any = rtmms.load("quadrotor", gravity_m_s2=3.7)
+    assert surroundings_of(bare).gravity == (0.0, 0.0, -3.7)
+    told = told_surroundings(bare)
+    assert told == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
+    info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, surroundings=told,
+                     parameters=plain_parameters(bare))  # fmt: skip
+    hover = Hover(z_m=0.0)
+    hover.start(info)
+    level = {"position": [0.0] * 3, "quaternion": [1.0, 0.0, 0.0, 0.0], "velocity": [0.0] * 3,
+             "angular_velocity": [0.0] * 3}  # fmt: skip
+    asked = hover.update(State({"step": 0, "timestamp": 0.0, "outputs": level}, info))
+    thrust = sum(bare.parameters.thrust_n_s2 * speed**2 for speed in asked.values())
+    assert thrust == pytest.approx(bare.parameters.mass_kg * 3.7)
