@@ -11,7 +11,8 @@ plant with a chart through snapshot, restore and step (`linearise_step`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -44,6 +45,7 @@ from rtmms.plant import (
 )
 from rtmms.snapshot import model_of
 from rtmms.spatial import Array
+from rtmms.terminal import console
 
 PROBES = 2
 """Directions in which everything is displaced at once, to see how wrong the slopes are."""
@@ -51,6 +53,8 @@ PARAMETER_STEP = 1e-4
 """Of a parameter, relative; of one that is 0, in its own unit."""
 CHUNK_STEPS = 20000
 """Steps at most between two looks at what else happens (Ctrl-C)."""
+LONG_STEPS = 200_000
+"""Steps from which on a bar on standard error tells how far it is."""
 MANY_STEPS = 500
 """From so many steps on more than one thread pays."""
 
@@ -269,7 +273,8 @@ class _Differences:
         chunks = [(begin, min(begin + width, count)) for begin in range(0, count, width)]
         while len(self.room.forks) < threads:
             self.room.add(self.plant)
-        failed = self._all(chunks, threads)
+        with _progress(2 * count * steps) as show:
+            failed = self._all(chunks, threads, show)
         if failed >= 0:
             k = len(self.told.names)
             name, unit = (
@@ -281,12 +286,13 @@ class _Differences:
                 "the edge of what it can do, take another state"
             )
 
-    def _all(self, chunks: list[tuple[int, int]], threads: int) -> int:
+    def _all(self, chunks: list[tuple[int, int]], threads: int, show: Callable[[float], None]) -> int:
         """The first of which a step failed, -1 when none did."""
         if threads == 1:
-            failed = [-1]
+            failed: list[int] = []
             for chunk in chunks:
                 failed.append(self._some(chunk, self.room.forks[0]))
+                show(len(failed) / len(chunks))
                 if failed[-1] >= 0:
                     break
         else:
@@ -302,6 +308,7 @@ class _Differences:
                 waiting = set(going)
                 while waiting:
                     _, waiting = wait(waiting, 0.2, FIRST_EXCEPTION)  # one without end would not hear Ctrl-C everywhere
+                    show(len(failed) / len(chunks))
             finally:
                 for _ in left:  # after Ctrl-C: no more of them
                     pass
@@ -397,6 +404,19 @@ class _Differences:
         ):  # fmt: skip
             raise ModelError(f"linearise: with_respect_to: a step fails with {name} = {value!r:.60}")
         return _coordinates(self.told, self.reference, own.state)
+
+
+@contextmanager
+def _progress(steps: int) -> Iterator[Callable[[float], None]]:
+    """What takes the share that is done, for a bar on a terminal."""
+    if steps < LONG_STEPS or not sys.stderr.isatty() or os.environ.get("RTMMS_QUIET"):
+        yield lambda share: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console(err=True), transient=True) as bar:
+        task = bar.add_task("linearise", total=1.0)
+        yield lambda share: bar.update(task, completed=share)
 
 
 def _coordinates(told: Coordinates, reference: Array, state: Array) -> Array:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.analysis import derivatives
 from rtmms.analysis.linear import Linear
 from rtmms.analysis.linearise import linearise as linearise_motion
 from rtmms.analysis.linearise_step import linearise_step, reach_of
@@ -269,6 +273,37 @@ def test_a_period(small: Any):
     moved = (ends[0] - ends[1]) / 2.0
     want = found.a @ x + found.b @ du
     np.testing.assert_allclose(moved / end.size, want / end.size, atol=1e-3 * np.abs(want / end.size).max())
+
+
+def test_long_work_shows_how_far_it_is(small: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    small.reset()
+    commands = small.gait_commands(40)
+    for long, told in ((10**9, False), (1, True)):
+        monkeypatch.setattr("rtmms.analysis.derivatives.LONG_STEPS", long)
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        monkeypatch.delenv("RTMMS_QUIET", raising=False)
+        rtmms.linearise(small, commands, period=True)
+        seen = capsys.readouterr()
+        assert ("linearise" in seen.err) == told
+        assert not seen.out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_ends_it(copter: Any, threads: int):
+    copter.reset()
+    before, commands = copter.snapshot(), np.full((50_000, 4), 468.0)
+    rtmms.linearise(copter, commands[:1], period=True, threads=threads)  # compiled
+    seen: list[int] = []
+    done = derivatives._Differences._some
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(derivatives._Differences, "_some", lambda *given: seen.append(1) or done(*given))
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            rtmms.linearise(copter, commands, period=True, threads=threads)
+    assert len(seen) < 20  # of 20 columns
+    assert copter.snapshot() == before
+    assert np.isfinite(rtmms.linearise(copter, threads=threads).a).all()
 
 
 def test_a_period_of_a_gait_of_its_own():
