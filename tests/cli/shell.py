@@ -42,7 +42,7 @@ def start(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def finish(process: subprocess.Popen[str], timeout_s: float = 60) -> Said:
+def finish(process: subprocess.Popen[str], timeout_s: float = 200) -> Said:
     out, err = process.communicate(timeout=timeout_s)
     return Said(process.returncode, out, err)
 
