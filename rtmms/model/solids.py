@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from rtmms.errors import ModelError
-from rtmms.spatial import Array, inertia_matrix, skew
+from rtmms.spatial import Array, inertia_matrix, rotation_x, rotation_y, rotation_z, skew
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,17 @@ class Placement:
         return Placement(self.rotation @ other.rotation, self.position + self.rotation @ other.position)
 
 
-def at(x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Placement:
-    """A placement without rotation."""
-    return Placement(np.eye(3), np.array([x, y, z], dtype=float))
+def at(
+    x: float = 0.0, y: float = 0.0, z: float = 0.0, *, roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0
+) -> Placement:  # fmt: skip
+    """A placement at x, y, z (m), turned by roll, pitch and yaw (rad) about the fixed axes x, y and z, in this order, as
+    `rpy` of a URDF: rotation Rz(yaw) Ry(pitch) Rx(roll). ModelError for a number that is not finite."""
+    position = np.array([x, y, z], dtype=float)
+    if not (math.isfinite(roll) and math.isfinite(pitch) and math.isfinite(yaw)):
+        raise ModelError(f"at: roll, pitch and yaw must be finite, got {roll}, {pitch}, {yaw}")
+    if roll == pitch == yaw == 0.0:
+        return Placement(np.eye(3), position)
+    return Placement(rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll), position)
 
 
 @runtime_checkable

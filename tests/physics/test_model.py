@@ -183,3 +183,14 @@ def test_added_inertia_that_would_give_energy_is_refused(size):
     added = np.diag([size, size, size, size, size, -0.1 * size])
     with pytest.raises(rtmms.ModelError, match="no negative eigenvalue"):
         rtmms.compile(Mechanism("one", [Body("b", 100.0, inertia=100.0 * np.eye(3), added=added)]))
+
+
+def test_a_turned_placement_is_scipys_and_a_urdfs():
+    from scipy.spatial.transform import Rotation
+
+    found = at(1.0, 2.0, 3.0, roll=0.3, pitch=-1.1, yaw=2.0)
+    np.testing.assert_allclose(found.rotation, Rotation.from_euler("xyz", [0.3, -1.1, 2.0]).as_matrix(), atol=1e-15)
+    assert found.position.tolist() == [1.0, 2.0, 3.0]
+    assert np.array_equal(at(1.0).rotation, np.eye(3))
+    with pytest.raises(rtmms.ModelError, match="roll, pitch and yaw must be finite, got 0.0, nan, 0.0"):
+        at(pitch=math.nan)
