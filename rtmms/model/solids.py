@@ -39,8 +39,8 @@ class Placement:
 def at(
     x: float = 0.0, y: float = 0.0, z: float = 0.0, *, roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0
 ) -> Placement:  # fmt: skip
-    """A placement at x, y, z (m), turned by roll, pitch and yaw (rad) about the fixed axes x, y and z, in this order, as
-    `rpy` of a URDF: rotation Rz(yaw) Ry(pitch) Rx(roll). ModelError for a number that is not finite."""
+    """A placement at x, y, z (m), turned by roll, pitch and yaw (rad) about the fixed axes x, y and z, in this order,
+    as `rpy` of a URDF: rotation Rz(yaw) Ry(pitch) Rx(roll). ModelError for a number that is not finite."""
     position = np.array([x, y, z], dtype=float)
     if not (math.isfinite(roll) and math.isfinite(pitch) and math.isfinite(yaw)):
         raise ModelError(f"at: roll, pitch and yaw must be finite, got {roll}, {pitch}, {yaw}")
