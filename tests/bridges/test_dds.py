@@ -30,7 +30,6 @@ from rtmms.plant import Channel
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.dds import HASHES, Dds, configuration, values_of
 from rtmms_bridges.messages import ros2 as ros
-from rtmms_bridges.motion.frames import GRAVITY
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.wire.bench import PATIENCE_S, Host
@@ -138,7 +137,9 @@ def test_odometry_imu_and_joints_are_the_state(served: Dds, manta: Any) -> None:
     f, a, u = imu.linear_acceleration, outputs["acceleration"], outputs["velocity"]
     # at a moderate attitude most of what it reads is gravity, upwards; the rest is a + w x v
     transport = w.y * u[2] - w.z * u[1]
-    lean = 2.0 * GRAVITY * (q.x * q.z - q.w * q.y)
+    gravity = -info.gravity[2]  # the plant's own
+    assert gravity == 9.81
+    lean = 2.0 * gravity * (q.x * q.z - q.w * q.y)
     assert f.x == pytest.approx(a[0] + transport + lean, abs=1e-12)
     assert imu.header.frame_id == "base_link"
     assert joints.name == ["left.front", "left.back", "right.front", "right.back"]
