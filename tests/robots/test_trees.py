@@ -32,8 +32,8 @@ def run(plant: Any, command: Any, seconds: float) -> dict[str, Any]:
 def flown(plant: Any, controller: Any, seconds: float) -> dict[str, Any]:
     """The controller in the loop, without a wire."""
     names = [channel.name for channel in plant.actuators]
-    for _ in range(round(seconds / plant.dt)):
-        values = controller.update(SimpleNamespace(outputs=plant.observe()))
+    for k in range(round(seconds / plant.dt)):
+        values = controller.update(SimpleNamespace(outputs=plant.observe(), time=k * plant.dt, step=k))
         plant.step(np.array([values[name] for name in names]))
     seen: dict[str, Any] = plant.observe()
     return seen

@@ -7,8 +7,6 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import rtmms
 from rtmms.loop.fault_attribution import CAUSES
 from rtmms.plant import Coupled, Twinned
@@ -238,6 +236,8 @@ class Accuracy:
         self._calibration: Calibration | None = None
         self._known, self._warning, self._told = "", "", False
         if isinstance(plant, Twinned):
+            import numpy as np
+
             from rtmms.jit import cache_folder
             from rtmms.monitor.calibration import Calibration
             from rtmms.monitor.monitor import TAPE_BYTES, Monitor
