@@ -240,16 +240,15 @@ def test_multipliers_without_added_mass_are_slowly_unstable():
 
 
 def watched(plant, steps):
-    """The monitor's verdict on a run of the plant."""
-    monitor, due = Monitor(plant.twin()), 0
-    for k in range(steps):
+    """The monitor's verdict on a run of the plant that has ended."""
+    monitor = Monitor(plant.twin())
+    for _ in range(steps):
         plant.step(NONE)
-        if k >= due:
-            due = k + monitor.look(NONE)
-    return monitor.verdict
+        monitor.after(NONE)
+    return monitor.conclude(30.0)
 
 
-def test_rk4_is_right_at_1e4_and_stopped_at_2e4():
+def test_rk4_is_right_at_1e4_and_lost_at_2e4():
     """Drag bounds what grows there: the numbers stay finite, and mean nothing."""
     ends = []
     for step in (1e-4, 2.5e-5):  # one period of the hovering orbit
@@ -259,19 +258,25 @@ def test_rk4_is_right_at_1e4_and_stopped_at_2e4():
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
     assert watched(moth.load(preset="fit", step_s=1e-4), 400).verdict == "fine"
     verdict = watched(moth.load(preset="fit", step_s=2e-4), 400)
-    assert verdict.verdict == "diverged"
+    assert verdict.verdict in ("doubtful", "diverged")
+    assert verdict.path > 1.0  # more than the whole way
     assert verdict.finer[0] == "step_s"
     assert 5e-5 < verdict.finer[1] < 1.5e-4
 
 
 def test_the_papers_predictor_corrector():
-    """Right at 1e-4 s on the hovering orbit; beyond it, or where the wings start at rest, it is stopped."""
+    """Right at 1e-4 s on the hovering orbit; beyond it, or where the wings start at rest, it is lost."""
     plants = [moth.load(integrator=m) for m in ("abam", "rk4")]
     assert watched(plants[0], 200).verdict == "fine"
     run(plants[1], 200)
     np.testing.assert_allclose(plants[0].vector, plants[1].vector, rtol=1e-4, atol=1e-4)
-    assert watched(moth.load(preset="fit", integrator="abam", step_s=1.25e-4), 400).verdict == "diverged"
-    assert watched(rested(dt=1e-3, step_s=1e-4, integrator="abam", added_mass="none"), 400).verdict == "diverged"
+    for lost in (
+        moth.load(preset="fit", integrator="abam", step_s=1.25e-4),
+        rested(dt=1e-3, step_s=1e-4, integrator="abam", added_mass="none"),
+    ):
+        verdict = watched(lost, 400)
+        assert verdict.verdict in ("doubtful", "diverged")
+        assert verdict.path > 1.0 or verdict.step > 0.25
 
 
 def test_mirror_symmetry():
