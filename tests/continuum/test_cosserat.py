@@ -126,7 +126,7 @@ def test_galilean() -> None:
 
 def test_a_straight_body_coasts_in_a_stream() -> None:
     plant = continuous_eel.load(
-        yaw_rad_m=0.0, yaw_growth_rad_m2=0.0, current_x_m_s=1.0, wake="off", dt=0.02, points=3, nodes=9
+        yaw_rad_m=0.0, yaw_growth_rad_m2=0.0, current_x_m_s=1.0, wake="off", dt=0.02, points=3, nodes=24
     )
     for _ in range(200):
         plant.step(plant.neutral)
