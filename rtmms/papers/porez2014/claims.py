@@ -60,7 +60,7 @@ METHOD = (
     Claim("abam", "the paper's integrator at its 0.1 ms: joints beside RK4's, ten strokes", "used", "rad",
           at_most(1e-3), ".1g", why=LIMIT, note="Adams-Bashforth-Moulton, from the periodic orbit"),
     Claim("abam_error", "error of its steps, as the monitor of runs has it", "not given", "of a step",
-          at_most(UNSTABLE), ".1g", note="beyond 0.25 the monitor stops a run", why=LIMIT),
+          at_most(UNSTABLE), ".1g", note="beyond 0.25 a run has left the range of its method", why=LIMIT),
     Claim("abam_half", "joints beside RK4's, the paper's integrator at 0.05 ms", "not given", "rad",
           at_most(1e-3), ".1g", must=True),
     Claim("abam_power", "power a wing by the paper's integrator, tenth stroke", 0.42, "W", about(0.42), ".3f",

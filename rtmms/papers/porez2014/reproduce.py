@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rtmms.monitor.monitor import UNSTABLE
 from rtmms.papers.porez2014.claims import CLAIMS, CLOCK
 from rtmms.papers.porez2014.figures import Stroke, draw
-from rtmms.papers.porez2014.runs import READINGS, STEP_S, by_own_integrator, numbers, period_seconds, stroke
+from rtmms.papers.porez2014.runs import LOST_RAD, READINGS, STEP_S, by_own_integrator, numbers, period_seconds, stroke
 from rtmms.report.beside import tell
 from rtmms.report.verdict import Row
+
+BEYOND = {"abam": LOST_RAD, "abam_error": UNSTABLE}
+"""Where the orbit is lost the motion is chaos: how far it went is a number of that machine's roundings alone."""
 
 
 def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
@@ -22,7 +26,11 @@ def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
         for key in ("bend_at", "bend_alone_at", "torque_at")
         if found[key] > 45.0
     }
-    return [claim.row(found[claim.key], case=name, remark=remarks.get(claim.key, "")) for claim in CLAIMS]
+    lost = {key: f"more than {bound:g}" for key, bound in BEYOND.items() if found[key] > bound}
+    return [
+        claim.row(found[claim.key], case=name, shown=lost.get(claim.key, ""), remark=remarks.get(claim.key, ""))
+        for claim in CLAIMS
+    ]
 
 
 def main(out: Path | None = None, as_json: bool = False) -> int:
