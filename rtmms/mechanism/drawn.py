@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.mechanism.actuators import Rotor
+from rtmms.mechanism.actuators import Attachment, Rotor
+from rtmms.mechanism.tendon_paths import Tendon
+from rtmms.mechanism.tendons import PLACE, ROW
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
 from rtmms.model.elements import Blade, Strip
@@ -36,7 +38,17 @@ def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()
         }
         for j in range(1, model.n + 1)
     ]
-    return {"joints": joints, "parts": [*_parts(model, mechanism), *_discs(model, pushing)]}
+    cords = list(_cords(model, mechanism, pushing))
+    told = {"joints": joints, "parts": [*_parts(model, mechanism), *_discs(model, pushing)]}
+    return {**told, "cords": cords} if cords else told
+
+
+def _cords(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for one in pushing:
+        if isinstance(one, Tendon):
+            points = one.points(Attachment(model, () if mechanism is None else mechanism.rods))
+            numbers = [[int(p[ROW]), *(_short(x) for x in p[PLACE : PLACE + 3])] for p in points]
+            yield {"name": one.name, "points": numbers}
 
 
 def _discs(model: Model, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
