@@ -19,6 +19,10 @@ from rtmms.spatial import Array, matrix_quaternion, unpack_inertia
 
 THIN = 0.02
 """Of a plate's chord: how thick it is drawn."""
+THICK = 0.08
+"""The same of a wing."""
+OVERLAP = 1.1
+"""Of a piece of a soft rod: so much longer it is drawn, that none gapes where the rod bends."""
 
 
 def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
@@ -26,7 +30,8 @@ def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()
 
     pushing   actuators; rotors among them are drawn as discs
 
-    A body is drawn by its solids, or else by its blades, the ellipsoid of its inertia, or its strips.
+    A body is drawn by its solids, or else by its blades, the ellipsoid of its inertia, or its strips; wings, which have
+    a polar, and the pieces of soft rods always.
     """
     if np.any(model.topology[1:, T_KIND] > PRISMATIC):
         return {}  # bodies that bend: their robots have drawings of their own
@@ -72,10 +77,16 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
                 yield _part(name, row, kind, offset @ place, size)
                 seen.add(row)
     names = {int(row): name for row, name in zip(model.carrier[::-1], model.body_names[::-1], strict=True)}
+    for part in _pieces(model, mechanism):
+        yield part
+        seen.add(part["body"])
+    for row, element in model.elements:
+        if isinstance(element, Strip | Blade) and element.polar is not None:
+            yield _wing(names.get(row, f"body{row}"), row, element)
     modelled = frozenset(seen)
     for row, element in model.elements:
         place = element.placement
-        if row in modelled or not isinstance(element, Strip | Blade):
+        if row in modelled or not isinstance(element, Strip | Blade) or element.polar is not None:
             continue
         if isinstance(element, Strip) and model.constant[row, C_MASS] > 0.0:
             continue
@@ -92,6 +103,29 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
         if row not in seen and model.constant[row, C_MASS] > 0.0:
             place, size = _ellipsoid(model.constant[row])
             yield _part(names.get(row, f"body{row}"), row, "ellipsoid", place, size)
+
+
+def _wing(name: str, row: int, element: Strip | Blade) -> dict[str, Any]:
+    """A plate of the wing's span and chord."""
+    place, chord = element.placement, element.chord
+    if isinstance(element, Blade):
+        middle = Placement(np.eye(3), np.array([0.5 * element.length, 0.0, -0.5 * chord]))
+        return _part(f"{name}.wing", row, "box", place @ middle, (element.length, THICK * chord, chord))
+    return _part(f"{name}.wing", row, "box", place, (element.length, chord, THICK * chord))
+
+
+def _pieces(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]]:
+    """Of soft rods: elliptic cylinders whose half-axes are 2 sqrt(I / m) of their sections."""
+    along = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # own z -> x, x -> y, y -> z
+    for rod in () if mechanism is None else mechanism.rods:
+        for j, (start, end, origin) in enumerate(rod.pieces()):
+            name = f"{rod.name}.{j}" if j else f"{rod.name}.root"
+            section, k = rod.at(0.5 * (start + end)), model.body(name)
+            _, about_y, about_z = (4.0 * np.sqrt(i / section.mass_kg_m) for i in section.inertia_kg_m)
+            offset = Placement(model.offset_rotation[k], model.offset_position[k])
+            place = offset @ Placement(along, np.array([0.5 * (start + end) - origin, 0.0, 0.0]))
+            size = (float(about_z), float(about_y), OVERLAP * (end - start))
+            yield _part(name, int(model.carrier[k]), "cylinder", place, size)
 
 
 def _solid(solid: Solid) -> tuple[str, Placement, tuple[float, float, float]] | None:
