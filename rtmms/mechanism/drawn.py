@@ -21,8 +21,6 @@ THIN = 0.02
 """Of a plate's chord: how thick it is drawn."""
 THICK = 0.08
 """The same of a wing."""
-OVERLAP = 1.1
-"""Of a piece of a soft rod: so much longer it is drawn, that none gapes where the rod bends."""
 
 
 def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
@@ -115,7 +113,7 @@ def _wing(name: str, row: int, element: Strip | Blade) -> dict[str, Any]:
 
 
 def _pieces(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]]:
-    """Of soft rods: elliptic cylinders whose half-axes are 2 sqrt(I / m) of their sections."""
+    """Of soft rods: elliptic cylinders whose half-axes are 2 sqrt(I / m) of their sections, and balls at the joints."""
     along = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # own z -> x, x -> y, y -> z
     for rod in () if mechanism is None else mechanism.rods:
         for j, (start, end, origin) in enumerate(rod.pieces()):
@@ -124,8 +122,11 @@ def _pieces(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any
             _, about_y, about_z = (4.0 * np.sqrt(i / section.mass_kg_m) for i in section.inertia_kg_m)
             offset = Placement(model.offset_rotation[k], model.offset_position[k])
             place = offset @ Placement(along, np.array([0.5 * (start + end) - origin, 0.0, 0.0]))
-            size = (float(about_z), float(about_y), OVERLAP * (end - start))
+            size = (float(about_z), float(about_y), end - start)
             yield _part(name, int(model.carrier[k]), "cylinder", place, size)
+            if j:
+                ball = (min(size[:2]), *size[:2])
+                yield _part(f"{name}.joint", int(model.carrier[k]), "ellipsoid", offset, ball)
 
 
 def _solid(solid: Solid) -> tuple[str, Placement, tuple[float, float, float]] | None:

@@ -236,7 +236,7 @@ def test_runs_are_restored_forked_and_measured() -> None:
     np.testing.assert_array_equal(plant.observe()["tendon_length"], last["tendon_length"])
     error = plant.step_error()
     assert 0.0 < error.largest < 1e-5
-    assert min(last["tendon_tension"]) > 0.0
+    assert np.sum(last["tendon_tension"] > 0.0) >= 3
     other = plant_of(finger("left"))
     with pytest.raises(rtmms.ModelError):
         other.restore(kept)
