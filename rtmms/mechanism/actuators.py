@@ -5,7 +5,7 @@ its refusals name the actuator, joint or body."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -53,8 +53,11 @@ PUSH = 3
 class Attachment:
     """Arrays in the making, for a compiled model; `place` begins every refusal."""
 
-    def __init__(self, model: Model, rods: Sequence[Rod] = ()) -> None:
+    def __init__(
+        self, model: Model, rods: Sequence[Rod] = (), strained: Mapping[str, tuple[Rod, Array]] | None = None
+    ) -> None:
         n = model.n
+        self.strained = {} if strained is None else strained
         self.model, self.place, self.rods = model, "", rods
         self.drives: list[Actuator] = []
         self.kp, self.kd, self.bandwidth = np.zeros(n), np.zeros(n), np.full(n, np.nan)
@@ -491,10 +494,14 @@ class Attached:
 
 
 def attached(
-    model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = (), rods: Sequence[Rod] = ()
-) -> Attached:
-    """Resolve descriptions against a compiled model; `drives` come first, as they are. rods: that became links."""
-    to = Attachment(model, rods)
+    model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = (), rods: Sequence[Rod] = (),
+    strained: Mapping[str, tuple[Rod, Array]] | None = None,
+) -> Attached:  # fmt: skip
+    """Resolve descriptions against a compiled model; `drives` come first, as they are.
+
+    rods      that became links;  strained  rods by strain modes, by name, with the X (m) of their points
+    """
+    to = Attachment(model, rods, strained)
     to.drives += drives
     for k, one in enumerate(_listed(actuators)):
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"

@@ -70,7 +70,7 @@ def observed(
 
     ModelError, UnknownNameError for what there is not.
     """
-    told = (*_of_the_tree(model, motors, limited), *_of_the_tendons(tendons), *_of_the_audit(audited))
+    told = (*_of_the_tree(model, motors, limited), *told_of_tendons(tendons), *_of_the_audit(audited))
     known = {channel.name: channel for channel in told}
     if names is None:
         return Observed(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
@@ -125,7 +125,8 @@ def _of_the_ground(rows: int) -> tuple[Channel, ...]:
     return (Channel("reaction", "N, N m", (rows,)), Channel("lost", "J")) if rows else ()
 
 
-def _of_the_tendons(tendons: int) -> tuple[Channel, ...]:
+def told_of_tendons(tendons: int) -> tuple[Channel, ...]:
+    """Outputs of so many tendons."""
     units = {"tendon_length": "m", "tendon_rate": "m/s", "tendon_tension": "N"}
     each = (Channel(name, unit, (tendons,)) for name, unit in units.items())
     return (*each, Channel("tendon_lost", "J")) if tendons else ()

@@ -35,7 +35,8 @@ from rtmms.mechanism.tendons import (
 from rtmms.model.elements import checked_numbers
 from rtmms.model.layout import S_WORLD_POS, S_WORLD_ROT
 from rtmms.model.rods import Rod
-from rtmms.spatial import Array
+from rtmms.model.solids import Placement
+from rtmms.spatial import Array, rotation_about
 
 COMMANDS = {"tension": TENSION, "length": LENGTH, "rate": RATE}
 UNITS = {"tension": "N", "length": "m", "rate": "m/s"}
@@ -139,25 +140,50 @@ class Tendon:
 
 def on_body(to: Attachment, name: str, point: Array, place: str) -> tuple[int, Array]:
     """Row of the model and place in its frame of a point of a body, or of a soft rod."""
+    if name in to.strained:
+        bent, along = to.strained[name]
+        check_within(bent, float(point[0]), place)
+        node = float(np.argmin(np.abs(along - point[0])))
+        return -1 - list(to.strained).index(name), np.array([node, point[1], point[2]])
     rod = next((one for one in to.rods if one.name == name), None)
     if rod is not None:
         name, point = on_link(rod, point, place)
     elif name not in to.model.body_names:
-        raise UnknownNameError(f"body of {place}", name, (*to.model.body_names, *(one.name for one in to.rods)))
+        raise UnknownNameError(
+            f"body of {place}", name, (*to.model.body_names, *(one.name for one in to.rods), *to.strained)
+        )
     row, own = to.body(name)
     return row, own.position + own.rotation @ point
+
+
+def check_within(rod: Rod, x: float, place: str) -> None:
+    """ModelError where x (m) is not on the rod."""
+    if not 0.0 <= x <= rod.length_m:
+        raise ModelError(f"{place}: X must be within rod '{rod.name}', 0 to {rod.length_m:g} m, got {x:g}")
 
 
 def on_link(rod: Rod, point: Array, place: str) -> tuple[str, Array]:
     """The link of a rod that carries a point (X, y, z), and the point in the link's frame."""
     x = float(point[0])
-    if not 0.0 <= x <= rod.length_m:
-        raise ModelError(f"{place}: X must be within rod '{rod.name}', 0 to {rod.length_m:g} m, got {x:g}")
+    check_within(rod, x, place)
     for j, (_, end, origin) in enumerate(rod.pieces()):
         if x <= end or j == rod.elements:
             name = f"{rod.name}.{j}" if j else f"{rod.name}.root"
             return name, np.array([x - origin, point[1], point[2]])
     raise AssertionError
+
+
+def at_rest(rod: Rod, x: float) -> Placement:
+    """Of a rod's section at x (m) in the root's frame, without stress."""
+    place, pieces = Placement(), 100
+    for k in range(pieces):
+        middle = (k + 0.5) * x / pieces
+        bend = np.asarray(rod.curvature(middle) if callable(rod.curvature) else rod.curvature, dtype=float)
+        angle = float(np.linalg.norm(bend)) * x / pieces
+        turn = rotation_about(bend / np.linalg.norm(bend), angle) if angle > 0.0 else np.eye(3)
+        half = rotation_about(bend / np.linalg.norm(bend), 0.5 * angle) if angle > 0.0 else np.eye(3)
+        place = place @ Placement(turn, half @ np.array([x / pieces, 0.0, 0.0]))
+    return place
 
 
 def taut_length(to: Attachment, points: Sequence[Array]) -> float:
@@ -167,7 +193,12 @@ def taut_length(to: Attachment, points: Sequence[Array]) -> float:
     stand(model, state.position, state.orientation, state.q, s)
     places = []
     for point in points:
-        row = s[int(point[ROW])]
-        turn = row[S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
-        places.append(row[S_WORLD_POS : S_WORLD_POS + 3] + turn @ point[PLACE : PLACE + 3])
+        row, own = int(point[ROW]), point[PLACE : PLACE + 3]
+        if row < 0:
+            rod, along = list(to.strained.values())[-1 - row]
+            row, carrier = to.body(rod.body)
+            section = carrier @ rod.placement @ at_rest(rod, float(along[int(own[0])]))
+            own = section.position + section.rotation @ np.array([0.0, own[1], own[2]])
+        turn = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
+        places.append(s[row, S_WORLD_POS : S_WORLD_POS + 3] + turn @ own)
     return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())

@@ -33,7 +33,8 @@ TENSION, LENGTH, RATE = 0, 1, 2
 # or time constant (s), command or length at the start
 FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START = range(9)
 TENDON_WIDTH = 9
-# of a point: row of the model, place in the row's frame, coefficient of friction
+# of a point: row of the model, place in the row's frame, coefficient of friction; on a rod by strain modes (row -1 for
+# the first rod, -2, ...) its place is the number of the rod's point, and y, z from there
 ROW, PLACE, FRICTION = 0, 1, 4
 POINT_WIDTH = 5
 # what is told of a tendon
@@ -64,9 +65,11 @@ def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
 
 
 @kernel
-def stretch(points: Any, room: Any, first: int, count: int, s: Any) -> Any:
-    """Places and directions of a tendon's points and segments into `room`; its length and rate. After `place`."""
+def place_points(points: Any, room: Any, first: int, count: int, s: Any) -> None:
+    """Where a tendon's points on bodies are and how they move, into `room`. After `place`."""
     for k in range(first, first + count):
+        if points[k, ROW] < 0.0:
+            continue  # on a rod by strain modes (rtmms.continuum.rod_tendons)
         j = int(points[k, ROW])
         px, py, pz = points[k, PLACE], points[k, PLACE + 1], points[k, PLACE + 2]
         cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], px, py, pz)
@@ -75,7 +78,6 @@ def stretch(points: Any, room: Any, first: int, count: int, s: Any) -> Any:
             r = S_WORLD_ROT + 3 * a
             room[k, AT + a] = s[j, S_WORLD_POS + a] + s[j, r] * px + s[j, r + 1] * py + s[j, r + 2] * pz
             room[k, MOVES + a] = s[j, r] * vx + s[j, r + 1] * vy + s[j, r + 2] * vz
-    return run_along(room, first, count)
 
 
 @kernel
@@ -152,6 +154,26 @@ def force(room: Any, k: Any, first: Any, last: Any) -> Any:
 
 
 @kernel
+def push_bodies(points: Any, room: Any, first: int, last: int, s: Any) -> None:
+    """Add a tendon's forces on bodies to S_WRENCH, after `tighten`."""
+    for k in range(first, last + 1):
+        if points[k, ROW] < 0.0:
+            continue
+        j, w = int(points[k, ROW]), S_WORLD_ROT
+        x, y, z = force(room, k, first, last)
+        fx = s[j, w] * x + s[j, w + 3] * y + s[j, w + 6] * z
+        fy = s[j, w + 1] * x + s[j, w + 4] * y + s[j, w + 7] * z
+        fz = s[j, w + 2] * x + s[j, w + 5] * y + s[j, w + 8] * z
+        cx, cy, cz = cross(points[k, PLACE], points[k, PLACE + 1], points[k, PLACE + 2], fx, fy, fz)
+        s[j, S_WRENCH] += fx
+        s[j, S_WRENCH + 1] += fy
+        s[j, S_WRENCH + 2] += fz
+        s[j, S_WRENCH + 3] += cx
+        s[j, S_WRENCH + 4] += cy
+        s[j, S_WRENCH + 5] += cz
+
+
+@kernel
 def pull(tendons: Any, command: Any, elapsed: float, s: Any) -> None:
     """Add the tendons' forces to S_WRENCH, `elapsed` seconds into the plant's step. After `place`.
 
@@ -162,21 +184,10 @@ def pull(tendons: Any, command: Any, elapsed: float, s: Any) -> None:
         numbers, points, room = tendons.numbers, tendons.points, tendons.room
         for i in range(numbers.shape[0]):
             first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
-            length, rate = stretch(points, room, first, last - first + 1, s)
+            place_points(points, room, first, last - first + 1, s)
+            length, rate = run_along(room, first, last - first + 1)
             tighten(tendons, command, elapsed, i, length, rate)
-            for k in range(first, last + 1):
-                j, w = int(points[k, ROW]), S_WORLD_ROT
-                x, y, z = force(room, k, first, last)
-                fx = s[j, w] * x + s[j, w + 3] * y + s[j, w + 6] * z
-                fy = s[j, w + 1] * x + s[j, w + 4] * y + s[j, w + 7] * z
-                fz = s[j, w + 2] * x + s[j, w + 5] * y + s[j, w + 8] * z
-                cx, cy, cz = cross(points[k, PLACE], points[k, PLACE + 1], points[k, PLACE + 2], fx, fy, fz)
-                s[j, S_WRENCH] += fx
-                s[j, S_WRENCH + 1] += fy
-                s[j, S_WRENCH + 2] += fz
-                s[j, S_WRENCH + 3] += cx
-                s[j, S_WRENCH + 4] += cy
-                s[j, S_WRENCH + 5] += cz
+            push_bodies(points, room, first, last, s)
 
 
 @kernel
