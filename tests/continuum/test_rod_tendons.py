@@ -46,7 +46,7 @@ def slope(plant: SoftTree, n: int) -> np.ndarray:
 @pytest.mark.slow
 def test_strains_at_rest_bear_the_tension() -> None:
     """K q = -T dl/dq, by virtual work: there nothing moves."""
-    plant, pull = soft(), 0.4
+    plant, pull = soft(), 1.5
     n, stiff = len(plant.system.soft.shapes[0]), plant.system.soft.stiffs[0]
     assert plant.observe()["tendon_length"] == pytest.approx(plant.neutral if plant.neutral[0] else 0.278152, rel=1e-5)
     for _ in range(60):
@@ -73,7 +73,7 @@ def test_it_moves_as_a_rod_of_links_does(command: str) -> None:
         tree("free", (arm(12),)), 1e-3, actuators=[m.Tendon("pull", PATH, **given)], method="implicit2"
     )
     assert plant.neutral == pytest.approx(links.neutral, rel=1e-12)
-    pulled = plant.neutral + (0.4 if command == "tension" else -0.01)
+    pulled = plant.neutral + (1.5 if command == "tension" else -0.01)
     for k in range(300):
         if k == 200:
             kept = plant.snapshot()
