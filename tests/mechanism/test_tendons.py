@@ -276,6 +276,42 @@ def test_linear_models_know_tendons() -> None:
     assert off_b < 1e-3
 
 
+ON_WHEELS = """
+import numpy as np
+import rtmms
+from rtmms import locomotion as on
+from rtmms import model as m
+sides = (("left", 0.2), ("right", -0.2))
+deck = m.Body("deck", 2.0, inertia=np.diag([0.01, 0.02, 0.03]))
+rims = [m.Body(side, 0.1, inertia=np.diag([1e-4, 2e-4, 1e-4])) for side, _ in sides]
+mast = m.Body.about_centre("mast", 0.2, (0.0, 0, 0.1), 1e-3 * np.eye(3))
+hubs = [m.Joint(side, "deck", side, placement=m.at(y=y), axis=(0, 1, 0)) for side, y in sides]
+joint = m.Joint("mast", "deck", "mast", axis=(0, 1, 0), stiffness=2.0, damping=0.05)
+ground = [on.Plane("deck"), *(on.Wheel(side, 0.05) for side, _ in sides)]
+cart = m.Mechanism("cart", [deck, *rims, mast], [*hubs, joint], contacts=ground)
+stay = m.Tendon("stay", [("deck", (0.2, 0, 0)), ("mast", (0, 0, 0.2))])
+plant = rtmms.TreePlant(cart, actuators=[m.JointSpeed("left"), m.JointSpeed("right"), stay])
+for _ in range(600):
+    plant.step([4.0, 4.0, 2.0])
+seen = plant.observe()
+print(*seen["velocity"][:1], *seen["joint_position"][2:], *seen["tendon_tension"])
+"""
+
+
+@pytest.mark.slow
+def test_a_tendon_of_a_robot_on_wheels() -> None:
+    """A stay bends a mast on a cart that rolls: k q = T dl/dq and its weight. In plain Python, see above."""
+    ran = subprocess.run(
+        [sys.executable, "-c", ON_WHEELS], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, text=True, capture_output=True,
+        timeout=300, check=True,
+    )  # fmt: skip
+    speed, q, tension = map(float, ran.stdout.split())
+    assert speed == pytest.approx(4.0 * 0.05, rel=1e-3)
+    assert tension == 2.0
+    pull = 2.0 * 0.04 * math.cos(q) / math.sqrt(0.08 - 0.08 * math.sin(q))
+    assert 2.0 * q == pytest.approx(pull + 0.2 * 9.81 * 0.1 * math.sin(q), rel=0.02)
+
+
 def test_limits_of_commands_hold() -> None:
     plant = plant_of(finger("left", upper=3.0))
     plant.step([-5.0])
