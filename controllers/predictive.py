@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import rtmms
 from rtmms.terminal import print_text
 
+from .following import Following
 from .rods import checked, rod_ratio
 from .senses import Motion, Senses
 from .strokes import RODS
@@ -40,7 +41,8 @@ class Predictive(rtmms.Controller):
                   `path`; without one it holds depth, heading and speed
     depth_m       positive down;  heading_deg  to the left from world x;  speed_m_s  over the ground
     cost          FILE.py:NAME, a cost of your own (rtmms.cost) in place of these
-    method        cem, mppi or ps;  samples  candidates of a plan;  horizon_s  more than a beat;  rate_hz  plans a second
+    method        cem, mppi or ps;  samples  candidates of a plan
+    horizon_s     more than a beat;  rate_hz  plans a second
     grid_s        step of the planner's model;  targets  of each word within the horizon
     frequency_hz  of the stroke
     observe_current  whether a current is looked for, by replays of the last seconds;  threads, seed
@@ -85,7 +87,7 @@ class Predictive(rtmms.Controller):
         _whole("horizon_s", self.horizon_s, self.grid_s)
         if self.cost and self.course:
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
-        self.tracks: tuple[str, ...] = () if self.cost else ("depth_m", "heading_deg", "speed_m_s")
+        self._track(() if self.cost else ("depth_m", "heading_deg", "speed_m_s"))
         self._way: Any = None
         if self.course:
             self._find_course()
@@ -93,6 +95,7 @@ class Predictive(rtmms.Controller):
             raise rtmms.ModelError("controller 'predictive': waypoints: they go with course=waypoints, got no course")
         self._tick_s = self._per_tick * self.grid_s
         self._senses, self._watch = Senses("predictive"), Watch("predictive", _tell)
+        self._following = Following("predictive", _tell)
         self._own: Any = None
         self._made: Any = None
         self._pool: ThreadPoolExecutor | None = None
@@ -110,7 +113,11 @@ class Predictive(rtmms.Controller):
         except rtmms.RtmmsError as fault:
             raise rtmms.ModelError(f"controller 'predictive': {fault}") from None
         self.cross_track_m = spelled(self.course, self.waypoints, **numbers)
-        self.tracks = ("cross_track_m",)
+        self._track(("cross_track_m",))
+
+    def _track(self, names: tuple[str, ...]) -> None:
+        """Which set-points there are depends on the task: the instance's own, in place of the class's."""
+        self.__dict__["tracks"] = names
 
     def prepare(self) -> None:
         """Compile the model's kernels and the cost; see rtmms.Controller."""
@@ -130,11 +137,14 @@ class Predictive(rtmms.Controller):
             self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self.horizon_s)
         self._lockstep = True
         self._build({})
-        self._think(Motion(), None, self._words.home, self._words.start(), 0.0)  # compiles the cost, or refuses it
+        self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # compiles the cost, or refuses it
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """A model with the plant's own parameters; begin anew."""
         self._senses.start(plant)
+        self._following.start(plant)
+        self._measured = next((name for name in ("encoder.angle", "rod_angle") if name in
+                               {channel.name for channel in plant.outputs}), "")  # fmt: skip
         self._lockstep = plant.period_s is None
         self._lead = (plant.delay + plant.every) * plant.dt
         limits = [abs(x) for rod in RODS for x in (plant.actuator(rod).lower, plant.actuator(rod).upper) if x]
@@ -150,8 +160,10 @@ class Predictive(rtmms.Controller):
         if self._made == key:
             return
         self._close()
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
-        given = {**given, "chains": min(COARSE_CHAINS, int(given.get("chains", COARSE_CHAINS)))}
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
+        }
+        given["chains"] = min(COARSE_CHAINS, int(given.get("chains", COARSE_CHAINS)))
         for name in ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost"):
             given.pop(name, None)  # what the robot is in, and what has befallen it: nobody tells
 
@@ -161,7 +173,7 @@ class Predictive(rtmms.Controller):
         self._words = Strokes(rod_ratio(told), limit, self.frequency_hz, int(self.targets), self.horizon_s)
         self._shadow = Shadow(model())
         self._observer = CurrentObserver(model(), self._tick_s) if self.observe_current else None
-        self._planner = Planner(
+        self._planner: Planner = Planner(
             model(), self._words, self._own, method=self.method, horizon_s=self.horizon_s, samples=int(self.samples),
             threads=int(self.threads), seed=int(self.seed),
         )  # fmt: skip
@@ -173,7 +185,9 @@ class Predictive(rtmms.Controller):
         self._word_state = self._tick_state = self._words.start()
         self._since, self._time, self._tick = 0.0, -inf, 0.0
         self._plans: list[Plan] = []
-        self._late = 0
+        self._sent: list[Any] = []
+        self._held: dict[int, float] = {}
+        self._late, self._due = 0, 0.0
         self._shadow.model.reset()
         if self._observer is not None:
             self._observer.clear()
@@ -183,16 +197,16 @@ class Predictive(rtmms.Controller):
     def change(self, values: Mapping[str, Any]) -> None:
         """Other set-points from the next plan on."""
         super().change(values)
-        data = getattr(self._own, "data", None)
-        if self._way is not None:
-            data[3][0] = self.speed_m_s
-        elif not self.cost and data is not None:
-            data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
+        if self._way is not None and self._own is not None:
+            self._own.data[3][0] = self.speed_m_s
+        elif not self.cost and self._own is not None:
+            self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
         now = self._senses.hear(state)
         self._watch(now)
+        self._following.look(state)
         if now.time < self._time:  # a reset
             self._finish()
             self._begin()
@@ -203,40 +217,51 @@ class Predictive(rtmms.Controller):
             _, self._word_state = self._words.commands(self._plan[None], self._word_state, self._since, 1, passed)
             self._since += passed
         if first or now.time > self._tick + self._tick_s - 1e-9:
+            self._held = {
+                k: float(state.outputs[self._measured][k]) for k, rod in enumerate(RODS) if rod in self._following.stuck
+            }
             self._turn_over(now, first)
         commands, _ = self._words.commands(self._plan[None], self._word_state, self._since, 1, self._lead)
-        return dict(zip(RODS, commands[0, 0].tolist(), strict=True))
+        angles = dict(zip(RODS, commands[0, 0].tolist(), strict=True))
+        self._following.sent(angles)
+        return angles
 
     def _turn_over(self, now: Motion, first: bool) -> None:
         """A plan is due: take the last one up, and begin the next, for where the robot will be when that is due."""
-        sent = None
         if not first:
-            sent, _ = self._words.commands(
-                self._plan[None], self._tick_state, self._since - (now.time - self._tick), self._per_tick, self.grid_s
-            )
-        job, taken = self._job, False
+            since = self._since - (now.time - self._tick)
+            sent, _ = self._words.commands(self._plan[None], self._tick_state, since, self._per_tick, self.grid_s)
+            self._sent.append(sent[0])
+        job = self._job
         if job is not None and (self._lockstep or job.done()):
             found: Plan = job.result()
             self._plans.append(found)
             self._job = None
             if found.good:
-                self._plan, self._since, taken = found.words, 0.0, True
+                self._plan, self._since = found.words, max(0.0, now.time - self._due)
         elif job is not None:
             self._late += 1
         self._tick, self._tick_state = now.time, self._word_state
         if self._job is None and self._pool is not None:
-            told = (now, None if sent is None else sent[0], self._plan.copy(), self._word_state.copy(), self._since)
+            told = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
+            self._due, self._sent = now.time + self._tick_s, []
             self._job = self._pool.submit(self._think, *told)
-        elif sent is not None:  # a plan that is late: the fins go on
-            self._missed = sent
 
-    def _think(self, now: Motion, sent: Any, plan: Any, words: Any, since: float) -> Any:
-        """One plan, beside the answers to states: from what is known at `now`."""
+    def _think(
+        self, now: Motion, sent: list[Any], plan: Any, words: Any, since: float, held: Mapping[int, float]
+    ) -> Any:
+        """One plan, beside the answers to states: from what is known at `now`, the commands sent since the last one
+        (one block a tick), and the rods that do not follow."""
         import numpy as np
 
+        def obeyed(commands: Any) -> Any:
+            for rod, angle in held.items():
+                commands[..., rod] = angle
+            return commands
+
         begin, shadow = monotonic(), self._shadow
-        if sent is not None:
-            shadow.go(sent)
+        for block in sent:
+            shadow.go(obeyed(block))
         shadow.place(
             position=now.position,
             quaternion=_quaternion(now.roll, now.pitch, now.yaw),
@@ -247,15 +272,16 @@ class Predictive(rtmms.Controller):
         position = np.array(now.position)
         if self._observer is not None:
             doubt = now.doubts & {"dvl", "imu", "estimate"}
-            if doubt:
+            if doubt or len(sent) > 1:  # a gap: what is replayed would not be what was sent
                 self._observer.clear()
-            elif self._observer.hear(known, sent, position, np.array(now.world_velocity)):
+            elif self._observer.hear(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
                 current = tuple(self._observer.current.tolist())
-                for one in (shadow.model, self._planner.model):
+                models: tuple[Any, ...] = (shadow.model, self._planner.model)
+                for one in models:
                     one.set(current_m_s=current)
                 shadow.put(known)
         ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self.grid_s)
-        shadow.go(ahead[0])
+        shadow.go(obeyed(ahead[0]))
         self._planner.model.put(shadow.state, 0)
         there = np.array(shadow.model.observe()["position"])
         shadow.put(known)
@@ -269,7 +295,7 @@ class Predictive(rtmms.Controller):
             hold_from(self._own, there)
         self._planner.mean = plan.copy()
         until = inf if self._lockstep else begin + _SPENT * self._tick_s
-        return self._planner.plan(later, since + self._tick_s, until)
+        return self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
 
     def stop(self, reason: str) -> None:
         """What the planner did, in a line."""
@@ -306,7 +332,7 @@ def summary(plans: list[Plan], late: int, samples: int) -> str:
     failed = sum(plan.failed for plan in plans)
     spread = sorted(plan.spread for plan in plans if plan.spread == plan.spread)
     told = [
-        f"{len(plans)} plans, {1e3 * seconds[len(seconds) // 2]:.0f} ms each in the median, {1e3 * seconds[-1]:.0f} at most",
+        f"{len(plans)} plans, {1e3 * seconds[len(seconds) // 2]:.0f} ms in the median, {1e3 * seconds[-1]:.0f} at most",
         f"{finished / max(1, samples * len(plans)):.1%} of the candidates tried, {failed} failed",
         f"{late} late",
     ]

@@ -30,8 +30,8 @@ __all__ = [
     "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
     "NotConnectedError", "Plant",
     "PlantInfo", "RefusedError", "RequestError", "Rollout", "RtmmsError", "State", "TreePlant", "UnknownNameError",
-    "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "linearise", "load",
-    "model", "rollout", "sensing", "trim",
+    "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "linearise",
+    "load", "model", "rollout", "sensing", "trim",
 ]  # fmt: skip
 
 _LATE = {

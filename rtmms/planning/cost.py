@@ -50,7 +50,7 @@ class Cost:
     def __call__(self, *given: Any) -> float:
         return self.running(*given)
 
-    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Array) -> Array:
+    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Any) -> Array:
         """(runs,) J of each run; infinite where it ended early or a cost is no number.
 
         outputs   {name: (runs, samples, *shape)} after each `every` steps of dt
@@ -106,6 +106,13 @@ def _takes(function: Any, least: int, what: str, expected: str) -> int:
     return count
 
 
+def _compiled(function: Any) -> Any:
+    from numba import njit
+    from numba.core.dispatcher import Dispatcher
+
+    return function if isinstance(function, Dispatcher) else njit(function)
+
+
 class _evaluator:
     """Of one cost: `function` writes the costs of all runs, `State` is what it takes the outputs in."""
 
@@ -138,8 +145,8 @@ def total(outputs, commands, dt, every, samples, taken, memory, data, costs):
         if np.isfinite(found):
             costs[run] = found / samples
 """
-        names: dict[str, Any] = {"State": self.State, "np": np, "running": njit(of.running)}
+        names: dict[str, Any] = {"State": self.State, "np": np, "running": _compiled(of.running)}
         if last is not None:
-            names["terminal"] = njit(last)
+            names["terminal"] = _compiled(last)
         exec(source, names)
         self.function = njit(names["total"], nogil=True)

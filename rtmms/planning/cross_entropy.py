@@ -45,7 +45,8 @@ class CrossEntropy:
             return before
         best = int(order[0])
         if 1 <= best <= len(self.words.library[: max(0, len(candidates) // 8)]):
-            return candidates[best].copy()
+            own: Array = candidates[best].copy()
+            return own
         some = candidates[order[: max(2, min(sound, int(ELITE * len(candidates))))]]
         spread = some.std(axis=0) / np.where(self.words.scale > 0.0, self.words.scale, np.inf)
         kept = SMOOTH * self._spread + (1.0 - SMOOTH) * 1.2 * spread

@@ -62,14 +62,15 @@ class Planner:
     ) -> None:  # fmt: skip
         if method not in METHODS:
             raise UnknownNameError("method", method, METHODS)
-        if not isinstance(model, Forking) or model.fork() is None:
+        forking: Any = model if isinstance(model, Forking) else None
+        if forking is None or forking.fork() is None:
             raise ModelError("predictive: this robot has no compiled steps to plan with")
         known = {channel.name for channel in model.outputs}
         for name in cost.outputs:
             if name not in known:
                 raise UnknownNameError("output (of the cost)", name, sorted(known))
         self.model, self.words, self.cost, self.samples = model, words, cost, samples
-        self.steps = round(horizon_s / model.dt)
+        self.steps: int = round(horizon_s / model.dt)
         self.method = METHODS[method](words, seed)
         self.mean = words.home.copy()
         self.pool = Rollout(model, threads)

@@ -9,23 +9,27 @@ Weights are those of experiments on the manta; of a course (e across, h in heigh
 from __future__ import annotations
 
 import math
+from collections import namedtuple
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from rtmms.analysis.courses import Course
+from rtmms.jit import kernel
 from rtmms.planning.cost import POSE, Cost
 
 Array = npt.NDArray[np.float64]
 
+Pose = namedtuple("Pose", ("position", "quaternion", "velocity", "angular_velocity"))
+"""The state that these costs see."""
 TAU_S = 1.0
 K, S, OFF, HIGH, SPEED_OFF, CLIMB_OFF, BEGUN = range(7)
 """Places in the memory of a run."""
 
 
-@njit
+@kernel
 def project(points: Any, direction: Any, length: Any, k: int, at: Any) -> tuple[int, float, float]:
     """(segment, arc length, way along the segment) of the point of a course nearest to `at`, from segment k on."""
     last = len(length) - 2
@@ -47,7 +51,7 @@ def project(points: Any, direction: Any, length: Any, k: int, at: Any) -> tuple[
     return k, length[k] + along, along
 
 
-@njit
+@kernel
 def angles(q: Any) -> tuple[float, float, float]:
     """roll, pitch, yaw."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -58,7 +62,7 @@ def angles(q: Any) -> tuple[float, float, float]:
     )
 
 
-@njit
+@kernel
 def to_world(q: Any, v: Any) -> tuple[float, float, float]:
     """R v."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -67,12 +71,13 @@ def to_world(q: Any, v: Any) -> tuple[float, float, float]:
     return a + w * p + y * s - z * r, b + w * r + z * p - x * s, c + w * s + x * r - y * p
 
 
-@njit
+@kernel
 def wrapped(angle: float) -> float:
     """Within [-pi, pi)."""
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
+@kernel
 def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
     """Running cost of a course. data: points, direction, length, (speed, horizon, segment and arc length at first)"""
     points, direction, length, given = data
@@ -92,6 +97,7 @@ def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any)
     return off * off + high * high + 0.3 * late * late + 0.1 * roll * roll + 0.02 * pitch * pitch  # type: ignore[no-any-return]
 
 
+@kernel
 def _end_of_course(state: Any, memory: Any, data: Any) -> float:
     given = data[3]
     off, high = memory[OFF] + TAU_S * memory[SPEED_OFF], memory[HIGH] + TAU_S * memory[CLIMB_OFF]
@@ -99,15 +105,70 @@ def _end_of_course(state: Any, memory: Any, data: Any) -> float:
     return 0.5 * (off * off + 0.3 * high * high) + 0.5 * slow * slow  # type: ignore[no-any-return]
 
 
+@kernel
+def _course_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+    samples = outputs.position.shape[1]
+    for run in range(len(costs)):
+        if not taken[run]:
+            continue
+        memory[:] = 0.0
+        found = 0.0
+        for k in range(samples):
+            state = Pose(
+                outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
+                outputs.angular_velocity[run, k],
+            )  # fmt: skip
+            found += _along_course(state, memory, (k + 1) * dt, memory, data)
+            if k == samples - 1:
+                found += samples * _end_of_course(state, memory, data)
+        if np.isfinite(found):
+            costs[run] = found / samples
+
+
+@kernel
+def _hold_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+    samples = outputs.position.shape[1]
+    for run in range(len(costs)):
+        if not taken[run]:
+            continue
+        found = 0.0
+        for k in range(samples):
+            state = Pose(
+                outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
+                outputs.angular_velocity[run, k],
+            )  # fmt: skip
+            found += _held(state, memory, (k + 1) * dt, memory, data)
+            if k == samples - 1:
+                found += samples * _end_of_hold(state, memory, data)
+        if np.isfinite(found):
+            costs[run] = found / samples
+
+
+class Given(Cost):
+    """A cost whose loop over runs is compiled and kept, as plants' kernels are."""
+
+    def __init__(self, running: Any, terminal: Any, totals: Callable[..., None], memory: int, data: Any) -> None:
+        super().__init__(running, POSE, memory, data)
+        self.terminal(terminal)
+        self._totals = totals
+
+    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Any) -> Array:
+        """See Cost."""
+        given = Pose(*(outputs[name] for name in POSE))
+        runs, samples = given.position.shape[:2]
+        costs = np.full(runs, math.inf)
+        whole = np.asarray(taken) >= samples * every
+        self._totals(given, dt * every, whole, np.zeros(max(1, self.memory)), self.data, costs)
+        return costs
+
+
 def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     """To follow a course at a speed over the ground; `begin_at` before each plan."""
-    found = Cost(_along_course, POSE, 8)
-    found.terminal(_end_of_course)
-    found.data = (
+    data = (
         np.ascontiguousarray(way.points), np.ascontiguousarray(way.direction), np.ascontiguousarray(way.length),
         np.array([speed_m_s, horizon_s, 0.0, 0.0]),
     )  # fmt: skip
-    return found
+    return Given(_along_course, _end_of_course, _course_totals, 8, data)
 
 
 def begin_at(course: Cost, position: Array) -> float:
@@ -118,6 +179,7 @@ def begin_at(course: Cost, position: Array) -> float:
     return float(s)
 
 
+@kernel
 def _held(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
     """Running cost of depth and heading. data: (height, heading, speed, horizon, x and y at first)"""
     roll, pitch, yaw = angles(state.quaternion)
@@ -125,6 +187,7 @@ def _held(state: Any, command: Any, time: float, memory: Any, data: Any) -> floa
     return high * high + 0.5 * off * off + 0.1 * roll * roll + 0.03 * pitch * pitch  # type: ignore[no-any-return]
 
 
+@kernel
 def _end_of_hold(state: Any, memory: Any, data: Any) -> float:
     v = to_world(state.quaternion, state.velocity)
     _, _, yaw = angles(state.quaternion)
@@ -137,10 +200,8 @@ def _end_of_hold(state: Any, memory: Any, data: Any) -> float:
 
 def hold(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Cost:
     """To hold depth (positive down), heading and speed over the ground; `hold_from` before each plan."""
-    found = Cost(_held, POSE, 0)
-    found.terminal(_end_of_hold)
-    found.data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
-    return found
+    data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
+    return Given(_held, _end_of_hold, _hold_totals, 0, data)
 
 
 def hold_from(held: Cost, position: Array) -> None:

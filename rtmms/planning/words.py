@@ -23,8 +23,12 @@ class Words(Protocol):
     scale: Array
     lower: Array
     upper: Array
-    library: tuple[Array, ...]
-    names: tuple[str, ...]
+
+    @property
+    def library(self) -> tuple[Array, ...]: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
 
     def start(self) -> Array:
         """What the commands of a plan go on from, at rest."""
