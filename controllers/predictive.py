@@ -180,8 +180,9 @@ class Predictive(rtmms.Controller):
         self._made = key
 
     def _begin(self) -> None:
+        self._finish()
+        self._planner.clear()
         self._plan = self._words.home.copy()
-        self._planner.mean = self._plan.copy()
         self._word_state = self._tick_state = self._words.start()
         self._since, self._time, self._tick = 0.0, -inf, 0.0
         self._plans: list[Plan] = []
@@ -191,6 +192,10 @@ class Predictive(rtmms.Controller):
         self._shadow.model.reset()
         if self._observer is not None:
             self._observer.clear()
+            self._observer.current[:] = 0.0
+            self._set_current((0.0, 0.0, 0.0))
+        if self._way is not None:
+            self._own.data[3][2:] = 0.0
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="planner")
 
@@ -208,7 +213,6 @@ class Predictive(rtmms.Controller):
         self._watch(now)
         self._following.look(state)
         if now.time < self._time:  # a reset
-            self._finish()
             self._begin()
         first = self._time == -inf
         passed = 0.0 if first else now.time - self._time
@@ -275,10 +279,7 @@ class Predictive(rtmms.Controller):
             if doubt or len(sent) > 1:  # a gap: what is replayed would not be what was sent
                 self._observer.clear()
             elif self._observer.hear(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
-                current = tuple(self._observer.current.tolist())
-                models: tuple[Any, ...] = (shadow.model, self._planner.model)
-                for one in models:
-                    one.set(current_m_s=current)
+                self._set_current(tuple(self._observer.current.tolist()))
                 shadow.put(known)
         ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self.grid_s)
         shadow.go(obeyed(ahead[0]))
@@ -296,6 +297,12 @@ class Predictive(rtmms.Controller):
         self._planner.mean = plan.copy()
         until = inf if self._lockstep else begin + _SPENT * self._tick_s
         return self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
+
+    def _set_current(self, current: tuple[float, ...]) -> None:
+        """What the models swim in, from now on."""
+        models: tuple[Any, ...] = (self._shadow.model, self._planner.model)
+        for one in models:
+            one.set(current_m_s=current)
 
     def stop(self, reason: str) -> None:
         """What the planner did, in a line."""

@@ -113,6 +113,12 @@ def _compiled(function: Any) -> Any:
     return function if isinstance(function, Dispatcher) else njit(function)
 
 
+def _record(fields: Sequence[str]) -> Any:
+    """A type with these fields; numba knows the plain namedtuple."""
+    make: Any = namedtuple
+    return make("State", fields)
+
+
 class _evaluator:
     """Of one cost: `function` writes the costs of all runs, `State` is what it takes the outputs in."""
 
@@ -120,7 +126,7 @@ class _evaluator:
         from numba import njit
 
         fields = [re.sub(r"\W", "_", name) for name in of.outputs]
-        self.State: Any = namedtuple("State", fields)
+        self.State: Any = _record(fields)
         more = ("memory", "data")
         ran = ", ".join(("state", "command", "time", *more)[: _takes(of.running, 3, "running cost", "")])
         last = of.terminal_cost

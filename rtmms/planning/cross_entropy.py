@@ -20,8 +20,13 @@ class CrossEntropy:
     name = "cem"
 
     def __init__(self, words: Words, seed: int) -> None:
-        self.words, self._rng = words, np.random.default_rng(seed)
-        self._spread = np.ones(words.home.shape)
+        self.words, self._seed = words, seed
+        self.clear()
+
+    def clear(self) -> None:
+        """As new: the same candidates come again."""
+        self._rng = np.random.default_rng(self._seed)
+        self._spread = np.ones(self.words.home.shape)
 
     def candidates(self, mean: Array, count: int) -> Array:
         """(count, rows, k): the mean itself, then the library's, then random ones. Half of the variance is common to

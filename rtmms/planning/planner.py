@@ -75,6 +75,11 @@ class Planner:
         self.mean = words.home.copy()
         self.pool = Rollout(model, threads)
 
+    def clear(self) -> None:
+        """As new."""
+        self.method.clear()
+        self.mean = self.words.home.copy()
+
     def close(self) -> None:
         """End its threads."""
         self.pool.close()

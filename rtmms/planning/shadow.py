@@ -64,7 +64,7 @@ class CurrentObserver:
     """
 
     def __init__(self, model: Any, tick_s: float) -> None:
-        self.shadow, self.current = Shadow(model), np.zeros(3)
+        self.shadow, self.current = Shadow(model), np.zeros(3)  # m/s, world
         self._ticks, self._each = max(1, round(REPLAYED_S / tick_s)), max(1, round(EACH_S / tick_s))
         self._span = self._ticks * tick_s
         self.clear()
