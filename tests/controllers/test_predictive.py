@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.predictive import Predictive, summary
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "predictive.md"
 DT = 1e-2
 SMALL: dict[str, Any] = {"chains": 4}
 
@@ -88,13 +90,8 @@ def test_it_learns_of_a_rod_that_is_stuck_and_swims_on(prepared: Predictive) -> 
     controller.stop("")
 
 
-MINE = """
-import rtmms
-
-@rtmms.cost(outputs=("position", "velocity"))
-def deep(state, command, time):
-    return (state.position[2] + 1.0) ** 2 + 0.1 * (state.velocity[0] - 0.4) ** 2
-"""
+(MINE,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+"""The page's own cost."""
 
 
 @pytest.mark.slow
