@@ -57,12 +57,12 @@ def main(as_json: bool = False, *, seeds: int = SEEDS) -> int:
         "| course | controller | target | mean | worst | power | speed | runs |\n|---|---|---|---|---|---|---|---|"
     )
     for row in rows:
-        target = "" if row["target_cm"] is None else f"{row['target_cm']:g} cm"
-        told = [
+        wanted = "" if row["target_cm"] is None else f"{row['target_cm']:g} cm"
+        numbers = [
             "-" if row[name] is None else f"{row[name]:.2f} {unit}"
             for name, unit in (("mean_cm", "cm"), ("worst_cm", "cm"), ("power_w", "W"), ("speed_m_s", "m/s"))
         ]
-        print_text(f"| {row['course']} | `{row['controller']}` | {target} | {' | '.join(told)} | {row['runs']} |")
+        print_text(f"| {row['course']} | `{row['controller']}` | {wanted} | {' | '.join(numbers)} | {row['runs']} |")
     return 0
 
 
