@@ -91,6 +91,7 @@ def test_a_plant_of_ones_own_is_exact() -> None:
     assert float(buoy.observe()["heave"]) == pytest.approx(8.0 / 200.0 * (1.0 - math.cos(2.0)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_octopus_swims_and_the_glider_glides_by_its_tables() -> None:
     """Way over height is lift over drag of wing, tail and fin, by the tables alone, at the incidence of the glide."""
     examples = ROOT / "examples"
