@@ -286,7 +286,7 @@ def parts(source: Path, chance: random.Random, count: int) -> Iterator[Case]:
     table = pq.read_table(sent)
     kinds: dict[str, Callable[[Path], Any]] = {
         "cut": lambda file: file.write_bytes(sent.read_bytes()[: chance.randrange(sent.stat().st_size)]),
-        "flipped": lambda file: file.write_bytes(_flipped(sent.read_bytes(), chance)),
+        "flipped": lambda file: file.write_bytes(flipped(sent.read_bytes(), chance)),
         "noise": lambda file: file.write_bytes(b"PAR1" + chance.randbytes(4096) + b"PAR1"),
         "escape": lambda file: pq.write_table(_column(table, "ended", ESCAPE), file),
         "reason": lambda file: pq.write_table(_column(table, "reason", ESCAPE * 1000), file),
@@ -339,7 +339,7 @@ def _column(table: Any, name: str, value: Any) -> Any:
     return table.set_column(at, table.schema.field(at), pa.array([value] * len(table), table.schema.field(at).type))
 
 
-def _flipped(data: bytes, chance: random.Random) -> bytes:
+def flipped(data: bytes, chance: random.Random) -> bytes:
     made = bytearray(data)
     for _ in range(chance.randint(1, 8)):
         made[chance.randrange(len(made))] ^= 1 << chance.randrange(8)
@@ -388,6 +388,6 @@ def _started(words: tuple[str, ...]) -> Callable[[], Any]:
     return lambda: os.execv(sys.executable, [sys.executable, "-P", "-m", "rtmms.cli.main", *words])
 
 
-FAMILIES: Mapping[str, Callable[[Path, random.Random, int], Iterator[Case]]] = {
+FILES: Mapping[str, Callable[[Path, random.Random, int], Iterator[Case]]] = {
     "logs": logs, "films": films, "studies": studies, "parts": parts, "environments": environments,
 }  # fmt: skip

@@ -25,7 +25,10 @@ from pathlib import Path
 from rtmms.errors import ModelError, UnknownNameError
 
 from . import setting
-from .attack_cases import FAMILIES, Case
+from .attack_arguments import arguments
+from .attack_cases import FILES, Case
+
+FAMILIES = {**FILES, "arguments": arguments}
 
 MOST_BYTES = 3 << 30
 """Of memory that a case may take."""
