@@ -76,7 +76,7 @@ def run(
             if not as_json:
                 print(f"\r{name}: {family.cases} cases, {len(family.findings)} findings", file=sys.stderr, flush=True)
     told = {
-        "machine": setting.machine(), "commit": setting.commit(), "load": setting.load(), "when": setting.now(),
+        "machine": setting.machine(), "commit": setting.commit(), "load": setting.load(), "at": setting.now(),
         "seed": seed, "limit_s": limit,
         "families": {
             name: {"cases": one.cases, "outcomes": dict(one.outcomes), "slowest_s": round(one.slowest_s, 2),
