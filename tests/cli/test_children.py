@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rtmms.cli.running import children
+from rtmms.errors import ModelError
 
 
 def test_a_secret_goes_to_the_bridge_that_it_names_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,3 +60,10 @@ def test_a_controller_that_has_no_core_is_waited_for(monkeypatch: pytest.MonkeyP
 def test_the_time_without_a_core_is_the_systems() -> None:
     assert children.waited_s(os.getpid()) >= 0.0
     assert children.waited_s(2**22 + 1) == 0.0
+
+
+@pytest.mark.parametrize("word", ["x", "-1", "\u0661"])
+def test_a_parent_that_is_no_process_is_told(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("RTMMS_PARENT", word)
+    with pytest.raises(ModelError, match="RTMMS_PARENT: expected the number of the process"):
+        children.settle()

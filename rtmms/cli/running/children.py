@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from rtmms.bridging.admission import DRIVES
 from rtmms.bridging.counters import read_line
-from rtmms.errors import RtmmsError
+from rtmms.errors import ModelError, RtmmsError
 from rtmms.user_file import called, split_word
 
 if TYPE_CHECKING:
@@ -125,10 +125,12 @@ def settle() -> None:
     parent = os.environ.get("RTMMS_PARENT", "")
     if not parent or sys.platform != "linux":
         return
+    if not parent.isascii() or not parent.isdigit():
+        raise ModelError(f"RTMMS_PARENT: expected the number of the process that started this one, got {parent!r:.60}")
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != int(parent):  # it ended before we asked
+    if str(os.getppid()) != parent:  # it ended before we asked
         sys.exit(1)
 
 
