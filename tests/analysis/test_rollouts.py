@@ -211,7 +211,7 @@ def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
         ({"commands": np.full((1, 2, 4), np.nan)}, r"must be finite, got nan in \[0, 0\]"),
         ({"outputs": ("positon",)}, "unknown output 'positon'; did you mean position"),
         ({"outputs": "position"}, "expected a sequence of names"),
-        ({"every": 0}, "every: expected a whole number from 1 on, got 0"),
+        ({"every": 0}, "every: expected a whole number from 1 to 1099511627776, got 0"),
         ({"threads": 0}, "threads: expected a whole number from 1 on, got 0"),
         ({"initial": [b""] * 3}, "expected the same number of runs, or 1, got commands 2, initial 3"),
         ({"initial": b"no snapshot"}, "no snapshot of this version"),
