@@ -35,6 +35,7 @@ PARTS: dict[str, Part] = {
     "hour": (tables_rest.hour, ("soak_hour",)),
     "faults-run": (tables_faults.run, ("faults",)),
     "faults": (tables_faults.faults, ("faults",)),
+    "attacks": (tables_faults.attacks, ("attacks",)),
     "parameters": (manta_page.parameter_table, ()),
     "outputs": (manta_page.output_table, ()),
     "against": (against.page, ("against",)),

@@ -38,3 +38,13 @@ def faults(result: Result) -> str:
         ]
         for one in result["cases"]
     ))  # fmt: skip
+
+
+def attacks(result: Result) -> str:
+    """A row a family of hostile inputs, of the last `rtmms bench attacks`."""
+    rows = [
+        [name, str(one["cases"]), str(one["outcomes"].get("taken", 0)), str(one["outcomes"].get("refused", 0)),
+         str(len(one["findings"]))]
+        for name, one in result["families"].items()
+    ]  # fmt: skip
+    return table(("family", "cases", "taken as data", "refused in a sentence", "findings"), rows)

@@ -7,6 +7,8 @@ the bridge's loop through an inbox.
 from __future__ import annotations
 
 import json
+import os
+import ssl
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +16,12 @@ from typing import Any
 
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, shown
 from rtmms.shapes.known import shape_of
 
 from .lines.inbox import Inbox
 from .lines.nodelay import send_at_once
+from .lines.origin_relay import OriginRelay, hidden_host
 from .messages.foxglove_scene import Scene, stamp
 from .messages.selected import selected
 from .motion.frames import xyzw
@@ -29,9 +32,8 @@ LONGEST = 64
 """Outputs of more numbers than this (fields) are not in /outputs."""
 
 COMMAND = "/command"
-OPEN_TO_PAGES = (
-    "foxglove: with a claim any page open in a browser that reaches this port can drive the robot: the library "
-    "looks at no Origin (docs/bridges/foxglove.md says what helps)"
+OPEN_TO_ALL = (
+    "foxglove: with a claim every program that reaches this port, and the pages of {pages}, can drive the robot"
 )
 _MOST_CHANNELS = 8
 STOP_S = 1.0
@@ -90,9 +92,9 @@ class Foxglove(rtmms.Bridge):
     world, body  names of the frames
     fin_joints   also the joints of each chain of a fin in /joint_states
     pose         the plant's outputs of its motion
+    origins      sites whose pages may connect; other pages that are open in a browser are refused
 
     With a `claim` clients may publish commands as JSON on /command; without one nothing is taken from them.
-    The library looks at nobody's Origin: then any page in a browser of this machine can drive.
     """
 
     outputs: tuple[str, ...] = ("*",)
@@ -106,6 +108,7 @@ class Foxglove(rtmms.Bridge):
     body: str = "body"
     fin_joints: bool = False
     pose: PoseNames = field(default_factory=PoseNames)
+    origins: tuple[str, ...] = ("https://app.foxglove.dev",)
 
     extra = "foxglove"
     requires = {"foxglove": "foxglove-sdk"}  # noqa: RUF012
@@ -118,6 +121,9 @@ class Foxglove(rtmms.Bridge):
             raise ModelError(f"backlog: expected a whole number >= 1, got {self.backlog}")
         if bool(self.tls_cert) != bool(self.tls_key):
             raise ModelError("tls_cert and tls_key: expected both or none")
+        for origin in self.origins:
+            if "://" not in origin or "*" in origin:
+                raise ModelError(f"origins: expected sites as https://robot.example, got '{origin}'")
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         import foxglove
@@ -126,22 +132,24 @@ class Foxglove(rtmms.Bridge):
         _quiet()
         self.inbox: Inbox[bytes | None] = Inbox()
         self.attend(self.inbox, self.on_message)
+        self._strangers: Inbox[str] = Inbox()
+        self.attend(self._strangers, self._on_stranger)
         plant = selected(plant)
         self._motion = PoseReader(self.pose, plant, "foxglove: pose", needs=("position", "quaternion"))
         self._joints = Joints(plant, self.fin_joints)
         self._scene = Scene(shape_of(plant), self.world, self.body)
         self._time = -1.0
         self._context = context = foxglove.Context()  # it must live: the server sees no channel of one that is gone
-        self.server, self._stopped = self._listening(context), False
+        self.server = self._listening(context)
         self._tf = FrameTransformsChannel("/tf", context=context)
         self._odometry = OdometryChannel("/odom", context=context)
         self._drawn = SceneUpdateChannel("/scene", context=context) if self._scene.shape else None
         self._joint_states = JointStatesChannel("/joint_states", context=context) if self._joints.names else None
         self._plotted = {channel.name: channel for channel in plant.outputs if _size(channel.shape) <= LONGEST}
         self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
-        self.io.tell(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.server.port}")
+        self.io.tell(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.relay.port}")
         if self.claim:
-            self.io.tell(OPEN_TO_PAGES)
+            self.io.tell(OPEN_TO_ALL.format(pages=", ".join(self.origins) or "none"))
 
     def _listening(self, context: Any) -> Any:
         import foxglove
@@ -151,20 +159,48 @@ class Foxglove(rtmms.Bridge):
         if self.claim:
             capabilities.append(Capability.ClientPublish)
         listener = _Listener(self.inbox)
+        hidden = hidden_host()
         try:
-            tls = [Path(name).expanduser().read_bytes() if name else None for name in (self.tls_cert, self.tls_key)]
             server = foxglove.start_server(
-                name=f"rtmms {self.plant.robot}", host=self.host, port=self.port, context=context,
+                name=f"rtmms {self.plant.robot}", host=hidden, port=0, context=context,
                 capabilities=capabilities, supported_encodings=["json"] if self.claim else None,
                 server_listener=listener, message_backlog_size=self.backlog, session_id=self._session(),
-                tls_cert=tls[0], tls_key=tls[1],
             )  # fmt: skip
-            listener.port = server.port
-            return server
+        except (OSError, RuntimeError, ValueError) as fault:
+            raise ModelError(f"foxglove: cannot listen at {hidden}: {fault}") from None
+        listener.port = server.port
+        self.closing.callback(self._stop, server)
+        inner = (hidden, server.port)
+        try:
+            self.relay = OriginRelay(self.host, self.port, inner, self.origins, self._strangers.put, self._tls())
         except OSError as fault:
-            raise ModelError(f"foxglove: {fault.filename}: {fault.strerror}") from None
-        except (RuntimeError, ValueError) as fault:
-            raise ModelError(f"foxglove: cannot listen at {self.host}:{self.port}: {fault}") from None
+            why = os.strerror(fault.errno) if fault.errno and fault.errno > 0 else str(fault)
+            raise ModelError(f"foxglove: cannot listen at {self.host}:{self.port}: {why}") from None
+        self.closing.callback(self.relay.close)
+        return server
+
+    def _tls(self) -> ssl.SSLContext | None:
+        """ModelError where the certificate cannot be had."""
+        if not self.tls_cert:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        cert, key = (Path(name).expanduser() for name in (self.tls_cert, self.tls_key))
+        for path in (cert, key):
+            if not path.is_file():
+                raise ModelError(f"foxglove: {path}: No such file")
+        try:
+            context.load_cert_chain(cert, key, lambda: "")
+        except (OSError, ValueError) as fault:
+            raise ModelError(f"foxglove: {cert}, {key}: {fault}") from None
+        return context
+
+    def _on_stranger(self) -> None:
+        """Those that the relay refused."""
+        for origin in self._strangers.take_all()[0]:
+            self.counts.refuse("origin" if origin else "handshake")
+            if origin:
+                told = shown(origin[:80])
+                self.io.tell(f"foxglove: refused a page of {told}; origins={told} admits it")
 
     def _session(self) -> str:
         return f"{self.plant.session or 'rtmms'}-{self.counts['resets']}"
@@ -236,14 +272,12 @@ class Foxglove(rtmms.Bridge):
             with self.counts.message():
                 self.command(self.claimed(parse(message)))
 
-    def close(self, reason: str) -> None:
-        if hasattr(self, "server") and not self._stopped:
-            self._stopped = True
-            # it waits for clients to take what they have: for one that has stopped reading, for ever
-            ending = threading.Thread(target=self.server.stop, daemon=True)
-            ending.start()
-            ending.join(STOP_S)
-        super().close(reason)
+    @staticmethod
+    def _stop(server: Any) -> None:
+        # it waits for clients to take what they have: for one that has stopped reading, for ever
+        ending = threading.Thread(target=server.stop, daemon=True)
+        ending.start()
+        ending.join(STOP_S)
 
 
 def _size(shape: tuple[int, ...]) -> int:

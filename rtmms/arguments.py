@@ -24,16 +24,16 @@ def read_command(place: str, actuators: Sequence[Channel], given: Any) -> Array:
     n = len(actuators)
     try:
         found = np.asarray(given)
-        wrong = found.dtype.kind not in "fiu" and found.size > 0
-        command: Array = np.zeros(0) if wrong else found.astype(np.float64)
+        wrong = (found.dtype.kind not in "fiu" and found.size > 0) or np.ma.is_masked(given)
     except (TypeError, ValueError):
         wrong = True
     if wrong:
         raise ArgumentError(f"{place}: command: expected {_expected(actuators)}, got {_shown(given)}")
-    if command.shape != (n,):
+    if found.shape != (n,):  # before it is copied: a view may be of any size
         raise ArgumentError(
-            f"{place}: command must have shape ({n},), got {command.shape}: expected {_expected(actuators)}"
+            f"{place}: command must have shape ({n},), got {found.shape}: expected {_expected(actuators)}"
         )
+    command: Array = found.astype(np.float64)
     if not np.isfinite(command).all():
         refuse_not_finite(place, actuators, command)
     return command
@@ -61,14 +61,54 @@ def read_seed(place: str, seed: Any) -> int:
 
 def read_numbers(place: str, name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """Finite float64 of a shape; ArgumentError, naming the place, what was got and what is expected."""
+    expected = f"{place}: {name}: expected finite numbers of shape {shape}"
     try:
-        found: Array = np.asarray(given, dtype=np.float64)
+        asked = np.asarray(given)
+        wrong = (asked.dtype.kind not in "fiu" and asked.size > 0) or np.ma.is_masked(given)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{place}: {name}: expected finite numbers of shape {shape}, got {_shown(given)}") from None
-    if found.shape != shape or not np.isfinite(found).all():
-        got = f"shape {found.shape}" if found.shape != shape else _shown(found.tolist())
-        raise ArgumentError(f"{place}: {name}: expected finite numbers of shape {shape}, got {got}")
+        wrong = True
+    if wrong:
+        raise ArgumentError(f"{expected}, got {_shown(given)}")
+    if asked.shape != shape:  # before it is copied: a view may be of any size
+        raise ArgumentError(f"{expected}, got shape {asked.shape}")
+    found: Array = asked.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ArgumentError(f"{expected}, got {_shown(found.tolist())}")
     return found
+
+
+def read_table(place: str, name: str, given: Any, expected: str) -> Array:
+    """Numbers of any shape as contiguous float64; ArgumentError for what is none, and for more than memory holds."""
+    try:
+        asked = np.asarray(given)
+        if (asked.dtype.kind not in "fiu" and asked.size > 0) or np.ma.is_masked(given):
+            raise TypeError
+        return np.ascontiguousarray(asked, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{place}: {name}: expected {expected}, got {given!r:.60}") from None
+    except MemoryError:
+        raise ArgumentError(f"{place}: {name}: {8 * asked.size:,} bytes are more than there are") from None
+
+
+def read_out(place: str, name: str, given: Any, shape: tuple[int, ...], *, apart_from: Array) -> Array:
+    """An array to write into: float64, writable, of a shape, each number of it for itself; ArgumentError otherwise.
+
+    apart_from   what is still read when it is written
+    """
+    if not isinstance(given, np.ndarray) or given.shape != shape:
+        got = f"shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+        raise ArgumentError(f"{place}: {name}: expected {shape}, got {got}")
+    if given.dtype != np.float64 or not given.flags.writeable:
+        kind = given.dtype if given.flags.writeable else f"{given.dtype}, read-only"
+        raise ArgumentError(f"{place}: {name}: expected float64 that can be written, got {kind}")
+    reach = 0
+    for length, stride in sorted(zip(shape, map(abs, given.strides), strict=True), key=lambda one: one[1]):
+        if length > 1 and stride < max(reach, 8):
+            raise ArgumentError(f"{place}: {name}: expected numbers that do not overlap, got strides {given.strides}")
+        reach = stride * length if length > 1 else reach
+    if np.may_share_memory(given, apart_from):
+        raise ArgumentError(f"{place}: {name}: expected memory of its own, got that of the commands")
+    return given
 
 
 def read_pose(place: str, given: Mapping[str, Any], pose: Array, twist: Array) -> None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from rtmms.addresses import ARGUMENTS
 from rtmms.analysis.rollout_kernel import roll
-from rtmms.arguments import obeyed
+from rtmms.arguments import obeyed, read_out, read_table
 from rtmms.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.plant import Coupling, Described, Fork, Forking, Plant, Settable, Tunable
 
@@ -30,6 +30,7 @@ Array = npt.NDArray[np.float64]
 FAILED = 1
 """Status of a run that failed, where the plant has no number for it."""
 MOST_FORKS = 64
+MOST_STEPS = 1 << 40
 """Sets of parameters whose memory stands at the same time."""
 
 
@@ -129,6 +130,7 @@ class Rollout:
     ) -> Runs:  # fmt: skip
         plant = self.plant
         asked = _Asked(plant, commands, initial, outputs, every, parameters)
+        asked.refuse_out(out)
         before = plant.snapshot()
         usual = _values(plant, asked.parameters)
         try:
@@ -143,9 +145,6 @@ class Rollout:
         found = work.outputs()
         if out is not None:
             for name, array in out.items():
-                if name not in found or array.shape != found[name].shape:
-                    expected = found[name].shape if name in found else f"one of {', '.join(found)}"
-                    raise ArgumentError(f"rollout: out: {name}: expected {expected}, got shape {array.shape}")
                 array[...] = found[name]
                 found[name] = array
         return Runs(
@@ -162,12 +161,7 @@ class _Asked:
         parameters: Mapping[str, Any] | None,
     ) -> None:  # fmt: skip
         self.plant, n = plant, len(plant.actuators)
-        try:
-            given = np.ascontiguousarray(commands, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ArgumentError(
-                f"rollout: commands: expected numbers (runs, steps, {n}), got {commands!r:.60}"
-            ) from None
+        given = read_table("rollout", "commands", commands, f"numbers (runs, steps, {n})")
         if given.ndim != 3 or given.shape[2] not in (n, 1) or 0 in given.shape[:2]:
             raise ArgumentError(f"rollout: commands: expected an array (runs, steps, {n}), got shape {given.shape}")
         if not np.isfinite(given).all():
@@ -176,8 +170,8 @@ class _Asked:
         if given.shape[2] != n:
             given = np.ascontiguousarray(np.broadcast_to(given, (*given.shape[:2], n)))
         self.commands = given
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise ArgumentError(f"rollout: every: expected a whole number from 1 on, got {every!r}")
+        if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_STEPS:
+            raise ArgumentError(f"rollout: every: expected a whole number from 1 to {MOST_STEPS}, got {every!r}")
         self.every = every
         self.parameters = _parameters(plant, parameters or {})
         self.initial = [initial] if initial is None or isinstance(initial, bytes) else list(initial)
@@ -200,6 +194,18 @@ class _Asked:
     @property
     def samples(self) -> int:
         return int(self.length // self.every)
+
+    def refuse_out(self, out: Any) -> None:
+        """ArgumentError for arrays that outputs cannot be written into, before a step is taken."""
+        if out is None:
+            return
+        if not isinstance(out, Mapping):
+            raise ArgumentError(f"rollout: out: expected arrays by name, got {type(out).__name__}")
+        shapes = {channel.name: (self.runs, self.samples, *channel.shape) for channel in self.channels}
+        for name, array in out.items():
+            if name not in shapes:
+                raise ArgumentError(f"rollout: out: {name}: expected one of {', '.join(shapes)}")
+            read_out("rollout: out", name, array, shapes[name], apart_from=self.commands)
 
     def start(self, run: int) -> Any:
         return self.initial[run if len(self.initial) > 1 else 0]
@@ -229,7 +235,7 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
     for name, values in given.items():
         if name not in plant.settable:
             raise UnknownNameError("parameter that can differ between runs", name, plant.settable)
-        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        array = np.atleast_1d(read_table("rollout: parameters", name, values, "finite numbers (runs,)"))
         if array.ndim != 1 or not np.isfinite(array).all():
             raise ArgumentError(f"rollout: parameters: {name}: expected finite numbers (runs,), got {values!r:.60}")
         found[name] = array

@@ -25,16 +25,21 @@ _SAMPLES = 4000
 def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     """Put the runs of several LOGs (from run --log) side by side: how far off, at what effort, how timely."""
     from rtmms.cli.running.report import plain
+    from rtmms.record.log import drawing
     from rtmms.report.comparison import draw, table
 
     if len(files) < 2:
         raise click.UsageError(f"compare: expected two logs or more, got {len(files)}")
     if output is not None:
         refuse_figure("-o", output)
-    runs = [_run(file, name) for file, name in zip(files, _names(files), strict=True)]
-    rows = table(runs)
-    if output is not None:
-        draw(runs, output)
+    runs = []
+    for file, name in zip(files, _names(files), strict=True):
+        with drawing(file):
+            runs.append(_run(file, name))
+    with drawing(files[0]):
+        rows = table(runs)
+        if output is not None:
+            draw(runs, output)
     if as_json:
         told = {run.name: {what: values[k] for what, values in rows} for k, run in enumerate(runs)}
         print_json(json.dumps(plain(told), allow_nan=False))

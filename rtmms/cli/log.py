@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from rtmms.terminal import print_json, print_text
+from rtmms.whole_file import beside, refuse_other_than_file
 
 if TYPE_CHECKING:
     from rtmms.record.log import Log
@@ -58,6 +59,8 @@ def csv_(file: Path, output: Path | None) -> int:
     from rtmms.record.log import open_log
     from rtmms.record.tables import write_csv
 
+    if output is not None:
+        refuse_other_than_file(output, "-o", (file,))
     log = open_log(file)
     with _opened(output) as out:
         write_csv(log, out)
@@ -75,9 +78,12 @@ def parquet(file: Path, output: Path | None) -> int:
     from rtmms.record.log import open_log
     from rtmms.record.tables import write_parquet
 
-    log, path = open_log(file), output or file.with_suffix(".parquet")
+    path = output or file.with_suffix(".parquet")
+    refuse_other_than_file(path, "-o", (file,))
+    log = open_log(file)
     try:
-        steps = write_parquet(log, path)
+        with beside(path) as part:
+            steps = write_parquet(log, part)
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from None
     print_text(f"{path}: {steps} steps", err=True)
@@ -93,11 +99,10 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
         yield sys.stdout
         return
     try:
-        out = path.open("w", newline="")
+        with beside(path) as part, part.open("w", newline="") as out:
+            yield out
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror}") from None
-    with out:
-        yield out
 
 
 def _survey(log: Log) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def _survey(log: Log) -> dict[str, Any]:
     missing += max(0, (0 if end is None else end.steps or 0) - expected)
     return {
         "file": str(log.path), "bytes": log.path.stat().st_size, "format": origin["format"],
-        **{key: origin[key] for key in ("robot", "preset", "parameters", "mode", "rate", "dt", "seed")},
+        **{key: origin.get(key) for key in ("robot", "preset", "parameters", "mode", "rate", "dt", "seed")},
         "started": origin["started"], "command_line": origin["command_line"], "versions": origin["versions"],
         "machine": origin["machine"],
         "steps": steps, "simulated_s": simulated * origin["dt"], "outcomes": dict(outcomes), "runs": runs,

@@ -111,7 +111,11 @@ def main(arguments: list[str] | None = None) -> None:
     if "RTMMS_PARENT" in os.environ:
         from rtmms.cli.running.children import settle
 
-        settle()
+        try:
+            settle()
+        except ModelError as fault:
+            print_text(f"rtmms: {fault}", err=True)
+            sys.exit(2)
     status = _status(arguments)
     gc.freeze()  # there is nothing left to collect for: the interpreter's last collection would take 0.2 s after numba
     sys.exit(status)

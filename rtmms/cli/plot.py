@@ -26,6 +26,7 @@ def plot(file: Path, output: Path | None) -> int:
     from rtmms.cli.words import refuse_figure
     from rtmms.plant import Summarised
     from rtmms.record.figure import gather, planned_steps
+    from rtmms.record.log import drawing as drawn
     from rtmms.record.log import open_log
     from rtmms.record.logged import plant_of
     from rtmms.report.figures import drawing, small_outputs
@@ -38,17 +39,18 @@ def plot(file: Path, output: Path | None) -> int:
     log = open_log(file)
     origin = log.origin
     plant = plant_of(log)
-    outline = figure_outline(origin["robot"], plant)
-    states = along(outline, plant, planned_steps(log))
-    outlined = Outlined(outline, states) if outline is not None and states is not None else None
-    draw = drawing(origin["robot"], plant, outlined)
-    if draw is None:
-        raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
-    keeps = isinstance(plant, Summarised) and bool(plant.trace_outputs)
-    gathered = gather(log, plant, None if keeps else small_outputs(plant), recent_names(outline, plant), states)
-    tell_damage(log)
-    _to_the_end(log, plant)
-    draw(output, gathered.trace, gathered.recent, gathered.statistics)
+    with drawn(file):
+        outline = figure_outline(origin["robot"], plant)
+        states = along(outline, plant, planned_steps(log))
+        outlined = Outlined(outline, states) if outline is not None and states is not None else None
+        draw = drawing(origin["robot"], plant, outlined)
+        if draw is None:
+            raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
+        keeps = isinstance(plant, Summarised) and bool(plant.trace_outputs)
+        gathered = gather(log, plant, None if keeps else small_outputs(plant), recent_names(outline, plant), states)
+        tell_damage(log)
+        _to_the_end(log, plant)
+        draw(output, gathered.trace, gathered.recent, gathered.statistics)
     if beside:
         print_text(f"{output}", err=True)
     return 0

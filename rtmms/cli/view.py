@@ -53,6 +53,7 @@ def view(
               help="Of the film against simulated time.")  # fmt: skip
 def movie(file: Path, output: Path, speed: float) -> int:
     """Paint the run that LOG holds as a film; needs no display."""
+    from rtmms.record.log import drawing
     from rtmms.view.film import refuse_ending, write_film
 
     refuse_ending(output)
@@ -61,25 +62,27 @@ def movie(file: Path, output: Path, speed: float) -> int:
     _refuse_folder(output, "-o")
     refuse_other_than_file(output, "-o", (file,))
     recording = _recording(file)
-    with _bar(f"painting {output.name}") as progress:
+    with _bar(f"painting {output.name}") as progress, drawing(file):
         count = write_film(recording, output, progress, speed)
     print_text(f"{output}: {count} pictures", err=True)
     return 0
 
 
 def _page(file: Path, html: Path) -> int:
+    from rtmms.record.log import drawing
     from rtmms.view.page import write_page
 
     _refuse_folder(html, "--html")
     refuse_other_than_file(html, "--html", (file,))
     recording = _recording(file)
-    with _bar(f"writing {html.name}") as progress:
+    with _bar(f"writing {html.name}") as progress, drawing(file):
         size = write_page(recording, html, progress)
     print_text(f"{html}: {size / 1e6:.1f} MB", err=True)
     return 0
 
 
 def _play(file: Path, host: str, port: int) -> int:
+    from rtmms.record.log import drawing
     from rtmms.view.player import Player
     from rtmms.view.stage import end, serve
 
@@ -87,7 +90,8 @@ def _play(file: Path, host: str, port: int) -> int:
     server = serve(host, port, f"rtmms {recording.info.robot}")
     stopped = threading.Event()
     try:
-        player = Player(server, recording)
+        with drawing(file):
+            player = Player(server, recording)
         print_text(f"rtmms view: open http://{host}:{server.get_port()} in a browser; Ctrl-C ends it", err=True)
         player.run(stopped.is_set)
     except KeyboardInterrupt:

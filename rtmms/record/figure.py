@@ -42,7 +42,7 @@ def gather(
     recent_names  outputs to keep of the last seconds, None for those the plant itself asks
     along         filled as well
     """
-    schedule = {} if log.end is None else log.end.told.get("report", {}).get("schedule", {})
+    schedule = {} if log.end is None else (log.end.told.get("report") or {}).get("schedule") or {}
     kept = names if names is not None else tuple(plant.trace_outputs) if isinstance(plant, Summarised) else ()
     trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), APART_S)
     own = plant.recent_outputs if isinstance(plant, Drawn) else ()

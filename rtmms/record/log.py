@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import LAST_STEP, PARTS, UNDEFINED
-from rtmms.errors import ModelError
+from rtmms.contract import LAST_STEP, OUTCOME_WORDS, PARTS, UNDEFINED
+from rtmms.errors import ModelError, RtmmsError
+from rtmms.loop.row import OUTCOME_COLUMNS
 from rtmms.record.layout import FORMAT, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
-from rtmms.record.origin import refuse_channels, refuse_origin
+from rtmms.record.origin import refuse_channels, refuse_origin, refuse_report
 from rtmms.record.place import part_of
 from rtmms.record.records import MAGIC, records
 
@@ -36,6 +39,22 @@ def unreadable(fault: Exception) -> str:
     if isinstance(fault, RecursionError):
         return "nested too deep"
     return "expected a message as a run writes it" + (f": {str(fault)[:120]}" if isinstance(fault, ValueError) else "")
+
+
+UNDRAWABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What drawing makes of numbers that no run has: poses that are none, outputs of other sizes than their robot's."""
+
+
+@contextmanager
+def drawing(path: Path) -> Iterator[None]:
+    """Within, a figure or a film is made of the log at `path`: ModelError where its numbers cannot be drawn."""
+    try:
+        yield
+    except RtmmsError:
+        raise
+    except UNDRAWABLE as fault:
+        told = (str(fault).splitlines() or [""])[0]
+        raise ModelError(f"{path}: what it holds cannot be drawn: {type(fault).__name__}: {told:.120}") from None
 
 
 @dataclass(slots=True)
@@ -81,12 +100,25 @@ class Step:
         """From a message of /outcome: the fields above by name, what else it says into `more`."""
         if "meant_for" in words:  # as target_step was called before 0.2
             words = {"target_step" if name == "meant_for" else name: value for name, value in words.items()}
+        for name, one in OUTCOME_COLUMNS.items():
+            if name in words:
+                _expect(words[name], one.kind, name)
+        if words["outcome"] not in OUTCOME_WORDS:
+            raise ValueError(f"outcome: expected {', '.join(OUTCOME_WORDS)}, got {words['outcome']!r:.60}")
         known = {name: value for name, value in words.items() if name in cls.__slots__}
         return cls(more={name: words[name] for name in words.keys() - known.keys()}, **known, **values)
 
     def said(self, name: str) -> Any:
         """A column of rtmms.loop.row.OUTCOME_COLUMNS; None where the log has none."""
         return self.more.get(name) if name in self.more else getattr(self, name, None)
+
+
+def _expect(value: Any, kind: type, name: str) -> Any:
+    """The value; ValueError where it is of another kind, or a whole number that no 64 bits hold."""
+    beyond = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+    if type(value) is not kind or beyond:
+        raise ValueError(f"{name}: expected {kind.__name__}, got {value!r:.60}")
+    return value
 
 
 MOST_MISSING = 10_000_000
@@ -200,6 +232,7 @@ class Log:
             raise ModelError(
                 f"{self.path}: end.json: expected ended, message, dropped and changes as a run writes them"
             )
+        refuse_report(told, f"{self.path}: end.json")
         return dict(told)
 
 
@@ -282,24 +315,25 @@ class _Reading:
         match topic:
             case "/timing":
                 if self._waiting is not None and self._waiting.step == message["step"]:
-                    self._waiting.times = tuple(message.get(f"{name}_ns", UNDEFINED) for name in PARTS)
+                    keys = [f"{name}_ns" for name in PARTS]
+                    self._waiting.times = tuple(_expect(message.get(key, UNDEFINED), int, key) for key in keys)
             case "/event":
                 if message["event"] == "start":
                     self._start, self._altered, self._set_points = message, False, None
                 elif message["event"] == "altered":
                     self._altered = True
                 elif message["event"] == "set_points":
-                    self._set_points = message["values"]
+                    self._set_points = _set_points(message["values"])
             case "/command":
                 yield from self.rest()
-                self._values = np.array(self._command.numbers(message["values"]))
+                self._values = np.array(self._command.numbers(message["values"]), dtype=np.float64)
             case "/outcome":
                 self._outcome = message
             case "/state":
-                outputs = np.array(self._outputs.numbers(message["outputs"]))
+                outputs = np.array(self._outputs.numbers(message["outputs"]), dtype=np.float64)
                 if self._start is not None:
                     yield from self.rest()
-                    yield Start(self._start["step"], self._start["seed"], outputs)
+                    yield Start(self._start["step"], _expect(self._start["seed"], int, "seed"), outputs)
                     self._start = None
                 elif self._values is not None and self._outcome is not None:
                     words = {key: value for key, value in self._outcome.items() if key != "timestamp"}
@@ -312,3 +346,11 @@ class _Reading:
         if self._waiting is not None:
             yield self._waiting
             self._waiting = None
+
+
+def _set_points(values: Any) -> dict[str, Any]:
+    """Numbers and words by name, what else there is left out; null is nan. ValueError where it is no table."""
+    if not isinstance(values, dict):
+        raise ValueError(f"values: expected a table, got {values!r:.60}")
+    kept = {name: math.nan if one is None else one for name, one in values.items()}
+    return {name: one for name, one in kept.items() if isinstance(one, int | float | str)}

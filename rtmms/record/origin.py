@@ -31,6 +31,9 @@ STEP_S = (1e-9, 1e6)
 """The shortest step, and the longest."""
 
 
+LARGEST = 1e300
+"""Of a number in a report."""
+
 MOST_PARTS = 10_000
 """Of each kind in what viewers draw."""
 
@@ -78,6 +81,42 @@ def refuse_channels(origin: Mapping[str, Any], place: str) -> None:
     versions = origin.get("versions")
     if not isinstance(versions, dict) or not isinstance(versions.get("rtmms"), str):
         raise ModelError(f"{place}: versions: expected a table with rtmms, got {versions!r:.60}")
+    for name in ("mode", "started", "command_line", "machine"):
+        if not isinstance(origin.get(name), str):
+            raise ModelError(f"{place}: {name}: expected text, got {origin.get(name)!r:.60}")
+    for name in ("rate", "duration"):
+        value = origin.get(name)
+        if value is not None and not (_number(value) and value >= 0):
+            raise ModelError(f"{place}: {name}: expected a number >= 0 or null, got {value!r:.60}")
+    if not isinstance(origin.get("description"), dict | None):
+        raise ModelError(f"{place}: description: expected a table or null, got {origin['description']!r:.60}")
+
+
+REPORT_TABLES: Mapping[str, int] = {"exchange": 0, "schedule": 0, "summary": 0, "timing_us": 1, "tracking": 1}
+"""Of a run's report, those that figures and comparisons read: how many tables deep their numbers lie."""
+
+
+def refuse_report(told: Mapping[str, Any], place: str) -> None:
+    """ModelError for a report in end.json with a table that is none, or that has other than numbers where figures and
+    comparisons read numbers."""
+    report = told.get("report")
+    if report is None:
+        return
+    if not isinstance(report, dict):
+        raise ModelError(f"{place}: report: expected a table, got {report!r:.60}")
+    for name, deep in REPORT_TABLES.items():
+        tables = [(name, report.get(name) or {})]
+        for _ in range(deep + 1):
+            for above, one in tables:
+                if not isinstance(one, dict):
+                    raise ModelError(f"{place}: report: {above}: expected a table, got {one!r:.60}")
+            below = [(f"{above}.{key}", value) for above, one in tables for key, value in one.items()]
+            tables = below
+        for above, value in below:
+            if deep or above in ("schedule.period_us", "schedule.deadline_us"):
+                good = value is None or (isinstance(value, int | float) and abs(value) < LARGEST)
+                if not good:
+                    raise ModelError(f"{place}: report: {above}: expected a number or null, got {value!r:.60}")
 
 
 def _named(value: Any) -> bool:

@@ -72,10 +72,10 @@ def rows(log: Log) -> Iterator[list[Any]]:
 
 
 def write_csv(log: Log, file: IO[str]) -> int:
-    """Comma-separated, a line of names first; numbers read back to the bit, words without control characters. Returns
-    the number of steps."""
+    """Comma-separated, a line of names first; numbers read back to the bit, words without control characters and
+    formulas. Returns the number of steps."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([shown(name) for name in columns(log)])
+    writer.writerow([_word(name) for name in columns(log)])
     count = 0
     for row in rows(log):
         writer.writerow([_cell(value) for value in row])
@@ -86,7 +86,13 @@ def write_csv(log: Log, file: IO[str]) -> int:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
-    return shown(value) if isinstance(value, str) else value
+    return _word(value) if isinstance(value, str) else value
+
+
+def _word(text: str) -> str:
+    """Text that a spreadsheet takes as text: what it would compute as a formula gets an apostrophe in front."""
+    safe = shown(text)
+    return f"'{safe}" if safe.startswith(("=", "+", "-", "@")) else safe
 
 
 def write_parquet(log: Log, path: Path) -> int:

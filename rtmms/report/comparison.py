@@ -49,14 +49,12 @@ def table(runs: Sequence[Run]) -> list[tuple[str, list[float | str | None]]]:
     rows: list[tuple[str, list[float | str | None]]] = [
         (name, [run.report.get(name) for run in runs]) for name in ("robot", "mode", "seed", "ended", "simulated_s")
     ]
-    quantities = dict.fromkeys(name for run in runs for name in run.report.get("tracking", {}))
+    quantities = dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {}))
     for name in quantities:
         for number in ("rms", "max", "settled_s"):
-            rows.append(
-                (f"{name} {number}", [run.report.get("tracking", {}).get(name, {}).get(number) for run in runs])
-            )
-    for name in dict.fromkeys(name for run in runs for name in run.report.get("summary", {})):
-        rows.append((name, [run.report.get("summary", {}).get(name) for run in runs]))
+            rows.append((f"{name} {number}", [_below(run.report, "tracking", name, number) for run in runs]))
+    for name in dict.fromkeys(name for run in runs for name in (run.report.get("summary") or {})):
+        rows.append((name, [(run.report.get("summary") or {}).get(name) for run in runs]))
     rows.append(("command rate, rms", [run.effort for run in runs]))
     for part in ("plant", "exchange"):
         for quantile in ("p50", "p99"):
@@ -84,7 +82,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
         panels.flat[1].legend() if any(len(run.heading) for run in runs) else None
         if any(len(run.depth) for run in runs):
             panels.flat[0].invert_yaxis()
-        names = list(dict.fromkeys(name for run in runs for name in run.report.get("tracking", {})))
+        names = list(dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {})))
         _bars(panels.flat[3], "Off the set-points, rms", names, runs,
               lambda run, name: _below(run.report, "tracking", name, "rms"))  # fmt: skip
         _bars(panels.flat[4], "Effort", ["command rate, rms", "mean_power_w"], runs, _effort)
@@ -97,14 +95,14 @@ def draw(runs: Sequence[Run], path: Path) -> None:
 
 def _bars(axes: Any, title: str, names: list[str], runs: Sequence[Run], pick: Any) -> None:
     axes.set_title(title)
-    kept = [name for name in names if any(pick(run, name) is not None for run in runs)]
+    kept = [name for name in names if any(_number(pick(run, name)) for run in runs)]
     if not kept:
         say(axes, "none of these runs has one")
         return
     width = 0.8 / len(runs)
     for k, run in enumerate(runs):
         values = [pick(run, name) for name in kept]
-        heights = [math.nan if value is None else float(value) for value in values]
+        heights = [float(value) if _number(value) else math.nan for value in values]
         axes.bar(np.arange(len(kept)) + (k + 0.5) * width - 0.4, heights, width, color=SERIES[k % len(SERIES)])
     axes.set_xticks(range(len(kept)), kept, fontsize=7.0, rotation=15)
     axes.set_yscale("log")
@@ -112,6 +110,11 @@ def _bars(axes: Any, title: str, names: list[str], runs: Sequence[Run], pick: An
 
 def _effort(run: Run, name: str) -> Any:
     return run.effort if name.startswith("command") else _below(run.report, "summary", name)
+
+
+def _number(value: Any) -> bool:
+    """What is drawn as a bar; a robot of others may put words into its summary."""
+    return isinstance(value, int | float) and abs(value) < 1e300
 
 
 def _below(table: Any, *names: str) -> Any:

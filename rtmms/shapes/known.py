@@ -7,6 +7,7 @@ show where its body is, and no more.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from rtmms.errors import UnknownNameError
 from rtmms.shapes.bodies import BodiesShape
@@ -38,9 +39,39 @@ def shape_of(plant: PlantInfo) -> Shape | None:
         if build is None:
             continue
         try:
+            _refuse_many(plant)
             shape = build(plant)
+            if known.issuperset(shape.needs):
+                _try(shape, plant)
+                return shape
         except BROKEN:  # another plant of that name, or a broken drawing
             continue
-        if known.issuperset(shape.needs):
-            return shape
     return None
+
+
+COUNTS = ("joints", "links", "chains", "sections", "modes")
+MOST = 1000
+"""Of each of them: drawings of what others say of a robot stay small."""
+
+
+def _refuse_many(plant: PlantInfo) -> None:
+    for name in COUNTS:
+        value = plant.parameters.get(name, 0)
+        if isinstance(value, int | float) and not value <= MOST:
+            raise ValueError(f"{name}: expected at most {MOST}, got {value}")
+
+
+def _try(shape: Shape, plant: PlantInfo) -> None:
+    """One of BROKEN where the outputs have not the sizes from which the shape is drawn."""
+    outputs = {channel.name: [0.0] * prod(channel.shape) for channel in plant.outputs if channel.name in shape.needs}
+    if "quaternion" in outputs:
+        outputs["quaternion"] = [1.0, 0.0, 0.0, 0.0]
+    frames = shape.frames(outputs)
+    skins = shape.points(outputs)
+    for skin, points in zip(shape.skins, skins, strict=True):
+        last = max((*skin.triangles, *(k for strip in skin.lines for k in strip)), default=-1)
+        if last >= len(points):
+            raise ValueError(f"{skin.name}: expected a point {last}, got {len(points)}")
+    for solid in shape.solids:
+        if solid.frame and solid.frame not in frames:
+            raise ValueError(f"{solid.name}: there is no frame '{solid.frame}'")

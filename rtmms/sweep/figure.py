@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmms.report.style import save
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import numbers
 
@@ -34,7 +35,7 @@ def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...]) ->
         for k, name in enumerate(names):
             axes = page.add_subplot(rows, min(2, len(names)), k + 1)
             (_lines if len(keys) == 1 else _map)(page, axes, table, keys, name)
-    page.savefig(path, dpi=150)
+    save(page, path)
 
 
 def _places(table: pa.Table, key: str) -> tuple[Any, list[str] | None]:

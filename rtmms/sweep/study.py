@@ -23,6 +23,8 @@ KEYS = ("method", "samples", "seed", "columns", "over")
 OPTIONS = ("seed", "dt", "duration")
 """What can differ beside parameters of the robot and, as CONTROLLER.PARAMETER, of its controllers."""
 MOST_RUNS = 10_000_000
+MOST_AXES = 64
+LONGEST_WORD = 4096
 STEPS_A_CHUNK, RUNS_A_CHUNK = 20_000, 256
 """A chunk of runs is one piece of work: seconds, whatever the machine; of the study alone, so that parts are found."""
 
@@ -123,11 +125,18 @@ def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
         raise ModelError(f"{place}: {key}: expected from:to:count or values, got {given!r:.60}")
     read = tuple(_value(one) for one in values)
     for one in read:
-        if one == "" or isinstance(one, (list, dict)) or (isinstance(one, float) and not math.isfinite(one)):
+        if not isinstance(one, bool | int | float | str) or one == "" or not _in_a_column(one):
             raise ModelError(f"{place}: {key}: expected from:to:count or values, got {given!r:.60}")
     if len({repr(one) for one in read}) < len(read):
         raise ModelError(f"{place}: {key}: a value stands there twice, got {given!r:.60}")
     return Axis(key, read)
+
+
+def _in_a_column(value: Any) -> bool:
+    """A word, or a number that a table can hold: 64 bits, finite."""
+    if isinstance(value, str):
+        return len(value) <= LONGEST_WORD
+    return -(1 << 63) <= value < 1 << 63 if isinstance(value, int) else math.isfinite(value)
 
 
 def _range(place: str, key: str, word: str, method: str) -> Axis:
@@ -142,14 +151,20 @@ def _range(place: str, key: str, word: str, method: str) -> Axis:
         raise ModelError(f"{place}: {key}: expected {expected} with from < to, got '{word}'")
     if method != "grid":
         whole = key == "seed"
+        if whole and high - low >= MOST_RUNS:
+            raise ModelError(f"{place}: {key}: expected at most {MOST_RUNS:,} values, got '{word}'")
         if whole:
             return Axis(key, tuple(range(math.ceil(low), math.floor(high) + 1)))
         return Axis(key, (), low, high)
     if not 2 <= count <= MOST_RUNS:
         raise ModelError(f"{place}: {key}: expected {expected} with a count from 2 on, got '{word}'")
-    values = [low + (high - low) * k / (count - 1) for k in range(count)]
+    values: list[float] = [low + (high - low) * k / (count - 1) for k in range(count)]
+    if not math.isfinite(high - low):
+        raise ModelError(f"{place}: {key}: expected {expected} with a finite distance, got '{word}'")
     if all("." not in part and "e" not in part.lower() for part in parts) and all(one == int(one) for one in values):
-        return Axis(key, tuple(int(one) for one in values))
+        values = [int(one) for one in values]
+    if not all(_in_a_column(one) for one in values):
+        raise ModelError(f"{place}: {key}: expected whole numbers of 64 bits, got '{word}'")
     return Axis(key, tuple(values))
 
 
@@ -193,6 +208,8 @@ def read_study(
         axes[key.strip()] = read_axis("--over", key.strip(), text.strip(), kind)
     if not axes:
         raise ModelError(f"{place}: nothing differs: expected --over KEY=from:to:count or a table [sweep.over]")
+    if len(axes) > MOST_AXES:
+        raise ModelError(f"{place}: expected at most {MOST_AXES} things that differ, got {len(axes)}")
     _refuse_keys(base, axes)
     count = samples if samples is not None else table.get("samples", 0)
     if kind != "grid" and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_RUNS):

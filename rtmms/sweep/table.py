@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, RtmmsError
 from rtmms.record.needs import refuse_without_pyarrow
 from rtmms.sweep.case import unit_of
 from rtmms.sweep.study import Study
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ALWAYS = ("ended", "reason", "steps")
+_PART = re.compile(r"part-[0-9a-f]{16}-\d{8}-\d{8}\.parquet")
+MOST_PART_BYTES = 1 << 28
+"""Of a part, unpacked, as it says itself."""
+LONGEST_END = 32
 
 
 def refuse_missing(word: str) -> None:
@@ -89,6 +95,7 @@ class Parts:
     def __init__(self, path: Path, study: Study, form: pa.Schema) -> None:
         self.folder, self._study, self._form = path.with_name(path.name + ".parts"), study, form
         self._digest = study.digest()
+        self._cases: list[tuple[Any, ...]] | None = None
         self.left_out: list[str] = []
 
     def chunks(self) -> list[tuple[int, int]]:
@@ -102,36 +109,66 @@ class Parts:
     def open(self) -> list[tuple[int, int]]:
         """Make the folder; the chunks that are still to be done. ModelError where it cannot be."""
         try:
+            if self.folder.is_symlink():
+                raise ModelError(f"{self.folder}: is a link, expected none or a folder: remove it")
             self.folder.mkdir(exist_ok=True)
         except OSError as fault:
             raise ModelError(f"{self.folder}: {fault.strerror}") from None
         wanted = {self.file(chunk): chunk for chunk in self.chunks()}
-        for file in sorted(self.folder.glob("part-*.parquet")):
+        for file in sorted(self.folder.iterdir()):
+            if file in wanted and not stat.S_ISREG(file.lstat().st_mode):
+                raise ModelError(f"{file}: is no file of its own, expected none or a part of this study: remove it")
             if file not in wanted:
-                self.left_out.append(f"{file.name} is of another study or version")
+                if _PART.fullmatch(file.name):
+                    self.left_out.append(f"{file.name} is of another study or version")
             elif self._read(file, wanted[file]) is None:
-                self.left_out.append(f"{file.name} is damaged")
+                self.left_out.append(f"{file.name} is damaged, or not of this study")
                 file.unlink()
         return [chunk for file, chunk in wanted.items() if not file.is_file()]
 
     def _read(self, file: Path, chunk: tuple[int, int]) -> pa.Table | None:
-        """A part; None where it is not whole."""
+        """A part; None where it is not whole, or its runs are others than the study's."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
-            table = pq.read_table(file)
-        except (pa.ArrowException, OSError):
+            if not stat.S_ISREG(file.lstat().st_mode):  # a pipe would be waited for
+                return None
+            with pq.ParquetFile(file) as opened:
+                told = opened.metadata
+                size = sum(told.row_group(k).total_byte_size for k in range(told.num_row_groups))
+                if not opened.schema_arrow.equals(self._form, check_metadata=True) or size > MOST_PART_BYTES:
+                    return None
+                if told.num_rows != chunk[1] - chunk[0]:
+                    return None
+                table = opened.read()
+            return table if self._is_of(table, chunk) else None
+        except (pa.ArrowException, OSError, ValueError, MemoryError):
             return None
-        whole = table.schema.equals(self._form) and table.column("run").to_pylist() == list(range(*chunk))
-        return table if whole else None
+
+    def _is_of(self, table: pa.Table, chunk: tuple[int, int]) -> bool:
+        """The runs that stand in it are those of the study, and end as runs do."""
+        if self._cases is None:
+            self._cases = self._study.cases()
+        cases = self._cases[chunk[0] : chunk[1]]
+        if table.column("run").to_pylist() != list(range(*chunk)):
+            return False
+        for k, axis in enumerate(self._study.axes):
+            kind = self._form.field(axis.key).type
+            if table.column(axis.key).to_pylist() != [_as(kind, case[k]) for case in cases]:
+                return False
+        ends = table.column("ended").to_pylist()
+        return all(isinstance(one, str) and 0 < len(one) <= LONGEST_END and one.isidentifier() for one in ends)
 
     def write(self, chunk: tuple[int, int], table: pa.Table) -> None:
         """One chunk, by a temporary file and a rename."""
         import pyarrow.parquet as pq
 
-        with beside(self.file(chunk)) as part:
-            pq.write_table(table, part)
+        try:
+            with beside(self.file(chunk)) as part:
+                pq.write_table(table, part)
+        except OSError as fault:
+            raise RtmmsError(f"{self.file(chunk)}: {fault.strerror or fault}") from None
 
     def join(self, path: Path) -> pa.Table:
         """The whole table in the runs' order, to `path`; the parts go."""
@@ -145,10 +182,14 @@ class Parts:
                 raise ModelError(f"{self.file(chunk)}: is damaged; run the same command again")
             tables.append(table)
         whole = pa.concat_tables(tables).combine_chunks()
-        with beside(path) as part:
-            pq.write_table(whole, part)
-        for file in self.folder.glob("part-*.parquet"):
-            file.unlink()
+        try:
+            with beside(path) as part:
+                pq.write_table(whole, part)
+        except OSError as fault:
+            raise RtmmsError(f"{path}: {fault.strerror or fault}; the parts stay in {self.folder}") from None
+        for file in self.folder.iterdir():  # parts alone: what else stands there is somebody's own
+            if _PART.fullmatch(file.name) and not file.is_dir():
+                file.unlink(missing_ok=True)
         with suppress(OSError):  # somebody keeps something there
             self.folder.rmdir()
         return whole

@@ -53,7 +53,7 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
         raise ModelError("films need the library imageio-ffmpeg: pip install 'rtmms[view]'") from None
     kind = path.suffix.lower()
     rate = FRAMES_HZ[kind]
-    times = np.arange(0.0, float(recording.time[-1]) + 1e-9, speed / rate)
+    times = recording.pictures(speed / rate)
     rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
     options: dict[str, Any] = (
         {"fps": rate, "macro_block_size": 2, "ffmpeg_log_level": "error"} if kind == ".mp4"

@@ -48,7 +48,7 @@ def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
     if course is not None:
         x, y, z = course.at(course.nearest(np.array(pose[0]), 0.0, course.whole_m + 1.0))[0].tolist()
         return x, y, z
-    told = {name: float(value) for name, value in points.items() if name in BELONGS and not isinstance(value, str)}
+    told = {name: float(value) for name, value in points.items() if name in BELONGS and _is_number(value)}
     heading = next((math.radians(told[name]) for name in HEADINGS if name in told), None)
     places = {BELONGS[name][1]: BELONGS[name][2] * told[name] for name in told if BELONGS[name][0] == "position"}
     if not places and heading is None:
@@ -67,12 +67,17 @@ def beside(output: str, told: Sequence[tuple[float, Mapping[str, Any]]], time: A
              if name in BELONGS and BELONGS[name][0] == output]  # fmt: skip
     found = {}
     for name in names:
-        numbers = [(t, float(points[name])) for t, points in told if not isinstance(points.get(name, ""), str)]
+        numbers = [(t, float(points[name])) for t, points in told if _is_number(points.get(name))]
         since, values = np.array(numbers).reshape(-1, 2).T
         if len(since):
             rows = np.maximum(np.searchsorted(since, time + 1e-9, side="right") - 1, 0)
             found[name] = BELONGS[name][2] * values[rows]
     return found
+
+
+def _is_number(value: Any) -> bool:
+    """A finite one: what others say of set-points may be anything."""
+    return isinstance(value, int | float) and abs(value) < 1e300
 
 
 @lru_cache(maxsize=8)

@@ -37,7 +37,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         picture = Picture(recording.info)
         stage = Stage(server, picture, picture.draw(recording.outputs(0)))
         stage.forces.visible = False
-        times = np.arange(0.0, float(recording.time[-1]) + 1e-9, 1.0 / FRAMES_HZ)
+        times = recording.pictures(1.0 / FRAMES_HZ)
         rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
         drawn = [picture.draw(recording.outputs(int(k))) for k in rows]
         path_points = np.array([one.pose[0] for one in drawn])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, prod
 from typing import Any
@@ -19,6 +19,11 @@ from rtmms.wire.protocol.state import PlantInfo
 Array = npt.NDArray[np.float64]
 
 CURRENT = (("current_x_m_s", "current_y_m_s", "current_z_m_s"), ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s"))
+
+LARGEST = 1e9
+"""Of a number that is drawn."""
+LEAST_M, MOST_M = 1e-6, 1e6
+"""Of a robot that is drawn as large as it says it is."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,8 @@ class Picture:
                 centre, _ = drawn.frames.get(solid.frame, HOME)
                 reach.append(max(abs(c) + abs(o) + 0.5 * s for c, o, s in zip(centre, solid.centre, solid.size,
                                                                               strict=True)))  # fmt: skip
-        self.size = 2.0 * float(max(reach, default=0.25)) or 0.5
+        size = 2.0 * float(max(reach, default=0.25))
+        self.size = size if LEAST_M < size < MOST_M else 0.5
 
     def draw(self, outputs: Mapping[str, Any]) -> Drawn:
         """outputs: numbers, or flat lists or arrays, by the plant's own names."""
@@ -126,17 +132,26 @@ class Picture:
 def _current(told: Mapping[str, Any]) -> tuple[float, ...]:
     for name in ("current_m_s", "wind_m_s"):
         if isinstance(told.get(name), list | tuple) and len(told[name]) == 3:
-            return tuple(float(v) for v in told[name])
+            return _speed(told[name])
     for names in CURRENT:
         if names[0] in told:
-            return tuple(float(told.get(k, 0.0)) for k in names)
+            return _speed([told.get(k, 0.0) for k in names])
     return 0.0, 0.0, 0.0
 
 
+def _speed(given: Sequence[Any]) -> tuple[float, ...]:
+    """0 of what is no number."""
+    return tuple(float(v) if isinstance(v, int | float) and -LARGEST < v < LARGEST else 0.0 for v in given)
+
+
 def _flat(value: Any) -> list[float]:
+    """Its numbers; one that is none, or that no viewer can place, is 0."""
     if hasattr(value, "tolist"):
         value = value.ravel().tolist()
-    return value if isinstance(value, list) else [float(value)]
+    numbers = value if isinstance(value, list) else [float(value)]
+    return numbers if all(-LARGEST < x < LARGEST for x in numbers) else [
+        x if -LARGEST < x < LARGEST else 0.0 for x in numbers
+    ]  # fmt: skip
 
 
 def _pose_of(get: Mapping[str, list[float]], names: tuple[str, ...], prefix: str = "") -> Pose:
@@ -147,5 +162,6 @@ def _pose_of(get: Mapping[str, list[float]], names: tuple[str, ...], prefix: str
         position = (x, y, z)
     if prefix + "quaternion" in names and prefix + "quaternion" in get:
         w, a, b, c = get[prefix + "quaternion"]
-        attitude = (w, a, b, c)
+        if w * w + a * a + b * b + c * c > 1e-6:  # else it is none
+            attitude = (w, a, b, c)
     return position, attitude

@@ -24,6 +24,10 @@ MOST_BYTES = 1 << 28
 """Of outputs that are kept; of longer logs every other step is, and so on."""
 
 
+MOST_PICTURES, LEAST_PICTURES, PICTURES_A_STATE = 500_000, 250, 100
+"""Of a film or a page, at most: all together; and for each state that the log has, beside some."""
+
+
 @dataclass(frozen=True)
 class Recording:
     """The last run of a log (what came after its last reset).
@@ -58,6 +62,15 @@ class Recording:
     def series(self, name: str) -> Array:
         """(n, size) of an output."""
         return self.states[:, self.slices[name]].astype(float)
+
+    def pictures(self, apart_s: float) -> Array:
+        """Simulated times of pictures so far apart, s; ModelError where there were more than MOST_PICTURES."""
+        last = float(self.time[-1])
+        most = min(MOST_PICTURES, LEAST_PICTURES + PICTURES_A_STATE * len(self.time))
+        if not 0.0 <= last <= apart_s * most:
+            told = f"the run takes {last:g} s and has {len(self.time):,} states"
+            raise ModelError(f"{told}: a picture every {apart_s:g} s would be more than {most:,}")
+        return np.arange(0.0, last + 1e-9, apart_s)
 
     @property
     def marks(self) -> list[tuple[float, str]]:

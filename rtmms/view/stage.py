@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import ExitStack, redirect_stdout, suppress
 from io import StringIO
@@ -41,6 +42,8 @@ def serve(host: str, port: int, label: str) -> Any:
         import viser
     except ImportError:
         raise ModelError("the view needs the library viser: pip install 'rtmms[view]'") from None
+    # the library would print a traceback for each frame that is none: others could fill a disk with them
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
     if port:
         _refuse_busy(host, port)
     with redirect_stdout(StringIO()), ExitStack() as unguarded:  # it announces itself, where a report is expected

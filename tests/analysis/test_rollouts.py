@@ -88,6 +88,35 @@ def test_an_axis_of_length_1_stands_for_all_and_starts_may_differ(quadrotor: Any
     assert rtmms.rollout(quadrotor, hover.reshape(1, 1, -1), initial=starts[1]).final == [one.final[1]]
 
 
+def test_arrays_that_would_give_wrong_numbers_without_a_word_are_refused(quadrotor: Any) -> None:
+    good = np.full((2, 4, 4), 400.0)
+    before = quadrotor.snapshot()
+    wrong: list[Any] = [
+        good.astype(object), good.astype(str), good + 1j, good > 0.0, np.ma.array(good, mask=True),
+        good.astype("M8[s]"), np.broadcast_to(np.float64(400.0), (1 << 20, 1 << 20, 4)), None, {},
+    ]  # fmt: skip
+    for commands in wrong:
+        with pytest.raises(rtmms.ArgumentError, match="rollout: commands: "):
+            rtmms.rollout(quadrotor, commands)
+    shape, few = (2, 4, 3), np.zeros(64)
+    outs: list[Any] = [
+        np.lib.stride_tricks.as_strided(few, shape, (8, 8, 8)), np.zeros(shape, int), np.zeros(shape, object), None,
+        np.zeros(shape, np.float32), np.broadcast_to(0.0, shape), good[:, :, :3], np.zeros((2, 4)), [0.0],
+    ]  # fmt: skip
+    for out in outs:
+        with pytest.raises(rtmms.ArgumentError, match="rollout: out: position: expected"):
+            rtmms.rollout(quadrotor, good, out={"position": out})
+    for every in (0, 1 << 70, 1.0):
+        with pytest.raises(rtmms.ArgumentError, match="rollout: every: expected a whole number"):
+            rtmms.rollout(quadrotor, good, every=every)
+    assert (good == 400.0).all()
+    assert not few.any()
+    assert quadrotor.snapshot() == before
+    apart = np.zeros((2, 4, 6))[:, :, ::2]  # strided, each number for itself
+    assert rtmms.rollout(quadrotor, good, out={"position": apart}).outputs["position"] is apart
+    assert apart[:, -1, 2].all()
+
+
 def test_outputs_go_where_they_are_asked_to_and_time_is_the_samples(quadrotor: Any) -> None:
     quadrotor.reset()
     mine = np.zeros((RUNS, STEPS // EVERY, 3))
@@ -182,7 +211,7 @@ def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
         ({"commands": np.full((1, 2, 4), np.nan)}, r"must be finite, got nan in \[0, 0\]"),
         ({"outputs": ("positon",)}, "unknown output 'positon'; did you mean position"),
         ({"outputs": "position"}, "expected a sequence of names"),
-        ({"every": 0}, "every: expected a whole number from 1 on, got 0"),
+        ({"every": 0}, "every: expected a whole number from 1 to 1099511627776, got 0"),
         ({"threads": 0}, "threads: expected a whole number from 1 on, got 0"),
         ({"initial": [b""] * 3}, "expected the same number of runs, or 1, got commands 2, initial 3"),
         ({"initial": b"no snapshot"}, "no snapshot of this version"),

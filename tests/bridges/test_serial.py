@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import struct
@@ -269,6 +270,36 @@ def test_a_device_that_does_not_read(device: Device, make_host: Callable[..., Ho
         device.say(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)
         wait(device.hear)
+
+
+def spoken(device: Device, value: float) -> bool:
+    """A command, where there is room for it."""
+    with contextlib.suppress(BlockingIOError):
+        os.write(device.master, b"\0" + device.frame(value))
+    return True
+
+
+def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_host: Callable[..., Host]) -> None:
+    chance, sent, heard = random.Random(7), 0, 0
+    kinds = (lambda: chance.randbytes(4096), lambda: bytes(512), lambda: b"\1" * 4096, lambda: device.frame(0.9)[:-3],
+             lambda: device.frame(0.1) * 40)  # fmt: skip
+    bridge = serial(device)
+    with Beside(bridge, make_host) as beside:
+        wait(device.hear)
+        while sent < 1 << 18:
+            try:
+                sent += os.write(device.master, chance.choice(kinds)())
+            except BlockingIOError:  # what the bridge has not taken waits in the kernel
+                time.sleep(0.001)
+            heard += len(device.hear())
+            assert len(bridge._deframer._rest) < 4096
+        device.hear()
+        wait(lambda: bool(device.hear()))  # the plant's states still come
+        wait(lambda: spoken(device, 0.25) and beside.command[0] == 0.25)
+        assert beside.bridged.fault is None
+        reasons = beside.bridged.counts.reasons()
+    assert heard > 0
+    assert reasons.keys() >= {"cobs", "oversize"}
 
 
 # -- silence, and unplugging -----------------------------------------------------------------------------------------

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from rtmms.cli.running import children
+from rtmms.errors import ModelError
 
 
 def test_a_secret_goes_to_the_bridge_that_it_names_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,3 +21,49 @@ def test_a_secret_goes_to_the_bridge_that_it_names_alone(monkeypatch: pytest.Mon
     assert children.environment_for("mqtt")["RTMMS_MQTT_PASSWORD"] == "hush"
     assert children.environment_for()["RTMMS_CHILD"] == "0"
     assert "RTMMS_MQTT_PASSWORD" not in os.environ  # the plant's process, where a user's file may run
+
+
+class Late:
+    """A server whose peer says hello after so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks, self.claimed = looks, np.zeros(1, dtype=bool)
+
+    def serve(self, until_ns: int) -> None:
+        self.looks -= 1
+
+    def admitted(self) -> set[str]:
+        return set() if self.looks > 0 else {"gait"}
+
+
+def waited(monkeypatch: pytest.MonkeyPatch, looks: int, starved: float) -> list[str]:
+    """What is told while a controller is waited for that had no core for so long; patience for its hello is 0 s."""
+    child = SimpleNamespace(peer="gait", name="controller gait", process=SimpleNamespace(pid=1))
+    every = SimpleNamespace(all=[child], ended=lambda: [])
+    monkeypatch.setattr(children, "ADMISSION_S", 0.0)
+    monkeypatch.setattr(children, "waited_s", lambda pid: starved)
+    told: list[str] = []
+    children.await_peers(Late(looks), every, False, told.append)  # type: ignore[arg-type]
+    return told
+
+
+def test_a_controller_that_has_no_core_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    starves = "waiting for controller gait: ready to run for 30.0 s without a core, which other processes have"
+    assert waited(monkeypatch, 3, 30.0) == ["waiting for gait", starves]
+    with pytest.raises(children.StartError, match=r"did not say hello within \d+ s$"):
+        waited(monkeypatch, 10**9, 0.0)
+    monkeypatch.setattr(children, "STARVED_S", 0.0)
+    with pytest.raises(children.StartError, match=r"it was ready to run for 30\.0 s and got no core$"):
+        waited(monkeypatch, 10**9, 30.0)
+
+
+def test_the_time_without_a_core_is_the_systems() -> None:
+    assert children.waited_s(os.getpid()) >= 0.0
+    assert children.waited_s(2**22 + 1) == 0.0
+
+
+@pytest.mark.parametrize("word", ["x", "-1", "\u0661"])
+def test_a_parent_that_is_no_process_is_told(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("RTMMS_PARENT", word)
+    with pytest.raises(ModelError, match="RTMMS_PARENT: expected the number of the process"):
+        children.settle()

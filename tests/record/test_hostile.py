@@ -19,11 +19,13 @@ import pytest
 
 import rtmms
 import rtmms.fmi.plant
+from rtmms.cli.main import rtmms as program
 from rtmms.errors import ModelError, shown
 from rtmms.fluids.flow_grid import Grid
 from rtmms.record.commands import load
-from rtmms.record.log import open_log
+from rtmms.record.log import Step, open_log
 from rtmms.record.origin import rebuilt
+from rtmms.record.tables import write_csv
 from rtmms.scenario.reading import read
 from rtmms.trust import refuse_foreign_code, refuse_library
 from tests.cli.shell import rtmms as shell
@@ -104,6 +106,7 @@ MESSAGES = [
     lambda data: data[:-3],
     lambda data: b'{"step": ' + b"1" * 5000 + data[9:],
     lambda data: b'{"step": 0, "outputs": {}}',
+    lambda data: re.sub(rb'"angle":[^,]*', b'"angle":[[1]]', data),
 ]
 
 
@@ -114,7 +117,90 @@ def test_a_message_that_no_run_wrote(sound: Path, tmp_path: Path, change: Callab
         list(log.rows())
 
 
+def field(name: str, value: Any) -> Callable[[bytes], bytes]:
+    return lambda data: json.dumps({**json.loads(data), name: value}).encode()
+
+
+@pytest.mark.parametrize(("topic", "change", "text"), [
+    ("/outcome", field("outcome", {}), "outcome: expected str"),
+    ("/outcome", field("outcome", "=1+1"), "outcome: expected unclaimed, applied, missed, reused"),
+    ("/outcome", field("policy", [None]), "policy: expected str"),
+    ("/outcome", field("overruns", "many"), "overruns: expected int"),
+    ("/outcome", field("lateness_ns", 2**70), "lateness_ns: expected int"),
+    ("/outcome", field("clamped", 3), "clamped: expected bool"),
+    ("/timing", field("plant_ns", "x"), "plant_ns: expected int"),
+    ("/event", field("seed", []), "seed: expected int"),
+    ("/command", field("values", {"torque": "x", "offset": 0.0}), "expected a message"),
+])  # fmt: skip
+def test_a_field_of_another_kind(
+    sound: Path, tmp_path: Path, topic: str, change: Callable[[bytes], bytes], text: str
+) -> None:
+    path = rewritten(sound, tmp_path / "bad.mcap", topic, change)
+    with pytest.raises(ModelError, match=r"bad\.mcap: message \d+ of ") as told:
+        list(open_log(path).rows())
+    assert text in str(told.value)
+
+
+def test_set_points_are_numbers_and_words(sound: Path, tmp_path: Path) -> None:
+    def as_set_points(data: bytes) -> bytes:
+        values = {"depth_m": None, "x_m": [1], "path": "line", "heading_deg": 3}
+        return json.dumps({**json.loads(data), "event": "set_points", "values": values}).encode()
+
+    path = rewritten(sound, tmp_path / "points.mcap", "/event", as_set_points)
+    found = next(row.set_points for row in open_log(path).rows() if isinstance(row, Step) and row.set_points)
+    assert found.keys() == {"depth_m", "path", "heading_deg"}
+    assert np.isnan(found["depth_m"])
+
+
+@pytest.mark.parametrize(("change", "text"), [
+    (with_field("started", []), "started: expected text"), (with_field("rate", "x"), "rate: expected a number"),
+    (with_field("duration", -1e300), "duration: expected a number"),
+    (with_field("description", [1]), "description: expected a table"),
+])  # fmt: skip
+def test_an_origin_that_no_log_has(sound: Path, tmp_path: Path, change: Callable[[Any], Any], text: str) -> None:
+    path = rewritten(sound, tmp_path / "bad.mcap", "origin.json", change)
+    with pytest.raises(ModelError, match=r"bad\.mcap: origin\.json: ") as told:
+        open_log(path)
+    assert text in str(told.value)
+
+
+def test_what_a_spreadsheet_would_compute_is_text(sound: Path, tmp_path: Path) -> None:
+    def change(told: dict[str, Any]) -> dict[str, Any]:
+        told["outputs"][0]["name"] = "=cmd|' /C calc'!A0"
+        return told
+
+    path = rewritten(sound, tmp_path / "calc.mcap", "origin.json", change)
+    out = io.StringIO()
+    with pytest.raises(ModelError):  # its messages have the old name
+        write_csv(open_log(path), out)
+    assert ",'=cmd|' /C calc'!A0" in out.getvalue()
+
+
+@pytest.mark.parametrize("words", [("csv", "-o"), ("parquet", "-o"), ("parquet",)])
+def test_a_table_never_takes_the_place_of_its_log(sound: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    path = tmp_path / "run.parquet"  # a log all the same
+    path.write_bytes(sound.read_bytes())
+    more = [str(path)] if "-o" in words else []
+    with pytest.raises(ModelError, match="which is read; expected another name"):
+        program.main(["log", words[0], str(path), *words[1:], *more], standalone_mode=False)
+    assert path.read_bytes() == sound.read_bytes()
+
+
+def test_a_table_of_a_damaged_log_leaves_the_one_before(sound: Path, tmp_path: Path) -> None:
+    path = rewritten(sound, tmp_path / "bad.mcap", "/outcome", field("outcome", {}))
+    for kind in ("csv", "parquet"):
+        table = tmp_path / f"before.{kind}"
+        table.write_text("before")
+        with pytest.raises(ModelError, match="outcome: expected str"):
+            program.main(["log", kind, str(path), "-o", str(table)], standalone_mode=False)
+        assert table.read_text() == "before"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["bad.mcap", "before.csv", "before.parquet"]
+
+
 @pytest.mark.parametrize("change", [
+    with_field("report", []), with_field("report", {"summary": [1]}),
+    with_field("report", {"tracking": {"depth_m": 1}}), with_field("report", {"timing_us": {"plant": {"p50": "x"}}}),
+    with_field("report", {"schedule": {"period_us": []}}),
     with_field("changes", [{"step": -1}]), with_field("dropped", "many"), lambda told: [told],
     lambda told: b"[" * 100_000,
 ])  # fmt: skip

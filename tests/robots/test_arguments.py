@@ -20,7 +20,8 @@ def plants() -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(("name", "plant"), plants())
 def test_wrong_arguments_are_refused_and_change_nothing(name: str, plant: Any) -> None:
     before, n = plant.snapshot(), len(plant.actuators)
-    for bad in ("x", None, {}, np.zeros(n + 1), np.zeros((n, 1)), ["a"] * n, [1j] * n, [np.nan] * n, [np.inf] * n):
+    for bad in ("x", None, {}, np.zeros(n + 1), np.zeros((n, 1)), ["a"] * n, [1j] * n, [np.nan] * n, [np.inf] * n,
+                np.ma.array(np.zeros(n), mask=True), np.broadcast_to(0.0, (1 << 40, n))):  # fmt: skip
         with pytest.raises(rtmms.RtmmsError, match="command") as caught:
             plant.step(bad)
         assert isinstance(caught.value, ValueError)

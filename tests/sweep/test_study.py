@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,26 @@ def test_an_axis_is_a_range_or_values(word: Any, values: tuple[Any, ...]) -> Non
 def test_what_is_no_axis_is_refused(word: str) -> None:
     with pytest.raises(ModelError, match="--over: damping: "):
         read_axis("--over", "damping", word, "grid")
+
+
+LONG = "9" * 308
+NO_COLUMN = (
+    [2**70, 1], [datetime.date(2026, 1, 1)], [None], ["x" * 5000], f"1,{2**63}", f"0:{'9' * 30}:3", f"-{LONG}:{LONG}:3",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", NO_COLUMN)
+def test_values_that_no_table_holds_are_refused(word: Any) -> None:
+    with pytest.raises(ModelError, match=r"sweep.over.*damping: expected") as told:
+        read_axis("s.toml: [sweep.over]", "damping", word, "grid")
+    assert len(str(told.value)) < 1000
+
+
+def test_seeds_without_end_and_too_many_axes_are_refused() -> None:
+    with pytest.raises(ModelError, match="seed: expected at most 10,000,000 values"):
+        read_axis("--over", "seed", "0:1e15", "sobol")
+    with pytest.raises(ModelError, match="expected at most 64 things that differ, got 65"):
+        study(*(f"p{k}=0:1" for k in range(65)), method="sobol", samples=2)
 
 
 def test_a_grid_has_every_combination_the_last_one_fastest() -> None:

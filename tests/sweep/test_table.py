@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ pa = pytest.importorskip("pyarrow")
 import numpy as np  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
+from rtmms.errors import ModelError, RtmmsError  # noqa: E402
 from rtmms.sweep.sensitivity import first_order  # noqa: E402
 from rtmms.sweep.study import Axis, Base, Study  # noqa: E402
 from rtmms.sweep.table import Parts, rows_table, schema  # noqa: E402
@@ -72,6 +74,63 @@ def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path) 
         third.write((first, last), whole.slice(first, last - first))
     third.join(path)
     assert path.read_bytes() == before
+
+
+def change(table: pa.Table, name: str, values: list[object]) -> pa.Table:
+    at = table.schema.get_field_index(name)
+    return table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
+
+
+TAMPERED = {
+    "values of another study": lambda part: change(part, "drag", [9.0, 9.0]),
+    "runs of another chunk": lambda part: change(part, "run", [7, 8]),
+    "an end that is no word": lambda part: change(part, "ended", ["\x1b]0;owned\x07", "duration"]),
+    "an end that is missing": lambda part: change(part, "ended", [None, "duration"]),
+    "another study's mark": lambda part: part.replace_schema_metadata({"rtmms": "{}"}),
+    "another column": lambda part: part.append_column("more", pa.array([1, 2])),
+    "rows without end": lambda part: pa.concat_tables([part] * 1000),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_part_that_somebody_else_made_is_done_again(tmp_path: Path, what: str) -> None:
+    study = made()
+    parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
+    chunks = parts.open()
+    part = table(study, [0.1 * k for k in range(20)]).slice(*chunks[0])
+    parts.write(chunks[0], part)
+    assert parts.open() == chunks[1:]
+    pq.write_table(TAMPERED[what](part), parts.file(chunks[0]))
+    assert parts.open() == chunks
+    assert "is damaged, or not of this study" in parts.left_out[-1]
+
+
+def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Path) -> None:
+    study = made()
+    parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
+    chunks = parts.open()
+    own = parts.folder / "part-00000-of-spark.parquet"
+    own.write_bytes(b"PAR1 precious")
+    first = parts.file(chunks[0])
+    os.mkfifo(first)  # would be waited for
+    with pytest.raises(ModelError, match=r"is no file of its own, .*: remove it"):
+        parts.open()
+    first.unlink()
+    first.mkdir()
+    with pytest.raises(ModelError, match="is no file of its own"):
+        parts.open()
+    with pytest.raises(RtmmsError, match=r"part-.*: Is a directory"):
+        parts.write(chunks[0], table(study, [0.0] * 20).slice(0, 2))
+    first.rmdir()
+    for k, chunk in enumerate(parts.open()):
+        parts.write(chunk, table(study, [0.0] * 20).slice(2 * k, 2))
+    parts.join(tmp_path / "t.parquet")
+    assert [one.name for one in parts.folder.iterdir()] == [own.name]
+    elsewhere = tmp_path / "elsewhere"
+    parts.folder.rename(elsewhere)
+    parts.folder.symlink_to(elsewhere)
+    with pytest.raises(ModelError, match="is a link"):
+        parts.open()
 
 
 def test_shares_of_a_grid_are_exact() -> None:

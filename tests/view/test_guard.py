@@ -55,6 +55,22 @@ def test_only_its_own_page_is_answered(port: int, more: tuple[str, ...]) -> None
     assert status(port, ours, f"Host: robot.example:{port}", *more) == 403
 
 
+def test_frames_that_are_none_end_their_own_connection_without_a_word(
+    port: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = "\r\n".join(("GET / HTTP/1.1", f"Host: 127.0.0.1:{port}", *WEBSOCKET, "", "")).encode()
+    frame = b"\x82\x84" + b"\0\0\0\0" + b"\xc1" * 4  # binary, masked, no message of the library's
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as asking:
+        asking.sendall(asked + frame)
+        asking.settimeout(PATIENCE_S)
+        heard = b""
+        while b"\x88\x02\x03\xf3" not in heard and (more := asking.recv(65536)):  # closed: 1011
+            heard = heard[-3:] + more
+    assert status(port, f"Host: 127.0.0.1:{port}", *WEBSOCKET) == 101
+    assert not [record for record in caplog.records if record.exc_info]
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_the_port_that_browsers_leave_out() -> None:
     assert refusal("127.0.0.1", 80, ["localhost"], ["http://localhost"]) == ""
     assert refusal("::1", 80, ["[::1]"], []) == ""

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from rtmms.bridging.admission import DRIVES
 from rtmms.bridging.counters import read_line
-from rtmms.errors import RtmmsError
+from rtmms.errors import ModelError, RtmmsError
 from rtmms.user_file import called, split_word
 
 if TYPE_CHECKING:
@@ -125,10 +125,12 @@ def settle() -> None:
     parent = os.environ.get("RTMMS_PARENT", "")
     if not parent or sys.platform != "linux":
         return
+    if not parent.isascii() or not parent.isdigit():
+        raise ModelError(f"RTMMS_PARENT: expected the number of the process that started this one, got {parent!r:.60}")
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != int(parent):  # it ended before we asked
+    if str(os.getppid()) != parent:  # it ended before we asked
         sys.exit(1)
 
 
@@ -233,7 +235,9 @@ def _wait(children: Sequence[Child], patience_s: float) -> None:
 
 # --- The wait for the processes that a run starts: step 0 is theirs, too.
 
-ADMISSION_S = 10.0
+ADMISSION_S, STARVED_S = 10.0, 50.0
+"""For a hello; and besides, at most, for as long as who is to say it was ready to run and got no core."""
+_SAID_S = 3.0
 
 
 class StartError(RtmmsError):
@@ -255,7 +259,7 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
         tell("waiting for " + ", ".join(sorted(expected)))
     elif for_claim:
         tell("waiting for a controller to claim an actuator")
-    until = time.monotonic() + ADMISSION_S
+    begun, told = time.monotonic(), False
     while True:
         server.serve(time.monotonic_ns() + 2_000_000)
         if expected <= server.admitted() and (not for_claim or bool(server.claimed.any())):
@@ -263,11 +267,29 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
         for child in children.ended():
             status = child.process.returncode
             raise StartError(child.obituary(status), 2 if status == 2 else 1)
-        if expected and time.monotonic() > until:
+        if expected and time.monotonic() > begun + ADMISSION_S:
             here = server.admitted()
-            silent = ", ".join(child.name for child in children.all if child.peer not in here)
-            raise StartError(f"{silent} did not say hello within {ADMISSION_S:g} s")
+            silent = [child for child in children.all if child.peer not in here]
+            names = ", ".join(child.name for child in silent)
+            starved = max(waited_s(child.process.pid) for child in silent)
+            if time.monotonic() > begun + ADMISSION_S + min(starved, STARVED_S):
+                why = f"; it was ready to run for {starved:.1f} s and got no core" if starved > _SAID_S else ""
+                raise StartError(f"{names} did not say hello within {time.monotonic() - begun:.0f} s{why}")
+            if not told and starved > _SAID_S:
+                told = True
+                tell(
+                    f"waiting for {names}: ready to run for {starved:.1f} s without a core, which other processes have"
+                )
+            time.sleep(0.01)
         time.sleep(0.0005)
+
+
+def waited_s(pid: int) -> float:
+    """s for which a process was ready to run and had no core, since it began; 0 where the system does not say."""
+    try:
+        return 1e-9 * int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 # --- The processes of a run onto their cores and priorities.

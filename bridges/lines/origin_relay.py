@@ -1,0 +1,137 @@
+"""In front of a library's WebSocket server that looks at no Origin: pages of other sites do not reach it.
+
+A page of any site that is open in a browser may connect to a port of this machine, and the browser then says in Origin
+whose page it is. The library listens at an address of loopback that nobody can guess. A connection to the port that is
+told is passed on when its handshake has no Origin (it is no browser's), or one that is admitted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import ssl
+import sys
+import threading
+from collections.abc import Callable
+
+HEAD_S, LONGEST_HEAD, MOST = 5.0, 16384, 64
+"""s and bytes that a handshake may take; connections at once."""
+_PIECE = 65536
+_FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def hidden_host() -> str:
+    """An address of loopback to listen at, one of 16 million; where there is only one, that."""
+    if sys.platform != "linux":
+        return "127.0.0.1"
+    draw = random.SystemRandom()
+    return f"127.{draw.randint(1, 254)}.{draw.randint(1, 254)}.{draw.randint(1, 254)}"
+
+
+def refused_origin(head: bytes, admitted: frozenset[str]) -> str | None:
+    """None for a handshake that may pass: of no page, or of one that is admitted. Else whose it is, or '' for what is
+    no handshake of a WebSocket."""
+    fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
+    found = [(name.strip().lower(), value.strip().decode("latin-1")) for name, _, value in fields]
+    if not any(name == b"upgrade" and value.lower() == "websocket" for name, value in found):
+        return ""
+    strange = [value for name, value in found if name == b"origin" and value.lower() not in admitted]
+    return strange[0] or "null" if strange else None
+
+
+class OriginRelay:
+    """Passes connections on, in a thread of its own, from construction to `close`. OSError where it cannot listen.
+
+    inner      where the library listens;  admitted  origins, as https://robot.example
+    refused    called in that thread with the origin of a page that is not, '' for what is no handshake
+    port       where it listens
+    """
+
+    def __init__(
+        self, host: str, port: int, inner: tuple[str, int], admitted: tuple[str, ...],
+        refused: Callable[[str], None], context: ssl.SSLContext | None = None,
+    ) -> None:  # fmt: skip
+        self._inner, self._refused = inner, refused
+        self._admitted = frozenset(one.lower() for one in admitted)
+        self._going: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        try:
+            made = asyncio.start_server(self._accepted, host, port, ssl=context, limit=LONGEST_HEAD)
+            self._server = self._loop.run_until_complete(made)
+        except BaseException:
+            self._loop.close()
+            raise
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        self._thread = threading.Thread(target=self._run, name="origins", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End all connections."""
+        if not self._loop.is_closed():
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(2.0)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(self._finish())
+        finally:
+            self._loop.close()
+
+    async def _finish(self) -> None:
+        self._server.close()
+        going = list(self._going)
+        for one in going:
+            one.cancel()
+        if going:
+            await asyncio.wait(going, timeout=1.0)
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self._going) >= MOST:
+            writer.close()
+            return
+        self._going.add(task)
+        try:
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await self._pass(reader, writer)
+        finally:
+            self._going.discard(task)
+            writer.transport.abort()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            self._refused("")
+            return
+        origin = refused_origin(head, self._admitted)
+        if origin is not None:
+            self._refused(origin)
+            writer.write(_FORBIDDEN)
+            await asyncio.wait_for(writer.drain(), HEAD_S)
+            writer.close()
+            await asyncio.wait_for(writer.wait_closed(), HEAD_S)
+            return
+        there, back = await asyncio.open_connection(*self._inner, limit=LONGEST_HEAD)
+        try:
+            back.write(head)
+            ways = [asyncio.ensure_future(_pump(reader, back)), asyncio.ensure_future(_pump(there, writer))]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.sleep(0.05)  # what is on its way still arrives
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
+        finally:
+            back.transport.abort()
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while piece := await source.read(_PIECE):
+        sink.write(piece)
+        await sink.drain()
