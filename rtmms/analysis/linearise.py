@@ -97,7 +97,8 @@ def _at(plant: Differentiable) -> Linear:
     for _, drive in slow:
         names += [f"{drive.channel.name}.filter", f"{drive.channel.name}.filter_rate"]
     names += [f"{plant.drives[k].channel.name}.lag" for _, k, _ in lagging]
-    return Linear(a, b, tuple(names), tuple(drive.channel.name for drive in plant.drives))
+    driven = tuple(drive.channel.name for drive in plant.drives)
+    return Linear(a, b, tuple(names), driven, method="complex step")
 
 
 class _Complex:
