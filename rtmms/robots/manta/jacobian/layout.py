@@ -23,11 +23,18 @@ JACOBIAN = Layout(
     model("by", "head + width"), given("origin", "wide"), given("reference", 7), given("commands", INPUTS, unit="rad"),
     scratch("head", "head", HEAD), scratch("below", "head", "count"), scratch("right", BODY, "count"),
     scratch("own", "width", "width", "groups"),
-    scratch("bases", 2, 4 * BASE_SIZE), scratch("sums", 3, 2, 2, "blocks", DRIVE_SUMS * LANES),
+    scratch("bases", 2, 4 * BASE_SIZE), scratch("moved", 2, 4 * BASE_SIZE),
+    scratch("sums", 3, 2, 2, "blocks", DRIVE_SUMS * LANES),
     scratch("kept", "rows", 2 * LANES), scratch("frames", 2, 9), scratch("after", 2, 24),
     scratch("body", 2, BODY), scratch("by_body", 2 * WRENCHES, BODY), scratch("by_fin", 2, WRENCHES, BODY),
     scratch("wrench", 3, 2, 2, 6), scratch("rods", 2, 4 * ROD_WORDS), scratch("lanes", WRENCHES, LANES),
-    scratch("total", LANES),
+    scratch("total", LANES), scratch("scalars", 7), scratch("recalled", "2 * links", LANES),
+    scratch("first", "parts", "width + 12", "links + links + 6", LANES),
+    scratch("second", "width + width + 12", "links + 6", LANES),
+    scratch("ends", "parts", "width", "width + 24", LANES),
+    scratch("wrenched", "parts", WRENCHES, "width + 24", LANES),
+    scratch("by_base", 2, WRENCHES, 2 * BASE_SIZE), scratch("both", 2 * BASE_SIZE * LANES),
+    scratch("on_support", 2, 2, 6), scratch("factors", 2 * BASE_SIZE), scratch("column", "width", LANES),
 )  # fmt: skip
 """head, below, right, own are the blocks, the first two by columns:
 

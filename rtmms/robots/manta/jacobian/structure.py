@@ -11,6 +11,7 @@ from rtmms.robots.manta.coupling import layout as lay
 from rtmms.robots.manta.coupling.tableaus import METHODS
 from rtmms.robots.manta.jacobian.layout import BODY, HEAD, INPUTS, JACOBIAN, ROD_WORDS
 from rtmms.robots.manta.jacobian.step import jacobian
+from rtmms.robots.manta.jacobian.traced import LINKS as TRACED
 from rtmms.robots.manta.model import Array, MantaModel
 
 __all__ = ["MantaJacobian", "covered"]
@@ -44,9 +45,10 @@ class MantaJacobian:
         }  # fmt: skip
         sizes = {
             "wide": memory.state.size, "head": HEAD + INPUTS, "width": width, "count": count, "groups": 2 * chains,
-            "blocks": int(finned.blocks), "rows": memory.rows.shape[0],
+            "blocks": int(finned.blocks), "rows": memory.rows.shape[0], "links": links, "parts": 2 * int(finned.blocks),
         }  # fmt: skip
         self._memory, self._room = memory, JACOBIAN.make(values, sizes)
+        self._links = (0,) * links if links in TRACED else None
         members = np.arange(count).reshape(2, 2, links, chains).transpose(0, 2, 1, 3).reshape(width, 2 * chains)
         room = self._room
         self.a = Bordered(room.head[:HEAD].T, room.right, room.below[:HEAD].T, room.own, members.copy())
@@ -56,7 +58,7 @@ class MantaJacobian:
         """`a` and `b` of the step from there, with the pose after told from `reference` (7,); False where it fails."""
         room = self._room
         room.origin[:], room.commands[:], room.reference[:] = state, command, reference
-        if jacobian(self._memory, self._memory.many, room) == lay.OK:
+        if jacobian(self._memory, self._memory.many, self._links, room) == lay.OK:
             return True
         self._memory.clear()
         return False
