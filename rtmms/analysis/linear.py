@@ -41,7 +41,7 @@ class Linear:
     c, outputs, output_units      (rows, k), what was asked for, each number a row
     p, parameters   (k, numbers), None where nothing was asked for
     around   where it was taken; None for a mean along a motion, or of d/dt x
-    method   how: 'structure', 'differences', 'stepping' (by snapshot, restore and step), 'complex step', 'fit'
+    method   how: 'structure', 'differences', 'stepping' (by snapshot, restore and step), 'complex step'
     """
 
     packed: Array | Bordered
