@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism
     from rtmms.model import compile_model as compile
+    from rtmms.planning.cost import cost
     from rtmms.wire.peer.client import Link, connect
     from rtmms.wire.peer.controller import Controller, compiled
     from rtmms.wire.plant.embed import embed
@@ -29,15 +30,15 @@ __all__ = [
     "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
     "NotConnectedError", "Plant",
     "PlantInfo", "RefusedError", "RequestError", "Rollout", "RtmmsError", "State", "TreePlant", "UnknownNameError",
-    "__version__", "analysis", "compile", "compiled", "connect", "dynamics", "embed", "fluids", "linearise", "load",
-    "model", "rollout", "sensing", "trim",
+    "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "linearise",
+    "load", "model", "rollout", "sensing", "trim",
 ]  # fmt: skip
 
 _LATE = {
     "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant",
-    "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
+    "cost": "rtmms.planning.cost", "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
     **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),

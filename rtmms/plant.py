@@ -447,6 +447,7 @@ class Fork(NamedTuple):
     places  outputs that stand in the state as they are: where each begins there, and how many numbers it has
     clear   makes scratch anew, after a step that failed
     owner   keeps the memory
+    account more outputs at its state, by compiled code; None: the plant's `observe` tells them
     """
 
     entry: Entry
@@ -456,6 +457,7 @@ class Fork(NamedTuple):
     places: Mapping[str, tuple[int, int]]
     clear: Callable[[], None]
     owner: Any
+    account: Account | None = None
 
 
 @runtime_checkable

@@ -94,7 +94,7 @@ def test_a_plant_of_ones_own_is_exact() -> None:
 def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(code.strip().splitlines()) <= 11, "ten lines were promised"
-    with served(tmp_path, monkeypatch, "--duration", "2.5") as exchange:
+    with served(tmp_path, monkeypatch, "--mode", "lockstep", "--duration", "2.5") as exchange:
         (tmp_path / "mine.py").write_text(code.replace("rtmms.connect(", f'rtmms.connect("{exchange}", '))
         ran = subprocess.run(
             [sys.executable, "mine.py"], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,

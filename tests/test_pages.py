@@ -35,6 +35,7 @@ RUN_BY = {
     "docs/linear_models.md": "tests/analysis/test_derivatives.py",
     "docs/many_runs.md": "tests/analysis/test_rollouts.py",
     "docs/locomotion.md": "tests/locomotion/test_page.py",
+    "docs/predictive.md": "tests/controllers/test_predictive.py",
     "docs/own_robot.md": "tests/test_own_robot_page.py",
     "docs/realtime.md": "tests/wire/answering/test_page.py",
     "docs/rods.md": "tests/continuum/test_page.py",

@@ -321,7 +321,10 @@ class _Compiled(_Outcome):
         self.places = {
             name: place for name, place in fork.places.items() if any(c.name == name for c in asked.channels)
         }
-        self.asking = [channel.name for channel in asked.channels if channel.name not in self.places]
+        told = fork.account.numbers if fork.account is not None else {}
+        named = [channel.name for channel in asked.channels if channel.name not in self.places]
+        self.told = [name for name in named if name in told]
+        self.asking = [name for name in named if name not in told]
         words = fork.state.size
         kept = asked.runs * asked.samples if self.asking else 0
         super().__init__(asked, 8 * words * (kept + asked.runs))
@@ -331,7 +334,7 @@ class _Compiled(_Outcome):
         self.stop = np.zeros(1, dtype=np.int64)
         # columns of `rows` in the order of the kernel's places
         self.table = np.array(list(self.places.values()), dtype=np.int64).reshape(-1, 2)
-        order = [self.parts[name] for name in self.places]
+        order = [self.parts[name] for name in (*self.places, *self.told)]
         self.columns = (
             np.concatenate([np.arange(part.start, part.stop) for part in order]) if order else np.zeros(0, int)
         )
@@ -386,6 +389,11 @@ class _Compiled(_Outcome):
         asked, fork = self.asked, task.fork
         words = np.zeros(ARGUMENTS, dtype=np.int64)
         words[: len(fork.entry.arguments)] = fork.entry.arguments
+        telling, told, teller = np.zeros(ARGUMENTS, dtype=np.int64), np.zeros((0, 2), dtype=np.int64), 0
+        if fork.account is not None and self.told:
+            teller = fork.account.function
+            telling[: len(fork.account.arguments)] = fork.account.arguments
+            told = np.array([fork.account.numbers[name] for name in self.told], dtype=np.int64)
         done = np.zeros(1, dtype=np.int64)
         rows = np.zeros((asked.samples, self.columns.size))
         for run in task.runs.tolist():
@@ -396,8 +404,8 @@ class _Compiled(_Outcome):
             out = self.rows[run] if self.in_place else rows
             self.status[run] = roll(
                 fork.entry.function, words.ctypes.data, fork.entry.command, asked.command(run), asked.length,
-                fork.state, fork.start.ctypes.data, asked.plant.dt, first, asked.every, self.table, out,
-                self.kept[run], self.stop, done,
+                fork.state, fork.start.ctypes.data, asked.plant.dt, first, asked.every, self.table,
+                told, teller, telling.ctypes.data, out, self.kept[run], self.stop, done,
             )  # fmt: skip
             self.steps[run] = done[0]
             if not self.in_place:

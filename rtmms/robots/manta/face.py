@@ -245,11 +245,14 @@ class Manta:
 
     def account(self) -> Account | None:
         """See rtmms.plant.Accounted."""
+        return self._account_of(self.system)
+
+    def _account_of(self, system: Any) -> Account | None:
         if not COMPILED or self._sampler is not None:
             return None
-        out = self._out.ctypes.data
+        out, given = system.out.ctypes.data, arguments(system)
         parts = {name: (out + 8 * part.start, part.stop - part.start) for name, _, part in self._parts}
-        return Account(native(enter_account, *self._addresses, 0.0), self._words, parts)
+        return Account(native(enter_account, *given, 0.0), tuple(0 if word is None else word for word in given), parts)
 
     def observe(self) -> dict[str, Array]:
         """All outputs at the present state, in new arrays."""
@@ -305,7 +308,7 @@ class Manta:
             "position": (lay.POSITION, 3), "quaternion": (lay.QUATERNION, 4), "velocity": (lay.TWIST, 3),
             "angular_velocity": (lay.TWIST + 3, 3),
         }  # fmt: skip
-        return Fork(entry, other.state, other.state, np.zeros(1), places, other.clear, other)
+        return Fork(entry, other.state, other.state, np.zeros(1), places, other.clear, other, self._account_of(other))
 
     def present(self) -> tuple[Array, int]:
         """See rtmms.plant.Forking."""

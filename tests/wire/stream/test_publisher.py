@@ -108,7 +108,9 @@ def test_one_that_does_not_read_finds_a_little_that_is_old_and_then_the_newest(b
 
     bench.until(caught_up)
     gaps = [later - earlier for earlier, later in itertools.pairwise(steps) if later - earlier > 1]
-    assert len(gaps) == 1  # all that is old lies before it
+    # all that is old lies before the gap; a second one where the kernel passed a segment on while the steps went
+    assert 1 <= len(gaps) <= 3
+    assert steps[-1] - steps[-2] == gaps[-1]  # nothing half old: the newest comes right after
     # twice what was asked for, on either side, and what the kernel takes for one segment more
     assert len(steps) * STATE < 2 * (_ROOM + OWN_ROOM) + (1 << 17)
     one.close()

@@ -1,0 +1,369 @@
+"""Predictive control: many short runs of the robot's own model ten times a second, the best of them is what it does.
+
+rtmms run manta --controller predictive:course=helix,radius_m=3,rise_m=-1 --sensors typical
+rtmms run manta --controller predictive:depth_m=1,heading_deg=90
+rtmms run manta --controller predictive:cost=mine.py:deep
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from math import cos, inf, radians, sin
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import rtmms
+from rtmms.terminal import print_text
+
+from .following import Following
+from .rods import checked, rod_ratio
+from .senses import Motion, Senses
+from .strokes import RODS
+from .watch import Watch
+
+if TYPE_CHECKING:
+    from rtmms.planning.planner import Plan
+
+COARSE_CHAINS = 16
+"""Of the planner's model: one block of lanes. After 1 s it is off by less than a millimetre (docs/predictive.md)."""
+_METHODS = ("cem", "mppi", "ps")
+_SPENT = 0.8
+"""Of the time between two plans, in real time: then no further candidates are begun."""
+
+
+@dataclass
+class Predictive(rtmms.Controller):
+    """Plans over gait words of both fins on the full model, and follows the plan until the next.
+
+    course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
+                  `path`; without one it holds depth, heading and speed
+    depth_m       positive down;  heading_deg  to the left from world x;  speed_m_s  over the ground
+    cost          FILE.py:NAME, a cost of your own (rtmms.cost) in place of these
+    method        cem, mppi or ps;  samples  candidates of a plan
+    horizon_s     more than a beat;  rate_hz  plans a second
+    grid_s        step of the planner's model;  targets  of each word within the horizon
+    frequency_hz  of the stroke
+    observe_current  whether a current is looked for, by replays of the last seconds;  threads, seed
+    """
+
+    course: str = ""
+    waypoints: str = ""
+    radius_m: float = 3.0
+    rise_m: float = -1.0
+    turns: float = 2.0
+    depth_m: float = 0.5
+    course_heading_deg: float = 0.0
+    heading_deg: float = 0.0
+    speed_m_s: float = 0.4
+    cost: str = ""
+    method: str = "cem"
+    samples: int = 32
+    horizon_s: float = 2.5
+    rate_hz: float = 10.0
+    grid_s: float = 0.02
+    targets: int = 1
+    frequency_hz: float = 0.6
+    observe_current: bool = True
+    threads: int = 1
+    seed: int = 0
+
+    robots = ("manta",)
+    claim = RODS
+    every = 5
+    interpolation = "linear"
+    settable = ("depth_m", "heading_deg", "speed_m_s")
+
+    def __post_init__(self) -> None:
+        for name, least, most in _RANGES:
+            checked("predictive", name, getattr(self, name), least, most)
+        for name, least, most in (("samples", 2, 4096), ("targets", 1, 16), ("threads", 1, 64), ("seed", 0, 2**63)):
+            checked("predictive", name, getattr(self, name), least, most)
+        if self.method not in _METHODS:
+            unknown = rtmms.UnknownNameError("method", self.method, _METHODS)
+            raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
+        self._per_tick = _whole("1 / rate_hz", 1.0 / self.rate_hz, self.grid_s)
+        _whole("horizon_s", self.horizon_s, self.grid_s)
+        if self.cost and self.course:
+            raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
+        self._track(() if self.cost else ("depth_m", "heading_deg", "speed_m_s"))
+        self._way: Any = None
+        if self.course:
+            self._find_course()
+        elif self.waypoints:
+            raise rtmms.ModelError("controller 'predictive': waypoints: they go with course=waypoints, got no course")
+        self._tick_s = self._per_tick * self.grid_s
+        self._senses, self._watch = Senses("predictive"), Watch("predictive", _tell)
+        self._following = Following("predictive", _tell)
+        self._own: Any = None
+        self._made: Any = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._job: Future[Any] | None = None
+
+    def _find_course(self) -> None:
+        from rtmms.analysis.courses import course, spelled
+
+        numbers = {
+            "radius_m": self.radius_m, "rise_m": self.rise_m, "turns": self.turns, "depth_m": self.depth_m,
+            "heading_deg": self.course_heading_deg,
+        }  # fmt: skip
+        try:
+            self._way = course(self.course, waypoints=self.waypoints, **numbers)
+        except rtmms.RtmmsError as fault:
+            raise rtmms.ModelError(f"controller 'predictive': {fault}") from None
+        self.cross_track_m = spelled(self.course, self.waypoints, **numbers)
+        self._track(("cross_track_m",))
+
+    def _track(self, names: tuple[str, ...]) -> None:
+        """Which set-points there are depends on the task: the instance's own, in place of the class's."""
+        self.__dict__["tracks"] = names
+
+    def prepare(self) -> None:
+        """Compile the model's kernels and the cost; see rtmms.Controller."""
+        from rtmms.planning.tasks import along_course, hold
+
+        self._senses.prepare()
+        if self.cost:
+            from rtmms.planning.cost import Cost
+            from rtmms.user_file import is_file, load_named
+
+            if not is_file(self.cost):
+                raise rtmms.ModelError(f"controller 'predictive': cost: expected FILE.py:NAME, got '{self.cost}'")
+            self._own = load_named("cost", self.cost, lambda one: isinstance(one, Cost), "a cost (rtmms.cost)")
+        elif self._way is not None:
+            self._own = along_course(self._way, self.speed_m_s, self.horizon_s)
+        else:
+            self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self.horizon_s)
+        self._lockstep = True
+        self._build({})
+        self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # compiles the cost, or refuses it
+
+    def start(self, plant: rtmms.PlantInfo) -> None:
+        """A model with the plant's own parameters; begin anew."""
+        self._senses.start(plant)
+        self._following.start(plant)
+        self._measured = next((name for name in ("encoder.angle", "rod_angle") if name in
+                               {channel.name for channel in plant.outputs}), "")  # fmt: skip
+        self._lockstep = plant.period_s is None
+        self._lead = (plant.delay + plant.every) * plant.dt
+        limits = [abs(x) for rod in RODS for x in (plant.actuator(rod).lower, plant.actuator(rod).upper) if x]
+        self._build(dict(plant.parameters), min(limits, default=1.2))
+        self._begin()
+
+    def _build(self, told: Mapping[str, Any], limit: float = 1.2) -> None:
+        from rtmms.planning.planner import Planner
+        from rtmms.planning.shadow import CurrentObserver, Shadow
+        from rtmms.planning.strokes import Strokes
+
+        key = tuple(sorted((name, str(value)) for name, value in told.items()))
+        if self._made == key:
+            return
+        self._close()
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
+        }
+        given["chains"] = min(COARSE_CHAINS, int(given.get("chains", COARSE_CHAINS)))
+        for name in ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost"):
+            given.pop(name, None)  # what the robot is in, and what has befallen it: nobody tells
+
+        def model() -> Any:
+            return rtmms.load("manta", dt=self.grid_s, **given)
+
+        self._words = Strokes(rod_ratio(told), limit, self.frequency_hz, int(self.targets), self.horizon_s)
+        self._shadow = Shadow(model())
+        self._observer = CurrentObserver(model(), self._tick_s) if self.observe_current else None
+        self._planner: Planner = Planner(
+            model(), self._words, self._own, method=self.method, horizon_s=self.horizon_s, samples=int(self.samples),
+            threads=int(self.threads), seed=int(self.seed),
+        )  # fmt: skip
+        self._made = key
+
+    def _begin(self) -> None:
+        self._finish()
+        self._planner.clear()
+        self._plan = self._words.home.copy()
+        self._word_state = self._tick_state = self._words.start()
+        self._since, self._time, self._tick = 0.0, -inf, 0.0
+        self._plans: list[Plan] = []
+        self._sent: list[Any] = []
+        self._held: dict[int, float] = {}
+        self._late, self._due = 0, 0.0
+        self._shadow.model.reset()
+        if self._observer is not None:
+            self._observer.clear()
+            self._observer.current[:] = 0.0
+            self._set_current((0.0, 0.0, 0.0))
+        if self._way is not None:
+            self._own.data[3][2:] = 0.0
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="planner")
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Other set-points from the next plan on."""
+        super().change(values)
+        if self._way is not None and self._own is not None:
+            self._own.data[3][0] = self.speed_m_s
+        elif not self.cost and self._own is not None:
+            self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        """Rod angles in rad."""
+        now = self._senses.hear(state)
+        self._watch(now)
+        self._following.look(state)
+        if now.time < self._time:  # a reset
+            self._begin()
+        first = self._time == -inf
+        passed = 0.0 if first else now.time - self._time
+        self._time = now.time
+        if not first:
+            _, self._word_state = self._words.commands(self._plan[None], self._word_state, self._since, 1, passed)
+            self._since += passed
+        if first or now.time > self._tick + self._tick_s - 1e-9:
+            self._held = {
+                k: float(state.outputs[self._measured][k]) for k, rod in enumerate(RODS) if rod in self._following.stuck
+            }
+            self._turn_over(now, first)
+        commands, _ = self._words.commands(self._plan[None], self._word_state, self._since, 1, self._lead)
+        angles = dict(zip(RODS, commands[0, 0].tolist(), strict=True))
+        self._following.sent(angles)
+        return angles
+
+    def _turn_over(self, now: Motion, first: bool) -> None:
+        """A plan is due: take the last one up, and begin the next, for where the robot will be when that is due."""
+        if not first:
+            since = self._since - (now.time - self._tick)
+            sent, _ = self._words.commands(self._plan[None], self._tick_state, since, self._per_tick, self.grid_s)
+            self._sent.append(sent[0])
+        job = self._job
+        if job is not None and (self._lockstep or job.done()):
+            found: Plan = job.result()
+            self._plans.append(found)
+            self._job = None
+            if found.good:
+                self._plan, self._since = found.words, max(0.0, now.time - self._due)
+        elif job is not None:
+            self._late += 1
+        self._tick, self._tick_state = now.time, self._word_state
+        if self._job is None and self._pool is not None:
+            told = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
+            self._due, self._sent = now.time + self._tick_s, []
+            self._job = self._pool.submit(self._think, *told)
+
+    def _think(
+        self, now: Motion, sent: list[Any], plan: Any, words: Any, since: float, held: Mapping[int, float]
+    ) -> Any:
+        """One plan, beside the answers to states: from what is known at `now`, the commands sent since the last one
+        (one block a tick), and the rods that do not follow."""
+        import numpy as np
+
+        def obeyed(commands: Any) -> Any:
+            for rod, angle in held.items():
+                commands[..., rod] = angle
+            return commands
+
+        begin, shadow = monotonic(), self._shadow
+        for block in sent:
+            shadow.go(obeyed(block))
+        shadow.place(
+            position=now.position,
+            quaternion=_quaternion(now.roll, now.pitch, now.yaw),
+            velocity=now.velocity,
+            angular_velocity=now.rate,
+        )
+        known = shadow.state
+        position = np.array(now.position)
+        if self._observer is not None:
+            doubt = now.doubts & {"dvl", "imu", "estimate"}
+            if doubt or len(sent) > 1:  # a gap: what is replayed would not be what was sent
+                self._observer.clear()
+            elif self._observer.hear(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
+                self._set_current(tuple(self._observer.current.tolist()))
+                shadow.put(known)
+        ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self.grid_s)
+        shadow.go(obeyed(ahead[0]))
+        self._planner.model.put(shadow.state, 0)
+        there = np.array(shadow.model.observe()["position"])
+        shadow.put(known)
+        if self._way is not None:
+            from rtmms.planning.tasks import begin_at
+
+            begin_at(self._own, there)
+        elif not self.cost:
+            from rtmms.planning.tasks import hold_from
+
+            hold_from(self._own, there)
+        self._planner.mean = plan.copy()
+        until = inf if self._lockstep else begin + _SPENT * self._tick_s
+        return self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
+
+    def _set_current(self, current: tuple[float, ...]) -> None:
+        """What the models swim in, from now on."""
+        models: tuple[Any, ...] = (self._shadow.model, self._planner.model)
+        for one in models:
+            one.set(current_m_s=current)
+
+    def stop(self, reason: str) -> None:
+        """What the planner did, in a line."""
+        self._finish()
+        if self._plans:
+            _tell(f"predictive: {summary(self._plans, self._late, self._planner.samples)}")
+        self._close()
+
+    def _finish(self) -> None:
+        job, self._job = self._job, None
+        if job is not None:
+            job.result()
+
+    def _close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+        if self._made is not None:
+            self._planner.close()
+            self._made = None
+
+
+_RANGES = (
+    ("radius_m", 0.1, 1e4), ("rise_m", -1e4, 1e4), ("turns", 0.05, 1e4), ("depth_m", -1e4, 1e4),
+    ("course_heading_deg", -360.0, 360.0), ("heading_deg", -360.0, 360.0), ("speed_m_s", 0.0, 2.0),
+    ("horizon_s", 0.1, 60.0), ("rate_hz", 0.1, 100.0), ("grid_s", 1e-4, 0.1), ("frequency_hz", 0.1, 2.0),
+)  # fmt: skip
+
+
+def summary(plans: list[Plan], late: int, samples: int) -> str:
+    """What a run's plans were, for a person."""
+    seconds = sorted(plan.seconds for plan in plans)
+    finished = sum(plan.finished for plan in plans)
+    failed = sum(plan.failed for plan in plans)
+    spread = sorted(plan.spread for plan in plans if plan.spread == plan.spread)
+    told = [
+        f"{len(plans)} plans, {1e3 * seconds[len(seconds) // 2]:.0f} ms in the median, {1e3 * seconds[-1]:.0f} at most",
+        f"{finished / max(1, samples * len(plans)):.1%} of the candidates tried, {failed} failed",
+        f"{late} late",
+    ]
+    if spread:
+        told.append(f"spread of costs {spread[len(spread) // 2]:.2g} in the median")
+    return "; ".join(told)
+
+
+def _whole(name: str, span: float, grid_s: float) -> int:
+    """How many steps of the grid a span is; ModelError where it is none."""
+    steps = round(span / grid_s)
+    if steps < 1 or abs(steps * grid_s - span) > 1e-6 * span:
+        raise rtmms.ModelError(
+            f"controller 'predictive': {name}: expected whole steps of grid_s = {grid_s:g} s, got {span:g} s"
+        )
+    return steps
+
+
+def _quaternion(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
+    """(w, x, y, z), body to world: Rz(yaw) Ry(pitch) Rx(roll)."""
+    a, b, c = cos(0.5 * roll), cos(0.5 * pitch), cos(0.5 * yaw)
+    p, q, r = sin(0.5 * roll), sin(0.5 * pitch), sin(0.5 * yaw)
+    return a * b * c + p * q * r, p * b * c - a * q * r, a * q * c + p * b * r, a * b * r - p * q * c
+
+
+def _tell(text: str) -> None:
+    print_text(text, err=True)

@@ -1,0 +1,51 @@
+"""Knots of the commands themselves, for any robot: straight lines between them, held after the last."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import ModelError
+from rtmms.plant import Channel
+
+Array = npt.NDArray[np.float64]
+
+USUAL = 0.1
+"""Of an actuator's range: by how much candidates differ."""
+
+
+class Knots:
+    """Words (rtmms.planning.words): the values of all actuators at `rows` times, evenly spaced over the horizon.
+
+    actuators  with limits to both sides, else ModelError;  home (n,) their values at first
+    """
+
+    def __init__(self, actuators: tuple[Channel, ...], rows: int, horizon_s: float, home: Array) -> None:
+        for one in actuators:
+            if one.lower is None or one.upper is None or not np.isfinite([one.lower, one.upper]).all():
+                raise ModelError(f"knots: actuator '{one.name}' has no limits: a plan needs them to both sides")
+        self.names = tuple(one.name for one in actuators)
+        self.lower = np.array([one.lower for one in actuators], dtype=np.float64)
+        self.upper = np.array([one.upper for one in actuators], dtype=np.float64)
+        self.scale = USUAL * (self.upper - self.lower)
+        self.home = np.tile(np.clip(home, self.lower, self.upper), (rows, 1))
+        self.library = (self.home,)
+        self.at = np.linspace(0.0, horizon_s, rows)
+
+    def start(self) -> Array:
+        """See Words."""
+        return np.zeros(0)
+
+    def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
+        """See Words."""
+        times = since + dt * np.arange(1, steps + 1)
+        if len(self.at) == 1:
+            return np.repeat(plans, steps, axis=1), state.copy()
+        row = np.clip(np.searchsorted(self.at, times, side="right") - 1, 0, len(self.at) - 2)
+        part = np.clip((times - self.at[row]) / (self.at[1] - self.at[0]), 0.0, 1.0)[None, :, None]
+        return np.ascontiguousarray(plans[:, row] + part * (plans[:, row + 1] - plans[:, row])), state.copy()
+
+    def shifted(self, plan: Array, by: float) -> Array:
+        """See Words."""
+        later = np.minimum(self.at + by, self.at[-1])
+        return np.array([np.interp(later, self.at, column) for column in plan.T]).T

@@ -1,0 +1,113 @@
+"""The whole state of a robot of which sensors tell pose and twist alone, and the current that it drifts in.
+
+Joints, rods and fins go by the model under the commands that were sent; pose and twist are put in as they are told.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import DivergedError, RtmmsError
+
+Array = npt.NDArray[np.float64]
+
+REPLAYED_S, EACH_S, GAIN = 1.6, 0.4, 0.25
+"""What is replayed, how often, and the share of a Newton step that is taken."""
+_TRIED, _DAMPED, _FASTEST = 0.05, 0.05, 0.3
+"""m/s by which the current is varied; what damps the step; the fastest that is believed."""
+
+
+class Shadow:
+    """A model that goes where the robot goes.  model  a plant with place, present and put (rtmms.plant.Forking)"""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    @property
+    def state(self) -> Array:
+        """As the model's forks have it."""
+        found: Array = self.model.present()[0]
+        return found
+
+    def put(self, state: Array) -> None:
+        """Stand there."""
+        self.model.put(state, 0)
+
+    def go(self, commands: Array) -> bool:
+        """Steps of the model; False where it fails: it is at rest then, where it was told to be last."""
+        try:
+            for command in commands:
+                self.model.step(command)
+        except DivergedError:
+            self.model.reset()
+            return False
+        return True
+
+    def place(self, **told: Any) -> None:
+        """Pose and twist as they are told, by the names of the outputs."""
+        try:
+            self.model.place(**told)
+        except RtmmsError:
+            self.model.reset()  # rods or joints that nothing can stand at
+            self.model.place(**told)
+
+
+class CurrentObserver:
+    """The uniform current, from how far the robot is from where replays of the last seconds end: a damped Newton step
+    now and then on displacement and velocity. It takes up what else the model leaves out as well.
+
+    model   a plant of its own with a parameter current_m_s;  tick_s  s, from one `hear` to the next
+    """
+
+    def __init__(self, model: Any, tick_s: float) -> None:
+        self.shadow, self.current = Shadow(model), np.zeros(3)  # m/s, world
+        self._ticks, self._each = max(1, round(REPLAYED_S / tick_s)), max(1, round(EACH_S / tick_s))
+        self._span = self._ticks * tick_s
+        self.clear()
+
+    def clear(self) -> None:
+        """The robot is elsewhere: what went before does not count."""
+        self._count = 0
+        self._states: deque[Array] = deque(maxlen=self._ticks + 1)
+        self._sent: deque[Array] = deque(maxlen=self._ticks)
+
+    def hear(self, state: Array, sent: Array | None, position: Array, world_velocity: Array) -> bool:
+        """The state now, the commands (steps, n) since the last one; True where the current is another now."""
+        self._states.append(state)
+        if sent is not None:
+            self._sent.append(sent)
+        self._count += 1
+        if len(self._states) <= self._ticks or len(self._sent) < self._ticks or self._count % self._each:
+            return False
+        commands = np.concatenate(list(self._sent))
+        ends = []
+        for k in range(3):  # along x and y of the world: depth is measured, not drifted through
+            tried = self.current.copy()
+            if k:
+                tried[k - 1] += _TRIED
+            self.shadow.model.set(current_m_s=tuple(tried.tolist()))
+            self.shadow.put(self._states[0])
+            if not self.shadow.go(commands):
+                self.clear()
+                return False
+            told = self.shadow.model.observe()
+            ends.append(self._measure(told["position"], _world(told["quaternion"], told["velocity"])))
+        off = self._measure(position, world_velocity) - ends[0]
+        slope = np.array([(end - ends[0]) / _TRIED for end in ends[1:]]).T
+        step = np.linalg.solve(slope.T @ slope + _DAMPED**2 * np.eye(2), slope.T @ off)
+        self.current[:2] = np.clip(self.current[:2] + GAIN * step, -_FASTEST, _FASTEST)
+        return True
+
+    def _measure(self, position: Array, velocity: Array) -> Array:
+        return np.concatenate([np.asarray(position) * (2.0 / self._span), np.asarray(velocity)])
+
+
+def _world(q: Array, v: Array) -> Array:
+    w, u = q[0], q[1:]
+    t = 2.0 * np.cross(u, v)
+    found: Array = v + w * t + np.cross(u, t)
+    return found

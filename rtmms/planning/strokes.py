@@ -1,0 +1,113 @@
+"""Gait words of two fins with two rods each: targets of frequency, amplitudes, leads, incidences and biases.
+
+x' = (u - x) / tau           each word follows its target
+theta' = 2 pi f
+front = b + i + A1 sin(theta + lead),   sin A1 = r sin A
+back  = b - i + A sin theta
+"""
+
+from __future__ import annotations
+
+import math
+from math import radians
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.jit import kernel
+
+Array = npt.NDArray[np.float64]
+
+NAMES = (
+    "frequency_hz", "left.amplitude", "right.amplitude", "left.lead", "right.lead", "left.incidence",
+    "right.incidence", "left.bias", "right.bias",
+)  # fmt: skip
+FOLLOWS_1_S = 8.0
+_D = math.pi / 180.0
+SCALE = (0.0, 8 * _D, 8 * _D, 20 * _D, 20 * _D, 6 * _D, 6 * _D, 5 * _D, 5 * _D)
+LOWER = (0.1, 0.0, 0.0, -90 * _D, -90 * _D, -20 * _D, -20 * _D, -30 * _D, -30 * _D)
+UPPER = (2.0, 50 * _D, 50 * _D, 110 * _D, 110 * _D, 20 * _D, 20 * _D, 30 * _D, 30 * _D)
+
+
+@kernel
+def stroke_commands(
+    plans: Any, start: Any, since: float, span: float, steps: int, dt: float, ratio: float, limit: float, out: Any,
+    end: Any,
+) -> None:  # fmt: skip
+    """out (p, steps, 4); end (10,) the words and the phase at the end of the first plan's.
+
+    plans (p, rows, 9), rows `span` s apart;  start (10,) phase, then the words
+    """
+    rows = plans.shape[1]
+    share = 1.0 - math.exp(-FOLLOWS_1_S * dt)
+    now = np.empty(10)
+    for p in range(len(plans)):
+        for k in range(10):
+            now[k] = start[k]
+        for step in range(steps):
+            at = (since + (step + 1) * dt) / span if rows > 1 else 0.0
+            row = min(int(at), rows - 1)
+            part = min(at - row, 1.0) if row < rows - 1 else 0.0
+            following = min(row + 1, rows - 1)
+            before = now[1]
+            for k in range(9):
+                target = plans[p, row, k] + part * (plans[p, following, k] - plans[p, row, k])
+                now[1 + k] += share * (target - now[1 + k])
+            now[0] += math.pi * dt * (before + now[1])
+            for side in range(2):
+                amplitude, lead = max(now[2 + side], 0.0), now[4 + side]
+                incidence, bias = now[6 + side], now[8 + side]
+                front = math.asin(min(1.0, ratio * math.sin(amplitude)))
+                a = bias + incidence + front * math.sin(now[0] + lead)
+                b = bias - incidence + amplitude * math.sin(now[0])
+                out[p, step, 2 * side] = min(max(a, -limit), limit)
+                out[p, step, 2 * side + 1] = min(max(b, -limit), limit)
+        if p == 0:
+            for k in range(10):
+                end[k] = now[k]
+
+
+class Strokes:
+    """Words (rtmms.planning.words) of the rods left.front, left.back, right.front, right.back.
+
+    ratio    length of the back rod over that of the front rod;  limit  rad, of each rod
+    rows     targets in a horizon of horizon_s, evenly spaced
+    """
+
+    names = NAMES
+
+    def __init__(
+        self, ratio: float, limit: float, frequency_hz: float, rows: int, horizon_s: float,
+        amplitude: float = radians(30.0), lead: float = radians(50.0),
+    ) -> None:  # fmt: skip
+        self.ratio, self.limit, self.span = ratio, limit, horizon_s / max(1, rows - 1)
+        home = np.array([frequency_hz, amplitude, amplitude, lead, lead, 0.0, 0.0, 0.0, 0.0])
+        self.home = np.tile(home, (rows, 1))
+        self.scale, self.lower, self.upper = np.array(SCALE), np.array(LOWER), np.array(UPPER)
+        self.lower[0] = self.upper[0] = frequency_hz
+        left, right = self.home.copy(), self.home.copy()
+        left[:, 3], right[:, 4] = radians(-30.0), radians(-30.0)
+        self.library = (self.home, left, right)
+
+    def start(self) -> Array:
+        """See Words."""
+        found = np.zeros(10)
+        found[1], found[4:6] = self.home[0, 0], self.home[0, 3:5]
+        return found
+
+    def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
+        """See Words."""
+        out, end = np.empty((len(plans), steps, 4)), np.empty(10)
+        stroke_commands(
+            np.ascontiguousarray(plans), state, since, self.span, steps, dt, self.ratio, self.limit, out, end
+        )
+        return out, end
+
+    def shifted(self, plan: Array, by: float) -> Array:
+        """See Words."""
+        rows = len(plan)
+        if rows == 1:
+            return plan.copy()
+        at = np.arange(rows) * self.span
+        return np.array([np.interp(np.minimum(at + by, at[-1]), at, column) for column in plan.T]).T

@@ -1,0 +1,132 @@
+"""Predictive control of the manta, step by step as lockstep would have it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.wire.protocol.messages import plain_parameters
+from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms_controllers.predictive import Predictive, summary
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "predictive.md"
+DT = 1e-2
+SMALL: dict[str, Any] = {"chains": 4}
+
+
+def told(plant: Any) -> PlantInfo:
+    return PlantInfo(
+        "manta", DT, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
+        every=1, delay=0,
+    )  # fmt: skip
+
+
+def swim(controller: Predictive, plant: Any, seconds: float, stuck: int | None = None) -> np.ndarray:
+    """(steps, 3) m."""
+    info = told(plant)
+    controller.start(info)
+    path = []
+    for k in range(round(seconds / plant.dt)):
+        outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+        path.append(outputs["position"])
+        values = controller.update(State({"step": k, "timestamp": k * plant.dt, "outputs": outputs}, info))
+        command = np.array([values[channel.name] for channel in plant.actuators])
+        if stuck is not None:
+            command[stuck] = 0.0
+        plant.step(command)
+    return np.array(path)
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Predictive:
+    """One that has compiled what all of them need."""
+    controller = Predictive(samples=8)
+    controller.prepare()
+    return controller
+
+
+@pytest.mark.slow
+def test_it_swims_a_course_and_finds_the_current(prepared: Predictive) -> None:
+    """From rest, in a current that nobody tells it of; a controller without feedback drifts metres away."""
+    controller = Predictive(course="waypoints", waypoints="0 0 -0.5; 40 0 -0.5", depth_m=0.5)
+    controller.prepare()
+    plant = rtmms.load("manta", dt=DT, current_m_s=(0.0, 0.08, 0.0), **SMALL)
+    plant.place(position=(0.0, 0.0, -0.5))  # type: ignore[attr-defined]
+    path = swim(controller, plant, 20.0)
+    assert np.abs(path[-600:, 1]).max() < 0.05
+    assert np.abs(path[-600:, 2] + 0.5).max() < 0.05
+    speed = (path[-1, 0] - path[-601, 0]) / 6.0
+    assert speed == pytest.approx(0.4, abs=0.05)
+    assert controller._observer is not None
+    np.testing.assert_allclose(controller._observer.current, [0.0, 0.08, 0.0], atol=0.015)
+    assert "199 plans" in summary(controller._plans, controller._late, controller.samples)
+    controller.stop("")
+
+
+def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) -> None:
+    plant = rtmms.load("manta", dt=DT, **SMALL)
+    first = swim(prepared, plant, 0.6)
+    plant.reset()
+    assert swim(prepared, plant, 0.6).tobytes() == first.tobytes()
+    assert np.abs(first[-1]).max() > 1e-3
+
+
+@pytest.mark.slow
+def test_it_learns_of_a_rod_that_is_stuck_and_swims_on(prepared: Predictive) -> None:
+    controller = Predictive(depth_m=0.0, speed_m_s=0.3, frequency_hz=0.9)
+    controller.prepare()
+    plant = rtmms.load("manta", dt=DT, **SMALL)
+    path = swim(controller, plant, 16.0, stuck=0)
+    assert controller._following.stuck == ("left.front",)
+    assert set(controller._held) == {0}
+    heading = np.degrees(np.arctan2(path[-1, 1] - path[-400, 1], path[-1, 0] - path[-400, 0]))
+    assert abs(heading) < 15.0
+    assert (path[-1, 0] - path[-401, 0]) / 4.0 > 0.15
+    controller.stop("")
+
+
+(MINE,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+"""The page's own cost."""
+
+
+@pytest.mark.slow
+def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    controller = Predictive(cost=f"{tmp_path}/mine.py:deep")
+    controller.prepare()
+    plant = rtmms.load("manta", dt=DT, **SMALL)
+    path = swim(controller, plant, 10.0)
+    assert path[-1, 2] < -0.7
+    assert getattr(controller, "tracks") == ()  # noqa: B009
+    controller.stop("")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"method": "best"}, "method: .*'best'"),
+        ({"rate_hz": 7.0}, "1 / rate_hz: expected whole steps of grid_s = 0.02 s"),
+        ({"horizon_s": 2.51}, "horizon_s: expected whole steps"),
+        ({"samples": 1}, "samples: expected a number from 2"),
+        ({"course": "spiral"}, "'spiral'"),
+        ({"waypoints": "0 0 0; 1 0 0"}, "waypoints: they go with course=waypoints"),
+        ({"cost": "a.py:b", "course": "helix"}, "cost, course: expected one of them"),
+        ({"speed_m_s": float("nan")}, "speed_m_s: expected a number"),
+    ],
+)
+def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
+        Predictive(**given)
+
+
+def test_a_cost_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(rtmms.ModelError, match=r"expected FILE\.py:NAME"):
+        Predictive(cost="deep").prepare()
+    (tmp_path / "mine.py").write_text("x = 1\n")
+    with pytest.raises(rtmms.ModelError, match="has none"):
+        Predictive(cost=f"{tmp_path}/mine.py").prepare()

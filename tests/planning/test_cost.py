@@ -1,0 +1,126 @@
+"""Costs of runs: the compiled loop against plain Python, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.analysis.courses import course
+from rtmms.planning.cost import POSE, Cost
+from rtmms.planning.tasks import along_course, begin_at, hold, project
+
+RUNS, SAMPLES = 4, 6
+
+
+@pytest.fixture
+def outputs() -> dict[str, Any]:
+    rng = np.random.default_rng(2)
+    quaternion = rng.normal(size=(RUNS, SAMPLES, 4))
+    return {
+        "position": rng.normal(size=(RUNS, SAMPLES, 3)), "velocity": rng.normal(size=(RUNS, SAMPLES, 3)),
+        "quaternion": quaternion / np.linalg.norm(quaternion, axis=2, keepdims=True),
+        "angular_velocity": rng.normal(size=(RUNS, SAMPLES, 3)), "rod_power": rng.normal(size=(RUNS, SAMPLES)),
+    }  # fmt: skip
+
+
+def test_the_mean_of_the_running_cost_and_the_last_state_with_memory(outputs: dict[str, Any]) -> None:
+    @rtmms.cost(outputs=("position", "rod_power"), memory=1)
+    def made(state: Any, command: Any, time: float, memory: Any) -> float:
+        memory[0] += 1.0
+        return state.position[2] ** 2 + state.rod_power * command[0] + time + memory[0]  # type: ignore[no-any-return]
+
+    @made.terminal
+    def last(state: Any, memory: Any) -> float:
+        return 7.0 * state.position[0] + memory[0]  # type: ignore[no-any-return]
+
+    commands = np.random.default_rng(3).normal(size=(1, 2 * SAMPLES, 2))
+    taken = np.full(RUNS, 2 * SAMPLES)
+    found = made.total(outputs, commands, 0.1, 2, taken)
+    for run in range(RUNS):
+        z, power = outputs["position"][run, :, 2], outputs["rod_power"][run]
+        each = z**2 + power * commands[0, 1::2, 0] + 0.2 * np.arange(1, SAMPLES + 1) + np.arange(1, SAMPLES + 1)
+        expected = each.mean() + 7.0 * outputs["position"][run, -1, 0] + SAMPLES
+        assert found[run] == pytest.approx(expected, rel=1e-12)
+
+
+def test_runs_that_ended_early_or_cost_no_number_are_infinite(outputs: dict[str, Any]) -> None:
+    @rtmms.cost(outputs=("position",))
+    def root(state: Any, command: Any, time: float) -> float:
+        return np.sqrt(state.position[0])  # type: ignore[no-any-return]
+
+    outputs["position"][:, :, 0] = 1.0
+    outputs["position"][1, 3, 0] = np.nan
+    found = root.total(outputs, np.zeros((1, 1, 1)), 0.1, 1, np.array([SAMPLES, SAMPLES, SAMPLES - 1, SAMPLES]))
+    assert found.tolist() == [1.0, math.inf, math.inf, 1.0]
+
+
+def test_what_numba_cannot_compile_is_told_in_a_sentence(outputs: dict[str, Any]) -> None:
+    @rtmms.cost(outputs=("position",))
+    def odd(state: Any, command: Any, time: float) -> float:
+        return state.nothing + 1.0  # type: ignore[no-any-return]
+
+    with pytest.raises(rtmms.ModelError, match="cost 'odd': numba cannot compile it"):
+        odd.total(outputs, np.zeros((1, 1, 1)), 0.1, 1, np.full(RUNS, SAMPLES))
+
+
+def one(state: Any) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: rtmms.cost(one), "running cost 'one': expected a function"),
+        (lambda: rtmms.cost(3), "expected a function"),
+        (lambda: rtmms.cost(outputs="position"), "outputs: expected names"),
+        (lambda: rtmms.cost(memory=-1), "memory: expected a whole number"),
+        (lambda: Cost(lambda s, c, t: 0.0, POSE, 0).terminal(lambda: 0.0), "terminal cost"),
+    ],
+)
+def test_wrong_costs_are_refused(make: Any, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
+        make()
+
+
+def test_given_costs_are_those_of_the_general_loop(outputs: dict[str, Any]) -> None:
+    """The kept kernels of the tasks hold no second law."""
+    way = course("helix", radius_m=1.0, rise_m=-0.5, turns=1.0, depth_m=0.0)
+    for made in (along_course(way, 0.4, 0.1 * SAMPLES), hold(1.0, 0.5, 0.4, 0.1 * SAMPLES)):
+        general = Cost(made.running, POSE, made.memory, made.data)
+        assert made.terminal_cost is not None
+        general.terminal(made.terminal_cost)
+        given = outputs, np.zeros((1, 1, 1)), 0.1, 1, np.array([SAMPLES, SAMPLES, 2, SAMPLES])
+        found, expected = made.total(*given), general.total(*given)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        assert np.isinf(found).tolist() == [False, False, True, False]
+
+
+def test_on_a_course_only_what_is_late_costs() -> None:
+    """Level and along it, at its speed, nothing does; a tenth to the side costs its square."""
+    way = course("waypoints", waypoints="0 0 0; 10 0 0")
+    made = along_course(way, 0.5, 1.0)
+    place = np.zeros((1, 10, 3))
+    place[0, :, 0] = 0.3 + 0.05 * np.arange(1, 11)
+    told = {
+        "position": place, "quaternion": np.tile([1.0, 0, 0, 0], (1, 10, 1)),
+        "velocity": np.tile([0.5, 0, 0], (1, 10, 1)), "angular_velocity": np.zeros((1, 10, 3)),
+    }  # fmt: skip
+    assert begin_at(made, np.array([0.3, 0.0, 0.0])) == pytest.approx(0.3)
+    assert made.total(told, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0] == pytest.approx(0.0, abs=1e-20)
+    place[0, :, 1] = 0.1
+    cost = made.total(told, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]
+    assert cost == pytest.approx(0.01 + 0.5 * 0.01, rel=1e-9)
+
+
+def test_the_nearest_place_of_a_course_is_found_onwards() -> None:
+    way = course("helix", radius_m=2.0, rise_m=-1.0, turns=1.0, depth_m=0.0)
+    k, along = 0, 0.0
+    for s in np.linspace(0.0, way.whole_m - 0.1, 60):
+        point = way.at(float(s))[0] + np.array([0.0, 0.0, 0.02])
+        k, found, _ = project(way.points, way.direction, way.length, k, point)
+        along = way.nearest(point, along)
+        assert found == pytest.approx(along, abs=2e-3)

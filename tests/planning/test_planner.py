@@ -1,0 +1,95 @@
+"""Plans on a small model: a quadrotor that is to be higher."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.planning.knots import Knots
+from rtmms.planning.planner import CHUNK, Planner
+from tests.pendulum import Pendulum
+
+HOVER = 468.0
+
+
+@rtmms.cost(outputs=("position", "velocity"))
+def higher(state: Any, command: Any, time: float) -> float:
+    return (state.position[2] - 0.2) ** 2 + 0.1 * state.velocity[2] ** 2  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return rtmms.load("quadrotor", dt=0.01)
+
+
+@pytest.fixture
+def planner(model: Any) -> Iterator[Planner]:
+    model.reset()
+    words = Knots(model.actuators, 3, 0.5, np.full(4, HOVER))
+    words.scale[:] = 20.0
+    made = Planner(model, words, higher, horizon_s=0.5, samples=16, seed=4)
+    yield made
+    made.close()
+
+
+def test_plans_get_better_and_the_same_seed_gives_the_same(planner: Planner, model: Any) -> None:
+    model.place(position=(0.0, 0.0, 0.0))
+    first = planner.plan(planner.words.start(), 0.0)
+    for _ in range(6):
+        last = planner.plan(planner.words.start(), 0.0)
+    assert last.least < 0.7 * first.least
+    assert (first.finished, first.failed, first.good) == (16, 0, True)
+    assert first.path.shape == (50, 3)
+    again = Planner(model, planner.words, higher, horizon_s=0.5, samples=16, seed=4, threads=2)
+    assert again.plan(planner.words.start(), 0.0).words.tobytes() == first.words.tobytes()
+    again.close()
+
+
+def test_when_time_is_up_the_best_so_far_counts(planner: Planner) -> None:
+    found = planner.plan(planner.words.start(), 0.0, time.monotonic() - 1.0)
+    assert (found.finished, found.good) == (CHUNK, True)
+
+
+def test_a_cost_that_is_no_number_leaves_the_plan(model: Any) -> None:
+    @rtmms.cost(outputs=("position",))
+    def none(state: Any, command: Any, time: float) -> float:
+        return np.nan
+
+    words = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
+    planner = Planner(model, words, none, horizon_s=0.1, samples=8)
+    found = planner.plan(words.start(), 0.0)
+    assert (found.good, found.failed) == (False, 8)
+    np.testing.assert_array_equal(found.words, words.home)
+    planner.close()
+
+
+def test_what_holds_the_robot_is_in_the_plan(planner: Planner) -> None:
+    seen: list[Any] = []
+
+    def stuck(commands: Any) -> Any:
+        commands[..., 0] = HOVER
+        seen.append(commands)
+        return commands
+
+    planner.plan(planner.words.start(), 0.0, fixed=stuck)
+    assert len(seen) == 2
+    assert all((block[..., 0] == HOVER).all() for block in seen)
+
+
+@pytest.mark.parametrize(
+    ("given", "fault", "text"),
+    [
+        ({"method": "best"}, rtmms.UnknownNameError, "method 'best'"),
+        ({"cost": rtmms.cost(lambda s, c, t: 0.0, outputs=("depth",))}, rtmms.UnknownNameError, "'depth'"),
+        ({"model": Pendulum()}, rtmms.ModelError, "no compiled steps"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(model: Any, given: dict[str, Any], fault: Any, text: str) -> None:
+    words = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
+    with pytest.raises(fault, match=text):
+        Planner(**{"model": model, "words": words, "cost": higher, **given})

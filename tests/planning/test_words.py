@@ -1,0 +1,118 @@
+"""What plans are made of: gait words against the closed form of a gait, knots against interpolation; methods."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.planning.cross_entropy import CrossEntropy
+from rtmms.planning.knots import Knots
+from rtmms.planning.planner import METHODS
+from rtmms.planning.strokes import Strokes
+from rtmms.plant import Channel
+
+RATIO = 0.185 / 0.215
+
+
+def strokes(rows: int = 1) -> Strokes:
+    return Strokes(RATIO, 1.2, 0.5, rows, 2.0)
+
+
+def test_words_that_stay_are_a_gait() -> None:
+    words = strokes()
+    plan, state = words.home[None].copy(), words.start()
+    plan[0, 0, 5:7] = 0.05
+    state[1:] = plan[0, 0]
+    commands, end = words.commands(plan, state, 0.0, 200, 0.01)
+    theta = 2.0 * math.pi * 0.5 * 0.01 * np.arange(1, 201)
+    amplitude, lead = plan[0, 0, 1], plan[0, 0, 3]
+    front = math.asin(RATIO * math.sin(amplitude)) * np.sin(theta + lead) + 0.05
+    np.testing.assert_allclose(commands[0, :, 0], front, atol=1e-12)
+    np.testing.assert_allclose(commands[0, :, 3], amplitude * np.sin(theta) - 0.05, atol=1e-12)
+    assert end[0] == pytest.approx(2.0 * math.pi)
+
+
+def test_a_plan_goes_on_where_it_was_left() -> None:
+    """In one piece or in two, with targets that move within the horizon, it makes the same commands."""
+    words = strokes(3)
+    plan = np.random.default_rng(1).uniform(words.lower, words.upper, (1, 3, 9))
+    whole, _ = words.commands(plan, words.start(), 0.0, 60, 0.02)
+    first, state = words.commands(plan, words.start(), 0.0, 25, 0.02)
+    second, _ = words.commands(plan, state, 25 * 0.02, 35, 0.02)
+    np.testing.assert_allclose(np.concatenate([first, second], axis=1), whole, atol=1e-13)
+
+
+def test_a_shifted_plan_is_the_same_later() -> None:
+    words = strokes(3)
+    plan = np.random.default_rng(1).uniform(words.lower, words.upper, (3, 9))
+    later = words.shifted(plan, 0.5)
+    np.testing.assert_allclose(later[0], 0.5 * (plan[0] + plan[1]))
+    np.testing.assert_allclose(later[2], plan[2])
+    np.testing.assert_array_equal(strokes().shifted(plan[:1], 0.5), plan[:1])
+
+
+def test_rods_stay_within_their_limit() -> None:
+    words = Strokes(RATIO, 0.4, 0.5, 1, 2.0)
+    plan = np.tile(words.upper, (1, 1, 1))
+    commands, _ = words.commands(plan, words.start(), 0.0, 300, 0.02)
+    assert np.abs(commands).max() == pytest.approx(0.4)
+
+
+def two() -> tuple[Channel, ...]:
+    return Channel("a", "N", (), "", -1.0, 1.0), Channel("b", "N", (), "", 0.0, 10.0)
+
+
+def test_knots_are_straight_lines_held_after_the_last() -> None:
+    words = Knots(two(), 3, 1.0, np.array([0.0, 20.0]))
+    assert words.home[0].tolist() == [0.0, 10.0]  # within the limits
+    plan = np.array([[[0.0, 0.0], [1.0, 5.0], [-1.0, 10.0]]])
+    commands, _ = words.commands(plan, words.start(), 0.0, 12, 0.125)
+    times = 0.125 * np.arange(1, 13)
+    np.testing.assert_allclose(commands[0, :, 0], np.interp(times, [0.0, 0.5, 1.0], plan[0, :, 0]))
+    later, _ = words.commands(words.shifted(plan[0], 0.5)[None], words.start(), 0.0, 4, 0.125)
+    np.testing.assert_allclose(later[0], commands[0, 4:8])
+    alone, _ = Knots(two(), 1, 1.0, np.zeros(2)).commands(plan[:, :1], words.start(), 0.0, 4, 0.125)
+    assert alone.shape == (1, 4, 2)
+
+
+def test_knots_need_limits() -> None:
+    with pytest.raises(rtmms.ModelError, match="actuator 'a' has no limits"):
+        Knots((Channel("a", "N"),), 2, 1.0, np.zeros(1))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_find_the_least_cost(name: str) -> None:
+    """Of a bowl whose bottom lies two scales away from where they begin."""
+    words = Knots(two(), 2, 1.0, np.array([0.0, 5.0]))
+    goal = np.array([0.4, 7.0])
+    method, mean = METHODS[name](words, 3), words.home.copy()
+    for _ in range(40):
+        tried = method.candidates(mean, 32)
+        costs = np.sum(((tried - goal) / words.scale) ** 2, axis=(1, 2))
+        costs[5] = math.inf
+        mean = method.mean(tried, costs, mean)
+    assert np.abs((mean - goal) / words.scale).max() < 0.5
+    assert ((words.lower <= mean) & (mean <= words.upper)).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_where_all_candidates_fail_the_plan_stays(name: str) -> None:
+    words = strokes()
+    method: Any = METHODS[name](words, 0)
+    mean = words.home + np.where(words.scale > 0.0, 0.01, 0.0)
+    tried = method.candidates(mean, 16)
+    np.testing.assert_array_equal(tried[0], mean)
+    assert method.mean(tried, np.full(16, math.inf), mean) is mean
+
+
+def test_a_plan_of_the_library_is_taken_whole() -> None:
+    words = strokes()
+    method = CrossEntropy(words, 0)
+    tried = method.candidates(words.home + 0.01, 32)
+    costs = np.ones(32)
+    costs[2] = 0.0
+    np.testing.assert_array_equal(method.mean(tried, costs, words.home), words.library[1])
