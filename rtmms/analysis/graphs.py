@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from llvmlite import ir
 
 WIDTH = 4
-"""Lanes that are computed at once: a vector. With twice as many the compiler took over ten minutes."""
+"""Lanes that are computed at once: a vector."""
 FLAGS = ("contract", "nsz")
 
 Value = Any
@@ -27,6 +27,9 @@ class Node:
     __slots__ = ("operands", "operation", "place")
     graph: ClassVar[list[Node]] = []
     known: ClassVar[dict[Any, Node]] = {}
+    operation: str
+    operands: tuple[Any, ...]
+    place: int
 
     def __new__(cls, operation: str, *operands: Any) -> Node:
         key = (operation, *(o.place if isinstance(o, Node) else ("number", o) for o in operands))

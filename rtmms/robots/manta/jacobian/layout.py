@@ -5,7 +5,6 @@ The head of the state is the body's coordinates and those of the rods; joints fo
 
 from __future__ import annotations
 
-from rtmms.analysis.tiles import ROWS
 from rtmms.memory import INTEGER, Layout, given, model, scratch
 from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, DRIVE_SUMS, LANES
 
@@ -35,10 +34,7 @@ JACOBIAN = Layout(
     scratch("ends", "parts", "width", "width + 24", LANES),
     scratch("wrenched", "parts", WRENCHES, "width + 24", LANES),
     scratch("by_base", 2, WRENCHES, 2 * BASE_SIZE), scratch("both", 2 * BASE_SIZE * LANES),
-    scratch("on_support", 2, 2, 6), scratch("factors", 2, HEAD, 2 * BASE_SIZE),
-    scratch("columns", 2, HEAD, dtype=INTEGER), scratch("column", ROWS, LANES),
-    model("rows_in_turn", 2 * BASE_SIZE, dtype=INTEGER), scratch("shares", BODY // ROWS, WRENCHES, ROWS),
-    scratch("pushed", BODY, "width", LANES), scratch("by_columns", 2 * BASE_SIZE, ROWS),
+    scratch("on_support", 2, 2, 6), scratch("factors", 2 * BASE_SIZE), scratch("column", "width", LANES),
 )  # fmt: skip
 """head, below, right, own are the blocks, the first two by columns:
 

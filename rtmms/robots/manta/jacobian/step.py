@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from rtmms.analysis.derivative_kernel import coordinates_of, copy, move, rotation
-from rtmms.analysis.tiles import COLUMNS, ROWS, tile
 from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
 from rtmms.jit import Array, kernel
 from rtmms.robots.manta.coupling import sequential
@@ -48,7 +47,7 @@ from rtmms.robots.manta.coupling.settle import settle
 from rtmms.robots.manta.coupling.step import begin, end_body, place_body, sum_body, way
 from rtmms.robots.manta.coupling.tableaus import LEADS
 from rtmms.robots.manta.jacobian.layout import BODY, HEAD, INPUTS, ROD_WORDS, WRENCHES
-from rtmms.robots.manta.jacobian.traced import compose, first_slopes, second_slopes
+from rtmms.robots.manta.jacobian.traced import combine, compose, first_slopes, second_slopes
 from rtmms.robots.manta.kernels.body import body_force
 from rtmms.robots.manta.kernels.fin_lanes import drive_block
 from rtmms.robots.manta.kernels.fin_layout import (
@@ -134,7 +133,7 @@ def step_chains(finned: Any, memory: Any, many: int | None, bases: Array, sums: 
 
 @kernel
 def fins_on_body(finned: Any, memory: Any, sums: Array, out: Array, on_support: Array) -> None:
-    """The wrenches of the fins on the body at both stages, out (STAGES, 2, 6), of `step_chains`; on the supports."""
+    """The wrenches of the fins on the body at both stages, out (STAGES, 2, 6), of `step_chains`, and on supports."""
     work = memory.work
     for i in range(STAGES):
         supports, at = (memory.state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
@@ -421,30 +420,19 @@ def _put_own(finned: Any, room: Any) -> None:
     """own and right of what was traced."""
     links, blocks, chains = finned.links, finned.blocks, finned.chains
     width = 2 * links
-    columns = (width + 2 * BASE_SIZE) * LANES
-    rows, shares, pushed = room.rows_in_turn.ctypes.data, room.shares, room.pushed
     for f in range(2):
-        for n in range(WRENCHES):
-            for r in range(BODY):
-                shares[r // ROWS, n, r % ROWS] = room.by_fin[f, n, r]
         for b in range(blocks):
             part, first = f * blocks + b, b * LANES
             lanes = min(LANES, chains - first)
-            panel, out = room.wrenched[part].ctypes.data, pushed.ctypes.data
-            for r in range(BODY // ROWS):
-                to = rows + 8 * ROWS * r
-                for at in range(0, 8 * width * LANES, 8 * COLUMNS):
-                    tile(
-                        shares[r].ctypes.data, rows, WRENCHES, panel + at, columns, to, out + at, width * LANES
-                    )  # fmt: skip
             for c in range(width):
                 for e in range(width):
                     for i in range(lanes):
                         room.own[e, c, f * chains + first + i] = room.ends[part, e, c, i]
+                for n in range(WRENCHES):
+                    for i in range(LANES):
+                        room.lanes[n, i] = room.wrenched[part, n, c, i]
                 column = (c // links * 2 + f) * links * chains + c % links * chains + first
-                for r in range(BODY):
-                    for i in range(lanes):
-                        room.right[r, column + i] = pushed[r, c, i]
+                _push_body(room.by_fin[f], room.lanes, room.total, room.right[:, column : column + lanes])
 
 
 @kernel
@@ -479,16 +467,14 @@ def _wrench_moved(finned: Any, memory: Any, room: Any, out: Array) -> None:
 
 
 @kernel
-def _put_traced(room: Any, m: int, column: int, n_th: int, w: float, f: int, turned: bool) -> None:
-    """As `_put_head`, from the motion of the supports, `moved`; turned: the supports themselves have moved. The joints'
-    rows are left to `_put_below`, as the n-th of a fin's columns."""
-    head = room.head[column]
+def _put_traced(finned: Any, room: Any, links: Any, m: int, column: int, w: float, f: int, turned: bool) -> None:
+    """As `_put_head`, from the motion of the supports, bases[0] and [1]; turned: the supports themselves have moved."""
+    count, blocks, chains = finned.links, finned.blocks, finned.chains
+    head, below, factors = room.head[column], room.below[column], room.factors
     first, last = (0, 2) if f == 2 else (f, f + 1)
     for r in range(BODY):
         head[r] = room.by_body[m, r] if m < 12 else 0.0
     for g in range(first, last):
-        factors = room.factors[g, n_th]
-        room.columns[g, n_th] = column
         for i in range(STAGES):
             for k in range(BASE_SIZE):
                 at = BASE_SIZE * (2 * i + g) + k
@@ -510,42 +496,23 @@ def _put_traced(room: Any, m: int, column: int, n_th: int, w: float, f: int, tur
             for k in range(2 * ROD_WORDS):
                 rod = 2 * ROD_WORDS * g + k
                 head[BODY + rod] = w * (room.rods[0, rod] - room.rods[1, rod])
-
-
-@kernel
-def _put_below(finned: Any, room: Any, g: int, begin: int, end: int) -> None:
-    """below of fin g, of the columns noted in `factors` and `columns`, ROWS at once."""
-    links, blocks, chains = finned.links, finned.blocks, finned.chains
-    width, rows, out = 2 * links, room.rows_in_turn.ctypes.data, room.column
-    apart = 8 * (width + 2 * BASE_SIZE) * LANES
-    for first in range(begin, end, ROWS):
-        count = min(ROWS, end - first)
-        for k in range(2 * BASE_SIZE):
-            for i in range(ROWS):
-                room.by_columns[k, i] = room.factors[g, first + i, k] if i < count else 0.0
-        shares = room.by_columns.ctypes.data
         for b in range(blocks):
             lanes = min(LANES, chains - b * LANES)
-            ends = room.ends[g * blocks + b].ctypes.data + 8 * width * LANES
-            for e in range(width):
-                for at in range(0, 8 * LANES, 8 * COLUMNS):
-                    tile(shares, rows, 2 * BASE_SIZE, ends + e * apart + at, LANES, rows, out.ctypes.data + at, LANES)
-                place = ((e // links * 2 + g) * links + e % links) * chains + b * LANES
-                for i in range(count):
-                    below = room.below[room.columns[g, first + i]]
-                    for lane in range(lanes):
-                        below[place + lane] = out[i, lane]
+            combine(links, room.ends[g * blocks + b].ctypes.data, factors.ctypes.data, room.column.ctypes.data)
+            for e in range(2 * count):
+                at = ((e // count * 2 + g) * count + e % count) * chains + b * LANES
+                for i in range(lanes):
+                    below[at + i] = room.column[e, i]
 
 
 @kernel
-def traced_by_head(finned: Any, memory: Any, room: Any) -> int:
+def traced_by_head(finned: Any, memory: Any, links: Any, room: Any) -> int:
     """As `slopes_by_head`, from what was traced: the supports alone are displaced."""
     state, command, origin, c = memory.state, memory.command, room.origin, finned.current
     still, rods = c[0] == 0.0 and c[1] == 0.0 and c[2] == 0.0, 2 * ROD_WORDS
     for k in range(POSE):
         for r in range(BODY):
             room.head[k, r] = room.by_body[k, r]
-    n_th = 0
     for m in range(POSE if still else ATTITUDE, HEAD + INPUTS):
         is_rod, is_command = BODY <= m < HEAD, m >= HEAD
         if (is_rod and m >= BODY + rods) or m >= HEAD + 2:
@@ -579,13 +546,10 @@ def traced_by_head(finned: Any, memory: Any, room: Any) -> int:
                     state[k] = origin[k]
         w = 0.5 / by
         if is_rod or is_command:
-            _put_traced(room, m, m, n_th, w, 0, True)
-            _put_traced(room, m, other, n_th, w, 1, True)
+            _put_traced(finned, room, links, m, m, w, 0, True)
+            _put_traced(finned, room, links, m, other, w, 1, True)
         else:
-            _put_traced(room, m, m, n_th, w, 2, False)
-        n_th += 1
-    for g in range(2):
-        _put_below(finned, room, g, 0, n_th)
+            _put_traced(finned, room, links, m, m, w, 2, False)
     return OK
 
 
@@ -621,4 +585,4 @@ def jacobian(memory: Any, many: int | None, links: Any, room: Any) -> int:
         return int(slopes_by_head(finned, memory, many, room))
     _put_own(finned, room)
     _sum_wrenches(finned, memory, room)
-    return int(traced_by_head(finned, memory, room))
+    return int(traced_by_head(finned, memory, links, room))

@@ -12,7 +12,6 @@ from rtmms.robots.manta.coupling.tableaus import METHODS
 from rtmms.robots.manta.jacobian.layout import BODY, HEAD, INPUTS, JACOBIAN, ROD_WORDS
 from rtmms.robots.manta.jacobian.step import jacobian
 from rtmms.robots.manta.jacobian.traced import LINKS as TRACED
-from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE
 from rtmms.robots.manta.model import Array, MantaModel
 
 __all__ = ["MantaJacobian", "covered"]
@@ -42,8 +41,7 @@ class MantaJacobian:
         own = by[HEAD:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
         after = np.array([0] * 6 + list(range(7, 7 + BODY - 6)), dtype=np.int64)
         values = {
-            "places": told.words[:HEAD].copy(), "places_after": after, "by": np.concatenate([by[:HEAD], by[k:], own]),
-            "rows_in_turn": np.arange(2 * BASE_SIZE),
+            "places": told.words[:HEAD].copy(), "places_after": after, "by": np.concatenate([by[:HEAD], by[k:], own])
         }  # fmt: skip
         sizes = {
             "wide": memory.state.size, "head": HEAD + INPUTS, "width": width, "count": count, "groups": 2 * chains,

@@ -91,7 +91,8 @@ def _residuals(
         n.append(c * z - s * y + 0.5 * length * turn)
         y, z = y - length * (turn * s + om * om * c), z + length * (turn * c - om * om * s)
     # in: forces, and the balance of each joint
-    fy, fz, fa, r = 0.0, 0.0, 0.0, []
+    fy, fz, fa = 0.0, 0.0, 0.0
+    r: list[Any] = []
     for j in reversed(range(m)):
         length, mass, j_x = links[j][:3]
         c, s, _, kappa, py, pz, pa, gj, tau = kept[j]
@@ -192,6 +193,23 @@ def _compose(m: int) -> list[graphs.Output]:
     return outputs
 
 
+COLUMN_OF, FACTORS, COLUMN = range(3)
+"""Arrays of `combine`: slopes as of ENDS; factors (2 BASE_SIZE,); a column (2 m, LANES), written."""
+
+
+def _combine(m: int) -> list[graphs.Output]:
+    """What a motion of the support does to the joints after the step."""
+    graphs.start()
+    columns, outputs = 2 * m + 2 * BASE_SIZE, []
+    for r in range(2 * m):
+        sums: list[Any] = [0.0, 0.0]
+        for k in range(2 * BASE_SIZE):
+            by = graphs.load(COLUMN_OF, (r * columns + 2 * m + k) * LANES)
+            sums[k % 2] = sums[k % 2] + graphs.same(FACTORS, k) * by
+        outputs.append(graphs.Output(sums[0] + sums[1], COLUMN, r * LANES))
+    return outputs
+
+
 def _written(make: Any, arrays: int) -> Any:
     """An intrinsic (links, address, ...): links is a tuple with as many members as a chain has links."""
 
@@ -215,3 +233,8 @@ def second_slopes(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: An
 @intrinsic
 def compose(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
     return _written(_compose, 5)(links)
+
+
+@intrinsic
+def combine(typing_context: Any, links: Any, a: Any, b: Any, c: Any) -> Any:
+    return _written(_combine, 3)(links)
