@@ -75,11 +75,11 @@ def test_by_what_a_coordinate_reaches():
 
 
 def test_at_rest():
-    """Drag has a kink in its slope there: the mean of both sides."""
+    """Drag has a kink in its slope there: the mean of both sides, of which differences are off by their step."""
     plant = rtmms.load("manta", **FEW)
     for command in (np.zeros(4), np.array([0.7, -0.7, 0.7, 0.3])):
         found, other = both(plant, command)
-        assert off(found, other, plant) < 1e-6
+        assert off(found, other, plant) < 3.0 * other.error < 1e-4
 
 
 @pytest.mark.parametrize("steps", [0, 30])
@@ -91,7 +91,7 @@ def test_commands_at_and_beyond_limits(steps: int):
     for _ in range(steps):
         plant.step(np.array([limit, limit, -limit, 0.4]))
     found, other = both(plant, np.array([limit, limit, -2.0 * limit, 0.4]))
-    assert off(found, other, plant) < 1e-8
+    assert off(found, other, plant) < 1e-8 + other.error < 1e-5  # a kink of drag is near
     last = [found.states.index(f"{name}.last") for name in ("left.front", "right.back")]
     assert found.b[last[0], 0] == pytest.approx(0.5)
     assert found.b[last[1], 2] == pytest.approx(other.b[last[1], 2])
