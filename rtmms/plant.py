@@ -321,7 +321,9 @@ class Shaped(Protocol):
     shape   {"joints": [{"parent", "position", "quaternion", "slides"}, ...] of `joint_position`, each about (along) its
             z axis, parent 0 the body, k the k-th joint; "parts": [{"name", "body", "kind", "position", "quaternion",
             "size"}, ...] with the kinds ellipsoid, box and cylinder and full sizes in m; "skins": [{"name", "points",
-            "triangles", "lines"}, ...], points the name of an output (n, 3), m, body frame}; each may be missing
+            "triangles", "lines"}, ...], points the name of an output (n, 3), m, body frame; "cords": [{"name",
+            "points": [[k, x, y, z], ...]}, ...], lines through points in m of the body (k = 0) and of the k-th joint's
+            frame}; each may be missing
     """
 
     shape: Mapping[str, Any]

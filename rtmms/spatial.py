@@ -169,6 +169,17 @@ def cross(ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz: Any) -> Any:
 
 
 @scalar
+def arctangent(y: Any, x: Any) -> Any:
+    """atan2(y, x), also where both are complex with tiny imaginary parts; 0 where both are 0."""
+    a, b = y.real, x.real
+    size = a * a + b * b
+    turned = np.arctan2(a, b) + 0.0 * y
+    if size > 0.0:
+        turned += (b * (y - a) - a * (x - b)) / size
+    return turned
+
+
+@scalar
 def quaternion_columns(w: Any, x: Any, y: Any, z: Any) -> Any:
     """Rotation matrix by rows of a quaternion of any length > 0 (divided by its square, so that drift does no harm)."""
     n = 2.0 / (w * w + x * x + y * y + z * z)

@@ -91,6 +91,38 @@ def test_a_plant_of_ones_own_is_exact() -> None:
     assert float(buoy.observe()["heave"]) == pytest.approx(8.0 / 200.0 * (1.0 - math.cos(2.0)), rel=1e-12)
 
 
+@pytest.mark.slow
+def test_the_octopus_swims_and_the_glider_glides_by_its_tables() -> None:
+    """Way over height is lift over drag of wing, tail and fin, by the tables alone, at the incidence of the glide."""
+    examples = ROOT / "examples"
+    for name in ("18_octopus.py", "19_glider.py"):
+        assert len((examples / name).read_text().splitlines()) < 40, "fewer than 40 lines were promised"
+    assert 0.6 < runpy.run_path(str(examples / "18_octopus.py"))["main"]() < 0.7
+    ran = runpy.run_path(str(examples / "19_glider.py"))
+    ratio = ran["main"]()
+    wing, tail = ran["table"](-4.0, 8.0), ran["table"](0.0, 4.0)
+    areas = ((0.18 * math.cos(0.1), wing, 0.0), (0.36 * 0.08, tail, -0.05), (0.14 * 0.09, tail, None))
+
+    def drag_over_lift(a: float) -> tuple[float, float]:
+        lift = drag = 0.0
+        for area, polar, incidence in areas:
+            angle = 0.0 if incidence is None else math.degrees(a + incidence)
+            lift += area * float(np.interp(angle, polar.angles_deg, polar.lift)) * (incidence is not None)
+            drag += area * float(np.interp(angle, polar.angles_deg, polar.drag))
+        return drag, lift
+
+    plant = ran["robot"](5e-3)
+    plant.place(velocity=[8.1, 0.0, -0.4])
+    angles = []
+    for k in range(6000):
+        plant.step(np.zeros(0))
+        if k >= 3000:
+            vx, _, vz = plant.observe()["velocity"]
+            angles.append(math.atan2(-vz, vx))
+    drag, lift = drag_over_lift(float(np.mean(angles)))
+    assert ratio == pytest.approx(lift / drag, rel=0.03)
+
+
 def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(code.strip().splitlines()) <= 11, "ten lines were promised"

@@ -25,7 +25,7 @@ COMMANDS = [line for kind, code in BLOCKS if kind == "sh" for line in code.split
 
 def test_no_block_is_left_out() -> None:
     assert {kind for kind, _ in BLOCKS} == {"python", "sh", "xml"}
-    assert (len(PYTHON), len(COMMANDS)) == (4, 4)
+    assert (len(PYTHON), len(COMMANDS)) == (5, 4)
 
 
 def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +39,7 @@ def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
-    exec(compile(PYTHON[3], "own_robot.md", "exec"), names)
+    exec(compile(PYTHON[4], "own_robot.md", "exec"), names)
     assert capsys.readouterr().out.startswith("[")
     seen = names["plant"].observe()
     assert seen["velocity"][0] == pytest.approx(0.05 * 9.0, rel=1e-6)
@@ -53,6 +53,16 @@ def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_swimmer_swims_ahead(capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(PYTHON[1], "own_robot.md", "exec"), {})
     assert float(capsys.readouterr().out.split()[0]) > 0.5
+
+
+def test_the_tendon_bends_the_finger(capsys: pytest.CaptureFixture[str]) -> None:
+    """At rest the springs bear what 3 N less friction do at either joint."""
+    names: dict[str, Any] = {}
+    exec(compile(PYTHON[2], "own_robot.md", "exec"), names)
+    assert capsys.readouterr().out.startswith("[")
+    seen = names["plant"].observe()
+    assert np.all(seen["joint_position"] > 0.1)
+    assert seen["tendon_tension"] == pytest.approx([3.0])
 
 
 def test_the_xml_is_read(tmp_path: Path) -> None:

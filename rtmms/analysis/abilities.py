@@ -58,6 +58,10 @@ class Differentiable(Gaited, Protocol):
         """(a,) the commands of actuators on bodies behind their lags."""
 
     @property
+    def pulled(self) -> Array:
+        """(t, 2) what follows the commands of tendons."""
+
+    @property
     def time(self) -> float:
         """s, simulated."""
 
@@ -68,7 +72,9 @@ class Differentiable(Gaited, Protocol):
     def held(self) -> tuple[Array, Array, Array]:
         """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
 
-    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
+    def rates(
+        self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None, pulled: Any = None
+    ) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time, all complex."""
 
 

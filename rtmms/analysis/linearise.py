@@ -17,6 +17,7 @@ from rtmms.fluids.immersed import held_flow
 from rtmms.mechanism.actuators import PUSH
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
+from rtmms.mechanism.tendons import tendon_states
 from rtmms.plant import Plant
 from rtmms.spatial import Array, ad
 
@@ -64,7 +65,8 @@ def _at(plant: Differentiable) -> Linear:
     pushes = [(i, int(row[CHANNEL]), float(row[LAG])) for i, row in enumerate(plant.attached.pushes)]
     lagging = [push for push in pushes if push[2] > 0.0]
     m, filters = len(free), len(slow)
-    size, inputs = 12 + 2 * m + 2 * filters + len(lagging), len(plant.drives)
+    tendons = tendon_states(plant.attached.tendons)
+    size, inputs = 12 + 2 * m + 2 * filters + len(lagging) + sum(own.size for own in tendons), len(plant.drives)
     a, b = np.zeros((size, size)), np.zeros((size, inputs))
     call = _Complex(plant)
     rows = np.concatenate([6 + n + np.arange(6), 12 + n + free])  # twist' and qdd in a rate
@@ -87,7 +89,16 @@ def _at(plant: Differentiable) -> Linear:
         moved, column = (a, at) if tau > 0.0 else (b, k)
         moved[6:12, column], moved[12 + m : 12 + 2 * m, column] = np.split(call.push(i, k, tau)[rows], [6])
         if tau > 0.0:
+            if plant.attached.momentum is not None:  # its acceleration follows the command at once
+                b[6:12, k], b[12 + m : 12 + 2 * m, k] = np.split(call.push(i, k, 0.0)[rows], [6])
             a[at, at], b[at, k], at = -1.0 / tau, 1.0 / tau, at + 1
+    for i, own in enumerate(tendons):
+        if own.size == 0:
+            b[6:12, own.channel], b[12 + m : 12 + 2 * m, own.channel] = np.split(call.direct(own.channel)[rows], [6])
+        for k in range(own.size):
+            a[6:12, at + k], a[12 + m : 12 + 2 * m, at + k] = np.split(call.pull(i, k)[rows], [6])
+        a[at : at + own.size, at : at + own.size], b[at : at + own.size, own.channel] = own.a, own.b
+        at += own.size
     # the errors of pose and joints: delta' = -ad_eta delta + d eta, dq' = d qd
     a[:6, :6], a[:6, 6:12] = -ad(plant.vector[7 + n : 13 + n]), np.eye(6)
     a[12 : 12 + m, 12 + m : 12 + 2 * m] = np.eye(m)
@@ -97,6 +108,9 @@ def _at(plant: Differentiable) -> Linear:
     for _, drive in slow:
         names += [f"{drive.channel.name}.filter", f"{drive.channel.name}.filter_rate"]
     names += [f"{plant.drives[k].channel.name}.lag" for _, k, _ in lagging]
+    for own in tendons:
+        name = plant.drives[own.channel].channel.name
+        names += [[], [f"{name}.lag"], [f"{name}.filter", f"{name}.filter_rate"]][own.size]
     driven = tuple(drive.channel.name for drive in plant.drives)
     return Linear(a, b, tuple(names), driven, method="complex step")
 
@@ -169,6 +183,23 @@ class _Complex:
             command[channel] += 1j * STEP
         vector, torque, target, servo = self._copies()
         slope: Array = self.plant.rates(vector, torque, target, servo, self.held, (command, motor)).imag / STEP
+        return slope
+
+    def direct(self, channel: int) -> Array:
+        """Derivative by the command of a tendon that follows it at once."""
+        command = self.plant.commanded.astype(complex)
+        command[channel] += 1j * STEP
+        pushed = (command, self.plant.motor.astype(complex))
+        vector, torque, target, servo = self._copies()
+        slope: Array = self.plant.rates(vector, torque, target, servo, self.held, pushed).imag / STEP
+        return slope
+
+    def pull(self, i: int, k: int) -> Array:
+        """Derivative by what follows the command of tendon i, or by its rate."""
+        pulled = self.plant.pulled.astype(complex)
+        pulled[i, k] += 1j * STEP
+        vector, torque, target, servo = self._copies()
+        slope: Array = self.plant.rates(vector, torque, target, servo, self.held, None, pulled).imag / STEP
         return slope
 
     def command(self, drive: Actuator) -> Array:

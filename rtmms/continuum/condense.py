@@ -13,6 +13,7 @@ import numpy as np
 from rtmms.continuum.dynamics import bear, weigh
 from rtmms.continuum.kinematics import carry_along
 from rtmms.continuum.layout import ENERGY, LOSS, POWER
+from rtmms.continuum.rod_tendons import strain_under
 from rtmms.continuum.strain_modes import assemble, columns, strain
 from rtmms.jit import kernel
 from rtmms.model.layout import C_INERTIA, S_GRAVITY, S_TWIST, S_WORLD_ROT, S_WRENCH
@@ -127,8 +128,10 @@ def show(place: Any, mass: Any, left: Any, s: Any, j: int, constant: Any, room: 
 
 
 @kernel
-def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float) -> None:
+def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any) -> None:
     """mass, left and gain of a rod whose root moves as head (root_motion) says.
+
+    pulled  (points, 6) wrenches of tendons (rtmms.continuum.rod_tendons), or None
 
     rod   section, inner, length of a cell, rest, shapes, stiff, damping
     work  s, jacobian, mine, mass, left, told, head, room (6,), gain (m, 7)
@@ -144,6 +147,7 @@ def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float) -> None:
         bear(section, s, i, head[2], head[0], head[1], told)
     columns(shapes, inner, h, s, jacobian, mine)
     assemble(section, s, jacobian, mass, left, room)
+    strain_under(pulled, jacobian, left)
     for a in range(m):
         pull = 0.0
         for b in range(m):

@@ -117,5 +117,7 @@ def _wet(rod: Rod, row: Array, x: float, name: str) -> None:
     skin = rod.skin(x, 1.0, Placement())
     if not isinstance(skin, Strip) or skin.law != "kirchhoff" or np.any(skin.placement.rotation != np.eye(3)):
         raise ModelError(f"{name}: skin at X = {x:.6g} m: expected a Strip along the rod, law 'kirchhoff'")
+    if skin.polar is not None:
+        raise ModelError(f"{name}: skin at X = {x:.6g} m: a polar on a rod by strain modes is not supported")
     row[at.K_ROLL], row[at.K_ADDED + 1], row[at.K_ADDED + 2] = skin.added
     row[at.K_DRAG : at.K_DRAG + 3], row[at.K_ROLL_DRAG] = skin.drag, skin.roll_drag

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from rtmms.continuum.condense import condense, root_motion, show
+from rtmms.continuum.kinematics import carry_along
 from rtmms.continuum.layout import K_WIDTH, P_WIDTH, TOLD
+from rtmms.continuum.rod_tendons import PULLED, place_on_rod, pull_rods
+from rtmms.continuum.strain_modes import strain
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import FLUID, act
 from rtmms.jit import kernel
@@ -16,6 +19,7 @@ from rtmms.mechanism.equations import TREE, WORK
 from rtmms.mechanism.group import displace, lead, normalise
 from rtmms.mechanism.joint_laws import HOLD, LAW, follow, reference
 from rtmms.mechanism.step import finite
+from rtmms.mechanism.tendons import TENDONS
 from rtmms.memory import INTEGER, Layout, model, number, part, scratch, state, whole
 from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD
 from rtmms.spatial import cross, quaternion_columns
@@ -48,9 +52,10 @@ MOTION = Layout(
 SYSTEM = Layout(
     "SoftSystem",
     part("motion", MOTION), part("hold", HOLD), part("tree", TREE), part("law", LAW), part("fluid", FLUID),
-    part("work", WORK), part("soft", SOFT), part("room", ROOM), number("dt", unit="s"), whole("memory"),
+    part("work", WORK), part("soft", SOFT), part("room", ROOM), part("tendons", TENDONS), part("pulled", PULLED),
+    number("dt", unit="s"), whole("memory"),
 )  # fmt: skip
-"""All that a `SoftTree` steps with."""
+"""All that a `SoftTree` steps with; tendons and pulled where it has tendons."""
 
 
 @kernel
@@ -83,13 +88,14 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
     for j in range(n + 1):
         for k in range(constant.shape[1]):
             own[j, k] = constant[j, k]
+    pull_all(system, system.tendons, state, t - hold.start)
     for r in range(carriers.shape[0]):
         first = n + r * m
         root_motion(places[r], s, carriers[r], current, head)
         rod = (sections[r], inner, lengths[r], rests[r], shapes[r], stiffs[r], dampings[r])
         mine_ = (points[r], jacobian[r], mine, mass, left, told[r], head, six, gain[r])
         modes, rates = state[7 + first : 7 + first + m], state[13 + total + first : 13 + total + first + m]
-        condense(rod, mine_, modes, rates, implicit)
+        condense(rod, mine_, modes, rates, implicit, wrench_on(system.pulled, r))
         show(places[r], mass, left, s, carriers[r], own, squares)
     solve(topology, own, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
     columns = quaternion_columns(state[3], state[4], state[5], state[6])
@@ -108,6 +114,30 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
             for k in range(6):
                 value -= gain[r, a, k] * six[k]
             rate[6 + at], rate[12 + total + at] = state[13 + total + at], value
+
+
+@kernel
+def wrench_on(pulled: Any, r: int) -> Any:
+    """Of tendons on the points of rod r; None where there are none."""
+    if pulled is not None:
+        return pulled.wrench[r]
+    return None
+
+
+@kernel
+def pull_all(system: Any, tendons: Any, state: Any, elapsed: float) -> None:
+    """The tendons' forces on bodies and rods. tendons: an argument so that it is known when compiled."""
+    if tendons is not None:
+        soft, room, s = system.soft, system.room, system.work.s
+        n, m, total = system.tree.topology.shape[0] - 1, soft.shapes.shape[1], (state.shape[0] - 13) // 2
+        for r in range(soft.carriers.shape[0]):
+            first, points = n + r * m, room.points[r]
+            root_motion(soft.places[r], s, soft.carriers[r], soft.current, room.head)
+            modes, rates = state[7 + first : 7 + first + m], state[13 + total + first : 13 + total + first + m]
+            strain(soft.rests[r], soft.shapes[r], modes, rates, points)
+            carry_along(soft.inner, soft.lengths[r], room.head[2], points)
+            place_on_rod(tendons, r, soft.places[r], soft.carriers[r], room.head, points, s)
+        pull_rods(tendons, system.pulled, elapsed, soft.carriers, soft.places, room.points, s)
 
 
 @kernel

@@ -23,6 +23,8 @@ from rtmms.jit import compile_progress
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.joint_bounds import BOUNDED, limited
 from rtmms.mechanism.joint_laws import Law, finish_servo, follow, hold_commands
+from rtmms.mechanism.outputs import told_of_tendons
+from rtmms.mechanism.tendons import START, TOLD_LENGTH, TOLD_RATE, TOLD_TENSION, finish_tendons
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
@@ -43,7 +45,8 @@ class SoftTree:
     mechanism  without contacts; its own `rods` stay links
     rods       soft rods by strain modes, with the data of `Rod`; their skins tell of the water a metre
     shapes     one for all of them, or one each (of as many coordinates); None: Legendre polynomials to degree 3
-    law        what joints do by themselves;  actuators: JointMotion and JointTorque
+    law        what joints do by themselves;  actuators: JointMotion, JointTorque, and Tendon, whose points on a rod
+               stand at the points of the rod's grid next to their X
     flow       the fluid's own motion; of the rods its uniform part
     dt         s: one extrapolated linearly implicit step (`implicit2` of trees)
     nodes, points   along each rod, see rtmms.continuum.collocation; nodes None: 17, or as many as the shapes need
@@ -70,7 +73,8 @@ class SoftTree:
         tables = self._tables(name)
         r, m = len(tables), len(tables[0].shapes)
         self.n, self.m, self._r = n, m, r
-        more = attached(model, self.actuators)
+        along = {rod.name: (rod, table.grid.x) for rod, table in zip(self.rods, tables, strict=True)}
+        self.attached = more = attached(model, self.actuators, strained=along)
         if (
             len(more.pushes)
             or np.any(more.kp)
@@ -78,7 +82,9 @@ class SoftTree:
             or np.any(more.bounds[:, BOUNDED])
             or limited(more.bounds).any()
         ):
-            raise ModelError(f"{name}: a tree with rods by strain modes takes JointMotion and JointTorque alone")
+            raise ModelError(
+                f"{name}: a tree with rods by strain modes takes JointMotion, JointTorque and Tendon alone"
+            )
         self.actuators = tuple(drive.channel for drive in more.drives)
         self._kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
@@ -97,12 +103,13 @@ class SoftTree:
         self.system = SYSTEM.make({
             "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth, "slew": self._slew},
             "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
+            **self._tendons(),
             "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},
             "tree": {
                 "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
                 "gravity": model.gravity, "imposed": model.imposed, "bounds": more.bounds,
             },
-        })  # fmt: skip
+        }, {"commands": len(self.neutral)})  # fmt: skip
         self.memory, self.state = self.system.memory, self.system.motion.vector
         self._start = self.system.hold.cell("start")
         self.outputs = (
@@ -110,15 +117,23 @@ class SoftTree:
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
             Channel("joint_position", "rad, m", (n,)), Channel("joint_velocity", "rad/s, m/s", (n,)),
             Channel("joint_torque", "N m, N", (n,)), Channel("strain", "", (r, m)),
-            Channel("tip", "m", (r, 3), "world"),
+            Channel("tip", "m", (r, 3), "world"), *told_of_tendons(len(more.tendons))[:3],
         )  # fmt: skip
         told = [a.tobytes() for a in (*soft.values(), motion, bandwidth, self._joints, self._kinds)]
+        if len(more.tendons):
+            told += [more.tendons.tobytes(), more.tendon_points.tobytes()]
         self._key = hashlib.sha256(model.digest.encode() + b"".join(told)).digest()
         self._steps = 0
         with compile_progress(f"the kernels of '{name}'"):
             self.reset()
             self.step(self.neutral)
         self.reset()
+
+    def _tendons(self) -> dict[str, Any]:
+        more = self.attached
+        if not len(more.tendons):
+            return {}
+        return {"tendons": {"numbers": more.tendons, "points": more.tendon_points}, "pulled": {}}
 
     def _compiled(self) -> Model:
         if not isinstance(self.mechanism, Mechanism):
@@ -177,6 +192,9 @@ class SoftTree:
         hold_commands(
             self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target, self._slew
         )  # fmt: skip
+        if self.system.tendons is not None:
+            self.system.tendons.servo[:, 0] = self.attached.tendons[:, START]
+            self.system.pulled.command[:] = self.neutral
         follow(self.system, self.state, 0.0)
 
     def step(self, command: Array) -> None:
@@ -185,10 +203,14 @@ class SoftTree:
         hold = self.system.hold
         hold_commands(self._kinds, self._joints, given, hold.torque, hold.target, self._slew)
         self._start[0] = self.time
+        if self.system.pulled is not None:
+            self.system.pulled.command[:] = given
         status = take_step(self.system)
         if status != SOUND:
             raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
         finish_servo(hold, hold.coast, self.dt)
+        if self.system.pulled is not None:
+            finish_tendons(self.system.tendons, self.system.pulled.command, self.dt)
         self._steps += 1
 
     def look(self) -> Array:
@@ -210,11 +232,15 @@ class SoftTree:
             )
             inside = place[9:] + place[:9].reshape(3, 3) @ self.system.room.points[i, -1, at.P_POS : at.P_POS + 3]
             tips[i] = origin + turn @ inside
+        tendons: dict[str, Array] = {}
+        if self.system.tendons is not None:
+            names = {"tendon_length": TOLD_LENGTH, "tendon_rate": TOLD_RATE, "tendon_tension": TOLD_TENSION}
+            tendons = {name: self.system.tendons.told[:, k].copy() for name, k in names.items()}
         return {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + total : 10 + total],
             "angular_velocity": y[10 + total : 13 + total], "joint_position": y[7 : 7 + n],
             "joint_velocity": y[13 + total : 13 + total + n], "joint_torque": self.system.work.torque.copy(),
-            "strain": y[7 + n : 7 + total].reshape(r, m), "tip": tips,
+            "strain": y[7 + n : 7 + total].reshape(r, m), "tip": tips, **tendons,
         }  # fmt: skip
 
     def chart(self) -> StrainChart:

@@ -15,6 +15,7 @@ import numpy as np
 from rtmms.errors import ModelError
 from rtmms.fluids.ambient import FLOW_WIDTH, GRADIENT, RATE, SAMPLE_ROOM, Flow, U, sample
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
+from rtmms.fluids.foils import FOIL_WIDTH, POLAR_WIDTH, foil_tables, foils
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
 from rtmms.fluids.tether import TETHER_WIDTH, tether_energy, tether_row, tethers
 from rtmms.fluids.wake import WAKE_WIDTH, wake_row, wakes
@@ -30,6 +31,11 @@ ADDED, CENTRE, DISPLACED, KIRCHHOFF = 0, PACKED_SIZE, PACKED_SIZE + 3, PACKED_SI
 COMMON_WIDTH = PACKED_SIZE + 5
 
 
+def is_foil(element: Element) -> bool:
+    """Whether the fluid's force on it is that of its polar alone."""
+    return isinstance(element, Blade) and element.polar is not None
+
+
 class Load(NamedTuple):
     """A kind of element: its class, its array in FLUID, how a row of it is made; what meets the flow has a sample."""
 
@@ -38,6 +44,10 @@ class Load(NamedTuple):
     width: int
     row: Callable[[int, Any], Array]
     in_flow: bool = True
+
+    def takes(self, element: Element) -> bool:
+        """Whether it is of this kind. A blade with a polar is not: it is a foil."""
+        return isinstance(element, self.element) and not is_foil(element)
 
 
 LOADS = (
@@ -53,27 +63,34 @@ FLUID = Layout(
     *(number(f"first_{load.array}", INTEGER) for load in LOADS if load.in_flow),
     model("strip_gauss", 2, "strip_nodes"), model("blade_gauss", 2, "blade_nodes"),
     model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG),
+    model("foils", "foils", FOIL_WIDTH, optional=True), model("polars", "polar_points", POLAR_WIDTH, optional=True),
     given("held", "elements", 3, unit="m/s"), scratch("ambient", "elements", SAMPLE_ROOM),
 )  # fmt: skip
 """A model's elements, kind by kind.
 
 rows     rows of the model;  first_...  where the elements of a kind begin
 strip_gauss, blade_gauss  nodes on (-1, 1) and weights that sum to 2
+foils, polars  elements with a polar, blades and strips: see rtmms.fluids.foils; None where none has one
 flow     see Flow.pack; moving is False for still fluid where there is no tether
 held     further fluid velocity at each element, constant over the step;  ambient  the flow at each element
 """
 
 
-def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, blade_nodes: int = 6) -> Record:
+def immerse(
+    model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, blade_nodes: int = 6, polars: int = 0
+) -> Record:
     """Lay a model's elements out for kernels, as a record of FLUID. Nodes: Gauss points along each strip and blade.
+
+    polars  1: the record has fields for them where there are none, too
 
     ModelError where there are no nodes.
     """
     if strip_nodes < 1 or blade_nodes < 1:
         raise ModelError(f"{model.name}: Gauss nodes must be >= 1, got {strip_nodes} and {blade_nodes}")
     flow = Flow() if flow is None else flow
-    kinds = {load: [pair for pair in model.elements if isinstance(pair[1], load.element)] for load in LOADS}
-    chosen = [pair for load, pairs in kinds.items() if load.in_flow for pair in pairs]
+    kinds = {load: [pair for pair in model.elements if load.takes(pair[1])] for load in LOADS}
+    bare = [pair for pair in model.elements if is_foil(pair[1])]
+    chosen = [*(pair for load, pairs in kinds.items() if load.in_flow for pair in pairs), *bare]
     common = np.zeros((len(chosen), COMMON_WIDTH))
     for out, (_, element) in zip(common, chosen, strict=True):
         out[ADDED : ADDED + PACKED_SIZE] = pack_inertia(element.added_inertia())
@@ -83,18 +100,20 @@ def immerse(model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, bl
         load.array: np.array([load.row(*pair) for pair in pairs]).reshape(-1, load.width)
         for load, pairs in kinds.items()
     }
-    if sum(map(len, kinds.values())) != len(model.elements):
+    if sum(map(len, kinds.values())) + len(bare) != len(model.elements):
         raise ModelError(f"{model.name}: elements: expected kinds that rtmms.fluids.immersed.LOADS has")
     at, first = 0, {}
     for load, pairs in kinds.items():
         if load.in_flow:
             first[f"first_{load.array}"], at = at, at + len(pairs)
+    foil, polar = foil_tables(chosen)
     held = any(pairs for load, pairs in kinds.items() if not load.in_flow)
     return FLUID.make({
         "rows": np.array([row for row, _ in chosen], dtype=np.int64), "common": common, **tables, **first,
         "strip_gauss": np.array(np.polynomial.legendre.leggauss(strip_nodes)),
         "blade_gauss": np.array(np.polynomial.legendre.leggauss(blade_nodes)),
         "flow": flow.pack(), "moving": not flow.still or held,
+        **({"foils": foil, "polars": polar} if polars or len(foil) else {}),
     })  # fmt: skip
 
 
@@ -123,6 +142,7 @@ def drag(fluid: Any, s: Any) -> None:
     rows, strip, blade, moving, ambient = fluid.rows, fluid.strips, fluid.blades, fluid.moving, fluid.ambient
     strips(rows, strip, fluid.strip_gauss, moving, ambient, s)
     blades(rows, fluid.first_blades, blade, fluid.blade_gauss, moving, ambient, s)
+    foils(fluid.foils, fluid.polars, fluid.blade_gauss, moving, ambient, s)
 
 
 @kernel(merged=True)

@@ -1,10 +1,11 @@
 """What a person says of a tree's actuators: on joints (torque, servo, motion, stops), on bodies (wrenches, thrusters,
-rotors). `attached` turns it into the arrays that kernels read; its refusals name the actuator, joint or body."""
+rotors, wheels); tendons stand in rtmms.mechanism.tendon_paths. `attached` turns it into the arrays that kernels read;
+its refusals name the actuator, joint or body."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -36,9 +37,11 @@ from rtmms.mechanism.joint_bounds import (
     no_bounds,
 )
 from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator
+from rtmms.mechanism.tendons import POINT_WIDTH, TENDON_WIDTH
 from rtmms.model.compiled import Model
 from rtmms.model.description import JOINT_TYPES, Mechanism
 from rtmms.model.layout import PRISMATIC, T_KIND
+from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement
 from rtmms.plant import Channel
 from rtmms.spatial import Array
@@ -50,13 +53,19 @@ PUSH = 3
 class Attachment:
     """Arrays in the making, for a compiled model; `place` begins every refusal."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(
+        self, model: Model, rods: Sequence[Rod] = (), strained: Mapping[str, tuple[Rod, Array]] | None = None
+    ) -> None:
         n = model.n
-        self.model, self.place = model, ""
+        self.strained = {} if strained is None else strained
+        self.model, self.place, self.rods = model, "", rods
         self.drives: list[Actuator] = []
         self.kp, self.kd, self.bandwidth = np.zeros(n), np.zeros(n), np.full(n, np.nan)
         self.bounds = no_bounds(n)
         self.pushes: list[Array] = []
+        self.momentum: list[Array] = []
+        self.tendons: list[Array] = []
+        self.tendon_points: list[Array] = []
         self.curve: list[tuple[float, float]] = []
 
     def joint(self, name: str) -> int:
@@ -94,29 +103,46 @@ class Attachment:
             raise ModelError(f"{self.place}: neutral must be within its limits {lower} and {upper}, got {neutral:g}")
         return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
 
+    def fastest(self, j: int, most: Any) -> None:
+        """A highest rate of joint j, the lowest of those that are given; None for none."""
+        if most is not None:
+            self.bounds[j, FASTEST] = min(self.bounds[j, FASTEST], self.number("fastest", most, above=True))
+
     def on_joint(self, channel: Channel, kind: int, j: int) -> None:
         self.drives.append(Actuator(channel, kind, j))
 
     def on_body(
         self, channel: Channel, body: str, placement: Placement, wrench: Array, *, lag: float = 0.0,
         coefficients: tuple[float, float] = (1.0, 0.0), curve: Sequence[tuple[float, float]] = (),
+        momentum: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> None:  # fmt: skip
-        """A channel that pushes with `wrench` (6,) in the frame at `placement` on the body, times its value."""
-        model = self.model
-        if body not in model.body_names:
-            raise UnknownNameError(f"body of {self.place}", str(body), model.body_names)
+        """A channel that pushes with `wrench` (6,) in the frame at `placement` on the body, times its value.
+
+        momentum  (3,) kg m2, in that frame: the angular momentum at 1 rad/s of what spins there
+        """
         if not isinstance(placement, Placement):
             raise ModelError(f"{self.place}: placement must be a Placement, got {placement!r}")
-        k = model.body(body)
-        pose = Placement(model.offset_rotation[k], model.offset_position[k]) @ placement
+        if any(momentum) and not lag > 0.0:
+            raise ModelError(f"{self.place}: a rotor with inertia needs time_constant > 0 s, got {lag:g}")
+        model, (carrier, own) = self.model, self.body(body)
+        pose = own @ placement
         row = np.zeros(PUSH_WIDTH)
-        row[ROW], row[CHANNEL], row[LAG] = model.carrier[k], len(self.drives), lag
+        row[ROW], row[CHANNEL], row[LAG] = carrier, len(self.drives), lag
         row[LINEAR], row[QUADRATIC], row[FIRST], row[LENGTH] = *coefficients, len(self.curve), len(curve)
         force, moment = pose.rotation @ wrench[:3], pose.rotation @ wrench[3:]
         row[WRENCH : WRENCH + 3], row[WRENCH + 3 :] = force, moment + np.cross(pose.position, force)
         self.curve += curve
         self.pushes.append(row)
+        self.momentum.append(pose.rotation @ np.asarray(momentum, dtype=float))
         self.drives.append(Actuator(channel, PUSH, model.n))
+
+    def body(self, name: str) -> tuple[int, Placement]:
+        """The row that carries a body, and where the body stands in the row's frame."""
+        model = self.model
+        if name not in model.body_names:
+            raise UnknownNameError(f"body of {self.place}", str(name), model.body_names)
+        k = model.body(name)
+        return int(model.carrier[k]), Placement(model.offset_rotation[k], model.offset_position[k])
 
 
 @runtime_checkable
@@ -129,15 +155,20 @@ class Attachable(Protocol):
 
 @dataclass(frozen=True)
 class JointTorque:
-    """A torque (or force) on a joint: channel JOINT.torque, N m or N. limit: of the command, None for none."""
+    """A torque (or force) on a joint: channel JOINT.torque, N m or N. limit: of the command, None for none.
+
+    fastest  rad/s or m/s, of the joint, which a brake holds (see JointLimit); None for none
+    """
 
     joint: str
     limit: float | None = None
     name: str | None = None
+    fastest: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
         refuse_imposed(to, j)
+        to.fastest(j, self.fastest)
         most = None if self.limit is None else to.number("limit", self.limit, above=True)
         least = None if most is None else -most
         to.on_joint(to.channel(self.name or f"{self.joint}.torque", to.effort(j), least, most), TORQUE, j)
@@ -151,6 +182,7 @@ class JointServo:
     limit                 N m or N, of all that drives the joint; None for none
     lower, upper, neutral of the command
     bandwidth             rad/s: a follows the command through a critically damped filter of second order
+    fastest               rad/s or m/s, of the joint (see JointLimit); None for none
     """
 
     joint: str
@@ -162,10 +194,12 @@ class JointServo:
     bandwidth: float = 20.0
     name: str | None = None
     neutral: float = 0.0
+    fastest: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
         refuse_imposed(to, j)
+        to.fastest(j, self.fastest)
         to.kp[j] = to.number("stiffness", self.stiffness, above=True)
         to.kd[j] = to.number("damping", self.damping)
         if self.limit is not None:
@@ -181,6 +215,7 @@ class JointMotion:
     The servo is critically damped: q'' = w^2 (command - q) - 2 w q'; channel JOINT.angle, rad or m.
     lower, upper, neutral   of the command;  bandwidth  w, rad/s
     limit   N m or N, of its torque: the joint leaves the motion where it would take more; None for none
+    fastest rad/s or m/s, of the joint (see JointLimit); None for none
     """
 
     joint: str
@@ -190,9 +225,11 @@ class JointMotion:
     name: str | None = None
     neutral: float = 0.0
     limit: float | None = None
+    fastest: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
+        to.fastest(j, self.fastest)
         if self.limit is not None:
             refuse_imposed(to, j)
             to.bounds[j, MOST] = to.number("limit", self.limit, above=True)
@@ -290,8 +327,7 @@ class JointLimit:
             to.bounds[j, FLOOR] = lower
         if upper is not None:
             to.bounds[j, CEILING] = upper
-        if self.fastest is not None:
-            to.bounds[j, FASTEST] = to.number("fastest", self.fastest, above=True)
+        to.fastest(j, self.fastest)
 
 
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
@@ -333,6 +369,7 @@ class Thruster:
     curve          points (command, thrust in N), commands rising: f runs straight between them, and is held beyond them
     moment         m: moment about x per newton of thrust, what a propeller's torque leaves on its body
     time_constant  s, of the lag; 0 for none;  lower, upper, unit  of the command
+    inertia        kg m2 about x of what spins with the command, which is then in rad/s: see Rotor
     """
 
     body: str
@@ -345,6 +382,7 @@ class Thruster:
     upper: float | None = None
     unit: str = ""
     name: str | None = None
+    inertia: float = 0.0
 
     def attach(self, to: Attachment) -> None:
         if (self.coefficient is None) == (len(self.curve) == 0):
@@ -358,8 +396,10 @@ class Thruster:
             upper = curve[-1][0] if upper is None else upper
         channel = to.channel(f"{self.name or f'{self.body}.thruster'}.command", self.unit, lower, upper)
         wrench = np.array([1.0, 0.0, 0.0, to.number("moment", self.moment, least=-math.inf), 0.0, 0.0])
-        lag = to.number("time_constant", self.time_constant)
-        to.on_body(channel, self.body, self.placement, wrench, lag=lag, coefficients=(0.0, c), curve=curve)
+        lag, momentum = to.number("time_constant", self.time_constant), (to.number("inertia", self.inertia), 0.0, 0.0)
+        to.on_body(
+            channel, self.body, self.placement, wrench, lag=lag, coefficients=(0.0, c), curve=curve, momentum=momentum
+        )
 
 
 @dataclass(frozen=True)
@@ -368,7 +408,8 @@ class Rotor:
 
     spin           1: it turns counter-clockwise about its z, and its drag turns the body clockwise; -1 the other way
     time_constant  s, of the motor: w follows the command with that lag
-    The rotor's own angular momentum is left out (give it a joint and a body where it matters).
+    inertia        kg m2 about z: with h = spin inertia w the body feels -W x h - h'. The body's own inertia holds the
+                   rotor as if it did not spin, w is relative to the body. 0: its angular momentum is left out
     """
 
     body: str
@@ -379,6 +420,7 @@ class Rotor:
     time_constant: float = 0.0
     max_speed: float | None = None
     name: str | None = None
+    inertia: float = 0.0
 
     def attach(self, to: Attachment) -> None:
         if self.spin not in (1, -1):
@@ -389,7 +431,36 @@ class Rotor:
         k_d = to.number("drag_coefficient", self.drag_coefficient)
         wrench = np.array([0.0, 0.0, 1.0, 0.0, 0.0, -self.spin * k_d / k_t])
         lag = to.number("time_constant", self.time_constant)
-        to.on_body(channel, self.body, self.placement, wrench, lag=lag, coefficients=(0.0, k_t))
+        momentum = (0.0, 0.0, self.spin * to.number("inertia", self.inertia))
+        to.on_body(
+            channel, self.body, self.placement, wrench, lag=lag, coefficients=(0.0, k_t), momentum=momentum
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReactionWheel:
+    """A wheel about z of its pose that pushes no air: channel NAME.speed, rad/s relative to the body, of either sign.
+
+    inertia        kg m2 about z: with h = inertia w the body feels -W x h - h', see Rotor
+    time_constant  s, > 0: w follows the command with that lag;  max_speed  rad/s, None for none
+    """
+
+    body: str
+    inertia: float
+    placement: Placement = field(default_factory=Placement)
+    time_constant: float = 0.1
+    max_speed: float | None = None
+    name: str | None = None
+
+    def attach(self, to: Attachment) -> None:
+        most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
+        least = None if most is None else -most
+        channel = to.channel(f"{self.name or f'{self.body}.wheel'}.speed", "rad/s", least, most)
+        momentum = (0.0, 0.0, to.number("inertia", self.inertia, above=True))
+        lag = to.number("time_constant", self.time_constant, above=True)
+        to.on_body(
+            channel, self.body, self.placement, np.zeros(6), lag=lag, coefficients=(0.0, 0.0), momentum=momentum
+        )  # fmt: skip
 
 
 def curve_points(curve: Any, place: str) -> list[tuple[float, float]]:
@@ -407,7 +478,8 @@ def curve_points(curve: Any, place: str) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """What the kernels get of a tree's actuators. bandwidth (n,) rad/s, NaN where no actuator says."""
+    """What the kernels get of a tree's actuators. bandwidth (n,) rad/s, NaN where no actuator says; momentum (a, 3) of
+    actuators on bodies, None where nothing spins; tendons and their points: rtmms.mechanism.tendons."""
 
     drives: tuple[Actuator, ...]
     kp: Array
@@ -416,23 +488,36 @@ class Attached:
     bounds: Array
     pushes: Array
     curve: Array
+    momentum: Array | None
+    tendons: Array
+    tendon_points: Array
 
 
-def attached(model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = ()) -> Attached:
-    """Resolve descriptions against a compiled model; `drives` come first, as they are."""
-    to = Attachment(model)
+def attached(
+    model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = (), rods: Sequence[Rod] = (),
+    strained: Mapping[str, tuple[Rod, Array]] | None = None,
+) -> Attached:  # fmt: skip
+    """Resolve descriptions against a compiled model; `drives` come first, as they are.
+
+    rods      that became links;  strained  rods by strain modes, by name, with the X (m) of their points
+    """
+    to = Attachment(model, rods, strained)
     to.drives += drives
     for k, one in enumerate(_listed(actuators)):
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
         if isinstance(one, type) or not isinstance(one, Attachable):
             kinds = (
-                "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, Thruster, Rotor"
+                "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, Thruster, Rotor, "
+                "ReactionWheel, Tendon"
             )
             raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
         one.attach(to)
+    momentum = np.array(to.momentum).reshape(-1, 3)
     return Attached(
         tuple(to.drives), to.kp, to.kd, to.bandwidth, to.bounds,
         np.array(to.pushes).reshape(-1, PUSH_WIDTH), np.array(to.curve, dtype=float).reshape(-1, 2),
+        momentum if np.any(momentum) else None, np.array(to.tendons).reshape(-1, TENDON_WIDTH),
+        np.array(to.tendon_points).reshape(-1, POINT_WIDTH),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from rtmms.fluids.ambient import SAMPLE
 from rtmms.fluids.energy_terms import DAMPERS, DRAG, FLOW, HELD, SPRINGS, TERMS, WAKE, energy_terms
 from rtmms.jit import kernel
+from rtmms.mechanism.tendons import tendon_energy, tendon_loss
 from rtmms.model.layout import C_COULOMB, C_DAMPING, C_RIGID, C_ROTOR, S_TWIST
 from rtmms.spatial import times
 
@@ -19,7 +20,8 @@ AUDIT = 7
 WORKS = ("flow", "wake", "drag", "damping")
 """What their powers come to over a run is kept, in this order, behind the joints' work."""
 SPENT = 5
-"""Numbers of work, and as many twice for what extrapolation keeps apart."""
+"""Numbers of work of a tree that is audited; what tendons lose stands behind them, or behind the work of one that is
+not. As many stand there twice more for what extrapolation keeps apart."""
 
 
 @kernel
@@ -53,9 +55,10 @@ def audit(system: Any, elastic: float, out: Any) -> None:
         kinetic += 0.5 * (p0 * a + p1 * b + p2 * c + p3 * d + p4 * e + p5 * f)
     for j in range(qd.shape[0]):
         kinetic += 0.5 * constant[j + 1, C_ROTOR] * qd[j] * qd[j]
-    out[A_KINETIC], out[A_ELASTIC], out[A_FLUID] = kinetic, elastic + terms[SPRINGS], terms[HELD]
+    out[A_KINETIC], out[A_FLUID] = kinetic, terms[HELD]
+    out[A_ELASTIC] = elastic + terms[SPRINGS] + tendon_energy(system.tendons)
     out[A_FLOW], out[A_WAKE], out[A_DRAG] = terms[FLOW], terms[WAKE], terms[DRAG]
-    out[A_DAMPING] = terms[DAMPERS] + damping_power(constant, qd)
+    out[A_DAMPING] = terms[DAMPERS] + damping_power(constant, qd) - tendon_loss(system.tendons)
 
 
 @kernel

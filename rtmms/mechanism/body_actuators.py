@@ -8,8 +8,8 @@ import numpy as np
 
 from rtmms.jit import kernel
 from rtmms.memory import Layout, model, state
-from rtmms.model.layout import S_WRENCH
-from rtmms.spatial import scalar
+from rtmms.model.layout import S_TWIST, S_WRENCH
+from rtmms.spatial import cross, scalar
 
 # columns: row of the model, channel, time constant (s), linear and quadratic coefficient, curve's first row and length,
 # wrench for a value of 1 (row frame, about its origin)
@@ -18,9 +18,10 @@ PUSH_WIDTH = WRENCH + 6
 PUSHES = Layout(
     "Pushes",
     model("numbers", "pushes", PUSH_WIDTH), model("curve", "curve_points", 2), state("command", "commands"),
-    state("motor", "pushes"),
+    state("motor", "pushes"), model("momentum", "pushes", 3, unit="kg m2", optional=True),
 )  # fmt: skip
-"""curve: command and value; command: of all actuators; motor: lagged commands at the start of the plant's step."""
+"""curve: command and value; command: of all actuators; motor: lagged commands at the start of the plant's step.
+momentum: angular momentum, row frame, for a lagged command of 1 rad/s; None where nothing spins."""
 
 
 @scalar
@@ -60,6 +61,27 @@ def push(pushes: Any, elapsed: float, s: Any) -> None:
         value = value_of(numbers, curve, i, x)
         for k in range(6):
             s[j, S_WRENCH + k] += value * numbers[i, WRENCH + k]
+
+
+@kernel
+def spin(pushes: Any, momentum: Any, elapsed: float, s: Any) -> None:
+    """Add to S_WRENCH what spinning rotors do to the bodies that carry them: -W x h - h', h = momentum x.
+
+    momentum  pushes.momentum, an argument so that it is known when compiled
+    """
+    if momentum is not None:
+        numbers, command, motor = pushes.numbers, pushes.command, pushes.motor
+        for i in range(numbers.shape[0]):
+            j, tau = int(numbers[i, ROW]), numbers[i, LAG]
+            if momentum[i, 0] != 0.0 or momentum[i, 1] != 0.0 or momentum[i, 2] != 0.0:
+                asked = command[int(numbers[i, CHANNEL])]
+                x = lagged(motor[i], asked, tau, elapsed)
+                rate = (asked - x) / tau  # tau x' = command - x
+                hx, hy, hz = momentum[i, 0], momentum[i, 1], momentum[i, 2]
+                cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], hx, hy, hz)
+                s[j, S_WRENCH + 3] -= x * cx + rate * hx
+                s[j, S_WRENCH + 4] -= x * cy + rate * hy
+                s[j, S_WRENCH + 5] -= x * cz + rate * hz
 
 
 @kernel

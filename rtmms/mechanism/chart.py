@@ -10,6 +10,8 @@ import numpy as np
 from rtmms.jit import kernel
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, follow
+from rtmms.mechanism.tendons import CHANNEL as TENDON_CHANNEL
+from rtmms.mechanism.tendons import KIND, SPEED, START, TENSION
 from rtmms.memory import Record
 from rtmms.model.layout import BASE_FREE, PRISMATIC, REVOLUTE, T_KIND
 from rtmms.plant import Coordinates
@@ -21,8 +23,9 @@ RATE_RAD_S = 2.0 * math.pi
 def coordinates(plant: Any) -> Coordinates:
     """Of a `rtmms.mechanism.running.Running`: pose error e and theta in base axes and twist of a free base; q and qd of
     the joints that are not imposed; value and rate of the filter of each commanded offset and gain (and its target,
-    where that goes to the command at a limited rate); the lagged command of each actuator on a body that lags. Sizes: a
-    way of the tree's own length (its mass as a cube of water), 1 rad, and what they are a second at 1 Hz.
+    where that goes to the command at a limited rate); the lagged command of each actuator on a body that lags; what
+    follows the command of a tendon. Sizes: a way of the tree's own length (its mass as a cube of water), 1 rad, and
+    what they are a second at 1 Hz.
 
     The rates of earlier steps that a multistep method remembers are no coordinates: it starts anew.
     """
@@ -62,6 +65,15 @@ def coordinates(plant: Any) -> Coordinates:
         if push[LAG] > 0.0:
             span = 0.0 if channel.lower is None or channel.upper is None else (channel.upper - channel.lower) / 2.0
             rows.append((f"{channel.name}.lag", channel.unit, span or 1.0, motor + i, False))
+    for i, tendon in enumerate(plant.attached.tendons):
+        channel, at = plant.actuators[int(tendon[TENDON_CHANNEL])], _words(system, system.tendons.servo) + 2 * i
+        span = 0.0 if channel.lower is None or channel.upper is None else (channel.upper - channel.lower) / 2.0
+        if tendon[KIND] != TENSION:
+            long = float(tendon[START]) or length
+            rows.append((f"{channel.name}.filter", "m", long, at, False))
+            rows.append((f"{channel.name}.filter_rate", "m/s", RATE_RAD_S * long, at + 1, False))
+        elif tendon[SPEED] > 0.0:
+            rows.append((f"{channel.name}.lag", channel.unit, span or 1.0, at, False))
     names, units, sizes, words, woven_all = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     return Coordinates(
         names, units, np.array(sizes, dtype=float), np.array(words, dtype=np.int64),

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.mechanism.actuators import Rotor
+from rtmms.mechanism.actuators import Attachment, Rotor
+from rtmms.mechanism.tendon_paths import Tendon
+from rtmms.mechanism.tendons import PLACE, ROW
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
 from rtmms.model.elements import Blade, Strip
@@ -17,6 +19,8 @@ from rtmms.spatial import Array, matrix_quaternion, unpack_inertia
 
 THIN = 0.02
 """Of a plate's chord: how thick it is drawn."""
+THICK = 0.08
+"""The same of a wing."""
 
 
 def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
@@ -24,7 +28,8 @@ def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()
 
     pushing   actuators; rotors among them are drawn as discs
 
-    A body is drawn by its solids, or else by its blades, the ellipsoid of its inertia, or its strips.
+    A body is drawn by its solids, or else by its blades, the ellipsoid of its inertia, or its strips; wings, which have
+    a polar, and the pieces of soft rods always.
     """
     if np.any(model.topology[1:, T_KIND] > PRISMATIC):
         return {}  # bodies that bend: their robots have drawings of their own
@@ -36,7 +41,17 @@ def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()
         }
         for j in range(1, model.n + 1)
     ]
-    return {"joints": joints, "parts": [*_parts(model, mechanism), *_discs(model, pushing)]}
+    cords = list(_cords(model, mechanism, pushing))
+    told = {"joints": joints, "parts": [*_parts(model, mechanism), *_discs(model, pushing)]}
+    return {**told, "cords": cords} if cords else told
+
+
+def _cords(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for one in pushing:
+        if isinstance(one, Tendon):
+            points = one.points(Attachment(model, () if mechanism is None else mechanism.rods))
+            numbers = [[int(p[ROW]), *(_short(x) for x in p[PLACE : PLACE + 3])] for p in points]
+            yield {"name": one.name, "points": numbers}
 
 
 def _discs(model: Model, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -60,10 +75,16 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
                 yield _part(name, row, kind, offset @ place, size)
                 seen.add(row)
     names = {int(row): name for row, name in zip(model.carrier[::-1], model.body_names[::-1], strict=True)}
+    for part in _pieces(model, mechanism):
+        yield part
+        seen.add(part["body"])
+    for row, element in model.elements:
+        if isinstance(element, Strip | Blade) and element.polar is not None:
+            yield _wing(names.get(row, f"body{row}"), row, element)
     modelled = frozenset(seen)
     for row, element in model.elements:
         place = element.placement
-        if row in modelled or not isinstance(element, Strip | Blade):
+        if row in modelled or not isinstance(element, Strip | Blade) or element.polar is not None:
             continue
         if isinstance(element, Strip) and model.constant[row, C_MASS] > 0.0:
             continue
@@ -80,6 +101,32 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
         if row not in seen and model.constant[row, C_MASS] > 0.0:
             place, size = _ellipsoid(model.constant[row])
             yield _part(names.get(row, f"body{row}"), row, "ellipsoid", place, size)
+
+
+def _wing(name: str, row: int, element: Strip | Blade) -> dict[str, Any]:
+    """A plate of the wing's span and chord."""
+    place, chord = element.placement, element.chord
+    if isinstance(element, Blade):
+        middle = Placement(np.eye(3), np.array([0.5 * element.length, 0.0, -0.5 * chord]))
+        return _part(f"{name}.wing", row, "box", place @ middle, (element.length, THICK * chord, chord))
+    return _part(f"{name}.wing", row, "box", place, (element.length, chord, THICK * chord))
+
+
+def _pieces(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]]:
+    """Of soft rods: elliptic cylinders whose half-axes are 2 sqrt(I / m) of their sections, and balls at the joints."""
+    along = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # own z -> x, x -> y, y -> z
+    for rod in () if mechanism is None else mechanism.rods:
+        for j, (start, end, origin) in enumerate(rod.pieces()):
+            name = f"{rod.name}.{j}" if j else f"{rod.name}.root"
+            section, k = rod.at(0.5 * (start + end)), model.body(name)
+            _, about_y, about_z = (4.0 * np.sqrt(i / section.mass_kg_m) for i in section.inertia_kg_m)
+            offset = Placement(model.offset_rotation[k], model.offset_position[k])
+            place = offset @ Placement(along, np.array([0.5 * (start + end) - origin, 0.0, 0.0]))
+            size = (float(about_z), float(about_y), end - start)
+            yield _part(name, int(model.carrier[k]), "cylinder", place, size)
+            if j:
+                ball = (min(size[:2]), *size[:2])
+                yield _part(f"{name}.joint", int(model.carrier[k]), "ellipsoid", offset, ball)
 
 
 def _solid(solid: Solid) -> tuple[str, Placement, tuple[float, float, float]] | None:

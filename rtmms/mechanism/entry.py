@@ -1,7 +1,7 @@
 """How Python enters a tree's step: by the address of one record (rtmms.memory), so that a call makes nothing.
 
-Trees with contacts and trees with modal bodies have kernels of their own, compiled for their records; the others' are
-compiled without.
+Trees with contacts, trees with modal bodies, and trees with tendons, polars or spinning rotors (`further`) have kernels
+of their own, compiled for their records; the others' are compiled without.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rtmms.mechanism.joint_laws import HOLD, LAW
 from rtmms.mechanism.methods import METHOD
 from rtmms.mechanism.outputs import OUTPUTS, write_outputs
 from rtmms.mechanism.step import MOTION, take_step
+from rtmms.mechanism.tendons import TENDONS
 from rtmms.mechanism.unilateral import keep_to_ground
 from rtmms.memory import INTEGER, Layout, Record, given, model, number, part, scratch, whole
 
@@ -30,14 +31,18 @@ SYSTEM = Layout(
     "System",
     part("motion", MOTION), part("hold", HOLD), part("pushes", PUSHES), part("tree", TREE), part("law", LAW),
     part("fluid", FLUID), part("work", WORK), part("method", METHOD), part("command", COMMAND),
-    part("outputs", OUTPUTS),
+    part("outputs", OUTPUTS), part("tendons", TENDONS),
     number("dt", unit="s"), number("substeps", INTEGER), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
 """All that a plant which is a tree steps with. memory: all of the state; last: the same before the step."""
+FURTHER = ("tendons", "pushes.momentum", "fluid.foils", "fluid.polars")
+"""What most trees do without: all of it is there, or nothing."""
 
-_rigid_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast").at()
-_on_ground_at = SYSTEM.type("tree.modal").at()
-_modal_at = SYSTEM.type("tree.ground", "hold.coast").at()
+_rigid_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast", *FURTHER).at()
+_on_ground_at = SYSTEM.type("tree.modal", *FURTHER).at()
+_modal_at = SYSTEM.type("tree.ground", "hold.coast", *FURTHER).at()
+_further_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast").at()
+_further_on_ground_at = SYSTEM.type("tree.modal").at()
 
 
 @kernel
@@ -101,20 +106,74 @@ def enter_modal_settle(address: int) -> int:
     return settle(_modal_at(address))
 
 
+@kernel
+def enter_further_step(address: int) -> int:
+    """As `enter_step`, of a tree with tendons, polars or spinning rotors."""
+    return take_step(_further_at(address))
+
+
+@kernel
+def enter_further_outputs(address: int) -> None:
+    """As `enter_outputs`."""
+    write_outputs(_further_at(address))
+
+
+@kernel
+def enter_further_settle(address: int) -> int:
+    """As `enter_settle`."""
+    return settle(_further_at(address))
+
+
+@kernel
+def enter_further_step_on_ground(address: int) -> int:
+    """As `enter_further_step`, with contacts or with commands that are rates."""
+    return take_step(_further_on_ground_at(address))
+
+
+@kernel
+def enter_further_outputs_on_ground(address: int) -> None:
+    """As `enter_outputs`."""
+    write_outputs(_further_on_ground_at(address))
+
+
+@kernel
+def enter_further_keep_to_ground(address: int) -> int:
+    """As `enter_keep_to_ground`."""
+    system = _further_on_ground_at(address)
+    return keep_to_ground(system.tree, system.tree.ground, system.work, system.motion.vector)
+
+
+@kernel
+def enter_further_settle_on_ground(address: int) -> int:
+    """As `enter_settle`."""
+    return settle(_further_on_ground_at(address))
+
+
 class Entries(NamedTuple):
-    """The kernels that a tree enters by."""
+    """The kernels that a tree enters by; the last one of trees with contacts."""
 
     step: Any
     outputs: Any
     settle: Any
+    keep_to_ground: Any = None
 
 
-def entries(tree: Record) -> Entries | None:
-    """Of a record of TREE; None where kernels run as plain Python."""
+def entries(system: Record) -> Entries | None:
+    """Of a record of SYSTEM; None where kernels run as plain Python."""
     if not COMPILED:
         return None
+    tree, further = system.tree, system.tendons is not None
     if tree.modal is not None:
         return Entries(enter_modal_step, enter_modal_outputs, enter_modal_settle)
+    if tree.ground is not None and further:
+        return Entries(
+            enter_further_step_on_ground, enter_further_outputs_on_ground, enter_further_settle_on_ground,
+            enter_further_keep_to_ground,
+        )  # fmt: skip
     if tree.ground is not None:
-        return Entries(enter_step_on_ground, enter_outputs_on_ground, enter_settle_on_ground)
+        return Entries(
+            enter_step_on_ground, enter_outputs_on_ground, enter_settle_on_ground, enter_keep_to_ground
+        )  # fmt: skip
+    if further:
+        return Entries(enter_further_step, enter_further_outputs, enter_further_settle)
     return Entries(enter_step, enter_outputs, enter_settle)

@@ -11,7 +11,7 @@ from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.fluids.section_couple import REPEATS, coupled, section_couples
 from rtmms.jit import kernel
-from rtmms.mechanism.body_actuators import push
+from rtmms.mechanism.body_actuators import push, spin
 from rtmms.mechanism.joint_bounds import (
     BOUND_WIDTH,
     BOUNDED,
@@ -27,6 +27,7 @@ from rtmms.mechanism.joint_bounds import (
     next_side,
 )
 from rtmms.mechanism.joint_laws import reference
+from rtmms.mechanism.tendons import pull
 from rtmms.memory import FLAG, INTEGER, Layout, model, number, part, scratch
 from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD, S_WIDTH, T_WIDTH
 from rtmms.spatial import quaternion_columns
@@ -137,6 +138,13 @@ def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any
 
 
 @kernel
+def stand_for(tendons: Any, topology: Any, state: Any, s: Any) -> None:
+    """World poses of all rows, where tendons need them. tendons: an argument so that it is known when compiled."""
+    if tendons is not None:
+        place(topology, state[0:3], state[3:7], s)
+
+
+@kernel
 def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> None:
     """Equations of motion: the rate (12 + 2 n,) of a state (13 + 2 n,) at time t (see rtmms.mechanism.group).
 
@@ -171,6 +179,9 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
             place(tree.topology, state[0:3], state[3:7], s)
         act(fluid, t, s)
     push(system.pushes, t - hold.start, s)
+    spin(system.pushes, system.pushes.momentum, t - hold.start, s)
+    stand_for(system.tendons, tree.topology, state, s)
+    pull(system.tendons, system.pushes.command, t - hold.start, s)
     solve_tree(tree, tree.ground, tree.modal, fluid, work, implicit)
     if tree.limited:
         keep_within_limits(tree, tree.ground, tree.modal, fluid, work, implicit)

@@ -14,6 +14,7 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import kernel
 from rtmms.mechanism.audit import A_ELASTIC, A_FLUID, A_KINETIC, AUDIT, WORKS, audit
 from rtmms.mechanism.equations import evaluate
+from rtmms.mechanism.tendons import tendon_energy
 from rtmms.mechanism.unilateral import choose_contacts
 from rtmms.memory import Layout, model, scratch
 from rtmms.model.compiled import Model
@@ -61,14 +62,16 @@ class Observed:
 
 
 def observed(
-    model: Model, names: Sequence[str] | None, motors: int, audited: bool = False, limited: bool = False
-) -> Observed:
+    model: Model, names: Sequence[str] | None, motors: int, audited: bool = False, limited: bool = False,
+    tendons: int = 0,
+) -> Observed:  # fmt: skip
     """Resolve the names of outputs; None for all of base and joints. motors: actuators on bodies; limited: joints with
     limits that are never passed.
 
     ModelError, UnknownNameError for what there is not.
     """
-    known = {channel.name: channel for channel in (*_of_the_tree(model, motors, limited), *_of_the_audit(audited))}
+    told = (*_of_the_tree(model, motors, limited), *told_of_tendons(tendons), *_of_the_audit(audited))
+    known = {channel.name: channel for channel in told}
     if names is None:
         return Observed(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -122,6 +125,13 @@ def _of_the_ground(rows: int) -> tuple[Channel, ...]:
     return (Channel("reaction", "N, N m", (rows,)), Channel("lost", "J")) if rows else ()
 
 
+def told_of_tendons(tendons: int) -> tuple[Channel, ...]:
+    """Outputs of so many tendons."""
+    units = {"tendon_length": "m", "tendon_rate": "m/s", "tendon_tension": "N"}
+    each = (Channel(name, unit, (tendons,)) for name, unit in units.items())
+    return (*each, Channel("tendon_lost", "J")) if tendons else ()
+
+
 def _of_the_audit(audited: bool) -> tuple[Channel, ...]:
     stored = tuple(Channel(f"{name}_energy", "J") for name in ("kinetic", "elastic", "fluid"))
     works = ((Channel(f"{name}_power", "W"), Channel(f"{name}_work", "J")) for name in WORKS)
@@ -150,6 +160,7 @@ def write_outputs(system: Any) -> None:
         first = O_TORQUE + n + POINT_OUT * i
         of_body(s, points[i], out[first : first + POINT_OUT])
     first = O_TORQUE + n + POINT_OUT * points.shape[0]
+    out[O_ENERGY] += tendon_energy(system.tendons)
     if out.shape[0] > first:
         audit(system, elastic, out[first : first + AUDIT])
         out[O_ENERGY] = out[first + A_KINETIC] + out[first + A_ELASTIC] + out[first + A_FLUID] + weight

@@ -24,13 +24,15 @@ from rtmms.mechanism.audit import AUDIT, SPENT
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction
 from rtmms.mechanism.drawn import drawn
-from rtmms.mechanism.entry import SYSTEM, enter_keep_to_ground, entries
+from rtmms.mechanism.entry import SYSTEM, entries
 from rtmms.mechanism.joint_bounds import BRAKING, CEILING, FASTEST, FLOOR, GREAT, RATIO, STEPS, limited
 from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands, slew_of
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, observed
 from rtmms.mechanism.running import Running
+from rtmms.mechanism.tendons import START
 from rtmms.mechanism.unilateral import AGAINST, keep_to_ground
+from rtmms.memory import Record
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
@@ -105,17 +107,19 @@ class TreePlant(Running):
         self.model = model = self._compiled()
         self._check()
         self._pushing = self.actuators
-        self.attached = attached(model, self.actuators, self.drives)
+        rods = self.mechanism.rods if isinstance(self.mechanism, Mechanism) else ()
+        self.attached = attached(model, self.actuators, self.drives, rods)
         self.drives = self.attached.drives
         self.actuators = tuple(drive.channel for drive in self.drives)
         pushes = len(self.attached.pushes)
         self._limited = limited(self.attached.bounds)
-        self._observed = observed(model, self.outputs, pushes, self.audited, bool(self._limited.any()))
+        tendons = len(self.attached.tendons)
+        self._observed = observed(model, self.outputs, pushes, self.audited, bool(self._limited.any()), tendons)
         self.outputs = (*self._observed.channels, *(channel for channel, _ in self.extra))
         told = {channel.name for channel in self.outputs}
         self.trace_outputs = tuple(name for name in self.trace_outputs if name in told)
         self.recent_outputs = tuple(name for name in self.recent_outputs if name in told)[:2]
-        self.immersed = immerse(model, self.flow, **self.nodes)
+        self.immersed = self._immerse(model, self.flow)
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
@@ -123,6 +127,8 @@ class TreePlant(Running):
         self._given = self.neutral.copy()
         if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
             raise ModelError(f"{model.name}: commanded rates and modal bodies in one tree are not supported")
+        if len(model.modes) and self._further:
+            raise ModelError(f"{model.name}: tendons, polars and rotors' inertia need a tree without modal bodies")
         self._memory: Array | None = None
         self._steps = 0
         self._take_up()
@@ -140,6 +146,11 @@ class TreePlant(Running):
         return compile_model(imposing(self.mechanism, self.actuators))
 
     @property
+    def _further(self) -> bool:
+        """Whether it has what most trees do without (rtmms.mechanism.entry.FURTHER)."""
+        return bool(len(self.attached.tendons)) or self.attached.momentum is not None or self.immersed.foils is not None
+
+    @property
     def shape(self) -> dict[str, Any]:
         """What viewers draw of it (rtmms.plant.Shaped)."""
         return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
@@ -149,6 +160,10 @@ class TreePlant(Running):
         x, y, z = self.model.gravity.tolist()
         told = displaced_density(self.mechanism) if self.density is None else self.density
         return Surroundings((x, y, z), water_density(self.medium, told))
+
+    def _immerse(self, model: Model, flow: Flow) -> Record:
+        more = self.attached
+        return immerse(model, flow, **self.nodes, polars=int(len(more.tendons) > 0 or more.momentum is not None))
 
     def _check(self) -> None:
         name, dt = self.model.name, self.dt
@@ -180,7 +195,7 @@ class TreePlant(Running):
             raise ModelError(f"set: {self.model.name} has no parameters that can change while it runs")
         refuse_fixed(self.model.name, given, self.settable, (f.name for f in fields(self.parameters)))
         new = self.remake(self, given)
-        immersed = immerse(new.model, new.flow, **self.nodes)
+        immersed = self._immerse(new.model, new.flow)
         self.parameters, self.model, self.law, self.flow = new.parameters, new.model, new.law, new.flow
         self.immersed = immersed
         self._take_up()
@@ -198,7 +213,9 @@ class TreePlant(Running):
         bounds = self._bounds(model)
         slew = slew_of(bounds[:, FASTEST], self.bandwidth, self.dt)
         on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
-        fluid = self.immersed
+        fluid, further = self.immersed, self._further
+        works = (SPENT if self.audited else 1) + (1 if len(more.tendons) else 0)
+        momentum = np.zeros((len(more.pushes), 3)) if further and more.momentum is None else more.momentum
         law = {"motion": motion, "omega": self.law.omega, "ramp": self.law.ramp, "kp": kp + more.kp, "kd": kd + more.kd}
         out = O_TORQUE + n + POINT_OUT * len(self._observed.points) + (AUDIT if self.audited else 0)
         self.system = system = SYSTEM.make(
@@ -207,7 +224,8 @@ class TreePlant(Running):
                 "hold": {
                     "bandwidth": self.bandwidth, "coast": self.bandwidth < 0.0 if on_ground else None, "slew": slew,
                 },
-                "pushes": {"numbers": more.pushes, "curve": more.curve},
+                "pushes": {"numbers": more.pushes, "curve": more.curve, "momentum": momentum},
+                "tendons": {"numbers": more.tendons, "points": more.tendon_points} if further else None,
                 "tree": {
                     "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
                     "gravity": model.gravity, "imposed": model.imposed, "bounds": bounds,
@@ -221,20 +239,22 @@ class TreePlant(Running):
                 },
                 "outputs": {"points": self._observed.points}, "dt": self.dt, "substeps": self.substeps,
             },
-            {"spent": 3 * SPENT if self.audited else 1, "out": out}, memory=self._memory,
+            {"spent": 3 * works if works > 1 else 1, "out": out}, memory=self._memory,
         )  # fmt: skip
         self._memory = system.memory
         self.vector, self._spent = system.motion.vector, system.motion.spent
         self.commanded, self._motor = system.pushes.command, system.pushes.motor
         self._start = system.hold.cell("start")
         self._start[0] = self.time
-        self._address, self._entries = system.address, entries(system.tree)
+        self._address, self._entries = system.address, entries(system)
         self._entry: Entry | None = None
         decisive = [
             fluid.common, fluid.strips, fluid.blades, fluid.strip_gauss, fluid.blade_gauss, fluid.wakes, fluid.tethers,
             motion, np.array([system.law.omega, system.law.ramp]), system.law.kp, system.law.kd, self.bandwidth,
             bounds, more.pushes, more.curve,
         ]  # fmt: skip
+        if further:
+            decisive += [momentum, more.tendons, more.tendon_points, fluid.foils, fluid.polars]
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
@@ -269,6 +289,8 @@ class TreePlant(Running):
         hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target, np.full(self.model.n, np.inf))
         hold.servo[:, 0] = np.where(self.bandwidth < 0.0, 0.0, hold.target[:, 0])
         hold.servo[:, 1] = np.where(self.bandwidth < 0.0, hold.target[:, 0], 0.0)  # commanded rates: at neutral
+        if system.tendons is not None:
+            system.tendons.servo[:, 0] = self.attached.tendons[:, START]
         self._start[0] = 0.0
         follow(system, self.vector, 0.0)
         self._keep_to_ground()
@@ -281,7 +303,7 @@ class TreePlant(Running):
         ground.active[:] = 1.0
         before = ground.lost.copy()
         held = (
-            enter_keep_to_ground(self._address) if self._entries
+            self._entries.keep_to_ground(self._address) if self._entries
             else keep_to_ground(system.tree, ground, system.work, self.vector)
         )  # fmt: skip
         ground.lost[:] = before  # what is put on the ground has not hit it

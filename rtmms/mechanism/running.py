@@ -23,6 +23,7 @@ from rtmms.mechanism.joint_bounds import CEILING, FASTEST, FLOOR, LOWER, MOST, U
 from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
 from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, SOUND, THROWN, take_step
+from rtmms.mechanism.tendons import TOLD_LENGTH, TOLD_POWER, TOLD_RATE, TOLD_TENSION
 from rtmms.mechanism.twin import TreeTwin
 from rtmms.memory import Record
 from rtmms.model.compiled import Model, State
@@ -269,17 +270,23 @@ class Running:
         hold = self.system.hold
         return hold.torque.copy(), hold.target.copy(), hold.servo.copy()
 
-    def rates(self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None) -> Any:
+    def rates(
+        self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None, pulled: Any = None
+    ) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time; the plant stays as it is.
 
         All complex, for derivatives by a complex step. water (e, 3) m/s: of a flow given by a function, at each element
         pushed     command (u,) and lagged commands (a,) of actuators on bodies; None for what they are
+        pulled     (t, 2) what follows the commands of tendons; None for what it is
         """
         rate = np.zeros(12 + 2 * self.model.n, dtype=complex)
         command, motor = (self.commanded, self._motor) if pushed is None else pushed
         values = self.system.shared()
         values["hold"] |= {"torque": torque, "target": target, "servo": servo, "start": self.time}
         values["pushes"] |= {"command": command.astype(complex), "motor": motor.astype(complex)}
+        if values["tendons"] is not None:
+            servos = self.pulled if pulled is None else pulled
+            values["tendons"] |= {"servo": servos.astype(complex)}
         values["fluid"] |= {"held": water}
         system = self.system.as_complex(**values)
         if system.tree.ground is not None:
@@ -291,6 +298,11 @@ class Running:
     def motor(self) -> Array:
         """(a,) the commands of actuators on bodies behind their lags."""
         return self._motor
+
+    @property
+    def pulled(self) -> Array:
+        """(t, 2) what follows the commands of tendons: value and rate."""
+        return np.zeros((0, 2)) if self.system.tendons is None else self.system.tendons.servo
 
     @property
     def torque(self) -> Array:
@@ -328,6 +340,8 @@ class Running:
             ground = self.system.tree.ground
             values["reaction"], values["lost"] = ground.reaction.copy(), ground.lost[0].copy()
             values["work"] = values["work"] + ground.lost[1]
+        if len(self.attached.tendons):
+            values |= self._told_tendons(values)
         chosen = self._observed.chosen
         if chosen is not None:
             values = {name: value for name, value in values.items() if name in chosen}
@@ -335,6 +349,14 @@ class Running:
         for channel, function in self.extra:
             values[channel.name] = np.asarray(function(self), dtype=float)
         return values
+
+    def _told_tendons(self, values: dict[str, Array]) -> dict[str, Array]:
+        told = self.system.tendons.told
+        return {
+            "tendon_length": told[:, TOLD_LENGTH].copy(), "tendon_rate": told[:, TOLD_RATE].copy(),
+            "tendon_tension": told[:, TOLD_TENSION].copy(), "power": values["power"] + told[:, TOLD_POWER].sum(),
+            "tendon_lost": self._spent[len(self._spent) // 3 - 1].copy(),
+        }  # fmt: skip
 
     def _told_audit(self, terms: Array) -> dict[str, Array]:
         stored = {"kinetic": A_KINETIC, "elastic": A_ELASTIC, "fluid": A_FLUID}

@@ -17,6 +17,7 @@ from rtmms.mechanism.equations import evaluate, spend
 from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
 from rtmms.mechanism.joint_laws import finish_servo, follow, hold_commands
 from rtmms.mechanism.methods import ADAMS
+from rtmms.mechanism.tendons import finish_tendons, spend_tendons
 from rtmms.mechanism.unilateral import AGAINST, HELD, choose_contacts, keep_to_ground
 from rtmms.memory import INTEGER, Layout, scratch, state
 
@@ -27,7 +28,8 @@ MOTION = Layout(
     scratch("states", 3, "13 + 2 * n"),
 )  # fmt: skip
 """vector: see rtmms.mechanism.group. history: rates at the last four steps, newest first, then the predicted one;
-counts: steps since it was empty. spent: work of the joints, and more of a tree that is audited (rtmms.mechanism.audit).
+counts: steps since it was empty. spent: work of joints and tendons, and more of a tree that is
+audited (rtmms.mechanism.audit) or has tendons.
 rates: of the stages, and, last, where a stage stands; states: scratch."""
 BAD_COMMAND, SOUND, NOT_FINITE, CONTRADICTED, THROWN = -1, 0, 1, 2, 3
 PREDICTOR, AHEAD, CORRECTOR, BACK = ADAMS
@@ -50,8 +52,9 @@ def one_step(system: Any, state: Any, t: float, h: float, spent: Any, k: Any, y:
             at = y
         evaluate(system, at, t + c[i] * h, gamma * h, k[i])
         spend(work, h * b[i] / over, gamma * h, spent)
-        if spent.shape[0] > 1:
+        if spent.shape[0] >= 3 * SPENT:
             spend_terms(system, h * b[i] / over, spent)
+        spend_tendons(system.tendons, h * b[i] / over, spent)
         if gamma > 0.0:
             lead(at, k[i], gamma * h)
         if i > 0:
@@ -85,17 +88,15 @@ def extrapolated(system: Any, state: Any, t: float, h: float, spent: Any, k: Any
         one_step(system, state, t, h, spent, k, y[0])
         return
     part, total, before, work = y[1], y[2], spent[0], 0.0
-    audited = spent.shape[0] > 1
-    if audited:
-        for w in range(1, SPENT):
-            spent[SPENT + w], spent[2 * SPENT + w] = spent[w], 0.0
+    works = spent.shape[0] // 3
+    for w in range(1, works):
+        spent[works + w], spent[2 * works + w] = spent[w], 0.0
     for m in range(state.shape[0]):
         total[m] = 0.0
     for p in range(parts.shape[0]):
         spent[0], length = 0.0, h / parts[p]
-        if audited:
-            for w in range(1, SPENT):
-                spent[w] = 0.0
+        for w in range(1, works):
+            spent[w] = 0.0
         for m in range(state.shape[0]):
             part[m] = state[m]
         for q in range(int(parts[p])):
@@ -104,15 +105,13 @@ def extrapolated(system: Any, state: Any, t: float, h: float, spent: Any, k: Any
         for m in range(state.shape[0]):
             total[m] += mix[p] * part[m]
         work += mix[p] * spent[0]
-        if audited:
-            for w in range(1, SPENT):
-                spent[2 * SPENT + w] += mix[p] * spent[w]
+        for w in range(1, works):
+            spent[2 * works + w] += mix[p] * spent[w]
     for m in range(state.shape[0]):
         state[m] = total[m]
     spent[0] = before + work
-    if audited:
-        for w in range(1, SPENT):
-            spent[w] = spent[SPENT + w] + spent[2 * SPENT + w]
+    for w in range(1, works):
+        spent[w] = spent[works + w] + spent[2 * works + w]
 
 
 @kernel(merged=True)
@@ -131,16 +130,18 @@ def multistep(system: Any, t: float, h: float, k: Any, y: Any) -> None:
         one_step(system, state, t, h, spent, k, y[0])
         return
     spend(work, 0.5 * h, 0.0, spent)
-    if spent.shape[0] > 1:
+    if spent.shape[0] >= 3 * SPENT:
         spend_terms(system, 0.5 * h, spent)
+    spend_tendons(system.tendons, 0.5 * h, spent)
     p, q, guess = PREDICTOR, CORRECTOR, y[0]
     for m in range(state.shape[0]):
         guess[m] = state[m] + h / AHEAD * (p[0] * f[0, m] + p[1] * f[1, m] + p[2] * f[2, m] + p[3] * f[3, m])
     follow(system, guess, t + h)
     evaluate(system, guess, t + h, 0.0, k[0])
     spend(work, 0.5 * h, 0.0, spent)
-    if spent.shape[0] > 1:
+    if spent.shape[0] >= 3 * SPENT:
         spend_terms(system, 0.5 * h, spent)
+    spend_tendons(system.tendons, 0.5 * h, spent)
     plain_rate(guess, k[0], f[4])
     for m in range(state.shape[0]):
         state[m] += h / BACK * (
@@ -223,4 +224,5 @@ def take_step(system: Any) -> int:
     if status == SOUND:
         finish_servo(hold, hold.coast, dt)
         finish_motors(pushes, dt)
+        finish_tendons(system.tendons, pushes.command, dt)
     return status

@@ -12,6 +12,7 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.contacts import Axle, Plane, Wheel
 from rtmms.model.description import Body, Joint, Mechanism, Modal, Section, khalil_kleinfinger
 from rtmms.model.elements import Blade, Strip, Tether, Wake, elliptic_strip, rod_resistance
+from rtmms.model.polars import Polar
 from rtmms.model.rods import Rod, RodSection, elliptic_section
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, at
 from rtmms.model.urdf import from_urdf
@@ -25,21 +26,23 @@ if TYPE_CHECKING:
         JointSpeed,
         JointStop,
         JointTorque,
+        ReactionWheel,
         Rotor,
         Thruster,
     )
+    from rtmms.mechanism.tendon_paths import Tendon
 
 __all__ = [
     "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "Ellipsoid", "EllipticCylinder", "HalfEllipsoid",
     "Joint", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Mechanism", "Modal",
     "Model",
-    "Placement", "Plane", "Rod", "RodSection", "Rotor", "Section", "State", "Strip", "Tether", "Thruster", "Wake",
-    "Wheel", "at", "compile_model", "elliptic_section", "elliptic_strip", "from_urdf", "khalil_kleinfinger",
-    "rod_resistance",
+    "Placement", "Plane", "Polar", "ReactionWheel", "Rod", "RodSection", "Rotor", "Section", "State", "Strip", "Tendon",
+    "Tether", "Thruster", "Wake", "Wheel", "at", "compile_model", "elliptic_section", "elliptic_strip", "from_urdf",
+    "khalil_kleinfinger", "rod_resistance",
 ]  # fmt: skip
 
 _ACTUATORS = frozenset({"BodyWrench", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop",
-                        "JointTorque", "Rotor", "Thruster"})  # fmt: skip
+                        "JointTorque", "ReactionWheel", "Rotor", "Thruster"})  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -47,4 +50,8 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module("rtmms.mechanism.actuators"), name)
+    if name == "Tendon":
+        from importlib import import_module
+
+        return import_module("rtmms.mechanism.tendon_paths").Tendon
     raise AttributeError(f"module 'rtmms.model' has no attribute '{name}'")

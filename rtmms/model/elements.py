@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rtmms.errors import ModelError
+from rtmms.model.polars import Polar
 from rtmms.model.solids import Placement
 from rtmms.spatial import Array, adjoint
 
@@ -24,6 +25,13 @@ def checked_numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:
     if not np.all(np.isfinite(array)):
         raise ModelError(f"{place} must be finite, got {array.tolist()}")
     return array
+
+
+def check_polar(value: Any, place: str) -> None:
+    """ModelError where it is no Polar that covers all angles."""
+    if not isinstance(value, Polar):
+        raise ModelError(f"{place}: expected a Polar, got {value!r}")
+    value.check(place)
 
 
 class Element:
@@ -65,6 +73,9 @@ class Element:
             if name in self.words:
                 if value not in self.words[name]:
                     raise ModelError(f"{where} must be {' or '.join(self.words[name])}, got '{value}'")
+            elif name == "polar":
+                if value is not None:
+                    check_polar(value, f"{where}")
             elif name != "placement":
                 checked_numbers(value, (3,) if name in self.vectors else (), where)
                 if name not in self.signed and np.any(np.asarray(value) < 0.0):
@@ -88,6 +99,8 @@ class Strip(Element):
     placement   frame e1 (along the element), e2, e3 with its origin at the element's middle, in the body's frame
     couple      kg, of either sign: a moment -couple dV_r2/dt a metre about e3 (Boyer 2017, eq 48). It is no gradient of
                 an energy: with it energy does not close; the motion is found by iteration
+    polar       coefficients over the angle of attack, in place of d2 and d3: the leading edge along e2, the upper side
+                along e3, the force at the strip's line; None for none. chord m, density kg/m3 of the fluid: of it
     """
 
     length: float
@@ -98,10 +111,21 @@ class Strip(Element):
     displaced: float = 0.0
     placement: Placement = field(default_factory=Placement)
     couple: float = 0.0
+    polar: Polar | None = None
+    chord: float = 0.0
+    density: float = 0.0
 
     vectors: ClassVar[tuple[str, ...]] = ("drag", "added")
     signed: ClassVar[tuple[str, ...]] = ("couple",)
     words: ClassVar[dict[str, tuple[str, ...]]] = {"law": ("kirchhoff", "khalil2007")}
+
+    def check(self, place: str) -> None:
+        super().check(place)
+        if self.polar is not None and (self.chord <= 0.0 or self.density <= 0.0 or any(self.drag[1:])):
+            raise ModelError(
+                f"{place}: strip.polar: expected chord > 0 m, density > 0 kg/m3 and no drag across, got chord "
+                f"{self.chord:g}, density {self.density:g} and drag {tuple(self.drag)}"
+            )
 
     @property
     def displaced_mass(self) -> float:
@@ -158,6 +182,7 @@ class Blade(Element):
     added      added mass a metre of span in units of density pi chord^2, along y at the pressure point: 0, 1/4 or 1
     placement  frame with x along the leading edge outwards, z from the trailing to the leading edge, y normal; its
                origin at the inner end of the leading edge, in the body's frame
+    polar      coefficients over the angle of attack in place of the law above, the upper side along y; None for none
     """
 
     length: float
@@ -166,6 +191,7 @@ class Blade(Element):
     pressure: float = 0.4
     added: float = 0.25
     placement: Placement = field(default_factory=Placement)
+    polar: Polar | None = None
 
     @property
     def centre(self) -> Array:

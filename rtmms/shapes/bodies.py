@@ -7,7 +7,7 @@ from math import cos, isfinite, sin
 from typing import Any
 
 from rtmms.shapes.rotations import Quaternion, Vector
-from rtmms.shapes.shape import HOME, KINDS, Pose, Skin, Solid, after
+from rtmms.shapes.shape import HOME, KINDS, Pose, Skin, Solid, after, at
 from rtmms.wire.protocol.state import PlantInfo
 
 MOST = 4096
@@ -27,7 +27,9 @@ class BodiesShape:
         self.solids = tuple(self._solid(part) for part in list(told.get("parts", ()))[:MOST])
         given = list(told.get("skins", ()))
         self._points = tuple(str(skin["points"]) for skin in given)
-        self.skins = tuple(_skin(skin, plant) for skin in given)
+        self._cords = [self._cord(cord) for cord in list(told.get("cords", ()))[:MOST]]
+        lines = (Skin(f"cord{k + 1}", (), (tuple(range(len(cord))),)) for k, cord in enumerate(self._cords))
+        self.skins = (*(_skin(skin, plant) for skin in given), *lines)
         if self._joints and plant.output("joint_position").shape != (len(self._joints),):
             raise ValueError("shape: not the joints that the plant outputs")
         self.needs = (*(("joint_position",) if self._joints else ()), *self._points)
@@ -43,7 +45,17 @@ class BodiesShape:
         for name in self._points:
             numbers = outputs[name]
             found.append([(numbers[k], numbers[k + 1], numbers[k + 2]) for k in range(0, len(numbers), 3)])
+        if self._cords:
+            frames = {"": HOME, **self.frames(outputs)}
+            found += [[at(frames[name], place) for name, place in cord] for cord in self._cords]
         return tuple(found)
+
+    def _cord(self, told: Mapping[str, Any]) -> list[tuple[str, Vector]]:
+        """Points of a line, each with the name of its frame."""
+        points = [(int(body), _three((x, y, z))) for body, x, y, z in list(told["points"])[:MOST]]
+        if len(points) < 2 or not all(0 <= body < len(self._names) for body, _ in points):
+            raise ValueError("shape: a cord's points must be two or more, on bodies that there are")
+        return [(self._names[body], place) for body, place in points]
 
     def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
         if not self._joints:

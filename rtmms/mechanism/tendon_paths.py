@@ -1,0 +1,204 @@
+"""What a person says of a tendon: its path over bodies and soft rods, and what is commanded of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.dynamics.any_tree import stand
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.mechanism.actuators import PUSH, Attachment
+from rtmms.mechanism.joint_laws import Actuator
+from rtmms.mechanism.tendons import (
+    CHANNEL,
+    COUNT,
+    DAMPING,
+    FIRST,
+    FRICTION,
+    KIND,
+    LENGTH,
+    PLACE,
+    POINT_WIDTH,
+    RATE,
+    ROW,
+    SLIP,
+    SPEED,
+    START,
+    STIFFNESS,
+    TENDON_WIDTH,
+    TENSION,
+)
+from rtmms.model.elements import checked_numbers
+from rtmms.model.layout import S_WORLD_POS, S_WORLD_ROT
+from rtmms.model.rods import Rod
+from rtmms.model.solids import Placement
+from rtmms.spatial import Array, rotation_about
+
+COMMANDS = {"tension": TENSION, "length": LENGTH, "rate": RATE}
+UNITS = {"tension": "N", "length": "m", "rate": "m/s"}
+
+
+@dataclass(frozen=True, eq=False)
+class Tendon:
+    """A tendon through points of bodies and soft rods: channel NAME.tension (N), NAME.length (m) or NAME.rate (m/s).
+
+    path           points from the winch, which is at the first, to where it is made fast: (BODY, (x, y, z)), m in the
+                   body's frame, or (ROD, (X, y, z)), X along a soft rod, y and z from its axis there
+    command        'tension': it pulls with the command, never pushes. 'length': the length that the winch leaves, the
+                   tendon's tension is that of stiffness and damping, none where it is slack. 'rate': the rate of it
+    stiffness, damping   N/m, N s/m of the whole tendon, at its winch; not of a commanded tension
+    friction       at the points between the ends, a number or one for each: a turn by theta takes all but
+                   exp(-friction theta) of the tension where the tendon slides, see rtmms.mechanism.tendons
+    slip           m/s: friction is smooth in the sliding rate v, its sign is v / sqrt(v^2 + slip^2)
+    lower, upper   of the command; a tension's lower is >= 0
+    neutral        None: 0 N, 0 m/s, or the length at which it is just taut with all joints at 0
+    bandwidth      rad/s: how fast length and rate follow the command (JointMotion, JointSpeed)
+    time_constant  s: the tension follows the command with that lag; 0 for none
+    An explicit method needs sqrt(stiffness / mass) dt < 1.
+    """
+
+    name: str
+    path: Sequence[tuple[str, Any]]
+    command: str = "tension"
+    stiffness: float | None = None
+    damping: float = 0.0
+    friction: Any = 0.0
+    slip: float = 1e-3
+    lower: float | None = None
+    upper: float | None = None
+    neutral: float | None = None
+    bandwidth: float = 20.0
+    time_constant: float = 0.0
+
+    def attach(self, to: Attachment) -> None:
+        to.place = f"{to.place} '{self.name}'"
+        if self.command not in COMMANDS:
+            raise ModelError(f"{to.place}: command must be one of {', '.join(COMMANDS)}, got {self.command!r}")
+        row, points, kind = np.zeros(TENDON_WIDTH), self.points(to), COMMANDS[self.command]
+        lower, upper = to.limits(self.lower, self.upper)
+        taut = taut_length(to, points)
+        start, neutral = self._start(to, taut)
+        if kind == TENSION:
+            lower = 0.0 if lower is None else lower
+            if lower < 0.0 or self.stiffness is not None or self.damping != 0.0:
+                what = f"lower = {lower:g} N" if lower < 0.0 else "stiffness or damping"
+                raise ModelError(f"{to.place}: a commanded tension is >= 0 and has no spring, got {what}")
+            row[SPEED] = to.number("time_constant", self.time_constant)
+        else:
+            if self.stiffness is None:
+                raise ModelError(f"{to.place}: a commanded {self.command} needs stiffness, N/m, got none")
+            row[STIFFNESS] = to.number("stiffness", self.stiffness, above=True)
+            row[DAMPING] = to.number("damping", self.damping)
+            row[SPEED] = to.number("bandwidth", self.bandwidth, above=True)
+        row[FIRST], row[COUNT] = len(to.tendon_points), len(points)
+        row[CHANNEL], row[KIND], row[START] = len(to.drives), kind, start
+        row[SLIP] = to.number("slip", self.slip, above=True)
+        channel = to.channel(f"{self.name}.{self.command}", UNITS[self.command], lower, upper, neutral)
+        to.tendons.append(row)
+        to.tendon_points += points
+        to.drives.append(Actuator(channel, PUSH, to.model.n))
+
+    def _start(self, to: Attachment, taut: float) -> tuple[float, float]:
+        """What follows the command at the start, and the neutral command."""
+        given = None if self.neutral is None else to.number("neutral", self.neutral, least=-math.inf)
+        if self.command == "length":
+            length = taut if given is None else given
+            return length, length
+        neutral = 0.0 if given is None else given
+        return (taut if self.command == "rate" else neutral), neutral
+
+    def points(self, to: Attachment) -> list[Array]:
+        """Its points as rows of rtmms.mechanism.tendons. ModelError, UnknownNameError for those that cannot be."""
+        path: Any = self.path
+        if isinstance(path, str) or not isinstance(path, Sequence) or len(path) < 2:
+            raise ModelError(f"{to.place}: path must be two or more points (BODY, (x, y, z)), got {path!r}")
+        inner = len(path) - 2
+        each = (inner,) if np.ndim(self.friction) else ()
+        friction = np.broadcast_to(checked_numbers(self.friction, each, f"{to.place}: friction"), (inner,))
+        if np.any(friction < 0.0):
+            raise ModelError(f"{to.place}: friction must be >= 0, got {friction.tolist()}")
+        points: list[Array] = []
+        for k, point in enumerate(path):
+            place = f"{to.place}: path[{k}]"
+            if not isinstance(point, Sequence) or len(point) != 2 or not isinstance(point[0], str):
+                raise ModelError(f"{place}: expected (BODY, (x, y, z)), got {point!r}")
+            row = np.zeros(POINT_WIDTH)
+            at = checked_numbers(point[1], (3,), place)
+            row[ROW], row[PLACE : PLACE + 3] = on_body(to, point[0], at, place)
+            row[FRICTION] = friction[k - 1] if 0 < k <= inner else 0.0
+            if points and np.array_equal(points[-1][:FRICTION], row[:FRICTION]):
+                raise ModelError(f"{place}: expected a point away from the one before, got the same")
+            points.append(row)
+        if len({float(point[ROW]) for point in points}) == 1:
+            raise ModelError(f"{to.place}: path: expected points that move against each other, got one rigid body's")
+        return points
+
+
+def on_body(to: Attachment, name: str, point: Array, place: str) -> tuple[int, Array]:
+    """Row of the model and place in its frame of a point of a body, or of a soft rod."""
+    if name in to.strained:
+        bent, along = to.strained[name]
+        check_within(bent, float(point[0]), place)
+        node = float(np.argmin(np.abs(along - point[0])))
+        return -1 - list(to.strained).index(name), np.array([node, point[1], point[2]])
+    rod = next((one for one in to.rods if one.name == name), None)
+    if rod is not None:
+        name, point = on_link(rod, point, place)
+    elif name not in to.model.body_names:
+        raise UnknownNameError(
+            f"body of {place}", name, (*to.model.body_names, *(one.name for one in to.rods), *to.strained)
+        )
+    row, own = to.body(name)
+    return row, own.position + own.rotation @ point
+
+
+def check_within(rod: Rod, x: float, place: str) -> None:
+    """ModelError where x (m) is not on the rod."""
+    if not 0.0 <= x <= rod.length_m:
+        raise ModelError(f"{place}: X must be within rod '{rod.name}', 0 to {rod.length_m:g} m, got {x:g}")
+
+
+def on_link(rod: Rod, point: Array, place: str) -> tuple[str, Array]:
+    """The link of a rod that carries a point (X, y, z), and the point in the link's frame."""
+    x = float(point[0])
+    check_within(rod, x, place)
+    for j, (_, end, origin) in enumerate(rod.pieces()):
+        if x <= end or j == rod.elements:
+            name = f"{rod.name}.{j}" if j else f"{rod.name}.root"
+            return name, np.array([x - origin, point[1], point[2]])
+    raise AssertionError
+
+
+def at_rest(rod: Rod, x: float) -> Placement:
+    """Of a rod's section at x (m) in the root's frame, without stress."""
+    place, pieces = Placement(), 100
+    for k in range(pieces):
+        middle = (k + 0.5) * x / pieces
+        bend = np.asarray(rod.curvature(middle) if callable(rod.curvature) else rod.curvature, dtype=float)
+        angle = float(np.linalg.norm(bend)) * x / pieces
+        turn = rotation_about(bend / np.linalg.norm(bend), angle) if angle > 0.0 else np.eye(3)
+        half = rotation_about(bend / np.linalg.norm(bend), 0.5 * angle) if angle > 0.0 else np.eye(3)
+        place = place @ Placement(turn, half @ np.array([x / pieces, 0.0, 0.0]))
+    return place
+
+
+def taut_length(to: Attachment, points: Sequence[Array]) -> float:
+    """m, of a path with all joints at 0."""
+    model, state = to.model, to.model.state()
+    s = model.scratch()
+    stand(model, state.position, state.orientation, state.q, s)
+    places = []
+    for point in points:
+        row, own = int(point[ROW]), point[PLACE : PLACE + 3]
+        if row < 0:
+            rod, along = list(to.strained.values())[-1 - row]
+            row, carrier = to.body(rod.body)
+            section = carrier @ rod.placement @ at_rest(rod, float(along[int(own[0])]))
+            own = section.position + section.rotation @ np.array([0.0, own[1], own[2]])
+        turn = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
+        places.append(s[row, S_WORLD_POS : S_WORLD_POS + 3] + turn @ own)
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())

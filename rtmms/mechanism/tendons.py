@@ -1,0 +1,261 @@
+"""Tendons in kernels: paths through points of bodies, their tension, and its forces at the points.
+
+Segment k runs from point k to point k + 1, l = sum l_k. A tendon of tension T_k pulls point k by T_k u_k and point
+k + 1 by -T_k u_k, u_k the segment's direction: the generalised force is -sum T_k dl_k/dq, by virtual work. The winch
+stands at the first point, the tendon is made fast at the last one.
+
+    tension  T_0 is the command, behind a lag
+    length   T_0 = k s + c s', s = l - L, while that is > 0 and s > 0; L follows the command, behind a critical filter
+    rate     the same, L' follows the command, behind a lag
+
+Friction at a point between segments, wrapped by theta (capstan): T_k+1 = T_k exp(-mu theta sigma), where
+sigma = v / sqrt(v^2 + v_0^2) of v = -sum_{j > k} l_j', how fast the tendon runs over the point towards the winch. It is
+smooth, and 0 at v = 0: there is no sticking, a tendon under load creeps at a part of v_0. What friction takes,
+sum_k (T_k - T_0) l_k' = sum (T_k - T_k+1) v >= 0, is told with what the damper takes, (T_0 - k s) s' >= 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rtmms.jit import kernel
+from rtmms.mechanism.body_actuators import lagged
+from rtmms.mechanism.joint_laws import coast, settle
+from rtmms.memory import Layout, model, scratch, state
+from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
+from rtmms.spatial import Array, arctangent, cross, scalar
+
+TENSION, LENGTH, RATE = 0, 1, 2
+"""What is commanded of a tendon."""
+# columns of a tendon: first point and how many, channel, what is commanded, N/m and N s/m, v_0 (m/s), bandwidth (rad/s)
+# or time constant (s), command or length at the start
+FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START = range(9)
+TENDON_WIDTH = 9
+# of a point: row of the model, place in the row's frame, coefficient of friction; on a rod by strain modes (row -1 for
+# the first rod, -2, ...) its place is the number of the rod's point, and y, z from there
+ROW, PLACE, FRICTION = 0, 1, 4
+POINT_WIDTH = 5
+# what is told of a tendon
+TOLD_LENGTH, TOLD_RATE, TOLD_TENSION, TOLD_POWER, TOLD_LOSS, TOLD_ENERGY = range(6)
+TOLD = 6
+# scratch of a point: where it is and moves (world), direction, rate and tension of the segment that begins there
+AT, MOVES, ALONG, SEGMENT_RATE, SEGMENT_TENSION = 0, 3, 6, 9, 10
+ROOM = 11
+TENDONS = Layout(
+    "Tendons",
+    model("numbers", "tendons", TENDON_WIDTH), model("points", "tendon_points", POINT_WIDTH),
+    state("servo", "tendons", 2), scratch("told", "tendons", TOLD), scratch("room", "tendon_points", ROOM),
+)  # fmt: skip
+"""servo: of each what follows the command at the start of the plant's step, and its rate: N; m, m/s of the length L.
+told: of the last evaluation length (m), rate (m/s), tension at the winch (N), W of the winch, W that friction and
+damper take, J in the spring."""
+
+
+@scalar
+def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
+    """What follows the command, and its rate, t seconds into the plant's step."""
+    x, rate = lagged(servo[i, 0], command, numbers[i, SPEED], t), 0.0 * command
+    if numbers[i, KIND] == LENGTH:
+        x, rate, _ = settle(servo[i, 0], servo[i, 1], command, numbers[i, SPEED], t)
+    elif numbers[i, KIND] == RATE:
+        x, rate, _ = coast(servo[i, 0], servo[i, 1], command, numbers[i, SPEED], t)
+    return x, rate
+
+
+@kernel
+def place_points(points: Any, room: Any, first: int, count: int, s: Any) -> None:
+    """Where a tendon's points on bodies are and how they move, into `room`. After `place`."""
+    for k in range(first, first + count):
+        if points[k, ROW] < 0.0:
+            continue  # on a rod by strain modes (rtmms.continuum.rod_tendons)
+        j = int(points[k, ROW])
+        px, py, pz = points[k, PLACE], points[k, PLACE + 1], points[k, PLACE + 2]
+        cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], px, py, pz)
+        vx, vy, vz = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
+        for a in range(3):
+            r = S_WORLD_ROT + 3 * a
+            room[k, AT + a] = s[j, S_WORLD_POS + a] + s[j, r] * px + s[j, r + 1] * py + s[j, r + 2] * pz
+            room[k, MOVES + a] = s[j, r] * vx + s[j, r + 1] * vy + s[j, r + 2] * vz
+
+
+@kernel
+def run_along(room: Any, first: int, count: int) -> Any:
+    """Directions and rates of the segments between points that stand in `room`; the tendon's length and rate."""
+    length, rate = 0.0 * room[first, AT], 0.0 * room[first, AT]
+    for k in range(first, first + count - 1):
+        dx, dy, dz = (
+            room[k + 1, AT] - room[k, AT], room[k + 1, AT + 1] - room[k, AT + 1], room[k + 1, AT + 2] - room[k, AT + 2],
+        )  # fmt: skip
+        size = np.sqrt(dx * dx + dy * dy + dz * dz)
+        back = 1.0 / size if size.real > 0.0 else 0.0 * size  # points that meet pull nowhere
+        room[k, ALONG], room[k, ALONG + 1], room[k, ALONG + 2] = dx * back, dy * back, dz * back
+        own = 0.0 * size
+        for a in range(3):
+            own += room[k, ALONG + a] * (room[k + 1, MOVES + a] - room[k, MOVES + a])
+        room[k, SEGMENT_RATE] = own
+        length, rate = length + size, rate + own
+    return length, rate
+
+
+@scalar
+def wrap(room: Any, k: Any) -> Any:
+    """rad, by how much the tendon turns at point k: 2 atan(|u - u'| / |u + u'|)."""
+    ux, uy, uz = room[k - 1, ALONG], room[k - 1, ALONG + 1], room[k - 1, ALONG + 2]
+    vx, vy, vz = room[k, ALONG], room[k, ALONG + 1], room[k, ALONG + 2]
+    dx, dy, dz = vx - ux, vy - uy, vz - uz
+    ax, ay, az = vx + ux, vy + uy, vz + uz
+    return 2.0 * arctangent(np.sqrt(dx * dx + dy * dy + dz * dz), np.sqrt(ax * ax + ay * ay + az * az))
+
+
+@kernel
+def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rate: Any) -> None:
+    """`told` of tendon i and the tensions of its segments, after `run_along`."""
+    numbers, points, servo, told, room = tendons.numbers, tendons.points, tendons.servo, tendons.told, tendons.room
+    first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
+    x, paid = commanded(numbers, servo, i, command[int(numbers[i, CHANNEL])], elapsed)
+    tension, taken, stored, power = x, 0.0 * x, 0.0 * x, -x * rate
+    if numbers[i, KIND] != TENSION:
+        s, sd = length - x, rate - paid
+        spring = numbers[i, STIFFNESS] * s if s.real > 0.0 else 0.0 * s
+        tension = spring + numbers[i, DAMPING] * sd if s.real > 0.0 else 0.0 * s
+        if tension.real < 0.0:
+            tension = 0.0 * s  # slack
+        taken, stored, power = (tension - spring) * sd, 0.5 * spring * s, -tension * paid
+        if s.real <= 0.0:
+            taken, stored = 0.0 * s, 0.0 * s
+    elif tension.real < 0.0:
+        tension, power = 0.0 * x, 0.0 * x
+    here, beyond = tension, rate
+    for k in range(first, last):
+        if k > first and points[k, FRICTION] > 0.0:
+            # T_k+1 = T_k exp(-mu theta sigma), the tendon running by -sum_{j > k} l_j' over the point
+            v, v0 = -beyond, numbers[i, SLIP]
+            here = here * np.exp(-points[k, FRICTION] * wrap(room, k) * v / np.sqrt(v * v + v0 * v0))
+        room[k, SEGMENT_TENSION] = here
+        beyond = beyond - room[k, SEGMENT_RATE]
+        taken += (here - tension) * room[k, SEGMENT_RATE]
+    told[i, TOLD_LENGTH], told[i, TOLD_RATE], told[i, TOLD_TENSION] = length, rate, tension
+    told[i, TOLD_POWER], told[i, TOLD_LOSS], told[i, TOLD_ENERGY] = power, taken, stored
+
+
+@scalar
+def force(room: Any, k: Any, first: Any, last: Any) -> Any:
+    """N, world: of a tendon on its point k, T_k u_k - T_k-1 u_k-1."""
+    fx, fy, fz = 0.0 * room[k, AT], 0.0 * room[k, AT], 0.0 * room[k, AT]
+    if k < last:
+        t = room[k, SEGMENT_TENSION]
+        fx, fy, fz = t * room[k, ALONG], t * room[k, ALONG + 1], t * room[k, ALONG + 2]
+    if k > first:
+        t = room[k - 1, SEGMENT_TENSION]
+        fx, fy, fz = fx - t * room[k - 1, ALONG], fy - t * room[k - 1, ALONG + 1], fz - t * room[k - 1, ALONG + 2]
+    return fx, fy, fz
+
+
+@kernel
+def push_bodies(points: Any, room: Any, first: int, last: int, s: Any) -> None:
+    """Add a tendon's forces on bodies to S_WRENCH, after `tighten`."""
+    for k in range(first, last + 1):
+        if points[k, ROW] < 0.0:
+            continue
+        j, w = int(points[k, ROW]), S_WORLD_ROT
+        x, y, z = force(room, k, first, last)
+        fx = s[j, w] * x + s[j, w + 3] * y + s[j, w + 6] * z
+        fy = s[j, w + 1] * x + s[j, w + 4] * y + s[j, w + 7] * z
+        fz = s[j, w + 2] * x + s[j, w + 5] * y + s[j, w + 8] * z
+        cx, cy, cz = cross(points[k, PLACE], points[k, PLACE + 1], points[k, PLACE + 2], fx, fy, fz)
+        s[j, S_WRENCH] += fx
+        s[j, S_WRENCH + 1] += fy
+        s[j, S_WRENCH + 2] += fz
+        s[j, S_WRENCH + 3] += cx
+        s[j, S_WRENCH + 4] += cy
+        s[j, S_WRENCH + 5] += cz
+
+
+@kernel
+def pull(tendons: Any, command: Any, elapsed: float, s: Any) -> None:
+    """Add the tendons' forces to S_WRENCH, `elapsed` seconds into the plant's step. After `place`.
+
+    tendons  a record of TENDONS, or None: an argument so that it is known when compiled
+    command  of all actuators
+    """
+    if tendons is not None:
+        numbers, points, room = tendons.numbers, tendons.points, tendons.room
+        for i in range(numbers.shape[0]):
+            first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
+            place_points(points, room, first, last - first + 1, s)
+            length, rate = run_along(room, first, last - first + 1)
+            tighten(tendons, command, elapsed, i, length, rate)
+            push_bodies(points, room, first, last, s)
+
+
+@kernel
+def spend_tendons(tendons: Any, h: float, spent: Any) -> None:
+    """Add the winches' power at the evaluation just made, times h, to the work done, and what is lost behind the rest:
+    in the last number of the first third of `spent`. A tree that is audited counts it with its dampers too."""
+    if tendons is not None:
+        told, last = tendons.told, spent.shape[0] // 3 - 1
+        for i in range(told.shape[0]):
+            spent[0] += h * told[i, TOLD_POWER]
+            spent[last] += h * told[i, TOLD_LOSS]
+            if last > 1:
+                spent[last - 1] -= h * told[i, TOLD_LOSS]
+
+
+@kernel
+def tendon_energy(tendons: Any) -> float:
+    """J in the tendons' springs at the evaluation just made."""
+    energy = 0.0
+    if tendons is not None:
+        for i in range(tendons.told.shape[0]):
+            energy += tendons.told[i, TOLD_ENERGY]
+    return energy
+
+
+@kernel
+def tendon_loss(tendons: Any) -> float:
+    """W that friction and dampers of tendons take at the evaluation just made."""
+    power = 0.0
+    if tendons is not None:
+        for i in range(tendons.told.shape[0]):
+            power += tendons.told[i, TOLD_LOSS]
+    return power
+
+
+@kernel
+def finish_tendons(tendons: Any, command: Any, dt: float) -> None:
+    """What follows the commands at the end of a step."""
+    if tendons is not None:
+        numbers, servo = tendons.numbers, tendons.servo
+        for i in range(numbers.shape[0]):
+            x, rate = commanded(numbers, servo, i, command[int(numbers[i, CHANNEL])], dt)
+            servo[i, 0], servo[i, 1] = x, rate
+
+
+class TendonStates(NamedTuple):
+    """Of what follows a tendon's command: the channel, x' = a x + b command."""
+
+    channel: int
+    a: Array
+    b: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.b)
+
+
+def tendon_states(numbers: Array) -> list[TendonStates]:
+    """Of each row of `numbers`; none where a tension follows its command at once."""
+    found = []
+    for row in numbers:
+        w = float(row[SPEED])
+        a, b = np.zeros((0, 0)), np.zeros(0)
+        if row[KIND] == LENGTH:
+            a, b = np.array([[0.0, 1.0], [-w * w, -2.0 * w]]), np.array([0.0, w * w])
+        elif row[KIND] == RATE:
+            a, b = np.array([[0.0, 1.0], [0.0, -w]]), np.array([0.0, w])
+        elif w > 0.0:  # its time constant
+            a, b = np.array([[-1.0 / w]]), np.array([1.0 / w])
+        found.append(TendonStates(int(row[CHANNEL]), a, b))
+    return found

@@ -1,0 +1,140 @@
+"""Tables of lift, drag and moment over the angle of attack, for blades and strips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError
+from rtmms.spatial import Array
+
+TURN = 360.0
+FINE = 20
+"""Points between two of the table at which drag is looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polar:
+    """Coefficients of a section over the angle of attack, all around.
+
+    angles_deg   (k,) degrees, rising, 0 where the air comes along the chord from the leading edge, positive where it
+                 comes from below; from first to last 360, with the same values at both
+    lift, drag, moment   (k,) of 1/2 rho V^2 chord a metre of span; drag >= 0; moment (times chord) about the line that
+                 the force acts on, positive with the nose up; None for none
+    Between the points they are cubics with the slopes of the periodic cubic spline, so once (at the points twice)
+    continuously differentiable; where drag would so become negative its slopes are limited to those of a monotone
+    interpolation (Fritsch and Carlson 1980).
+    """
+
+    angles_deg: Any
+    lift: Any
+    drag: Any
+    moment: Any = None
+
+    @classmethod
+    def beyond(
+        cls, angles_deg: Any, lift: Any, drag: Any, moment: Any = None, *, blend_deg: float = 10.0,
+        every_deg: float = 5.0,
+    ) -> Polar:  # fmt: skip
+        """From a table of attached flow: `blend_deg` beyond its ends it is that of a stalled flat plate, C_L = sin 2a,
+        C_D = C_D0 + 2 sin^2 a with the table's least drag C_D0, and moment 0. ModelError where the table is none."""
+        place = "Polar.beyond"
+        table = _columns(place, angles_deg, lift, drag, moment)
+        first, last = float(table[0, 0]) - blend_deg, float(table[-1, 0]) + blend_deg
+        if not (first > -180.0 and last < 180.0 and blend_deg > 0.0 and every_deg > 0.0):
+            raise ModelError(f"{place}: expected a table within -180 to 180 degrees, less blend_deg, got {angles_deg}")
+        outside = [*np.arange(-180.0, first, every_deg), *np.arange(180.0, last, -every_deg)]
+        a = np.radians(outside)
+        plate = np.column_stack([outside, np.sin(2.0 * a), table[:, 2].min() + 2.0 * np.sin(a) ** 2, 0.0 * a])
+        rows = np.vstack([table, plate])
+        rows = rows[np.argsort(rows[:, 0])]
+        return cls(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3])
+
+    def check(self, place: str) -> None:
+        """ModelError naming the table that cannot be, behind `place`."""
+        self.rows(place)
+
+    def rows(self, place: str = "polar") -> Array:
+        """(k, 7) angle (rad), lift, drag, moment, and their slopes by the angle. ModelError as `check`."""
+        table = _columns(place, self.angles_deg, self.lift, self.drag, self.moment)
+        angle, values = table[:, 0], table[:, 1:]
+        if abs(angle[-1] - angle[0] - TURN) > 1e-9:
+            raise ModelError(
+                f"{place}: angles_deg must cover a whole turn, 360 degrees from first to last, got {angle[0]:g} to "
+                f"{angle[-1]:g}; Polar.beyond takes a table of attached flow"
+            )
+        if np.any(np.abs(values[-1] - values[0]) > 1e-9):
+            raise ModelError(f"{place}: expected the same at {angle[0]:g} and {angle[-1]:g} degrees, got other values")
+        x = np.radians(angle)
+        slopes = spline_slopes(x, values)
+        if least(x, values[:, 1], slopes[:, 1]) < 0.0:
+            slopes[:, 1] = monotone_slopes(x, values[:, 1], slopes[:, 1])
+        return np.column_stack([x, values, slopes])
+
+
+def _columns(place: str, angles: Any, lift: Any, drag: Any, moment: Any) -> Array:
+    """(k, 4), the angles rising, drag >= 0."""
+    given = {"angles_deg": angles, "lift": lift, "drag": drag, "moment": moment}
+    columns: list[Array] = []
+    for name, value in given.items():
+        if value is None and name == "moment":
+            value = np.zeros(len(columns[0]))
+        try:
+            column = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"{place}: {name} must be numbers, got {value!r}") from None
+        if column.ndim != 1 or len(column) < 3 or not np.all(np.isfinite(column)):
+            raise ModelError(f"{place}: {name} must be three or more finite numbers, got {value!r}")
+        if columns and len(column) != len(columns[0]):
+            raise ModelError(f"{place}: {name} must have {len(columns[0])} numbers as angles_deg, got {len(column)}")
+        columns.append(column)
+    if np.any(np.diff(columns[0]) <= 0.0):
+        raise ModelError(f"{place}: angles_deg must rise, got {columns[0].tolist()}")
+    if np.any(columns[2] < 0.0):
+        raise ModelError(f"{place}: drag must be >= 0, got {columns[2].min():g}")
+    return np.column_stack(columns)
+
+
+def spline_slopes(x: Array, y: Array) -> Array:
+    """(k, c) slopes of the periodic cubic spline through y (k, c) at x (k,), its last point the first."""
+    h, rise = np.diff(x), np.diff(y, axis=0)
+    k = len(h)
+    matrix, right = np.zeros((k, k)), np.zeros((k, y.shape[1]))
+    for i in range(k):
+        a, b = 1.0 / h[i - 1], 1.0 / h[i]
+        matrix[i, i] += 2.0 * (a + b)
+        matrix[i, i - 1] += a
+        matrix[i, (i + 1) % k] += b
+        right[i] = 3.0 * (rise[i - 1] * a * a + rise[i] * b * b)
+    slopes = np.linalg.solve(matrix, right)
+    return np.vstack([slopes, slopes[:1]])
+
+
+def monotone_slopes(x: Array, y: Array, slopes: Array) -> Array:
+    """(k,) slopes with which no cubic leaves the range between its ends."""
+    secant = np.diff(y) / np.diff(x)
+    before, behind = np.append(secant[-1], secant), np.append(secant, secant[0])
+    most = 3.0 * np.minimum(np.abs(before), np.abs(behind))
+    same = before * behind > 0.0
+    return np.asarray(np.where(same & (slopes * before > 0.0), np.sign(before) * np.minimum(np.abs(slopes), most), 0.0))
+
+
+def least(x: Array, y: Array, slopes: Array) -> float:
+    """The least value between the points, as found at FINE of them each."""
+    t = np.linspace(0.0, 1.0, FINE)[:, None]
+    h = np.diff(x)
+    between = (
+        (1.0 + 2.0 * t) * (1.0 - t) ** 2 * y[:-1] + t * (1.0 - t) ** 2 * h * slopes[:-1]
+        + t * t * (3.0 - 2.0 * t) * y[1:] - t * t * (1.0 - t) * h * slopes[1:]
+    )  # fmt: skip
+    return float(between.min())
+
+
+def stacked(polars: Sequence[Polar]) -> tuple[Array, list[int]]:
+    """All their rows, and where each begins."""
+    tables = [polar.rows() for polar in polars]
+    starts = [sum(len(table) for table in tables[:k]) for k in range(len(tables))]
+    return (np.vstack(tables) if tables else np.zeros((0, 7))), starts
