@@ -1,14 +1,16 @@
 """What derivatives cost beside the compiled step: A and B of a step, in multiples of it, and the map of a period.
 
 Blocks of each in turn, in one process; the least of each kind counts. The yardstick is a compiled loop that puts the
-state back and takes the step. The error is against differences by `step`, snapshot and restore, extrapolated, in the
-sizes of the chart.
+state back and takes the step. "structure" is the compiled call alone, where a plant has one; "linearise" the call from
+Python, with its estimate of the error; "differences" are those of all coordinates. The error is against differences by
+`step`, snapshot and restore, extrapolated, in the sizes of the chart.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,8 @@ from numba import carray, njit
 
 import rtmms
 from rtmms.addresses import ARGUMENTS, call, numbers_at
-from rtmms.analysis.linearise_step import linearise_step, reach_of
+from rtmms.analysis.abilities import Structured
+from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
 
 from .setting import machine, refuse_less
 
@@ -56,7 +59,7 @@ def _command(plant: Any, k: int) -> Array:
 
 
 def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
-    """Of one robot: step_us, states; one_ms, two_ms of one and two threads and what they are in steps; error."""
+    """Of one robot: step_us, states; by kind of work ms and what they are in steps; error; method."""
     plant: Any = rtmms.load(robot)
     way = round(WAY_S / plant.dt)
     for k in range(way):
@@ -67,8 +70,21 @@ def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
     words[: len(fork.entry.arguments)] = fork.entry.arguments
     origin, first = plant.present()
     alone: list[float] = []
-    times: dict[int, list[float]] = {1: [], 2: []}
     found = rtmms.linearise(plant, command, threads=2)
+    differences = rtmms.linearise(plant, command, threads=2, method="differences")
+    works: dict[str, Callable[[], Any]] = {
+        "linearise": lambda: rtmms.linearise(plant, command, threads=1),
+        "one": lambda: rtmms.linearise(plant, command, threads=1, method="differences"),
+        "two": lambda: rtmms.linearise(plant, command, threads=2, method="differences"),
+    }  # fmt: skip
+    by = STEP * np.concatenate([plant.chart().size, reach_of(plant.actuators)])
+    structure = plant.structure(by) if isinstance(plant, Structured) else None
+    if structure is not None:
+        pose = plant.coordinates().pose
+        reference = origin[pose : pose + 7].copy()
+        structure.take(origin, command, reference)
+        works["structure"] = lambda: structure.take(origin, command, reference)
+    times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(blocks):
         began = time.perf_counter_ns()
         done = _alone(
@@ -78,23 +94,26 @@ def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
         alone.append((time.perf_counter_ns() - began) / 1e3 / STEPS)
         if done < STEPS:
             raise rtmms.RtmmsError(f"bench derivatives: {robot} failed")
-        for threads, took in times.items():
+        for name, work in works.items():
             began = time.perf_counter_ns()
-            found = rtmms.linearise(plant, command, threads=threads)
-            took.append((time.perf_counter_ns() - began) / 1e3)
+            work()
+            times[name].append((time.perf_counter_ns() - began) / 1e3)
     slow = linearise_step(plant, command)
     size, reach = plant.chart().size, reach_of(plant.actuators)
     wrong = max(
         float(np.max(np.abs(found.a - slow.a) * size / size[:, None], initial=0.0)),
         float(np.max(np.abs(found.b - slow.b) * reach / size[:, None], initial=0.0)),
     )
-    step, one, two = min(alone), min(times[1]), min(times[2])
-    out = {
-        "robot": robot, "states": len(found.states), "inputs": len(found.inputs), "step_us": step, "one_ms": one / 1e3,
-        "one_steps": one / step, "two_ms": two / 1e3, "two_steps": two / step, "error": wrong,
-        "estimated": found.error, "reference_error": slow.error,
+    step = min(alone)
+    out: dict[str, Any] = {
+        "robot": robot, "states": len(found.states), "inputs": len(found.inputs), "step_us": step, "error": wrong,
+        "estimated": found.error, "reference_error": slow.error, "method": found.method,
+        "differences_estimated": differences.error,
     }  # fmt: skip
+    for name, took in times.items():
+        out |= {f"{name}_ms": min(took) / 1e3, f"{name}_steps": min(took) / step}
     if period and hasattr(plant, "gait_commands"):
+        mapped = rtmms.linearise(plant, plant.gait_commands(2), period=True)  # compiled
         began = time.perf_counter_ns()
         mapped = rtmms.linearise(plant, period=True)
         out |= {"period_s": (time.perf_counter_ns() - began) / 1e9, "period_steps": round(mapped.dt / plant.dt)}
@@ -108,11 +127,18 @@ def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool 
     if as_json:
         print(json.dumps({"machine": machine(), "robots": found}))
         return 0
-    print(f"{'robot':12}{'states':>8}{'step, us':>10}{'A and B, ms':>13}{'steps':>8}{'two threads':>13}{'error':>10}")
+    print("A and B of a step, in steps; two: differences with two threads")
+    print(
+        f"{'robot':12}{'states':>8}{'step, us':>10}{'structure':>11}{'ms':>8}{'linearise':>11}{'differences':>13}"
+        f"{'two':>7}{'error':>10}"
+    )
     for one in found:
+        alone = (
+            f"{one['structure_steps']:11.0f}{one['structure_ms']:8.3f}" if "structure_ms" in one else f"{'-':>11}{'':8}"
+        )
         print(
-            f"{one['robot']:12}{one['states']:8}{one['step_us']:10.2f}{one['one_ms']:13.3f}{one['one_steps']:8.0f}"
-            f"{one['two_steps']:13.0f}{one['error']:10.1e}"
+            f"{one['robot']:12}{one['states']:8}{one['step_us']:10.2f}{alone}{one['linearise_steps']:11.0f}"
+            f"{one['one_steps']:13.0f}{one['two_steps']:7.0f}{one['error']:10.1e}"
         )
     for one in found:
         if "period_s" in one:

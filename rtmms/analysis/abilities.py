@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from rtmms.analysis.bordered import Bordered
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Attached
 from rtmms.mechanism.joint_laws import Actuator, Law
@@ -88,3 +89,28 @@ def rise(time: Array, values: Array, start: float, end: float) -> float:
     """Mean rate of a quantity (k,) between two times: its rise by interpolation, over the time."""
     first, last = np.interp([start, end], time, values)
     return float(last - first) / (end - start)
+
+
+class Structure(Protocol):
+    """A and B of a step by what a plant knows of its equations.
+
+    a   of the last step taken, in memory that the next one is written to;  b  (k, n), a copy
+    """
+
+    a: Bordered
+
+    @property
+    def b(self) -> Array: ...
+
+    def take(self, state: Array, command: Array, reference: Array) -> bool:
+        """The step from a state, as a Fork has it, under a command (n,); the pose after is told in the chart around
+        `reference` (7,). False where the step fails."""
+
+
+@runtime_checkable
+class Structured(Protocol):
+    """A plant whose A and B have a structure (rtmms.analysis.derivatives)."""
+
+    def structure(self, by: Array) -> Structure | None:
+        """With memory of its own; by (k + n,) how far coordinates and commands are displaced to either side, where they
+        are. None: of this plant nothing is known; differences of all coordinates, one by one, serve."""

@@ -12,7 +12,7 @@ from rtmms.addresses import call, numbers_at
 from rtmms.jit import kernel
 
 FUNCTION, ARGUMENTS_AT, COMMAND_AT, SETTLE, SETTLE_AT, START_AT = range(6)
-"""Words of what `slopes` and `probe` enter: a step and what puts a state in order, as functions with their arguments,
+"""Words of what `slopes` and `ends` enter: a step and what puts a state in order, as functions with their arguments,
 and where command and start of a step are written."""
 
 
@@ -78,13 +78,6 @@ def difference(over: float, one: Any, other: Any, out: Any) -> None:
     """out = over (one - other), one by one: vector instructions."""
     for i in range(out.shape[0]):
         out[i] = over * (one[i] - other[i])
-
-
-@kernel
-def add(share: float, row: Any, out: Any) -> None:
-    """out += share row, as well."""
-    for i in range(out.shape[0]):
-        out[i] += share * row[i]
 
 
 @kernel
@@ -158,14 +151,14 @@ def slopes(
 
 
 @kernel
-def probe(
+def ends(
     entered: Any, state: Any, origin: Any, commands: Any, reference: Any, words: Any, pose: int, by: Any, first: int,
-    dt: float, slope: Any, off: Any,
+    dt: float, out: Any,
 ) -> int:  # fmt: skip
-    """How far slopes are from differences along directions, everything displaced at once.
+    """What everything displaced at once becomes along a few directions.
 
-    by     (d, k + n) a direction each;  slope (k + n, k) what `slopes` wrote
-    off    (d, k) written: what the slopes say, less half the difference of both ends
+    by     (d, k + n) a direction each
+    out    (d, k) written: half the difference of both ends
     The status of the step that failed, 0 when none did.
     """
     directions, k, n = by.shape[0], words.shape[0], commands.shape[1]
@@ -175,8 +168,6 @@ def probe(
         rotation(origin[pose + 3 : pose + 7], frame)
         rotation(reference[3:7], after)
     for d in range(directions):
-        for i in range(k):
-            off[d, i] = 0.0
         for i in range(n):
             more[i] = by[d, k + i]
         for side in range(2):
@@ -190,9 +181,19 @@ def probe(
             if status != 0:
                 return int(status)
             coordinates_of(state, words, pose, reference, after, x[side])
-        for i in range(k):
-            off[d, i] -= 0.5 * (x[0, i] - x[1, i])
-    for m in range(k + n):
-        for d in range(directions):
-            add(by[d, m], slope[m], off[d])
+        difference(0.5, x[0], x[1], out[d])
+    return 0
+
+
+@kernel
+def trace(entered: Any, state: Any, commands: Any, first: int, dt: float, out: Any) -> int:
+    """Steps with each row of commands (steps, n) from a state, which is moved on; out (steps + 1, w) it before each and
+    after the last. The status of the step that failed, 0 when none did."""
+    nothing = np.zeros(commands.shape[1])
+    copy(state, out[0])
+    for k in range(commands.shape[0]):
+        status = run(entered, state, commands[k : k + 1], nothing, 0.0, first + k, dt)
+        if status != 0:
+            return int(status)
+        copy(state, out[k + 1])
     return 0

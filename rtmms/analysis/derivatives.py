@@ -4,7 +4,8 @@
     x = linear.deviation(plant)             # later: how far from there, (k,)
     x_next = linear.a @ x + linear.b @ u    # u: the command less the one that was given
 
-A plant that forks and tells the coordinates of its state (`rtmms.plant.Coordinated`) is stepped on its forks; any other
+A plant that knows the structure of its equations (`rtmms.analysis.abilities.Structured`) tells A and B of a step by it.
+One that forks and tells the coordinates of its state (`rtmms.plant.Coordinated`) is stepped on its forks; any other
 plant with a chart through snapshot, restore and step (`linearise_step`).
 """
 
@@ -24,9 +25,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rtmms.addresses import ARGUMENTS
-from rtmms.analysis.abilities import Gaited
+from rtmms.analysis.abilities import Gaited, Structure, Structured
+from rtmms.analysis.bordered import Bordered
+from rtmms.analysis.chained import TOGETHER, chained
 from rtmms.analysis.chart import chart_of
-from rtmms.analysis.derivative_kernel import probe, run, slopes
+from rtmms.analysis.derivative_kernel import ends, run, slopes, trace
 from rtmms.analysis.linear import Around, Linear
 from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
 from rtmms.arguments import read_command
@@ -47,6 +50,7 @@ from rtmms.snapshot import model_of
 from rtmms.spatial import Array
 from rtmms.terminal import console
 
+METHODS = ("structure", "differences")
 PROBES = 2
 """Directions in which everything is displaced at once, to see how wrong the slopes are."""
 PARAMETER_STEP = 1e-4
@@ -55,13 +59,15 @@ CHUNK_STEPS = 20000
 """Steps at most between two looks at what else happens (Ctrl-C)."""
 LONG_STEPS = 200_000
 """Steps from which on a bar on standard error tells how far it is."""
+STRUCTURED_STEPS = 100
+"""What A and B of a step by structure, and their products, are worth in steps, for that bar."""
 MANY_STEPS = 500
 """From so many steps on more than one thread pays."""
 
 
 def linearise(
     plant: Plant, command: Any = None, outputs: Sequence[str] = (), with_respect_to: Sequence[str] = (),
-    period: bool = False, *, threads: int | None = None,
+    period: bool = False, *, threads: int | None = None, method: str | None = None,
 ) -> Linear:  # fmt: skip
     """x[k + 1] = A x[k] + B u[k], y[k] = C x[k] around the plant's present state, of one step or of a period.
 
@@ -72,6 +78,7 @@ def linearise(
     with_respect_to   names of `plant.settable`: P has a column for each number, x[k + 1] = A x + B u + P (p - p0)
     period    the map of a period: x[k + 1] is the error a period on, around the state that the plant has then
     threads   None: one for a step of a small plant, else as many as there are cores
+    method    'structure' or 'differences' of all coordinates, one by one; None: the first where the plant has it
     x are errors in the plant's coordinates, zero at the present state, in SI units, see `Linear`. Of one step A maps
     into the chart around the old pose. By central differences of 1e-6 of each coordinate's size; where the model has a
     kink (|w| w at w = 0) that is the mean of both sides. The plant is left as it was. Raises ArgumentError,
@@ -86,6 +93,8 @@ def linearise(
         raise ArgumentError(f"linearise: period: expected True or False, got {period!r:.60}")
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ArgumentError(f"linearise: threads: expected a whole number from 1 on, got {threads!r:.60}")
+    if method not in (None, *METHODS):
+        raise UnknownNameError("method of linearise", str(method), METHODS)
     known = {channel.name: channel for channel in plant.outputs}
     for name in outputs:
         if name not in known:
@@ -94,8 +103,10 @@ def linearise(
     room = _room(plant) if isinstance(plant, Coordinated) else None
     if room is not None:
         with room.lock, np.errstate(all="ignore"):
-            found = _compiled(plant, room, commands, period, threads, with_respect_to)  # type: ignore[arg-type]
+            found = _compiled(plant, room, commands, period, threads, with_respect_to, method)  # type: ignore[arg-type]
     else:
+        if method is not None:
+            raise ModelError(f"linearise: method: a {type(plant).__name__} is stepped by Python alone, got '{method}'")
         if period or with_respect_to:
             what = "period" if period else "with_respect_to"
             raise ModelError(
@@ -162,8 +173,20 @@ class _Room:
         count = len(self.told.names) + len(plant.actuators)  # type: ignore[attr-defined]
         self.signs = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, count))
         self.forks: list[tuple[Fork, Any, Any]] = []
+        self.structures: list[Structure] = []
+        self.by = STEP * np.concatenate([self.told.size, reach_of(plant.actuators)])  # type: ignore[attr-defined]
         self.pool: ThreadPoolExecutor | None = None
         self.workers = 0
+
+    def structure(self, plant: Any, count: int) -> list[Structure]:
+        """So many of what tells A and B by the plant's structure; none where it has none."""
+        if isinstance(plant, Structured):
+            while len(self.structures) < count:
+                one = plant.structure(self.by)
+                if one is None:
+                    break
+                self.structures.append(one)
+        return self.structures[:count]
 
     def add(self, plant: Coordinated, fork: Fork | None = None) -> None:
         own = plant.fork() if fork is None else fork
@@ -205,17 +228,25 @@ def _room(plant: Coordinated) -> _Room | None:
 
 
 def _compiled(
-    plant: Coordinated, room: _Room, commands: Array, period: bool, threads: int | None, parameters: Sequence[str]
-) -> Linear:
+    plant: Coordinated, room: _Room, commands: Array, period: bool, threads: int | None, parameters: Sequence[str],
+    method: str | None,
+) -> Linear:  # fmt: skip
     work = _Differences(plant, room, commands, period)
-    work.slope(threads)
-    error = work.wrong()
+    found = work.by_structure(threads) if method != "differences" else None
+    if found is None and method == "structure":
+        raise ModelError(
+            f"linearise: method: this {type(plant).__name__} has no structure that is known, or a step fails; use "
+            "method='differences'"
+        )
+    packed, b = work.slope(threads) if found is None else found
+    error = work.wrong(packed, b)
     p, named = work.by_parameters(parameters) if parameters else (None, ())
-    k, told, actuators = len(work.told.names), work.told, work.actuators
+    told, actuators = work.told, work.actuators
     return Linear(
-        work.out[:k].T, work.out[k:].T, told.names, tuple(one.name for one in actuators),
+        packed, b, told.names, tuple(one.name for one in actuators),
         len(commands) * work.dt if period else work.dt, error, told.units, tuple(one.unit for one in actuators),
         p=p, parameters=named, around=Around(told, work.origin, b""),
+        method="differences" if found is None else "structure",
     )  # fmt: skip
 
 
@@ -224,20 +255,18 @@ class _Differences:
 
     origin      (w,) the plant's state, less what it forgets;  first  steps since its reset
     reference   (7,) the pose from which the pose after is told
-    by          (k + n,) displacements;  out (k + n, k) slopes, a row each
+    by          (k + n,) displacements;  out (k + n, k) slopes by differences, a row each
     """
 
     def __init__(self, plant: Coordinated, room: _Room, commands: Array, period: bool) -> None:
         known: Any = plant
         self.actuators, self.dt = known.actuators, float(known.dt)
-        self.plant, self.room, self.told, self.commands = plant, room, room.told, commands
+        self.plant, self.room, self.told, self.commands, self.period = plant, room, room.told, commands, period
         self.present = plant.present()
         self.origin, self.first = self.present[0].copy(), self.present[1]
         told = self.told
         self.origin[told.forgets] = 0.0
-        self.size = np.concatenate([told.size, reach_of(self.actuators)])
-        self.by = STEP * self.size
-        self.out = np.zeros((len(self.by), len(told.names)))
+        self.by = room.by
         self.reference = self.origin[told.pose : told.pose + 7].copy() if told.pose >= 0 else np.zeros(7)
         end = self.nominal(room.forks[0])
         if period and told.pose >= 0:
@@ -263,11 +292,36 @@ class _Differences:
         finally:
             self.plant.put(*self.present)
 
-    def slope(self, threads: int | None) -> None:
+    def by_structure(self, threads: int | None) -> tuple[Array | Bordered, Array] | None:
+        """A and B by the plant's structure; None where it has none, or a step fails."""
+        steps, pose = len(self.commands), self.told.pose
+        if not self.period:
+            known = self.room.structure(self.plant, 1)
+            if not known or not known[0].take(self.origin, self.commands[0], self.reference):
+                return None
+            return known[0].a.copy(), known[0].b
+        known = self.room.structure(self.plant, min(_cores() if threads is None else threads, steps))
+        if not known:
+            return None
+        own, entered, _ = self.room.forks[0]
+        own.state[:] = self.origin
+        way = np.empty((min(steps, TOGETHER) + 1, len(own.state)))
+
+        def states(begin: int, end: int) -> Array:
+            if trace(entered, own.state, self.commands[begin:end], self.first + begin, self.dt, way[: end - begin + 1]):
+                raise ModelError("linearise: the step fails on a fork of the plant")
+            return way[: end - begin + 1]
+
+        pool = self.room.threads(len(known)) if len(known) > 1 else None
+        with _progress(steps * STRUCTURED_STEPS) as show:
+            return chained(known, pool, states, self.commands, pose, show)
+
+    def slope(self, threads: int | None) -> tuple[Array, Array]:
+        """A and B by differences."""
         count, steps = len(self.by), len(self.commands)
+        self.out = np.zeros((count, len(self.told.names)))
         if threads is None:
-            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            threads = cores if 2 * count * steps >= MANY_STEPS else 1
+            threads = _cores() if 2 * count * steps >= MANY_STEPS else 1
         threads = min(threads, count)
         width = max(1, min(-(-count // threads), CHUNK_STEPS // (2 * steps)))
         chunks = [(begin, min(begin + width, count)) for begin in range(0, count, width)]
@@ -285,6 +339,8 @@ class _Differences:
                 f"linearise: a step fails where {name} differs by {self.by[failed]:.3g} {unit}: the plant stands at "
                 "the edge of what it can do, take another state"
             )
+        k = len(self.told.names)
+        return self.out[:k].T, self.out[k:].T
 
     def _all(self, chunks: list[tuple[int, int]], threads: int, show: Callable[[float], None]) -> int:
         """The first of which a step failed, -1 when none did."""
@@ -331,21 +387,24 @@ class _Differences:
             )
         )  # fmt: skip
 
-    def wrong(self) -> float:
+    def wrong(self, a: Array | Bordered, b: Array) -> float:
         """How far the slopes are from differences along a few directions, half as long, in the sizes: about as large as
         the largest of a row's errors, or larger."""
         own, entered, _ = self.room.forks[0]
         told = self.told
-        if not told.names:
+        k = len(told.names)
+        if not k:
             return 0.0
         by = 0.5 * self.by * self.room.signs
-        off = np.empty((PROBES, len(told.names)))
-        if probe(
+        off = np.empty((PROBES, k))
+        if ends(
             entered, own.state, self.origin, self.commands, self.reference, told.words, told.pose, by, self.first,
-            self.dt, self.out, off,
+            self.dt, off,
         ):  # fmt: skip
             own.clear()
             return float("nan")
+        x = by[:, :k].T
+        off -= ((a.times(x) if isinstance(a, Bordered) else a @ x) + b @ by[:, k:].T).T
         off /= 0.5 * STEP * told.size
         return float(np.sqrt(np.max(np.mean(off * off, axis=0))))
 
@@ -404,6 +463,10 @@ class _Differences:
         ):  # fmt: skip
             raise ModelError(f"linearise: with_respect_to: a step fails with {name} = {value!r:.60}")
         return _coordinates(self.told, self.reference, own.state)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtmms.analysis.bordered import Bordered
 from rtmms.analysis.chart import chart_of
 from rtmms.coordinates import between
 from rtmms.errors import ModelError
@@ -22,12 +24,13 @@ class Around(NamedTuple):
     snapshot: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Linear:
     """Around a motion, x the error of the state and u that of the command: d/dt x = A x + B u where `dt` is None, else
     x[k + 1] = A x[k] + B u[k] with u held over steps of dt; y = C x of outputs, and P (p - p0) more of parameters.
 
     a, b  (k, k) and (k, u)
+    packed   A as it was found: as an array, or by the blocks that are not zero
     states, inputs   their names, in order. Of a plant of a mechanism: body-frame position error e and attitude error
           theta (R = R_ref exp theta^, p = p_ref + R_ref e), twist error, q and qd of the joints driven by torque, then
           value and rate of the filter of each commanded offset and gain, and the lagged command of each actuator on a
@@ -38,9 +41,10 @@ class Linear:
     c, outputs, output_units      (rows, k), what was asked for, each number a row
     p, parameters   (k, numbers), None where nothing was asked for
     around   where it was taken; None for a mean along a motion, or of d/dt x
+    method   how: 'structure', 'differences', 'stepping' (by snapshot, restore and step), 'complex step'
     """
 
-    a: Array
+    packed: Array | Bordered
     b: Array
     states: tuple[str, ...]
     inputs: tuple[str, ...]
@@ -54,6 +58,12 @@ class Linear:
     p: Array | None = None
     parameters: tuple[str, ...] = ()
     around: Around | None = field(default=None, repr=False, compare=False)
+    method: str = ""
+
+    @cached_property
+    def a(self) -> Array:
+        """(k, k), made when it is first asked for where A was found as blocks."""
+        return self.packed.dense() if isinstance(self.packed, Bordered) else self.packed
 
     def deviation(self, plant: Plant) -> Array:
         """(k,) x of a plant now: how far its state is from the one of this model. The plant stays as it is.
@@ -89,7 +99,7 @@ class Linear:
         both[:k, :k], both[:k, k:] = self.a, self.b
         expm: Any = linalg.expm
         step: Array = expm(both * dt)
-        return Linear(step[:k, :k], step[:k, k:], self.states, self.inputs, dt, self.error)
+        return Linear(step[:k, :k], step[:k, k:], self.states, self.inputs, dt, self.error, method=self.method)
 
 
 def _other(states: tuple[str, ...], plant: Any) -> str:

@@ -111,7 +111,8 @@ def _at(plant: Differentiable) -> Linear:
     for own in tendons:
         name = plant.drives[own.channel].channel.name
         names += [[], [f"{name}.lag"], [f"{name}.filter", f"{name}.filter_rate"]][own.size]
-    return Linear(a, b, tuple(names), tuple(drive.channel.name for drive in plant.drives))
+    driven = tuple(drive.channel.name for drive in plant.drives)
+    return Linear(a, b, tuple(names), driven, method="complex step")
 
 
 class _Complex:

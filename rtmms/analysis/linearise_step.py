@@ -49,7 +49,8 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
         plant.restore(blob)
     first = found[0]
     a, b = np.mean([one.a for one in found], axis=0), np.mean([one.b for one in found], axis=0)
-    return Linear(a, b, first.states, first.inputs, first.dt, max(one.error for one in found))
+    error = max(one.error for one in found)
+    return Linear(a, b, first.states, first.inputs, first.dt, error, method=first.method)
 
 
 def _one(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
@@ -86,7 +87,7 @@ def _one(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
     return Linear(
         a, b, tuple(chart.names), inputs, plant.dt, float(np.max(np.abs(fine - coarse), initial=0.0)) / 3.0,
         input_units=tuple(channel.unit for channel in plant.actuators),
-        around=Around(None, np.zeros(0), blob) if given is None else None,
+        around=Around(None, np.zeros(0), blob) if given is None else None, method="stepping",
     )  # fmt: skip
 
 

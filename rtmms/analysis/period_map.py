@@ -61,4 +61,4 @@ def period_map(
         b = np.array(columns).T
     finally:
         plant.restore(blob)
-    return Linear(a, b, tuple(coordinates), tuple(inputs), len(steady) * plant.dt, float("nan"))
+    return Linear(a, b, tuple(coordinates), tuple(inputs), len(steady) * plant.dt, float("nan"), method="differences")

@@ -333,6 +333,14 @@ class Manta:
         words = tuple(0 if word is None else word for word in given)
         return Entry(native(enter_settle, *given), words, fork.entry.command)
 
+    def structure(self, by: Array) -> Any:
+        """See rtmms.analysis.abilities.Structured."""
+        from rtmms.robots.manta.jacobian.structure import MantaJacobian, covered  # its kernels are for who asks
+
+        if not COMPILED or not covered(self.model, self._sampler is not None):
+            return None
+        return MantaJacobian(self.system.fork(), self._told, by)
+
     def chart(self) -> StateChart:
         """Coordinates around the present state, for `rtmms.analysis`."""
         return StateChart(self._told, self._state, self._settle)

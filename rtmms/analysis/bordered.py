@@ -1,0 +1,125 @@
+"""Matrices that are blocks along the diagonal but for a border: chains that know of each other by a head alone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.analysis.tiles import COLUMNS, ROWS, tile
+from rtmms.jit import kernel
+from rtmms.spatial import Array
+
+
+class Bordered(NamedTuple):
+    """(h + n, h + n), of which most is zero.
+
+    head     (h, h) the first rows and columns
+    right    (t, n) rows 0 to t - 1 beyond it; those from t to h - 1 are zero there
+    below    (n, h) the columns below it
+    own      (w, w, g) blocks of w coordinates each: own[i, j, k] is row i, column j of block k
+    members  (w, g) which of the n they are
+    """
+
+    head: Array
+    right: Array
+    below: Array
+    own: Array
+    members: npt.NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return len(self.head) + len(self.below)
+
+    def copy(self) -> Bordered:
+        """In memory of its own."""
+        head, right, below, own, members = self
+        return Bordered(head.copy(), right.copy(), below.copy(), own.copy(), members.copy())
+
+    def dense(self) -> Array:
+        """As one array."""
+        h, n = len(self.head), len(self.below)
+        out = np.zeros((h + n, h + n))
+        out[:h, :h], out[: len(self.right), h:], out[h:, :h] = self.head, self.right, self.below
+        at = h + self.members
+        out[at[:, None], at[None]] = self.own
+        return out
+
+    def times(self, x: Array) -> Array:
+        """The product with x (h + n,) or (h + n, c)."""
+        h = len(self.head)
+        out = np.concatenate([self.head @ x[:h], self.below @ x[:h]])
+        out[: len(self.right)] += self.right @ x[h:]
+        out[h + self.members] += np.einsum("ijk,jk...->ik...", self.own, x[h + self.members])
+        return out
+
+
+@kernel
+def _sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) -> None:
+    """Rows `to` of out (., c) as shares (count, ROWS) of rows of the panel (., c); c in whole tiles."""
+    a, b, t = shares.ctypes.data, rows.ctypes.data, to.ctypes.data
+    c = panel.shape[1]
+    for first in range(0, c, COLUMNS):
+        tile(a, b, count, panel.ctypes.data + 8 * first, c, t, out.ctypes.data + 8 * first)
+
+
+@kernel
+def push(
+    head: Any, right: Any, below: Any, own: Any, members: Any, by_inputs: Any, first: int, panel: Any, other: Any
+) -> int:  # fmt: skip
+    """Columns through matrices, one after the other: panel <- A panel (+ columns of B, for those that begin there).
+
+    head, right, below, own, members   as of Bordered, with an axis of the matrices in front, but for members; below
+                                       (s, h, n), its columns
+    by_inputs   (s, h + n, u);  first  the columns from there on are those by inputs, a column of B is added to each
+    panel       (h + n + 1, c) with c in whole tiles, its last row of no matter;  other  as large
+    Returns 0 where the result is in the panel, 1 where it is in the other.
+    """
+    h, n, t, w = head.shape[1], below.shape[2], right.shape[1], own.shape[1]
+    shares, rows = np.zeros((h + n + w + 1, ROWS)), np.zeros(h + n + w + 1, dtype=np.int64)
+    to = np.zeros(ROWS, dtype=np.int64)
+    for s in range(head.shape[0]):
+        source, target = (panel, other) if s % 2 == 0 else (other, panel)
+        for r in range(0, h, ROWS):
+            for i in range(ROWS):
+                to[i] = r + i if r + i < h else h + n
+            count = 0
+            for k in range(h):
+                there = False
+                for i in range(ROWS):
+                    shares[count, i] = head[s, r + i, k] if r + i < h else 0.0
+                    there = there or shares[count, i] != 0.0
+                rows[count] = k
+                count += 1 if there else 0
+            if r < t:
+                for k in range(n):
+                    for i in range(ROWS):
+                        shares[count, i] = right[s, r + i, k] if r + i < t else 0.0
+                    rows[count] = h + k
+                    count += 1
+            _sum_rows(count, shares, rows, to, source, target)
+        for g in range(own.shape[3]):
+            for e in range(0, w, ROWS):
+                for i in range(ROWS):
+                    to[i] = h + members[e + i, g] if e + i < w else h + n
+                count = 0
+                for k in range(h):
+                    there = False
+                    for i in range(ROWS):
+                        shares[count, i] = below[s, k, to[i] - h] if e + i < w else 0.0
+                        there = there or shares[count, i] != 0.0
+                    rows[count] = k
+                    count += 1 if there else 0
+                for j in range(w):
+                    for i in range(ROWS):
+                        shares[count, i] = own[s, e + i, j, g] if e + i < w else 0.0
+                    rows[count] = h + members[j, g]
+                    count += 1
+                _sum_rows(count, shares, rows, to, source, target)
+        for u in range(by_inputs.shape[2]):
+            column = first + u
+            if 0 <= column < panel.shape[1]:
+                for r in range(h + n):
+                    target[r, column] += by_inputs[s, r, u]
+    return int(head.shape[0] % 2)

@@ -1,0 +1,84 @@
+"""The map of many steps from the A and B of each: all columns at once, by the blocks that are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from rtmms.analysis.abilities import Structure
+from rtmms.analysis.bordered import push
+from rtmms.memory import aligned
+from rtmms.spatial import Array
+
+TOGETHER = 32
+"""Steps whose matrices are held at once."""
+PANEL = 32
+"""Columns that go through them at once, so that they stay near the processor; whole tiles (tiles.py)."""
+
+
+def chained(
+    structures: Sequence[Structure], pool: ThreadPoolExecutor | None, states: Callable[[int, int], Array],
+    commands: Array, pose: int, show: Callable[[float], None],
+) -> tuple[Array, Array] | None:  # fmt: skip
+    """(k, k) and (k, n) of all steps; None where one of them fails.
+
+    structures  one a thread;  pool  with as many, None for one
+    states      of the steps from a to b, (b - a + 1, w): before each, and after the last
+    commands    (steps, n);  pose  where it stands in a state
+    """
+    one = structures[0]
+    k, n, steps = one.a.size, commands.shape[1], len(commands)
+    columns = k + n
+    panels = [aligned(2, k + 1, PANEL) for _ in range(0, columns, PANEL)]
+    for at, panel in zip(range(0, columns, PANEL), panels, strict=True):
+        for c in range(min(PANEL, k - at)):
+            panel[0, at + c, c] = 1.0
+    turned = [0] * len(panels)
+    together = min(TOGETHER, steps)
+    h = len(one.a.head)
+    parts: tuple[Any, ...] = (
+        np.zeros((together, h, h)), np.zeros((together, *one.a.right.shape)), np.zeros((together, h, k - h)),
+        np.zeros((together, *one.a.own.shape)),
+    )  # fmt: skip
+    by_inputs = np.zeros((together, k, n))
+
+    def take(structure: Structure, way: Array, begin: int, which: range) -> bool:
+        for s in which:
+            if not structure.take(way[s], commands[begin + s], way[s + 1, pose : pose + 7]):
+                return False
+            parts[0][s], parts[1][s], parts[2][s] = structure.a.head, structure.a.right, structure.a.below.T
+            parts[3][s], by_inputs[s] = structure.a.own, structure.b
+        return True
+
+    def multiply(which: range, count: int) -> None:
+        for p in which:
+            panel = panels[p]
+            turned[p] ^= push(
+                *(part[:count] for part in parts), one.a.members, by_inputs[:count], k - p * PANEL,
+                panel[turned[p]], panel[1 - turned[p]],
+            )  # fmt: skip
+
+    workers = len(structures)
+    for begin in range(0, steps, together):
+        count = min(together, steps - begin)
+        way = states(begin, begin + count)
+        if pool is None:
+            if not take(one, way, begin, range(count)):
+                return None
+            multiply(range(len(panels)), count)
+        else:
+            jobs = [
+                pool.submit(take, structure, way, begin, range(i, count, workers))
+                for i, structure in enumerate(structures)
+            ]
+            well = [job.result() for job in jobs]
+            if not all(well):
+                return None
+            for job in [pool.submit(multiply, range(i, len(panels), workers), count) for i in range(workers)]:
+                job.result()
+        show((begin + count) / steps)
+    whole = np.concatenate([panel[which][:k] for panel, which in zip(panels, turned, strict=True)], axis=1)
+    return whole[:, :k], whole[:, k:columns].copy()

@@ -1,0 +1,296 @@
+"""Arithmetic as graphs: recorded by running a function on nodes, differentiated, and written as vector code.
+
+    x, y = load(0, 0), load(0, 16)
+    code = Code([(slope(x * y, [x])[0], 1, 0)])
+
+Equal nodes are one, and what is zero is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from llvmlite import ir
+
+WIDTH = 4
+"""Lanes that are computed at once: a vector."""
+FLAGS = ("contract", "nsz")
+
+Value = Any
+"""A Node or a number."""
+
+
+class Node:
+    """One operation on others; `graph` are all of them, in the order in which they can be computed."""
+
+    __slots__ = ("operands", "operation", "place")
+    graph: ClassVar[list[Node]] = []
+    known: ClassVar[dict[Any, Node]] = {}
+    operation: str
+    operands: tuple[Any, ...]
+    place: int
+
+    def __new__(cls, operation: str, *operands: Any) -> Node:
+        key = (operation, *(o.place if isinstance(o, Node) else ("number", o) for o in operands))
+        if key not in cls.known:
+            made = super().__new__(cls)
+            made.operation, made.operands, made.place = operation, operands, len(cls.graph)
+            cls.graph.append(made)
+            cls.known[key] = made
+        return cls.known[key]
+
+    def __add__(self, other: Value) -> Value:
+        return add(self, other)
+
+    def __sub__(self, other: Value) -> Value:
+        return subtract(self, other)
+
+    def __mul__(self, other: Value) -> Value:
+        return multiply(self, other)
+
+    def __truediv__(self, other: Value) -> Value:
+        return Node("divide", self, other)
+
+    def __radd__(self, other: Value) -> Value:
+        return add(other, self)
+
+    def __rsub__(self, other: Value) -> Value:
+        return subtract(other, self)
+
+    def __rmul__(self, other: Value) -> Value:
+        return multiply(other, self)
+
+    def __rtruediv__(self, other: Value) -> Value:
+        return Node("divide", other, self)
+
+    def __neg__(self) -> Value:
+        return negative(self)
+
+    def __abs__(self) -> Value:
+        return Node("abs", self)
+
+
+def start() -> None:
+    """A new graph."""
+    Node.graph, Node.known = [], {}
+
+
+def load(array: int, offset: int) -> Node:
+    """A number of each lane: from that offset of an array on."""
+    return Node("load", array, offset)
+
+
+def same(array: int, offset: int) -> Node:
+    """One number for all lanes."""
+    return Node("same", array, offset)
+
+
+def is_zero(value: Value) -> bool:
+    return not isinstance(value, Node) and value == 0
+
+
+def add(a: Value, b: Value) -> Value:
+    if not isinstance(a, Node) and not isinstance(b, Node):
+        return a + b
+    if is_zero(a) or is_zero(b):
+        return b if is_zero(a) else a
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Node) and one.operation == "negative":
+            return subtract(other, one.operands[0])
+    return Node("add", a, b)
+
+
+def subtract(a: Value, b: Value) -> Value:
+    if not isinstance(a, Node) and not isinstance(b, Node):
+        return a - b
+    if is_zero(b):
+        return a
+    if is_zero(a):
+        return negative(b)
+    return add(a, b.operands[0]) if isinstance(b, Node) and b.operation == "negative" else Node("subtract", a, b)
+
+
+def multiply(a: Value, b: Value) -> Value:
+    if not isinstance(a, Node) and not isinstance(b, Node):
+        return a * b
+    for one, other in ((a, b), (b, a)):
+        if not isinstance(one, Node):
+            if one in (0, 1, -1):
+                return 0.0 if one == 0 else other if one == 1 else negative(other)
+        elif one.operation == "negative":
+            return negative(multiply(one.operands[0], other))
+    return Node("multiply", a, b)
+
+
+def negative(a: Value) -> Value:
+    if not isinstance(a, Node):
+        return -a
+    return a.operands[0] if a.operation == "negative" else Node("negative", a)
+
+
+def sine_cosine(a: Value) -> tuple[Value, Value]:
+    return (Node("sine", a), Node("cosine", a)) if isinstance(a, Node) else (0.0, 1.0)
+
+
+def slopes(values: Sequence[Value], by: Node, end: int) -> list[Value]:
+    """Derivatives of values by a node, by forward accumulation through the first `end` nodes."""
+    found: dict[int, Value] = {by.place: 1.0}
+    for node in Node.graph[by.place + 1 : end]:
+        if node.operation in ("load", "same", "sign"):
+            continue
+        moved = [found.get(o.place, 0.0) if isinstance(o, Node) else 0.0 for o in node.operands]
+        if all(is_zero(one) for one in moved):
+            continue
+        slope = _slope(node, moved)
+        if not is_zero(slope):
+            found[node.place] = slope
+    return [found.get(value.place, 0.0) if isinstance(value, Node) else 0.0 for value in values]
+
+
+def _slope(node: Node, moved: list[Value]) -> Value:
+    a, d = node.operands, moved
+    match node.operation:
+        case "add":
+            return add(d[0], d[1])
+        case "subtract":
+            return subtract(d[0], d[1])
+        case "multiply":
+            return add(multiply(d[0], a[1]), multiply(a[0], d[1]))
+        case "divide":
+            return multiply(subtract(d[0], multiply(node, d[1])), Node("divide", 1.0, a[1]))
+        case "negative":
+            return negative(d[0])
+        case "abs":
+            return multiply(Node("sign", a[0]), d[0])
+        case "sine":
+            return multiply(Node("cosine", a[0]), d[0])
+        case "cosine":
+            return negative(multiply(Node("sine", a[0]), d[0]))
+    raise ValueError(node.operation)
+
+
+class Output(NamedTuple):
+    """Where a value goes: so far into an array, a number of each lane."""
+
+    value: Value
+    array: int
+    offset: int
+
+
+def write(builder: Any, addresses: Sequence[Any], lanes: int, outputs: Sequence[Output]) -> None:
+    """A loop over lanes that computes the outputs of the present graph, into the function that is being built."""
+    graph, word = Node.graph, ir.IntType(64)
+    needed, stack = set(), [o.value.place for o in outputs if isinstance(o.value, Node)]
+    while stack:
+        place = stack.pop()
+        if place not in needed:
+            needed.add(place)
+            stack += [o.place for o in graph[place].operands if isinstance(o, Node)]
+    begin, loop, end = builder.block, builder.append_basic_block("lanes"), builder.append_basic_block("lanes.end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    lane = builder.phi(word)
+    lane.add_incoming(ir.Constant(word, 0), begin)
+    shift = builder.shl(lane, ir.Constant(word, 3))
+    pen = _Pen(builder, addresses, [builder.add(address, shift) for address in addresses])
+    for place in sorted(needed):
+        pen.write(graph[place])
+    for value, array, offset in outputs:
+        builder.store(pen.value(value), pen.at(pen.shifted[array], offset, VECTOR), align=8)
+    following = builder.add(lane, ir.Constant(word, WIDTH))
+    lane.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_signed("<", following, ir.Constant(word, lanes)), loop, end)
+    builder.position_at_end(end)
+
+
+NUMBER = ir.DoubleType()
+VECTOR = ir.VectorType(NUMBER, WIDTH)
+
+
+class _Pen:
+    """What has been written of a graph."""
+
+    def __init__(self, builder: Any, addresses: Sequence[Any], shifted: Sequence[Any]) -> None:
+        self.builder, self.addresses, self.shifted = builder, addresses, shifted
+        self.made: dict[int, Any] = {}
+        self.turns: dict[int, tuple[Any, Any]] = {}
+
+    def at(self, address: Any, offset: int, kind: Any) -> Any:
+        there = self.builder.add(address, ir.Constant(ir.IntType(64), 8 * offset))
+        return self.builder.inttoptr(there, kind.as_pointer())
+
+    def all(self, value: float) -> Any:
+        return ir.Constant(VECTOR, [float(value)] * WIDTH)
+
+    def value(self, value: Value) -> Any:
+        return self.made[value.place] if isinstance(value, Node) else self.all(value)
+
+    def plus(self, a: Any, b: Any) -> Any:
+        return self.builder.fadd(a, b, flags=FLAGS)
+
+    def times(self, a: Any, b: Any) -> Any:
+        return self.builder.fmul(a, b, flags=FLAGS)
+
+    def write(self, node: Node) -> None:
+        b, a = self.builder, node.operands
+        match node.operation:
+            case "load":
+                made = b.load(self.at(self.shifted[a[0]], a[1], VECTOR), align=8)
+            case "same":
+                one = b.load(self.at(self.addresses[a[0]], a[1], NUMBER))
+                nothing, lanes = ir.Constant(VECTOR, ir.Undefined), ir.VectorType(ir.IntType(32), WIDTH)
+                one = b.insert_element(nothing, one, ir.Constant(ir.IntType(32), 0))
+                made = b.shuffle_vector(one, nothing, ir.Constant(lanes, [0] * WIDTH))
+            case "add":
+                made = self.plus(self.value(a[0]), self.value(a[1]))
+            case "subtract":
+                made = b.fsub(self.value(a[0]), self.value(a[1]), flags=FLAGS)
+            case "multiply":
+                made = self.times(self.value(a[0]), self.value(a[1]))
+            case "divide":
+                made = b.fdiv(self.value(a[0]), self.value(a[1]), flags=FLAGS)
+            case "negative":
+                made = b.fsub(self.all(-0.0), self.value(a[0]), flags=FLAGS)
+            case "abs":
+                x = self.value(a[0])
+                made = b.select(b.fcmp_ordered("<", x, self.all(0.0)), b.fsub(self.all(-0.0), x, flags=FLAGS), x)
+            case "sign":
+                x = self.value(a[0])
+                up = b.select(b.fcmp_ordered(">", x, self.all(0.0)), self.all(1.0), self.all(0.0))
+                made = b.select(b.fcmp_ordered("<", x, self.all(0.0)), self.all(-1.0), up)
+            case _:
+                made = self.turn(a[0])[node.operation == "cosine"]
+        self.made[node.place] = made
+
+    def turn(self, angle: Node) -> tuple[Any, Any]:
+        """Sine and cosine, by the series of rtmms.robots.manta.kernels.fin_link."""
+        if angle.place not in self.turns:
+            z = self.times(self.all(0.25), self.value(angle))
+            w = self.times(z, z)
+            s = self._series(w, SINES)
+            c = self._series(w, COSINES)
+            s = self.times(z, s)
+            two = self.all(2.0)
+            for _ in range(2):
+                turned = self.times(two, self.times(s, s))
+                s, c = self.times(two, self.times(s, c)), self.builder.fsub(self.all(1.0), turned, flags=FLAGS)
+            self.turns[angle.place] = s, c
+        return self.turns[angle.place]
+
+    def _series(self, w: Any, factors: Sequence[float]) -> Any:
+        total = self.all(factors[0])
+        for factor in factors[1:]:
+            total = self.plus(self.all(factor), self.times(w, total))
+        return total
+
+
+SINES = (
+    -1.0 / 1307674368000.0, 1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0, -1.0 / 5040.0, 1.0 / 120.0,
+    -1.0 / 6.0, 1.0,
+)  # fmt: skip
+COSINES = (
+    1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0,
+    1.0 / 24.0, -0.5, 1.0,
+)  # fmt: skip
+"""Of sine and cosine of a quarter of an angle, from the highest power of its square down."""
