@@ -29,7 +29,8 @@ def advance(
     Returns the run that failed, whose fork's scratch must be cleared before the next; -1 when all are done.
     """
     width = states.shape[1]
-    places, out, kept = np.zeros((0, 2), np.int64), np.zeros((0, 0)), np.zeros((0, 0))
+    places, told = np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64)
+    out, kept = np.zeros((0, 0)), np.zeros((0, 0))
     stop, done = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for run in range(begin, end):
         status[run] = 0
@@ -42,7 +43,7 @@ def advance(
             state[i] = own[i]
         found = roll(
             fork[FUNCTION], fork[ARGUMENTS_AT], fork[COMMAND_AT], commands[run], steps, state, fork[START_AT], dt,
-            counts[run], 1, places, out, kept, stop, done,
+            counts[run], 1, places, told, 0, 0, out, kept, stop, done,
         )  # fmt: skip
         status[run] = found
         if found != 0:

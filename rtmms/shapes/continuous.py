@@ -56,7 +56,7 @@ def _across(line: list[Vector], i: int) -> tuple[Vector, Vector]:
     before, after = line[max(i - 1, 0)], line[min(i + 1, len(line) - 1)]
     x, y, z = before[0] - after[0], before[1] - after[1], before[2] - after[2]
     size = sqrt(x * x + y * y + z * z)
-    x, y, z = x / size, y / size, z / size
+    x, y, z = (x / size, y / size, z / size) if size > 0.0 else (1.0, 0.0, 0.0)  # two stations at one place
     flat = sqrt(x * x + y * y)
     side = (-y / flat, x / flat, 0.0) if flat > 1e-9 else (0.0, 1.0, 0.0)
     up = (y * side[2] - z * side[1], z * side[0] - x * side[2], x * side[1] - y * side[0])
