@@ -98,7 +98,7 @@ def test_commands_at_and_beyond_limits(steps: int):
 
 
 @pytest.mark.parametrize(
-    "given", [{"integrator": "rk4", "dt": 2e-3}, {"body": "fixed"}, {"fin_normal": "neighbour"}], ids=str
+    "given", [{"integrator": "rk4", "dt": 1e-4}, {"body": "fixed"}, {"fin_normal": "neighbour"}], ids=str
 )
 @pytest.mark.slow
 def test_where_the_structure_is_another(given: dict[str, Any]):
