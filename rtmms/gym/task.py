@@ -63,7 +63,7 @@ class Task:
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
         """(runs,) of the step that led here."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}.reward(seen, action, memory) is to be written: (runs,)")
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
         """(runs,) whether the episode ends here."""
