@@ -135,8 +135,8 @@ class Rollout:
         usual = _values(plant, asked.parameters)
         try:
             with np.errstate(all="ignore"):
-                compiled = isinstance(plant, Forking) and plant.fork() is not None
-                work = _Compiled(asked, self) if compiled else _Plain(asked)
+                fork = plant.fork() if isinstance(plant, Forking) else None
+                work = _Plain(asked) if fork is None else _Compiled(asked, self, fork)
                 work.run(before)
         finally:
             if usual:
@@ -319,11 +319,10 @@ class _Plain(_Outcome):
 class _Compiled(_Outcome):
     """On forks of the plant, on threads."""
 
-    def __init__(self, asked: _Asked, pool: Rollout) -> None:
+    def __init__(self, asked: _Asked, pool: Rollout, fork: Fork) -> None:
         plant = asked.plant
         assert isinstance(plant, Forking)
-        fork = plant.fork()
-        assert fork is not None
+        self._spare: Fork | None = fork  # of the plant as it is: good for runs whose parameters are the plant's own
         self.places = {
             name: place for name, place in fork.places.items() if any(c.name == name for c in asked.channels)
         }
@@ -364,7 +363,11 @@ class _Compiled(_Outcome):
         for values, runs in groups:
             self._set(values)
             for share in np.array_split(runs, min(shares, len(runs))):
-                fork = self.plant.fork()
+                fork = None if values else self._spare
+                if fork is None:
+                    fork = self.plant.fork()
+                else:
+                    self._spare = None
                 assert fork is not None
                 tasks.append(_Task(fork, share))
         self._all(tasks, starts)

@@ -23,7 +23,7 @@ from rtmms.plant import Forking
 Array = npt.NDArray[np.float64]
 
 METHODS: dict[str, type[CrossEntropy]] = {one.name: one for one in (CrossEntropy, Mppi, PredictiveSampling)}
-CHUNK = 8
+CHUNK = 16
 """Candidates between two looks at the clock."""
 
 

@@ -32,7 +32,7 @@ def planner(model: Any) -> Iterator[Planner]:
     model.reset()
     words = Knots(model.actuators, 3, 0.5, np.full(4, HOVER))
     words.scale[:] = 20.0
-    made = Planner(model, words, higher, horizon_s=0.5, samples=16, seed=4)
+    made = Planner(model, words, higher, horizon_s=0.5, samples=24, seed=4)
     yield made
     made.close()
 
@@ -43,9 +43,9 @@ def test_plans_get_better_and_the_same_seed_gives_the_same(planner: Planner, mod
     for _ in range(6):
         last = planner.plan(planner.words.start(), 0.0)
     assert last.least < 0.7 * first.least
-    assert (first.finished, first.failed, first.good) == (16, 0, True)
+    assert (first.finished, first.failed, first.good) == (24, 0, True)
     assert first.path.shape == (50, 3)
-    again = Planner(model, planner.words, higher, horizon_s=0.5, samples=16, seed=4, threads=2)
+    again = Planner(model, planner.words, higher, horizon_s=0.5, samples=24, seed=4, threads=2)
     assert again.plan(planner.words.start(), 0.0).words.tobytes() == first.words.tobytes()
     again.close()
 
