@@ -45,6 +45,8 @@ def info(file: Path, as_json: bool) -> int:
         return 0
     width = max(len(name) for name in found)
     for name, value in found.items():
+        if name == "damage":  # `tell_damage` has the sentences
+            value = f"{len(value)} places" if value else "-"
         print_text(f"{name:<{width}}  {shown(_told(value))}")
     tell_damage(log)
     return 0

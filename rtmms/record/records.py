@@ -27,12 +27,15 @@ _FOOTER_BYTES = 20
 _CHUNK_CODE, _INDEX_CODE, _FOOTER_CODE, _ATTACHMENT_CODE = 6, 7, 2, 9
 _FOREIGN = 0x80
 """Codes from here on are free for others' records."""
+_PIECE = 1 << 20
+_MOST_PLACES = 1000
+"""Damaged places that are told one by one."""
 
 
 def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None) -> Iterator[Any]:
     """What the file holds, as mcap's records, up to its end or to where it was cut off.
 
-    damage   gets a sentence for each place that cannot be read; a file that was cut off is not damaged
+    damage   gets a sentence for each place that cannot be read, at most _MOST_PLACES; a file that was cut off is not damaged
     """
     with path.open("rb") as file:
         yield from _Scan(file, path.stat().st_size, chunks, [] if damage is None else damage).records()
@@ -51,6 +54,8 @@ class _Scan:
 
     def __init__(self, file: IO[bytes], size: int, chunks: Chunks, damage: list[str]) -> None:
         self._file, self._size, self._chunks, self._damage = file, size, chunks, damage
+        self._damaged_to = -1
+        self._untold = 0
         self._complete = self._at(size - len(MAGIC), len(MAGIC)) == MAGIC and size >= 2 * len(MAGIC)
         self._places, self._channels = self._index()
 
@@ -59,14 +64,22 @@ class _Scan:
         while at is not None and at + _HEAD.size <= self._size:
             code, length = _HEAD.unpack(self._at(at, _HEAD.size))
             end: int = at + _HEAD.size + length
+            if code == 0:  # of no record: a machine that went down leaves zeros where a file was being written
+                after = self._zeros(at)
+                following = self._next(at, after)
+                self._tell(at, following, f"{after - at} bytes that are zero")
+                yield from self._channels
+                at = following
+                continue
             if end > self._size and not self._complete:
                 return  # cut off here
             try:
                 yield from self._record(code, at, end)
             except _Damaged as fault:
-                self._damage.append(f"damaged at byte {at}: {fault}")
+                following = end if fault.framed else self._next(at, end)
+                self._tell(at, following, str(fault))
                 yield from self._channels  # they may have stood there
-                at = end if fault.framed else self._next(at, end)
+                at = following
                 continue
             if code == _FOOTER_CODE:
                 beyond = self._size - end - len(MAGIC)
@@ -74,6 +87,26 @@ class _Scan:
                     self._damage.append(f"{beyond} bytes after the log's end, at byte {end + len(MAGIC)}")
                 return
             at = end
+
+    def _tell(self, at: int, following: int | None, why: str) -> None:
+        """One sentence for damage in a row: a hostile file has a damaged record in each nine bytes."""
+        in_a_row, self._damaged_to = at == self._damaged_to, -1 if following is None else following
+        if in_a_row:
+            return
+        if len(self._damage) < _MOST_PLACES:
+            self._damage.append(f"damaged at byte {at}: {why}")
+            return
+        self._untold += 1
+        self._damage[-1] = f"damaged at byte {at}: {why}, the last of {self._untold + 1} such places"
+
+    def _zeros(self, at: int) -> int:
+        """Where the zeros end that begin there."""
+        while piece := self._at(at, _PIECE):
+            rest = len(piece.lstrip(b"\0"))
+            at += len(piece) - rest
+            if rest:
+                break
+        return at
 
     def _record(self, code: int, at: int, end: int) -> Iterator[Any]:
         if end > self._size:

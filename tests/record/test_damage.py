@@ -134,3 +134,31 @@ def test_a_text_is_neither_a_log_nor_a_trace(tmp_path: Path) -> None:
     fault = called("replay", str(tmp_path / "README.md")).exception
     assert isinstance(fault, ModelError)
     assert str(fault).endswith("README.md: is neither a log (run --log) nor a trace of commands (run --trace)")
+
+
+def test_zeros_in_place_of_the_end_are_one_place(written: Path, tmp_path: Path) -> None:
+    begin, length = chunk_places(written)[1]
+    content = written.read_bytes()[: begin + length]
+    bad = tmp_path / "bad.mcap"
+    with bad.open("wb") as file:
+        file.write(content)
+        file.truncate(len(content) + (1 << 30))  # a sparse file: none of it is on the disk
+    damage = open_log(bad).damage
+    assert len(damage) == 1
+    assert damage[0].endswith(f"{1 << 30} bytes that are zero")
+    said = called("log", "info", str(bad))
+    assert len(said.output) < 5000
+    assert called("replay", "--check", str(bad)).return_value == 1
+
+
+def test_many_damaged_records_take_few_sentences(written: Path, tmp_path: Path) -> None:
+    begin, length = chunk_places(written)[1]
+    content, empty = written.read_bytes()[: begin + length], b"\x0c" + bytes(8)
+    whole = b"\x0c" + (8).to_bytes(8, "little") + bytes(8)  # an empty record of metadata
+    bad = tmp_path / "bad.mcap"
+    bad.write_bytes(content + empty * 2000)
+    assert len(open_log(bad).damage) == 1
+    bad.write_bytes(content + (empty + whole) * 3000)
+    damage = open_log(bad).damage
+    assert len(damage) == 1000
+    assert damage[-1].endswith("the last of 2001 such places")
