@@ -27,8 +27,10 @@ from rtmms.errors import ModelError, UnknownNameError
 from . import setting
 from .attack_arguments import arguments
 from .attack_cases import FILES, Case
+from .attack_fmus import fmus
+from .attack_gym import gym
 
-FAMILIES = {**FILES, "arguments": arguments}
+FAMILIES = {**FILES, "fmus": fmus, "arguments": arguments, "gym": gym}
 
 MOST_BYTES = 3 << 30
 """Of memory that a case may take."""
@@ -70,7 +72,10 @@ def run(
             for number, case in enumerate(FAMILIES[name](source, random.Random(f"{seed} {name}"), cases)):
                 folder = Path(place) / f"{name}-{number}"
                 folder.mkdir()
+                before = len(family.findings)
                 _try(case, folder, family, limit, keep)
+                for text in family.findings[before:]:
+                    print(f"\r{name}: {text}", file=sys.stderr, flush=True)
                 if not as_json and number % _TELL == 0:
                     print(f"\r{name}: {number + 1} cases", end="", file=sys.stderr, flush=True)
             if not as_json:

@@ -57,6 +57,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
     if len(entries) > MOST_ENTRIES:
         raise ModelError(f"{path}: expected at most {MOST_ENTRIES} files in an FMU, got {len(entries)}")
     left = MOST_BYTES
+    if sum(entry.file_size for entry in entries) > MOST_BYTES:  # before anything is written: zipfile gives no more
+        raise _too_large(path, max(entries, key=lambda entry: entry.file_size).filename)
     for entry in entries:
         target = folder / _within(entry.filename, path)
         if entry.is_dir():
@@ -68,11 +70,13 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
             while chunk := packed.read(_CHUNK):
                 left -= len(chunk)
                 if left < 0:
-                    raise ModelError(
-                        f"{path}: expected an FMU of at most {MOST_BYTES / (1 << 30):g} GiB unpacked, got more "
-                        f"(at {entry.filename!r})"
-                    )
+                    raise _too_large(path, entry.filename)
                 file.write(chunk)
+
+
+def _too_large(path: str, name: str) -> ModelError:
+    most = f"{MOST_BYTES / (1 << 30):g} GiB"
+    return ModelError(f"{path}: expected an FMU of at most {most} unpacked, got more (at {name!r:.200})")
 
 
 def _within(name: str, path: str) -> PurePosixPath:

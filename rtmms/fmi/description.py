@@ -13,6 +13,8 @@ from rtmms.plant import Channel
 
 MOST_TEXT = 64 << 20
 MOST_SAID = 400
+MOST_NUMBERS = 100_000
+"""Elements of all variables together."""
 _C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -38,11 +40,28 @@ def described(path: str, folder: Path) -> Any:
     identifier = str(found.coSimulation.modelIdentifier)
     if not _C_NAME.fullmatch(identifier):
         raise ModelError(f"{path}: modelIdentifier: expected a name as in C, got {identifier!r}")
+    _refuse_sizes(path, found.modelVariables)
     platforms = fmpy.supported_platforms(str(folder))
     here = "x86_64-linux" if found.fmiVersion.startswith("3.") and fmpy.platform == "linux64" else fmpy.platform
     if not {here, fmpy.platform, getattr(fmpy, "platform_tuple", here)} & set(platforms):
         raise ModelError(f"{path}: no binary for this machine ({here}); it has {', '.join(platforms) or 'none'}")
     return found
+
+
+def _refuse_sizes(path: str, variables: Any) -> None:
+    """ModelError where variables have more elements than there is room for: each is a name here."""
+    count = 0
+    for variable in variables:
+        try:
+            size = shape(variable)
+        except (TypeError, ValueError):
+            raise ModelError(f"{path}: {variable.name}: Dimension: expected whole numbers") from None
+        if any(n < 0 for n in size):
+            raise ModelError(f"{path}: {variable.name}: Dimension: expected a number >= 0, got {min(size)}")
+        count += math.prod(size)
+        if count > MOST_NUMBERS:
+            raise ModelError(f"{path}: expected at most {MOST_NUMBERS} numbers in all variables, got more "
+                             f"(at {variable.name!r:.60})")  # fmt: skip
 
 
 def shape(variable: Any) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from rtmms.errors import ArgumentError, UnknownNameError
-from rtmms.gym.episodes import Episodes
+from rtmms.gym.episodes import MOST_RUNS, Episodes, whole
 from rtmms.gym.ids import IDS
 from rtmms.gym.task import Task
 
@@ -39,7 +39,7 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
         if name.startswith("_") or not hasattr(Task, name):
             known = [one for one in vars(Task) if not one.startswith("_")]
             raise UnknownNameError("part of a task", name, known)
-        if name == "parameters":
+        if name == "parameters" and isinstance(value, Mapping):
             value = {**made.parameters, **value}
         setattr(made, name, value)
     return made
@@ -111,6 +111,8 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise ArgumentError(f"gym: num_envs: expected a whole number from 1 on, got {num_envs!r:.60}")
+        whole("num_envs", num_envs, MOST_RUNS)
+        whole("max_episode_steps", max_episode_steps, 1 << 62)
         try:
             mode = AutoresetMode(autoreset_mode)
         except ValueError:
@@ -140,8 +142,10 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         """New episodes of all; seed of the first, or one for each."""
         if isinstance(seed, (int, np.integer)) or seed is None:
             seeds: list[int | None] = [None if seed is None else int(seed) + k for k in range(self.num_envs)]
-        else:
+        elif isinstance(seed, Sequence) and not isinstance(seed, str):
             seeds = list(seed)
+        else:
+            raise ArgumentError(f"gym: seed: expected a whole number, or one for each run, got {seed!r:.60}")
         if len(seeds) != self.num_envs:
             raise ArgumentError(f"gym: seed: expected one for each of {self.num_envs} runs, got {len(seeds)}")
         for run, one in enumerate(seeds):
@@ -181,7 +185,10 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
 
 def _action(given: Any, shape: tuple[int, ...]) -> Any:
     try:
-        found = np.asarray(given, dtype=np.float64)
+        raw = np.asarray(given)
+        if raw.dtype.kind not in "fiub":
+            raise TypeError
+        found = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(f"gym: action: expected numbers of shape {shape}, got {given!r:.60}") from None
     if found.shape != shape or not np.isfinite(found).all():

@@ -14,6 +14,35 @@ from rtmms.gym.batch import batch
 from rtmms.gym.task import Array, Mask, Memory, Task
 from rtmms.plant import HasTruth, Plant, Tunable, load
 
+MOST_STEPS = 1_000_000
+"""Of the plant in a step of an environment."""
+MOST_RUNS, MOST_THREADS, MOST_ACTIONS = 1_000_000, 4096, 10_000
+
+
+def whole(place: str, given: Any, most: int, least: int = 1) -> None:
+    """ArgumentError where it is neither None nor a whole number from `least` to `most`."""
+    if given is not None and (type(given) is bool or not isinstance(given, (int, np.integer))):
+        raise ArgumentError(f"gym: {place}: expected a whole number, got {given!r:.60}")
+    if given is not None and not least <= given <= most:
+        raise ArgumentError(f"gym: {place}: expected a number from {least} to {most}, got {given!r:.60}")
+
+
+def _refuse_members(task: Task) -> None:
+    """ArgumentError where a member of the task is of another type than `Task` says."""
+    for name in ("start", "commands", "observation", "reward", "ended", "prepare"):
+        if not callable(getattr(task, name)):
+            raise ArgumentError(f"gym: {name}: expected a function, got {getattr(task, name)!r:.60}")
+    for name, most in (("step_s", 1e6), ("most", 1e38)):
+        given = getattr(task, name)
+        if type(given) is bool or not isinstance(given, (int, float, np.floating)) or not 0.0 < given <= most:
+            raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {most:g}, got {given!r:.60}")
+    whole("actions", task.actions, MOST_ACTIONS, 0)
+    if not isinstance(task.robot, str) or not isinstance(task.parameters, Mapping):
+        given = task.robot if not isinstance(task.robot, str) else task.parameters
+        raise ArgumentError(f"gym: expected a robot's name, and parameters as a mapping, got {given!r:.60}")
+    if not isinstance(task.outputs, (tuple, list)) or not all(isinstance(one, str) for one in task.outputs):
+        raise ArgumentError(f"gym: outputs: expected names, got {task.outputs!r:.60}")
+
 
 class Episodes:
     """`runs` of them on one plant.
@@ -29,6 +58,10 @@ class Episodes:
     ) -> None:  # fmt: skip
         if not isinstance(task, Task):
             raise ArgumentError(f"gym: expected a rtmms.gym.Task, got {task!r:.60}")
+        _refuse_members(task)
+        if sensors is not None and not isinstance(sensors, str):
+            raise ArgumentError(f"gym: sensors: expected a profile's name or a file, got {sensors!r:.60}")
+        whole("threads", threads, MOST_THREADS)
         plant = load(task.robot, dt=task.dt, **task.parameters)
         self.prefix, self.told = "", tuple[str, ...]()
         if sensors is not None:
@@ -41,9 +74,10 @@ class Episodes:
         self.task, self.plant, self.runs = task, plant, runs
         steps = task.step_s / plant.dt
         self.steps = round(steps)
-        if self.steps < 1 or abs(self.steps - steps) > 1e-6 * steps:
+        if not 1 <= self.steps <= MOST_STEPS or abs(self.steps - steps) > 1e-6 * steps:
             raise ModelError(
-                f"gym: step_s: expected a whole number of the plant's steps of {plant.dt:g} s, got {task.step_s:g} s"
+                f"gym: step_s: expected a whole number of the plant's steps of {plant.dt:g} s, at most {MOST_STEPS}, "
+                f"got {task.step_s:g} s"
             )
         known = {channel.name for channel in plant.outputs}
         for name in task.outputs:
@@ -52,8 +86,12 @@ class Episodes:
         self.names = tuple(self.prefix + name for name in task.outputs)
         self.randomise = _ranges(plant, randomise or {})
         task.prepare(plant)
-        self.batch = batch(plant, runs, threads)
+        try:
+            self.batch = batch(plant, runs, threads)
+        except MemoryError:
+            raise ArgumentError(f"gym: num_envs: there is no memory for {runs} runs of {task.robot}") from None
         self.actions = task.actions or len(plant.actuators)
+        self.shapes = ((runs, self.steps, len(plant.actuators)), (runs, 1, len(plant.actuators)))
         self.random: list[np.random.Generator] = [np.random.default_rng() for _ in range(runs)]
         self.memory: Memory = {}
         self.width = self._first()
@@ -81,12 +119,15 @@ class Episodes:
             plant.reset(seed=int(random.integers(1 << 31)))
             truth = plant.truth if self.prefix else plant
             told = self.task.start(random, truth)
+            if not isinstance(told, Mapping):
+                raise ArgumentError(f"gym: start: expected a mapping of what to remember, got {told!r:.60}")
             self.batch.keep(run, values)
             for name, value in told.items():
-                array = np.asarray(value, dtype=np.float64)
-                if name not in self.memory:
-                    self.memory[name] = np.zeros((self.runs, *array.shape))
-                self.memory[name][run] = array
+                known = self.memory.get(name)
+                array = _numbers(f"start: {name!r:.40}", value, None if known is None else known.shape[1:])
+                if known is None:
+                    known = self.memory[name] = np.zeros((self.runs, *array.shape))
+                known[run] = array
 
     def see(self) -> dict[str, Array]:
         """What the task judges by: the truth, by its own names."""
@@ -95,7 +136,11 @@ class Episodes:
 
     def observe(self, seen: dict[str, Array] | None = None) -> npt.NDArray[np.float32]:
         """(runs, k)"""
-        told = self.task.observation(self.see() if seen is None else seen, self.memory)
+        told = np.asarray(self.task.observation(self.see() if seen is None else seen, self.memory))
+        if told.ndim != 2 or len(told) != self.runs or told.shape[1] != getattr(self, "width", told.shape[1]):
+            width = getattr(self, "width", "k")
+            raise ArgumentError(f"gym: observation: expected numbers ({self.runs}, {width}), got {told.shape}")
+        told = _numbers("observation", told)
         if self.told:
             parts = [value.reshape(self.runs, -1) for value in self.batch.see(self.told).values()]
             parts += [value.reshape(self.runs, -1) for _, value in sorted(self.memory.items())]
@@ -104,20 +149,43 @@ class Episodes:
 
     def step(self, action: Array, active: Mask) -> tuple[dict[str, Array], Array, Mask, Mask]:
         """(seen, reward, ended, failed) of the runs that are active; the others start a new episode."""
-        commands = np.ascontiguousarray(
-            self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
-        )
+        told = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
+        commands = np.ascontiguousarray(_numbers("commands", told))
+        if commands.shape not in self.shapes:
+            raise ArgumentError(f"gym: commands: expected numbers {self.shapes[0]}, got {commands.shape}")
         if not active.all():
             self.start(~active)
         failed = self.batch.advance(commands, self.steps, active) & active
         seen = self.see()
-        reward = np.where(active, self.task.reward(seen, action, self.memory), 0.0)
-        ended = (self.task.ended(seen, self.memory) | failed) & active
-        return seen, np.where(failed, -1.0, reward), ended, failed
+        worth = _numbers("reward", self.task.reward(seen, action, self.memory), (self.runs,), failed)
+        over = np.asarray(self.task.ended(seen, self.memory))
+        if over.shape != (self.runs,) or over.dtype != np.bool_:
+            raise ArgumentError(f"gym: ended: expected ({self.runs},) of bool, got {over.shape} of {over.dtype}")
+        ended = (over | failed) & active
+        return seen, np.where(failed, -1.0, np.where(active, worth, 0.0)), ended, failed
+
+
+def _numbers(
+    place: str, given: Any, shape: tuple[int, ...] | None = None, but: Mask | None = None
+) -> npt.NDArray[np.float64]:
+    """What a function of the task gave as float64; ArgumentError where it is something else, or is not finite in other
+    runs than `but`."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "fiub":
+        raise ArgumentError(f"gym: {place}: expected numbers, got {given!r:.60}")
+    if shape is not None and array.shape != shape:
+        raise ArgumentError(f"gym: {place}: expected numbers {shape}, got {array.shape}")
+    found = np.asarray(array, dtype=np.float64)
+    sound = np.isfinite(found)
+    if not sound.all() and (but is None or not (sound | but).all()):
+        raise ArgumentError(f"gym: {place}: expected finite numbers, got {float(found[~sound].flat[0])}")
+    return found
 
 
 def _ranges(plant: Plant, given: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
     found = {}
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"gym: randomise: expected {{parameter: (lowest, highest)}}, got {given!r:.60}")
     for name, pair in given.items():
         if not isinstance(plant, Tunable) or name not in plant.settable:
             settable = plant.settable if isinstance(plant, Tunable) else ()

@@ -35,7 +35,7 @@ _MOST_PLACES = 1000
 def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None) -> Iterator[Any]:
     """What the file holds, as mcap's records, up to its end or to where it was cut off.
 
-    damage   gets a sentence for each place that cannot be read, at most _MOST_PLACES; a file that was cut off is not damaged
+    damage   gets a sentence for each place that cannot be read, at most _MOST_PLACES; being cut off is no damage
     """
     with path.open("rb") as file:
         yield from _Scan(file, path.stat().st_size, chunks, [] if damage is None else damage).records()

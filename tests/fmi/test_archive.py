@@ -90,6 +90,30 @@ def test_what_comes_out_is_limited(
     assert list(temporary.iterdir()) == []
 
 
+def test_what_says_that_it_is_too_large_is_not_unpacked(
+    sound: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = variant(sound, tmp_path / "bomb.fmu", add={"resources/bomb": "0" * (5 << 20)})
+    monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)  # nothing of it is read
+    with pytest.raises(ModelError, match=r"expected an FMU of at most .* got more \(at 'resources/bomb'\)"):
+        rtmms.load(path, dt=0.01)
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "dimensions", ["1000000000", "9" + '"/><Dimension start="9' * 60, "-2", "99999999999999999999"]
+)
+def test_variables_are_not_without_end(tmp_path: Path, temporary: Path, dimensions: str) -> None:
+    whole = build(tmp_path, 3)
+    path = variant(whole, tmp_path / "wide.fmu", lambda text: text.replace('start="2"/>', f'start="{dimensions}"/>', 1))
+    with pytest.raises(
+        ModelError, match=r"wide.fmu: (expected at most 100000 numbers|u: Dimension: expected a number)"
+    ):
+        rtmms.load(path, dt=0.01)
+    assert list(temporary.iterdir()) == []
+
+
 def test_the_number_of_files_is_limited(
     sound: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -191,6 +191,16 @@ def hover(**given: Any) -> Any:
     return rtmms.gym.RobotVectorEnv("QuadrotorHover", **{"num_envs": 2, **given})
 
 
+def worth(value: Any) -> None:
+    stepped(rtmms.gym.RobotVectorEnv("quadrotor", 2, lambda seen, action, memory: value))
+
+
+def stepped(made: Any = None, **given: Any) -> None:
+    made = hover(**given) if made is None else made
+    made.reset(seed=0)
+    made.step(np.zeros((2, 4)))
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -206,6 +216,26 @@ def hover(**given: Any) -> Any:
         (lambda: hover().reset(seed=[1]), "seed: expected one for each of 2 runs, got 1"),
         (lambda: hover().step(np.zeros(4)), r"action: expected finite numbers of shape \(2, 4\), got shape \(4,\)"),
         (lambda: hover().step(np.full((2, 4), np.nan)), "got one that is not finite"),
+        (lambda: hover(num_envs=10**9), "num_envs: expected a number from 1 to 1000000, got 1000000000"),
+        (lambda: hover(max_episode_steps="x"), "max_episode_steps: expected a whole number, got 'x'"),
+        (lambda: hover(sensors=1.0), "sensors: expected a profile's name or a file, got 1.0"),
+        (lambda: hover(step_s=1e300), r"step_s: expected a number > 0 and <= 1e\+06, got 1e\+300"),
+        (lambda: hover(step_s=1e6), r"step_s: expected a whole number of .*, at most 1000000, got 1e\+06 s"),
+        (lambda: hover(actions=2**40), "actions: expected a number from 0 to 10000"),
+        (lambda: hover(outputs=(0,)), r"outputs: expected names, got \(0,\)"),
+        (lambda: hover(parameters=3), "parameters as a mapping, got 3"),
+        (lambda: hover().reset(seed=0.5), "seed: expected a whole number, or one for each run, got 0.5"),
+        (lambda: hover(randomise=3.0), r"randomise: expected \{parameter: \(lowest, highest\)\}, got 3.0"),
+        (lambda: stepped(start=lambda random, plant: 3), "start: expected a mapping of what to remember, got 3"),
+        (lambda: stepped(start=lambda random, plant: {"x": "a"}), "start: 'x': expected numbers, got 'a'"),
+        (lambda: stepped(observation=lambda seen, memory: 0.5), r"observation: expected numbers \(2, k\), got \(\)"),
+        (lambda: stepped(observation=lambda seen, memory: np.ones(2)), r"observation: expected numbers \(2, k\)"),
+        (lambda: worth(np.nan), r"reward: expected numbers \(2,\), got \(\)"),
+        (lambda: worth(np.full(2, np.nan)), "reward: expected finite numbers"),
+        (lambda: stepped(ended=lambda seen, memory: 1), r"ended: expected \(2,\) of bool, got \(\) of int64"),
+        (lambda: stepped(commands=lambda action, *_: np.inf), "commands: expected finite numbers, got inf"),
+        (lambda: stepped(commands=lambda action, *_: action), r"commands: expected numbers \(2, 10, 4\), got \(2, 4\)"),
+        (lambda: stepped(commands=lambda action, *_: action + 1j), "commands: expected numbers, got array"),
     ],
 )
 def test_what_is_refused(wrong: Any, said: str):

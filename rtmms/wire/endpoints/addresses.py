@@ -18,7 +18,7 @@ from rtmms.wire.endpoints.session_files import make_runtime_directory, runtime_d
 from rtmms.wire.protocol.errors import AddressError, BusyError, EndpointError
 
 SCHEME = "ipc://"
-_YOUNG_S = 10.0
+_LOCK_S, _LOCK_LOOK_S = 1.0, 0.005
 _LONGEST_PATH = 103 if sys.platform == "darwin" else 107  # sun_path, less its zero
 
 
@@ -107,11 +107,38 @@ def _clear(path: Path, endpoint: str, role: str) -> None:
 
 def sweep(prefix: str) -> None:
     """Take away the sockets of that beginning which killed sessions left in the user's runtime directory."""
-    with contextlib.suppress(OSError):
-        for path in runtime_directory().glob(f"{prefix}*"):
-            if time.time() - path.lstat().st_mtime > _YOUNG_S:  # a younger one may be about to listen
-                with contextlib.suppress(EndpointError):
-                    _clear(path, str(path), "")
+    with contextlib.suppress(OSError), _alone_in(runtime_directory(), 0.0) as alone:
+        for path in runtime_directory().glob(f"{prefix}*") if alone else ():
+            with contextlib.suppress(EndpointError):
+                _clear(path, str(path), "")
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path, wait_s: float) -> Iterator[bool]:
+    """Within: no other process of ours sweeps the folder, nor has a socket there that is bound and about to listen.
+    False where that could not be had in `wait_s`."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield False
+        return
+    try:
+        until = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if time.monotonic() < until:
+                    time.sleep(_LOCK_LOOK_S)
+                    continue
+                yield False
+            else:
+                yield True
+            return
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -246,9 +273,10 @@ def _bound(family: int, address: str | tuple[str, int], endpoint: str, role: str
     try:
         if isinstance(address, tuple) and os.name == "posix":  # a port that was closed a moment ago is free
             bound.setsockopt(plain.SOL_SOCKET, plain.SO_REUSEADDR, 1)
-        with private_files():
-            bound.bind(address)
-        bound.listen()
+        with _alone_in(Path(address).parent, _LOCK_S) if isinstance(address, str) else contextlib.nullcontext():
+            with private_files():
+                bound.bind(address)
+            bound.listen()
     except OSError as fault:
         bound.close()
         if fault.errno == errno.EADDRINUSE:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtmms
+from rtmms.wire.endpoints.addresses import listen as listen_at
 from rtmms.wire.endpoints.addresses import nearest, sweep
 from rtmms.wire.endpoints.session_files import make_runtime_directory
 from rtmms.wire.libzmq.dealer import Dealer as ZeroMQ
@@ -294,20 +295,37 @@ def test_the_shorter_way_is_taken_where_it_is_ours(tmp_path: Path, monkeypatch: 
 def test_what_killed_plants_left_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = make_runtime_directory()
-    old, young, alive, other = (folder / name for name in ("step-1", "step-2", "step-3", "mine"))
-    for path in (old, young, other):
+    old, alive, other = (folder / name for name in ("step-1", "step-3", "mine"))
+    for path in (old, other):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
             dead.bind(str(path))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as living:
         living.bind(str(alive))
         living.listen()
-        for path in (old, alive, other):
-            os.utime(path, (1e9, 1e9))
         sweep("step-")
     assert not old.exists()
-    assert young.exists()
     assert alive.exists()
     assert other.exists()
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets in files here")
+def test_one_that_is_about_to_listen_is_not_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the wall clock says of its age."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder, listen = make_runtime_directory(), socket.socket.listen
+
+    class Slow(socket.socket):
+        def listen(self, *backlog: int) -> None:
+            os.utime(folder / "step-1", (1e9, 1e9))
+            sweep("step-")  # as another plant does that starts now
+            listen(self, *backlog)
+
+    monkeypatch.setattr(socket, "socket", Slow)
+    bound, _ = listen_at("ipc://step-1", "step", may_move=False)
+    with bound:
+        assert (folder / "step-1").exists()
+        sweep("step-")
+        assert (folder / "step-1").exists()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peers elsewhere take ZeroMQ's way")
