@@ -72,7 +72,7 @@ def _changed(chance: random.Random) -> tuple[str, Callable[[], bytes]]:
 
 
 def _archives(chance: random.Random) -> dict[str, Callable[[], bytes]]:
-    sound = {"modelDescription.xml": DESCRIPTION, BINARY: ELF}
+    sound: dict[str, str | bytes] = {"modelDescription.xml": DESCRIPTION, BINARY: ELF}
     doctype = f"<!DOCTYPE f [{ENTITIES}]>"
     laughing = DESCRIPTION.replace("<fmi", f"{doctype}<fmi", 1).replace('modelName="Lag"', 'modelName="&a9;"')
     reading = DESCRIPTION.replace("<fmi", '<!DOCTYPE f [<!ENTITY x SYSTEM "file:///etc/passwd">]><fmi', 1).replace(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.errors import ArgumentError
+from rtmms.errors import ArgumentError, ModelError
 
 if TYPE_CHECKING:
     from rtmms.plant import Array, Channel, CoupledLimit
@@ -158,3 +158,12 @@ def _expected(actuators: Sequence[Channel]) -> str:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+MOST_SUBSTEPS = 10_000
+
+
+def refuse_substeps(place: str, given: Any) -> None:
+    """ModelError where it is no whole number from 1 to MOST_SUBSTEPS: nothing can end a plant within a step."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 1 <= given <= MOST_SUBSTEPS:
+        raise ModelError(f"{place}: substeps must be a whole number from 1 to {MOST_SUBSTEPS}, got {given!r:.40}")

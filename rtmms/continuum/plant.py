@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite
+from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite, refuse_substeps
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, table
 from rtmms.continuum.chart import CosseratChart
@@ -76,8 +76,7 @@ class CosseratPlant:
         name = self.body.name
         if isinstance(self.dt, bool) or not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
-        if self.substeps < 1:
-            raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
+        refuse_substeps(name, self.substeps)
         self.grid: Grid = grid(self.body.length_m, self.nodes, self.points)
         n, k, u = len(self.grid.x), len(self.field.start), len(self.actuators)
         if self.field.mix.shape != (k, u):

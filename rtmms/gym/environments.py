@@ -142,7 +142,7 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         """New episodes of all; seed of the first, or one for each."""
         if isinstance(seed, (int, np.integer)) or seed is None:
             seeds: list[int | None] = [None if seed is None else int(seed) + k for k in range(self.num_envs)]
-        elif isinstance(seed, Sequence) and not isinstance(seed, str):
+        elif isinstance(seed, (list, tuple, np.ndarray)):
             seeds = list(seed)
         else:
             raise ArgumentError(f"gym: seed: expected a whole number, or one for each run, got {seed!r:.60}")

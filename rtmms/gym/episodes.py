@@ -29,19 +29,22 @@ def whole(place: str, given: Any, most: int, least: int = 1) -> None:
 
 def _refuse_members(task: Task) -> None:
     """ArgumentError where a member of the task is of another type than `Task` says."""
+    given: Any
     for name in ("start", "commands", "observation", "reward", "ended", "prepare"):
-        if not callable(getattr(task, name)):
-            raise ArgumentError(f"gym: {name}: expected a function, got {getattr(task, name)!r:.60}")
+        given = getattr(task, name)
+        if not callable(given):
+            raise ArgumentError(f"gym: {name}: expected a function, got {given!r:.60}")
     for name, most in (("step_s", 1e6), ("most", 1e38)):
         given = getattr(task, name)
         if type(given) is bool or not isinstance(given, (int, float, np.floating)) or not 0.0 < given <= most:
             raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {most:g}, got {given!r:.60}")
     whole("actions", task.actions, MOST_ACTIONS, 0)
-    if not isinstance(task.robot, str) or not isinstance(task.parameters, Mapping):
-        given = task.robot if not isinstance(task.robot, str) else task.parameters
-        raise ArgumentError(f"gym: expected a robot's name, and parameters as a mapping, got {given!r:.60}")
-    if not isinstance(task.outputs, (tuple, list)) or not all(isinstance(one, str) for one in task.outputs):
-        raise ArgumentError(f"gym: outputs: expected names, got {task.outputs!r:.60}")
+    given = task.parameters
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"gym: parameters: expected a mapping, got {given!r:.60}")
+    for given in (task.robot, *(task.outputs if isinstance(task.outputs, (tuple, list)) else (task.outputs,))):
+        if not isinstance(given, str):
+            raise ArgumentError(f"gym: robot, outputs: expected names, got {given!r:.60}")
 
 
 class Episodes:
@@ -59,7 +62,8 @@ class Episodes:
         if not isinstance(task, Task):
             raise ArgumentError(f"gym: expected a rtmms.gym.Task, got {task!r:.60}")
         _refuse_members(task)
-        if sensors is not None and not isinstance(sensors, str):
+        profile: object = sensors
+        if profile is not None and not isinstance(profile, str):
             raise ArgumentError(f"gym: sensors: expected a profile's name or a file, got {sensors!r:.60}")
         whole("threads", threads, MOST_THREADS)
         plant = load(task.robot, dt=task.dt, **task.parameters)

