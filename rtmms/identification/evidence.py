@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rtmms.identification.fitting import Solution
 from rtmms.identification.residuals import Block
+from rtmms.identification.unknowns import Kind
 
 Array = npt.NDArray[np.float64]
 
@@ -73,9 +74,9 @@ def weighed(solution: Solution) -> Evidence:
     # `information` without what is at a bound: a value that stands there is not sought any more
     jacobian = solution.jacobian
     information = jacobian.T @ jacobian
-    meat = _meat(solution)
+    more = _more(solution)
     inverse, _ = _inverse(information[np.ix_(free, free)])
-    spread = inverse @ meat[np.ix_(free, free)] @ inverse
+    spread = inverse + inverse @ more[np.ix_(free, free)] @ inverse
     covariance = np.full((len(asked), len(asked)), np.nan)
     place = {k: i for i, k in enumerate(free)}
     for a, i in enumerate(asked):
@@ -106,17 +107,19 @@ def _bound(solution: Solution, k: int) -> str:
 
 def _inverse(information: Array) -> tuple[Array, Array]:
     """Of a matrix that may be singular; along what is null it is large, not infinite. Its eigenvalues, scaled."""
+    if not len(information):
+        return information, np.zeros(0)
     size = np.sqrt(np.maximum(np.diag(information), 1e-300))
     values, vectors = np.linalg.eigh(information / np.outer(size, size))
     kept = np.maximum(values, NULL**2 * max(values.max(), 1e-300))
     return (vectors / kept) @ vectors.T / np.outer(size, size), values
 
 
-def _meat(solution: Solution) -> Array:
-    """Covariance of J' r: J' J where residuals are white; where those of a channel are correlated in time, with the
-    correlation that they show (Newey and West's estimate, with a triangular window)."""
+def _more(solution: Solution) -> Array:
+    """By how much the covariance of J' r is more than J' J, which it is for white residuals: of channels whose
+    residuals are correlated in time, by Newey and West's estimate with a triangular window."""
     jacobian, residuals = solution.jacobian, solution.residuals
-    out: Array = jacobian.T @ jacobian
+    out: Array = np.zeros((jacobian.shape[1], jacobian.shape[1]))
     told = residuals.told(solution.z)
     for block, part in zip(residuals.blocks, residuals.sources, strict=True):
         count, width = int(block.fitted.sum()), block.values.shape[1]
@@ -165,7 +168,7 @@ def _indistinct(solution: Solution, information: Array) -> list[tuple[list[str],
         inverse, _ = _inverse(information[np.ix_(rest, rest)])
         cross = information[np.ix_(asked, rest)]
         own = own - cross @ inverse @ cross.T
-    sizes = np.array([max(abs(float(solution.z[k])), 1e-3) for k in asked])
+    sizes = np.array([_size(solution, k) for k in asked])
     own = own * np.outer(sizes, sizes)
     values, vectors = np.linalg.eigh(0.5 * (own + own.T))
     found = []
@@ -179,6 +182,13 @@ def _indistinct(solution: Solution, information: Array) -> list[tuple[list[str],
         names = [solution.unknowns[asked[k]].name for k in kept]
         found.append((names, [float(sign * vector[k]) for k in kept], float(min(deviation, 1e9))))
     return found
+
+
+def _size(solution: Solution, k: int) -> float:
+    """What an error is compared with: a parameter's own value, of delays and offsets and what may be 0 their scale."""
+    if solution.unknowns[k].kind is not Kind.MODEL or not solution.unknowns[k].first:
+        return 1.0
+    return max(abs(float(solution.z[k])), 1e-3)
 
 
 def _channels(solution: Solution) -> dict[str, Channel]:
@@ -196,7 +206,7 @@ def _channels(solution: Solution) -> dict[str, Channel]:
             _whiteness(np.nan_to_num(rows[block.fitted, c])) for rows, block in zip(off, own, strict=True)
             for c in range(rows.shape[1])
         ]  # fmt: skip
-        noise = float(np.sqrt(np.mean(solution.noise[name] ** 2)))
+        noise = float(np.sqrt(np.nanmean(solution.noise[name] ** 2)))
         found[name] = Channel(
             own[0].series.unit, _rms(seen), noise, _rms(held) if np.isfinite(held).any() else None,
             max((one[0] for one in checks), key=abs), min(1.0, len(checks) * min(one[1] for one in checks)),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rtmms.errors import ModelError
 from rtmms.identification.prediction import Predictor, Segment, can_be_placed
-from rtmms.identification.recording import Recording, noise_of, refuse_still, thinned
+from rtmms.identification.recording import Recording, mean_square, noise_of, refuse_still, spread, thinned
 from rtmms.identification.residuals import FAR, Block, Residuals, blocks
 from rtmms.identification.unknowns import Kind, Unknown, lasting, starts
 
@@ -90,10 +90,10 @@ def fit(
     noise, usual = _noise(recordings)
     recordings = [_thinned(one, settings.samples) for one in recordings]
     segments = _segments(recordings, settings)
-    sigma = {name: np.maximum(value, usual[name]) for name, value in noise.items()}
+    sigma = {name: np.maximum(np.nan_to_num(value), usual[name]) for name, value in noise.items()}
     cut = blocks(recordings, segments, sigma)
     _refuse_uncovered(cut)
-    unknowns = [*asked, *lasting([series for one in recordings for series in one.series], [one.name for one in asked])]
+    unknowns = [*asked, *lasting(recordings, [one.name for one in asked])]
     unknowns += starts(k for k, one in enumerate(segments) if not one.known)
     with Predictor(recordings, segments, settings.threads) as predictor:
         residuals = Residuals(predictor, cut, unknowns, progress)
@@ -122,14 +122,14 @@ def fit(
 def _noise(recordings: Sequence[Recording]) -> tuple[dict[str, Array], dict[str, Array]]:
     """Of each channel its noise, over all recordings, and the least that counts."""
     told: dict[str, list[Array]] = {}
-    spread: dict[str, list[Array]] = {}
+    sizes: dict[str, list[Array]] = {}
     for recording in recordings:
         for one in recording.series:
             told.setdefault(one.channel, []).append(noise_of(one))
-            size = np.sqrt(np.nanmean(np.nanvar(one.values, axis=0))) if len(one.values) else 0.0
-            spread.setdefault(one.channel, []).append(np.full(one.width, max(float(size), 1e-9)))
+            size = float(np.sqrt(np.mean(spread(one.values) ** 2)))
+            sizes.setdefault(one.channel, []).append(np.full(one.width, max(size, 1e-9)))
     noise = {name: np.sqrt(np.mean(np.square(rows), axis=0)) for name, rows in told.items()}
-    return noise, {name: LEAST_NOISE * np.mean(rows, axis=0) for name, rows in spread.items()}
+    return noise, {name: LEAST_NOISE * np.mean(rows, axis=0) for name, rows in sizes.items()}
 
 
 def _thinned(recording: Recording, most: int) -> Recording:
@@ -211,13 +211,13 @@ def _weigh(
 ) -> float:
     """Channels that fit worse than their noise count by how well they fit. The largest change, a share."""
     told = residuals.told(z)
-    squares: dict[str, list[Array]] = {}
+    off: dict[str, list[Array]] = {}
     for block in residuals.blocks:
-        squares.setdefault(block.channel, []).append(residuals.differences(block, told, z)[block.fitted] ** 2)
+        off.setdefault(block.channel, []).append(residuals.differences(block, told, z)[block.fitted])
     change = 0.0
-    for name, rows in squares.items():
-        rms = np.sqrt(np.nanmean(np.concatenate(rows), axis=0))
-        new = np.maximum(np.maximum(np.nan_to_num(rms), noise[name]), usual[name])
+    for name, rows in off.items():
+        rms = np.sqrt(mean_square(np.concatenate(rows)))
+        new = np.maximum(np.maximum(rms, np.nan_to_num(noise[name])), usual[name])
         change = max(change, float(np.abs(new / sigma[name] - 1.0).max()))
         sigma[name][:] = new
     return change

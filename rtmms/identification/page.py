@@ -14,9 +14,10 @@ from rtmms.errors import shown
 from rtmms.identification.evidence import Evidence, sentences
 from rtmms.identification.fitting import Solution
 from rtmms.identification.preset import write_text
+from rtmms.identification.recording import spread
 from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, say, styled
 
-MOST_POINTS = 3000
+MOST_POINTS = 1200
 """Of a curve."""
 MOST_PANELS = 12
 LAGS = 40
@@ -150,7 +151,7 @@ def _series(drawn: Any, solution: Solution) -> None:
         if not own:
             say(axes, f"{name}: not in the first recording")
             continue
-        k = int(np.argmax(np.nan_to_num(np.nanstd(np.concatenate([b.values for b in own]), axis=0))))
+        k = int(np.argmax(spread(np.concatenate([b.values for b in own]))))
         end = None
         for block in own:
             segment = residuals.predictor.segments[block.segment]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rtmms.contract import TRUTH
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel, Plant, bare
+from rtmms.plant import Channel, HasTruth, Plant, bare
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
 from rtmms.record.origin import rebuilt
@@ -132,7 +132,7 @@ def from_log(
 
     plant = build()
     sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
-    tools = instruments(seen.sensors, bare(seen)) if sensed else ()  # type: ignore[attr-defined]
+    tools = instruments(seen.sensors, bare(seen)) if isinstance(seen, HasTruth) else ()
     names = chosen(tools, plant.outputs, wanted, sensed, str(path))
     places, width = {}, 0
     for signal in log.outputs:
@@ -163,6 +163,34 @@ def from_log(
     if log.end is None:
         warn(f"{path}: was cut off; what is in it is taken")
     return found
+
+
+def of_plant(
+    plant: Plant, commands: Array, build: Callable[..., Plant], *, robot: str = "", seed: int = 0,
+    wanted: Sequence[str] = (), name: str = "run",
+) -> Recording:  # fmt: skip
+    """A run that is made here, of a plant at hand, seen through sensors (`rtmms.sensing.Sensed`) or not.
+
+    commands  (steps, actuators);  build  the model that is to be fitted: a plant with these parameters
+    """
+    sensed = isinstance(plant, HasTruth)
+    tools = instruments(plant.sensors, bare(plant)) if isinstance(plant, HasTruth) else ()
+    names = chosen(tools, plant.outputs, wanted, sensed, name)
+    placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
+    kept = sorted({n for one in names for n in (one, *_beside(tools, one))} | set(placed))
+    plant.reset(seed)
+    rows: dict[str, list[Array]] = {one: [] for one in kept}
+    for step in range(len(commands) + 1):
+        if step:
+            plant.step(commands[step - 1])
+        told = plant.observe()
+        for one in kept:
+            rows[one].append(np.ravel(told[one]))
+    columns = {one: np.array(values) for one, values in rows.items()}
+    shapes = {channel.name: channel.shape for channel in plant.outputs}
+    series = tuple(_series(one, columns, tools, plant.outputs, plant.dt) for one in names)
+    states = {one: columns[one].reshape(-1, *shapes[one]) for one in placed}
+    return Recording(name, robot, build, plant.dt, np.asarray(commands), series, True, states, seed=seed)
 
 
 def loaded(code: str, dt: float | None, preset: str | None, parameters: Mapping[str, Any]) -> Plant:
@@ -247,8 +275,7 @@ def refuse_still(recording: Recording) -> None:
     if driven:
         return
     for one in recording.series:
-        moved = np.nanstd(one.values, axis=0)
-        noise = noise_of(one)
+        moved, noise = spread(one.values), np.nan_to_num(noise_of(one))
         if (moved > np.maximum(3.0 * noise, STILL)).any():
             return
     raise ModelError(
@@ -257,14 +284,29 @@ def refuse_still(recording: Recording) -> None:
     )
 
 
+def mean_square(rows: Array) -> Array:
+    """(w,) over what was measured of each column; 0 of one in which nothing was."""
+    there = np.isfinite(rows)
+    found: Array = np.sum(np.where(there, rows, 0.0) ** 2, axis=0) / np.maximum(there.sum(axis=0), 1)
+    return found
+
+
+def spread(rows: Array) -> Array:
+    """(w,) standard deviation over what was measured of each column; 0 of one in which nothing was."""
+    there = np.isfinite(rows)
+    middle = np.sum(np.where(there, rows, 0.0), axis=0) / np.maximum(there.sum(axis=0), 1)
+    return np.sqrt(mean_square(rows - middle))
+
+
 def noise_of(one: Series) -> Array:
     """(w,) standard deviation of a sample's noise: as told, else from fourth differences of the values, which a motion
-    that is sampled often has hardly any of."""
+    that is sampled often has hardly any of; nan of a column in which nothing was measured."""
     found = one.noise.copy()
     for k in np.flatnonzero(~np.isfinite(found)):
         value = one.values[:, k]
         value = value[np.isfinite(value)]
-        found[k] = np.sqrt(np.mean(np.diff(value, 4) ** 2) / 70.0) if len(value) > 8 else np.nanstd(value)
+        if len(value):
+            found[k] = np.sqrt(np.mean(np.diff(value, 4) ** 2) / 70.0) if len(value) > 8 else np.std(value)
     return found
 
 

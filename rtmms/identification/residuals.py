@@ -103,8 +103,9 @@ class Residuals:
 
     def expected(self, block: Block, told: Sequence[dict[str, Array]], z: Array) -> Array:
         """(k, w) what the sensor would say: interpolated, with its delay, gain, and errors that last."""
-        recording = self.predictor.recordings[self.predictor.segments[block.segment].recording]
-        own = self._of.get(block.channel, [])
+        number = self.predictor.segments[block.segment].recording
+        recording = self.predictor.recordings[number]
+        own = [(k, one) for k, one in self._of.get(block.channel, []) if one.recording in (-1, number)]
         delay = sum((z[k] * one.scale for k, one in own if one.kind is Kind.DELAY), 0.0)
         rows = told[block.segment][block.channel]
         at = np.clip((block.time - delay) / recording.dt - 1.0, 0.0, len(rows) - 1.0)

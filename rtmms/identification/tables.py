@@ -116,7 +116,7 @@ def from_table(
     if len(commands) < FEWEST:
         raise ModelError(f"{path}: expected at least {FEWEST} steps of {plant.dt:g} s, got {len(commands)}")
     measured = {name: value for name, value in values.items() if name != "time" and not name.startswith(COMMAND)}
-    series = _all_series(path, plant, tools, measured, mapped, time, wanted)
+    series = _all_series(path, plant, tools, measured, mapped, time, wanted, begin)
     known = at_rest or (exported and float(table["step"][0]) == 0.0)
 
     def build(**more: Any) -> Plant:
@@ -171,8 +171,8 @@ def _ours(plant: Plant, tools: Sequence[Instrument]) -> list[str]:
     for one in plant.outputs:
         found += Signal(one.name, one.unit, tuple(one.shape), one.frame).columns
     for tool in tools:
-        found += _parts(tool)
-    return found
+        found += [*_parts(tool), tool.clock, *([tool.valid] if tool.valid else [])]
+    return list(dict.fromkeys(found))
 
 
 def _parts(tool: Instrument) -> list[str]:
@@ -212,7 +212,7 @@ def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *,
 
 def _all_series(
     path: Path, plant: Plant, tools: Sequence[Instrument], measured: Mapping[str, Array],
-    mapped: Mapping[str, Column], time: Array, wanted: Sequence[str],
+    mapped: Mapping[str, Column], time: Array, wanted: Sequence[str], begin: float,
 ) -> tuple[Series, ...]:  # fmt: skip
     """Channels of which there are columns; components without one are nan throughout."""
     found: dict[str, Series] = {}
@@ -222,7 +222,7 @@ def _all_series(
         if any(part in measured for part in parts):
             told = [noise_of.get(part, math.nan) for part in parts]
             noise = np.array([tool.noise if math.isnan(one) and tool.noise > 0.0 else one for one in told])
-            found[tool.channel] = _one(tool.channel, parts, measured, time, tool.unit, noise, tool)
+            found[tool.channel] = _one(tool.channel, parts, measured, time, tool.unit, noise, tool, begin)
     for channel in plant.outputs:
         parts = Signal(channel.name, channel.unit, tuple(channel.shape), channel.frame).columns
         if any(part in measured for part in parts):
@@ -241,11 +241,17 @@ def _all_series(
 
 def _one(
     channel: str, parts: Sequence[str], measured: Mapping[str, Array], time: Array, unit: str, noise: Array,
-    tool: Instrument | None,
+    tool: Instrument | None, begin: float = 0.0,
 ) -> Series:  # fmt: skip
     nothing = np.full(len(time), math.nan)
     values = np.stack([measured.get(part, nothing) for part in parts], axis=1)
     rows = np.isfinite(values).any(axis=1)
+    if tool is not None and tool.clock in measured:  # it tells when it was sampled, and repeats what it told last
+        clock = measured[tool.clock] - begin
+        rows &= np.concatenate([[False], np.diff(clock) > 0.0])
+        time = clock
+        if tool.valid in measured:
+            rows &= measured[tool.valid] > 0.0
     return Series(channel, time[rows], values[rows], unit, noise, tool)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.identification.recording import Recording, Series
+from rtmms.identification.recording import Recording, Series, spread
 from rtmms.plant import Described, Plant
 
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
@@ -44,6 +44,7 @@ class Unknown:
     prior      mean and standard deviation of what is known beforehand, None for nothing
     asked      by the user: it is reported; the others are there so that errors that last do not pass for the model's
     channel, component   of a channel's: -1 for all components
+    recording  in which it holds, -1 for all: each power-on has offsets of its own
     segment, coordinate  of a state's
     """
 
@@ -58,6 +59,7 @@ class Unknown:
     unit: str = ""
     channel: str = ""
     component: int = -1
+    recording: int = -1
     segment: int = -1
     coordinate: int = -1
 
@@ -103,7 +105,7 @@ def _of_channel(name: str, kind: Kind, channel: str, recordings: Sequence[Record
 
 
 def _spread(one: Series) -> float:
-    found = float(np.nanstd(one.values)) if one.values.size else 0.0
+    found = float(spread(one.values).max(initial=0.0))
     return found if found > 0.0 else 1.0
 
 
@@ -180,24 +182,30 @@ def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[floa
     return replace(one, low=low, high=high, first=first, scale=scale)
 
 
-def lasting(series: Iterable[Series], taken: Iterable[str]) -> list[Unknown]:
+def lasting(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unknown]:
     """Errors of sensors that last, of the sizes in their sheets: offsets, and where the sheet has them scale and skew
     of the axes. taken: names of unknowns that the user asked for, which go first."""
     taken, found, seen = set(taken), [], set()
-    for one in series:
+    for number, one in ((k, one) for k, recording in enumerate(recordings) for one in recording.series):
         tool = one.instrument
-        if tool is None or one.channel in seen:
+        if tool is None:
             continue
-        seen.add(one.channel)
         gained = f"gain.{one.channel}" in taken
         parts = ((Kind.BIAS, tool.offset), (Kind.SCALE, np.zeros(0) if gained else tool.scale), (Kind.SKEW, tool.skew))
         for kind, sizes in parts:
             for k, size in enumerate(sizes):
                 name = f"{kind.value}.{one.component(k)}"
-                if size > 0.0 and name not in taken:
+                if size <= 0.0 or name in taken:
+                    continue
+                own = kind is Kind.BIAS and len(recordings) > 1
+                if own:
+                    name = f"{name}@{number + 1}"
+                if name not in seen:
+                    seen.add(name)
                     component = k if kind is not Kind.SCALE or len(sizes) == one.width else -1
                     found.append(Unknown(name, kind, 0.0, float(size), prior=(0.0, float(size)), asked=False,
-                                         channel=one.channel, component=component))  # fmt: skip
+                                         channel=one.channel, component=component,
+                                         recording=number if own else -1))  # fmt: skip
     return found
 
 
