@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import Installed, Number, settings
+from rtmms.cli.words import FIGURES, Installed, Number, settings
 from rtmms.errors import ModelError
 from rtmms.terminal import cell, console, print_json, print_text
 from rtmms.whole_file import refuse_other_than_file
@@ -53,7 +53,7 @@ _EVERY_S = 0.2
 @click.option("--write", "written", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
               help="The fitted parameters as a preset.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
-              help="The report as one page with figures.")  # fmt: skip
+              help="The report as one page with figures; FILE.png: the figures alone.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default one for each core.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
@@ -92,9 +92,12 @@ def identify(
         errors = dict(zip(evidence.names, evidence.error.tolist(), strict=True))
         write_text(written, preset_text(recordings[0], asked, solution.values, errors, source), "--write")
     if output is not None:
-        from rtmms.identification.page import page
+        from rtmms.identification.page import page, picture
 
-        page(solution, evidence, told, output)
+        if output.suffix == ".html":
+            page(solution, evidence, told, output)
+        else:
+            picture(solution, evidence, output)
     if as_json:
         from rtmms.cli.running.report import plain
 
@@ -105,11 +108,11 @@ def identify(
 
 
 def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path | None) -> None:
-    for path, option, ending in ((written, "--write", ".toml"), (output, "-o", ".html")):
+    for path, option, endings in ((written, "--write", (".toml",)), (output, "-o", (".html", *FIGURES))):
         if path is None:
             continue
-        if path.suffix != ending:
-            raise ModelError(f"{option} {path}: expected a name that ends in {ending}")
+        if path.suffix not in endings:
+            raise ModelError(f"{option} {path}: expected a name that ends in {', '.join(endings)}")
         if not path.parent.is_dir():
             raise ModelError(f"{option} {path}: there is no folder '{path.parent}'")
         refuse_other_than_file(path, option, tuple(file for file in files if file.exists()))

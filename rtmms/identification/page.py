@@ -15,7 +15,7 @@ from rtmms.identification.evidence import Evidence, sentences
 from rtmms.identification.fitting import Solution
 from rtmms.identification.preset import write_text
 from rtmms.identification.recording import spread
-from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, say, styled
+from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, save, say, styled
 
 MOST_POINTS = 1200
 """Of a curve."""
@@ -57,6 +57,19 @@ def page(solution: Solution, evidence: Evidence, told: Mapping[str, Any], path: 
     text = "\n".join(parts)
     write_text(path, f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
                      f"<style>{_STYLE}</style></head><body>\n{text}\n</body></html>\n", "-o")  # fmt: skip
+
+
+def picture(solution: Solution, evidence: Evidence, path: Path) -> None:
+    """The values with their spread and the channels beside the model, as one figure; RtmmsError."""
+    with styled():
+        drawn = figure(9.0, 1.5 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
+        parts: Any = drawn.subfigures(2, 1, height_ratios=[1.0 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
+        above, below = parts
+        _spread(above, solution, evidence)
+        above.subplots_adjust(left=0.2, bottom=0.3)
+        _series(below, solution)
+        below.subplots_adjust(left=0.08, right=0.97, top=0.95, bottom=0.08, hspace=0.75)
+        save(drawn, path, dpi=100)
 
 
 def _small(text: str) -> str:
@@ -166,7 +179,8 @@ def _series(drawn: Any, solution: Solution) -> None:
             axes.axvspan(*end, color=GRID, alpha=0.6, lw=0.0)
         axes.set(title=f"{own[0].series.component(k)}, {own[0].series.unit or '1'}")
     panels[-1].set(xlabel="time, s")
-    drawn.tight_layout()
+    if hasattr(drawn, "tight_layout"):
+        drawn.tight_layout()
 
 
 def _whiteness(drawn: Any, solution: Solution) -> None:

@@ -146,7 +146,8 @@ def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], words: tuple[
 @pytest.mark.slow
 def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
     """With sensors: the log itself, and the table that `rtmms log csv` makes of it."""
-    done = shell(tmp_path, "run", "manta", "--controller", "gait:amplitude_deg=30", "--mode", "lockstep", "--dt", "0.01",
+    done = shell(tmp_path, "run", "manta", "--controller", "gait:amplitude_deg=30", "--mode", "lockstep",
+                 "--dt", "0.01",
                  "--duration", "5", "--log", "run.mcap", "--set", "chains=4", "--set", "drag_coefficient=1.8",
                  "--sensors", "typical", "--quiet")  # fmt: skip
     assert done.status == 0, done.err
@@ -173,7 +174,7 @@ def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
     refused = shell(tmp_path, "identify", "still.mcap", *words)
     assert refused.status == 2
     assert "no excitation" in refused.err
-    assert shell(tmp_path, "run", "quadrotor", *base, "other.mcap").status == 0
+    assert shell(tmp_path, "run", "pendulum", "--controller", "swing", *base, "other.mcap").status == 0
     refused = shell(tmp_path, "identify", "run.mcap", "other.mcap", "--fit", "drag_coefficient")
     assert refused.status == 2
-    assert "is of robot 'quadrotor', and run.mcap of 'manta'" in refused.err
+    assert "is of robot 'pendulum', and run.mcap of 'manta'" in refused.err

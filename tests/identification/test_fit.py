@@ -89,7 +89,6 @@ def test_delays_gains_and_offsets_of_channels_are_found(run: Recording) -> None:
             one = replace(one, values=one.values + np.array([0.05, -0.02, 0.0]))
         series.append(one)
     late = replace(run, series=tuple(series))
-    names = (*TRUTH, "delay.angular_velocity", "gain.angular_velocity", "bias.position")
     solution, _ = found(
         late, "drag_coefficient,joint_damping_n_m_s,delay.angular_velocity,gain.angular_velocity,bias.position"
     )
