@@ -36,6 +36,7 @@ RUN_BY = {
     "docs/many_runs.md": "tests/analysis/test_rollouts.py",
     "docs/locomotion.md": "tests/locomotion/test_page.py",
     "docs/predictive.md": "tests/controllers/test_predictive.py",
+    "docs/identification.md": "tests/identification/test_page.py",
     "docs/own_robot.md": "tests/test_own_robot_page.py",
     "docs/realtime.md": "tests/wire/answering/test_page.py",
     "docs/rods.md": "tests/continuum/test_page.py",

@@ -31,6 +31,7 @@ BLOCK = re.compile(r"```(sh|python|toml)\n(.*?)```", re.DOTALL)
 MADE = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"], "own_robot": ["swim.mcap", "swim.gif"],
         "own_plant": ["cart/pyproject.toml"],
         "serial": ["board.mcap", "board.gif"], "ardupilot": ["dive.gif", "dive.svg"], "px4": ["px4.svg"],
+        "identify": ["pool.mcap", "fitted.toml", "fit.html"],
         "replay": ["both.png", "run.csv", "run.svg", "run.gif", "run.html"]}  # fmt: skip
 
 

@@ -1,0 +1,322 @@
+"""What a fit is worth: standard errors, what cannot be told apart, whiteness, the part held back, spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.identification.fitting import Solution
+from rtmms.identification.residuals import Block
+from rtmms.identification.unknowns import Kind
+
+Array = npt.NDArray[np.float64]
+
+RELEVANT = 0.3
+"""A combination that is known to no better than this share of the values themselves is not told apart."""
+NULL = 1e-7
+"""Singular values below this share of the largest come from differences that are not exact."""
+NAMED = 0.2
+"""Share of a combination's largest component from which on a parameter is named with it."""
+LAGS = 20
+WHITE = 0.01
+"""Probability below which residuals do not pass for white noise."""
+WINDOWS = 5
+AT_BOUND = 1e-6
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How well a channel is predicted, in its unit: rms over the part fitted, its noise, rms over the part held back
+    (None without one); lag one of the residuals' correlation, and whether they pass for white noise."""
+
+    unit: str
+    rms: float
+    noise: float
+    held_out: float | None
+    correlation: float
+    probability: float
+    samples: int
+
+    @property
+    def white(self) -> bool:
+        return self.probability >= WHITE
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """names: of what was asked.
+
+    error        (k,) standard errors in their units, inf where nothing is known
+    correlation  (k, k);  bound  (k,) 'low', 'high' or ''
+    indistinct   (names, their shares, relative deviation) of each combination that cannot be told apart
+    windows      (w, k) values that each stretch of the data alone would have moved to, to first order
+    """
+
+    names: list[str]
+    error: Array
+    correlation: Array
+    bound: list[str]
+    indistinct: list[tuple[list[str], list[float], float]]
+    channels: dict[str, Channel]
+    windows: Array
+
+
+def weighed(solution: Solution) -> Evidence:
+    """From the slopes at what was found."""
+    asked = solution.asked
+    scale = np.array([solution.unknowns[k].scale for k in asked])
+    bound = [_bound(solution, k) for k in asked]
+    free = [k for k in range(len(solution.z)) if k not in asked or not bound[asked.index(k)]]
+    # `information` without what is at a bound: a value that stands there is not sought any more
+    jacobian = solution.jacobian
+    information = jacobian.T @ jacobian
+    more = _more(solution)
+    inverse, _ = _inverse(information[np.ix_(free, free)])
+    spread = inverse + inverse @ more[np.ix_(free, free)] @ inverse
+    covariance = np.full((len(asked), len(asked)), np.nan)
+    place = {k: i for i, k in enumerate(free)}
+    for a, i in enumerate(asked):
+        for b, j in enumerate(asked):
+            if i in place and j in place:
+                covariance[a, b] = spread[place[i], place[j]]
+    for a, k in enumerate(asked):
+        if k not in place:  # at a bound: as if it alone were free beside the others
+            one, _ = _inverse(information)
+            covariance[a, a] = one[k, k]
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    with np.errstate(all="ignore"):
+        correlation = np.nan_to_num(covariance / np.outer(deviation, deviation))
+    np.fill_diagonal(correlation, 1.0)
+    indistinct = _indistinct(solution, information)
+    error = deviation * scale
+    return Evidence(
+        [solution.unknowns[k].name for k in asked], error, np.clip(correlation, -1.0, 1.0), bound, indistinct,
+        _channels(solution), _windows(solution),
+    )  # fmt: skip
+
+
+def _bound(solution: Solution, k: int) -> str:
+    one, value = solution.unknowns[k], solution.z[k] * solution.unknowns[k].scale
+    near = AT_BOUND * one.scale
+    return "low" if value - one.low <= near else "high" if one.high - value <= near else ""
+
+
+def _inverse(information: Array) -> tuple[Array, Array]:
+    """Of a matrix that may be singular; along what is null it is large, not infinite. Its eigenvalues, scaled."""
+    if not len(information):
+        return information, np.zeros(0)
+    size = np.sqrt(np.maximum(np.diag(information), 1e-300))
+    values, vectors = np.linalg.eigh(information / np.outer(size, size))
+    kept = np.maximum(values, NULL**2 * max(values.max(), 1e-300))
+    return (vectors / kept) @ vectors.T / np.outer(size, size), values
+
+
+def _more(solution: Solution) -> Array:
+    """By how much the covariance of J' r is more than J' J, which it is for white residuals: of channels whose
+    residuals are correlated in time, by Newey and West's estimate with a triangular window."""
+    jacobian, residuals = solution.jacobian, solution.residuals
+    out: Array = np.zeros((jacobian.shape[1], jacobian.shape[1]))
+    told = residuals.told(solution.z)
+    for block, part in zip(residuals.blocks, residuals.sources, strict=True):
+        count, width = int(block.fitted.sum()), block.values.shape[1]
+        if count <= 4 * LAGS // 2:
+            continue
+        slope = jacobian[part].reshape(count, width, -1)
+        off = residuals.differences(block, told, solution.z)[block.fitted] / block.sigma
+        for c in range(width):
+            r = np.nan_to_num(off[:, c])
+            if _whiteness(r)[1] >= WHITE:
+                continue
+            lags = min(max(LAGS, round(4.0 * count ** (1.0 / 3.0))), count // 3)
+            score = slope[:, c] * r[:, None]
+            plain = slope[:, c].T @ slope[:, c]
+            own = score.T @ score
+            for lag in range(1, lags + 1):
+                cross = score[lag:].T @ score[:-lag]
+                own += (1.0 - lag / (lags + 1.0)) * (cross + cross.T)
+            # never less than white noise would give: few samples underrate what is slow
+            values, vectors = np.linalg.eigh(own - plain)
+            out += (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return out
+
+
+def _whiteness(r: Array) -> tuple[float, float]:
+    """Correlation at lag one, and the probability of Ljung and Box's sum over LAGS lags for white noise."""
+    from scipy.special import chdtrc
+
+    n = len(r)
+    r = r - r.mean()
+    power = float(r @ r)
+    if n < 3 * LAGS or power <= 0.0:
+        return 0.0, 1.0
+    rho = np.array([float(r[lag:] @ r[:-lag]) / power for lag in range(1, LAGS + 1)])
+    q = n * (n + 2.0) * float(np.sum(rho**2 / (n - np.arange(1, LAGS + 1))))
+    return float(rho[0]), float(chdtrc(LAGS, q))
+
+
+def _indistinct(solution: Solution, information: Array) -> list[tuple[list[str], list[float], float]]:
+    """Eigenvectors of what is known of the asked ones, all others free, relative to their values. Priors of those that
+    were asked for count, as they are knowledge."""
+    asked = solution.asked
+    rest = [k for k in range(len(solution.z)) if k not in asked]
+    own = information[np.ix_(asked, asked)]
+    if rest:
+        inverse, _ = _inverse(information[np.ix_(rest, rest)])
+        cross = information[np.ix_(asked, rest)]
+        own = own - cross @ inverse @ cross.T
+    sizes = np.array([_size(solution, k) for k in asked])
+    own = own * np.outer(sizes, sizes)
+    values, vectors = np.linalg.eigh(0.5 * (own + own.T))
+    found = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        deviation = 1.0 / np.sqrt(max(value, 1e-30))
+        if deviation <= RELEVANT and value > NULL**2 * max(values.max(), 1e-300):
+            continue
+        order = np.argsort(-np.abs(vector))
+        kept = [k for k in order if abs(vector[k]) > NAMED * abs(vector[order[0]])]
+        sign = np.sign(vector[kept[0]])
+        names = [solution.unknowns[asked[k]].name for k in kept]
+        found.append((names, [float(sign * vector[k]) for k in kept], float(min(deviation, 1e9))))
+    return found
+
+
+def _size(solution: Solution, k: int) -> float:
+    """What an error is compared with: a parameter's own value, of delays and offsets and what may be 0 their scale."""
+    if solution.unknowns[k].kind is not Kind.MODEL or not solution.unknowns[k].first:
+        return 1.0
+    return max(abs(float(solution.z[k])), 1e-3)
+
+
+def _channels(solution: Solution) -> dict[str, Channel]:
+    residuals = solution.residuals
+    told = residuals.told(solution.z)
+    groups: dict[str, list[Block]] = {}
+    for block in residuals.blocks:
+        groups.setdefault(block.channel, []).append(block)
+    found = {}
+    for name, own in groups.items():
+        off = [residuals.differences(block, told, solution.z) for block in own]
+        seen = np.concatenate([rows[block.fitted] for rows, block in zip(off, own, strict=True)])
+        held = np.concatenate([rows[~block.fitted] for rows, block in zip(off, own, strict=True)])
+        checks = [
+            _whiteness(np.nan_to_num(rows[block.fitted, c])) for rows, block in zip(off, own, strict=True)
+            for c in range(rows.shape[1])
+        ]  # fmt: skip
+        noise = float(np.sqrt(np.nanmean(solution.noise[name] ** 2)))
+        found[name] = Channel(
+            own[0].series.unit, _rms(seen), noise, _rms(held) if np.isfinite(held).any() else None,
+            max((one[0] for one in checks), key=abs), min(1.0, len(checks) * min(one[1] for one in checks)),
+            int(np.isfinite(seen).any(axis=1).sum()),
+        )  # fmt: skip
+    return found
+
+
+def _rms(rows: Array) -> float:
+    return float(np.sqrt(np.nanmean(rows**2))) if np.isfinite(rows).any() else 0.0
+
+
+def _windows(solution: Solution) -> Array:
+    """(WINDOWS, k): the fitted time is cut into stretches, and each moves the values by its own Gauss-Newton step."""
+    residuals, asked = solution.residuals, solution.asked
+    tail = solution.jacobian[residuals.size :]
+    prior = tail.T @ tail
+    size = np.sqrt(np.maximum(np.diag(solution.jacobian.T @ solution.jacobian), 1e-300))
+    marks = np.concatenate([
+        np.repeat(_stretch(block), block.values.shape[1])
+        for block in residuals.blocks
+    ])  # fmt: skip
+    found = []
+    for window in range(WINDOWS):
+        rows = np.flatnonzero(marks == window)
+        slope = solution.jacobian[rows]
+        information = slope.T @ slope + prior + 1e-9 * np.diag(size**2)
+        step = -np.linalg.solve(information, slope.T @ solution.residual[rows])
+        found.append([float((solution.z[k] + step[k]) * solution.unknowns[k].scale) for k in asked])
+    return np.array(found)
+
+
+def _stretch(block: Block) -> Array:
+    """(fitted samples,) which stretch of its segment each lies in."""
+    time = block.time[block.fitted]
+    span = float(time.max()) if len(time) else 1.0
+    return np.minimum((time / max(span, 1e-12) * WINDOWS).astype(np.int64), WINDOWS - 1).astype(np.float64)
+
+
+def combination(names: list[str], shares: list[float]) -> str:
+    """'0.71 a - 0.70 b' as a sentence has it."""
+    words = [f"{abs(share):.2f} {name}" for name, share in zip(names, shares, strict=True)]
+    signs = ["-" if share < 0.0 else "+" for share in shares]
+    return " ".join(word if not k else f"{signs[k]} {word}" for k, word in enumerate(words))
+
+
+def sentences(told: Mapping[str, Any]) -> list[str]:
+    """What a person should not miss."""
+    found = []
+    for one in told["combinations"]:
+        words = combination(one["names"], one["shares"])
+        known = "not at all" if one["relative_error"] > 1e3 else f"to {100.0 * one['relative_error']:.2g} %"
+        what = "cannot be told from this data" if len(one["names"]) == 1 else "cannot be told apart"
+        found.append(
+            f"{', '.join(one['names'])}: {what} (relative change {words} is known {known}; threshold "
+            f"{100.0 * told['threshold']:.0f} %)"
+        )
+    for name, one in told["parameters"].items():
+        if one["at_bound"]:
+            found.append(f"{name}: stopped at its bound {one['value']:g}: widen --bounds, or look for another cause")
+    return found
+
+
+def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON's own types: docs/identification.md has its fields."""
+    asked = [solution.unknowns[k] for k in solution.asked]
+    values = [float(solution.z[k] * solution.unknowns[k].scale) for k in solution.asked]
+    parameters = {}
+    for k, one in enumerate(asked):
+        known = np.isfinite(evidence.error[k])
+        parameters[one.name] = {
+            "value": values[k], "standard_error": float(evidence.error[k]) if known else None,
+            "at_bound": bool(evidence.bound[k]), "bound": evidence.bound[k] or None, "start": one.first,
+            "unit": one.unit, "bounds": [_finite(one.low), _finite(one.high)],
+            "prior": None if one.prior is None else list(one.prior),
+        }  # fmt: skip
+    names = evidence.names
+    return {
+        "robot": solution.recordings[0].robot,
+        "logs": [one.name for one in solution.recordings],
+        **settings,
+        "parameters": parameters,
+        "correlation": {
+            a: {b: float(evidence.correlation[i, j]) for j, b in enumerate(names)} for i, a in enumerate(names)
+        },
+        "indistinct": [one[0] for one in evidence.indistinct],
+        "combinations": [
+            {"names": some, "shares": shares, "relative_error": error} for some, shares, error in evidence.indistinct
+        ],
+        "threshold": RELEVANT,
+        "fit": {
+            name: {
+                "rms": one.rms, "noise": one.noise, "held_out_rms": one.held_out, "unit": one.unit,
+                "samples": one.samples, "correlation": one.correlation, "white": one.white,
+            }
+            for name, one in evidence.channels.items()
+        },
+        "windows": {name: evidence.windows[:, k].tolist() for k, name in enumerate(names)},
+        "starts": [
+            {"cost": cost, "values": {
+                solution.unknowns[k].name: float(z[k] * solution.unknowns[k].scale) for k in solution.asked
+            }}
+            for z, cost in [(solution.z, solution.cost), *solution.others]
+        ],
+        "nuisances": {
+            one.name: float(z * one.scale) for one, z in zip(solution.unknowns, solution.z, strict=True)
+            if not one.asked
+        },
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,204 @@
+"""The report as one page of HTML that needs no other file: tables, and figures as SVG within it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import shown
+from rtmms.identification.evidence import Evidence, sentences
+from rtmms.identification.fitting import Solution
+from rtmms.identification.preset import write_text
+from rtmms.identification.recording import spread
+from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, save, say, styled
+
+MOST_POINTS = 1200
+"""Of a curve."""
+MOST_PANELS = 12
+LAGS = 40
+
+_STYLE = f"""body {{ font: 15px/1.5 system-ui, sans-serif; color: {INK}; max-width: 62rem; margin: 2rem auto }}
+h1 {{ font-size: 1.5rem }} h2 {{ font-size: 1.15rem; margin-top: 2rem }}
+table {{ border-collapse: collapse }}
+th, td {{ text-align: right; padding: .2rem .8rem; border-bottom: 1px solid {GRID} }}
+th:first-child, td:first-child {{ text-align: left }} svg {{ max-width: 100%; height: auto }}
+p.note {{ color: {CORAL} }} p.small {{ color: {MUTED} }}"""
+_OF_SPREAD = (
+    "In units of the standard error. Bars: two of them. Grey: where each fifth of the data alone would have moved the "
+    "value. Yellow: from another starting point."
+)
+_OF_FIT = (
+    "White: Ljung and Box's test does not reject it (1 %). Where residuals are not white, the model leaves something "
+    "out, and standard errors are widened by the correlation that is seen."
+)
+_OF_SERIES = "Dots: measured. Line: the model. Shaded: held back."
+
+
+def page(solution: Solution, evidence: Evidence, told: Mapping[str, Any], path: Path) -> None:
+    """Write it, whole or not at all; ModelError where that is not possible."""
+    title = f"{_word(told['robot'])}: identified parameters"
+    held, count = 100.0 * told["hold_out"], len(evidence.names)
+    parts = [
+        f"<h1>{title}</h1>",
+        f"<p>From {_word(', '.join(told['logs']))}; the last {held:.0f} % of each were held back.</p>",
+        *(f'<p class="note">{_word(line)}</p>' for line in sentences(told)),
+        "<h2>Parameters</h2>", _parameters(told),
+        _svg(_spread, 9.0, 0.9 + 0.5 * count, solution, evidence), _small(_OF_SPREAD),
+        "<h2>Correlation</h2>", _svg(_correlation, 2.6 + 0.55 * count, 1.6 + 0.5 * count, evidence),
+        "<h2>Fit</h2>", _fit(told), _small(_OF_FIT),
+        _svg(_series, 9.0, 0.6 + 1.9 * _rows(solution), solution), _small(_OF_SERIES),
+        "<h2>Residuals' correlation in time</h2>", _svg(_whiteness, 9.0, 0.6 + 1.5 * _rows(solution), solution),
+    ]  # fmt: skip
+    text = "\n".join(parts)
+    write_text(path, f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+                     f"<style>{_STYLE}</style></head><body>\n{text}\n</body></html>\n", "-o")  # fmt: skip
+
+
+def picture(solution: Solution, evidence: Evidence, path: Path) -> None:
+    """The values with their spread and the channels beside the model, as one figure; RtmmsError."""
+    with styled():
+        drawn = figure(9.0, 1.5 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
+        parts: Any = drawn.subfigures(2, 1, height_ratios=[1.0 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
+        above, below = parts
+        _spread(above, solution, evidence)
+        above.subplots_adjust(left=0.2, bottom=0.3)
+        _series(below, solution)
+        below.subplots_adjust(left=0.08, right=0.97, top=0.95, bottom=0.08, hspace=0.75)
+        save(drawn, path, dpi=100)
+
+
+def _small(text: str) -> str:
+    return f'<p class="small">{html.escape(text)}</p>'
+
+
+def _word(text: str) -> str:
+    """Text of others."""
+    return html.escape(shown(text))
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{one}</th>" for one in heads)
+    body = "".join("<tr>" + "".join(f"<td>{_word(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _parameters(told: Mapping[str, Any]) -> str:
+    rows = []
+    for name, one in told["parameters"].items():
+        error = "" if one["standard_error"] is None else f"{one['standard_error']:.3g}"
+        rows.append((name, f"{one['value']:.6g}", error, one["unit"], f"{one['start']:.6g}", one["bound"] or ""))
+    return _table(("parameter", "value", "standard error", "unit", "from", "at bound"), rows)
+
+
+def _fit(told: Mapping[str, Any]) -> str:
+    rows = []
+    for name, one in told["fit"].items():
+        held = "" if one["held_out_rms"] is None else f"{one['held_out_rms']:.3g}"
+        rows.append((name, f"{one['rms']:.3g}", f"{one['noise']:.3g}", held, one["unit"], str(one["samples"]),
+                     "yes" if one["white"] else f"no ({one['correlation']:.2f})"))  # fmt: skip
+    return _table(("channel", "rms", "noise", "held back", "unit", "samples", "white"), rows)
+
+
+def _svg(draw: Callable[..., None], width: float, height: float, *given: Any) -> str:
+    """A figure as an element of the page."""
+    with styled():
+        import matplotlib
+
+        matplotlib.rcParams["svg.hashsalt"] = "rtmms"
+        drawn = figure(width, height)
+        draw(drawn, *given)
+        out = StringIO()
+        drawn.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _spread(drawn: Any, solution: Solution, evidence: Evidence) -> None:
+    axes = drawn.subplots()
+    count = len(evidence.names)
+    for row, (k, error) in enumerate(zip(solution.asked, evidence.error, strict=True)):
+        one, at = solution.unknowns[k], count - 1 - row
+        value = solution.z[k] * one.scale
+        size = error if np.isfinite(error) and error > 0.0 else one.scale
+        axes.plot([-2.0, 2.0], [at, at], color=BLUE, lw=5.0, alpha=0.35, solid_capstyle="butt")
+        near = np.clip((evidence.windows[:, row] - value) / size, -12.0, 12.0)
+        axes.plot(near, np.full(len(near), at - 0.18), "o", color=MUTED, ms=3.5)
+        for z, _ in solution.others:
+            axes.plot(np.clip((z[k] * one.scale - value) / size, -12.0, 12.0), at + 0.18, "d", color=SAND, ms=5.0)
+        axes.plot(0.0, at, "|", color=BLUE, ms=14.0)
+    axes.set_yticks(range(count), evidence.names[::-1])
+    axes.set(xlabel="standard errors from the value", ylim=(-0.6, count - 0.4))
+
+
+def _correlation(drawn: Any, evidence: Evidence) -> None:
+    axes = drawn.subplots()
+    axes.imshow(evidence.correlation, cmap="RdBu_r", vmin=-1.0, vmax=1.0)
+    names = range(len(evidence.names))
+    for i in names:
+        for j in names:
+            value = evidence.correlation[i, j]
+            axes.text(j, i, f"{value:.2f}", ha="center", va="center", color="white" if abs(value) > 0.6 else INK)
+    axes.set_xticks(names, evidence.names, rotation=30, ha="right")
+    axes.set_yticks(names, evidence.names)
+    axes.grid(False)
+
+
+def _rows(solution: Solution) -> int:
+    return min(MOST_PANELS, len(solution.noise))
+
+
+def _series(drawn: Any, solution: Solution) -> None:
+    """Of each channel its component that moves most, in the first recording."""
+    residuals = solution.residuals
+    told = residuals.told(solution.z)
+    panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
+    for axes, name in zip(panels, solution.noise, strict=False):
+        own = [
+            b for b in residuals.blocks if b.channel == name and residuals.predictor.segments[b.segment].recording == 0
+        ]
+        if not own:
+            say(axes, f"{name}: not in the first recording")
+            continue
+        k = int(np.argmax(spread(np.concatenate([b.values for b in own]))))
+        end = None
+        for block in own:
+            segment = residuals.predictor.segments[block.segment]
+            begin = segment.first * residuals.predictor.recordings[0].dt
+            every = max(1, len(block.time) // MOST_POINTS)
+            time = begin + block.time[::every]
+            axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, rasterized=False)
+            axes.plot(time, residuals.expected(block, told, solution.z)[::every, k], color=BLUE, lw=1.0)
+            if not block.fitted.all():
+                end = begin + float(block.time[~block.fitted][0]), begin + float(block.time[-1])
+        if end is not None:
+            axes.axvspan(*end, color=GRID, alpha=0.6, lw=0.0)
+        axes.set(title=f"{own[0].series.component(k)}, {own[0].series.unit or '1'}")
+    panels[-1].set(xlabel="time, s")
+    if hasattr(drawn, "tight_layout"):
+        drawn.tight_layout()
+
+
+def _whiteness(drawn: Any, solution: Solution) -> None:
+    residuals = solution.residuals
+    told = residuals.told(solution.z)
+    panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
+    for axes, name in zip(panels, solution.noise, strict=False):
+        block = max((b for b in residuals.blocks if b.channel == name), key=lambda b: int(b.fitted.sum()))
+        off = np.nan_to_num(residuals.differences(block, told, solution.z)[block.fitted])
+        count = len(off)
+        if count < 3 * LAGS:
+            say(axes, f"{name}: too few samples")
+            continue
+        for k in range(off.shape[1]):
+            r = off[:, k] - off[:, k].mean()
+            power = float(r @ r) or 1.0
+            axes.plot(range(1, LAGS + 1), [float(r[n:] @ r[:-n]) / power for n in range(1, LAGS + 1)], lw=1.0)
+        axes.axhspan(-2.0 / np.sqrt(count), 2.0 / np.sqrt(count), color=GRID, lw=0.0)
+        axes.set(title=name)
+    panels[-1].set(xlabel="lag, samples")
+    drawn.tight_layout()

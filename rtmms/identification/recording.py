@@ -1,0 +1,318 @@
+"""A recording: the commands that a robot got and what was measured of it meanwhile, from a log of rtmms or a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.contract import TRUTH
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import Channel, HasTruth, Plant, bare
+from rtmms.record.log import Log, Start, Step, open_log
+from rtmms.record.origin import channels as described
+from rtmms.record.origin import rebuilt
+from rtmms.sensing.readings import Instrument, instruments
+
+Array = npt.NDArray[np.float64]
+
+USUAL = (
+    "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_torque", "joint_position",
+    "joint_velocity", "joint_torque",
+)  # fmt: skip
+"""Outputs that are compared where there are no sensors and none are named; all that are small, where there is none of
+these."""
+MOST_NUMBERS = 12
+"""Of an output that is compared without being named."""
+PLACED = (
+    "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_rate", "joint_position",
+    "joint_velocity",
+)  # fmt: skip
+"""Outputs that a state can be put together from."""
+FEWEST = 20
+"""Samples of a channel, and steps of a recording, that say anything."""
+STILL = 1e-9
+
+
+@dataclass(frozen=True)
+class Series:
+    """One quantity over time.
+
+    channel     name of an output of the plant, or of what a sensor tells
+    time        (k,) s from the recording's start;  values  (k, w), where nothing was measured nan
+    unit        SI
+    noise       (w,) standard deviation of a sample; nan where it is not known
+    instrument  of a sensor, None for an output
+    """
+
+    channel: str
+    time: Array
+    values: Array
+    unit: str
+    noise: Array
+    instrument: Instrument | None = None
+
+    @property
+    def width(self) -> int:
+        return int(self.values.shape[1])
+
+    def component(self, k: int) -> str:
+        """'velocity[0]'; a scalar's own name."""
+        return self.channel if self.width == 1 else f"{self.channel}[{k}]"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run.
+
+    name      for messages;  robot  as `rtmms.load` takes it
+    build     a new plant with these parameters beside the recording's own
+    dt        s;  commands (steps, actuators), held over each step
+    series    what was measured
+    known     it begins at a reset: the state is known
+    states    outputs that a state can be put together from, (steps + 1, ...), nan where they were not measured
+    """
+
+    name: str
+    robot: str
+    build: Callable[..., Plant]
+    dt: float
+    commands: Array
+    series: tuple[Series, ...]
+    known: bool
+    states: Mapping[str, Array] = field(default_factory=dict)
+    preset: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def duration(self) -> float:
+        return self.dt * len(self.commands)
+
+
+@dataclass
+class _Run:
+    seed: int
+    first: Array
+    commands: list[Array] = field(default_factory=list)
+    outputs: list[Array] = field(default_factory=list)
+
+
+def from_log(
+    path: Path, settings: Mapping[str, Any], wanted: Sequence[str] = (), robot: str | None = None, *,
+    trusted: bool = False, warn: Callable[[str], None] = lambda _: None,
+) -> list[Recording]:  # fmt: skip
+    """The runs of a log of rtmms, one for each reset.
+
+    settings  parameters in place of those of the log's own: what is believed
+    wanted    channels to compare; () for the usual ones
+    ModelError for a log that cannot be built, changed while it ran, or of other channels than its robot has.
+    """
+    log = open_log(path)
+    origin = log.origin
+    seen = rebuilt(origin, robot, trusted=trusted)
+    if [described(seen.actuators), described(seen.outputs)] != [origin["actuators"], origin["outputs"]]:
+        version = origin["versions"]["rtmms"]
+        raise ModelError(
+            f"{path}: its robot '{origin['robot']}' has other actuators or outputs in this version than in {version}, "
+            f"which recorded it: write it as a table there (rtmms log csv) and give that with --robot {origin['robot']}"
+        )
+    if log.damage:
+        raise ModelError(f"{path}: {log.damage[0]}: a fit takes whole logs; cut it, or record it again")
+    code = robot or origin["robot"]
+    given = {**origin["parameters"], **settings}
+
+    def build(**more: Any) -> Plant:
+        return loaded(code, origin["dt"], origin["preset"], {**given, **more})
+
+    plant = build()
+    sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
+    tools = instruments(seen.sensors, bare(seen)) if isinstance(seen, HasTruth) else ()
+    names = chosen(tools, plant.outputs, wanted, sensed, str(path))
+    places, width = {}, 0
+    for signal in log.outputs:
+        places[signal.name] = slice(width, width + signal.size)
+        width += signal.size
+    kept = sorted({n for name in names for n in (name, *_beside(tools, name))})
+    states = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
+    runs = _runs(log, path, [places[name] for name in (*kept, *states)])
+    found = []
+    for number, run in enumerate(runs):
+        if len(run.commands) < FEWEST:
+            continue
+        name = path.name if len(runs) == 1 else f"{path.name} run {number}"
+        outputs = np.array([run.first, *run.outputs])
+        columns, at = {}, 0
+        for one in (*kept, *states):
+            size = places[one].stop - places[one].start
+            columns[one] = outputs[:, at : at + size]
+            at += size
+        shapes = {channel.name: channel.shape for channel in plant.outputs}
+        found.append(Recording(
+            name, code, build, float(origin["dt"]), np.array(run.commands),
+            tuple(_series(one, columns, tools, plant.outputs, float(origin["dt"])) for one in names), True,
+            {one: columns[one].reshape(-1, *shapes[one]) for one in states}, origin["preset"], given, max(run.seed, 0),
+        ))  # fmt: skip
+    if not found:
+        raise ModelError(f"{path}: expected a run of at least {FEWEST} steps, got none: record a longer one")
+    if log.end is None:
+        warn(f"{path}: was cut off; what is in it is taken")
+    return found
+
+
+def of_plant(
+    plant: Plant, commands: Array, build: Callable[..., Plant], *, robot: str = "", seed: int = 0,
+    wanted: Sequence[str] = (), name: str = "run",
+) -> Recording:  # fmt: skip
+    """A run that is made here, of a plant at hand, seen through sensors (`rtmms.sensing.Sensed`) or not.
+
+    commands  (steps, actuators);  build  the model that is to be fitted: a plant with these parameters
+    """
+    sensed = isinstance(plant, HasTruth)
+    tools = instruments(plant.sensors, bare(plant)) if isinstance(plant, HasTruth) else ()
+    names = chosen(tools, plant.outputs, wanted, sensed, name)
+    placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
+    kept = sorted({n for one in names for n in (one, *_beside(tools, one))} | set(placed))
+    plant.reset(seed)
+    rows: dict[str, list[Array]] = {one: [] for one in kept}
+    for step in range(len(commands) + 1):
+        if step:
+            plant.step(commands[step - 1])
+        told = plant.observe()
+        for one in kept:
+            rows[one].append(np.ravel(told[one]))
+    columns = {one: np.array(values) for one, values in rows.items()}
+    shapes = {channel.name: channel.shape for channel in plant.outputs}
+    series = tuple(_series(one, columns, tools, plant.outputs, plant.dt) for one in names)
+    states = {one: columns[one].reshape(-1, *shapes[one]) for one in placed}
+    return Recording(name, robot, build, plant.dt, np.asarray(commands), series, True, states, seed=seed)
+
+
+def loaded(code: str, dt: float | None, preset: str | None, parameters: Mapping[str, Any]) -> Plant:
+    from rtmms.plant import load
+
+    return load(code, dt=dt, preset=preset, **parameters)
+
+
+def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
+    """Channels that say when a sensor's quantity was sampled, and whether."""
+    for one in tools:
+        if one.channel == name:
+            return (one.clock, one.valid) if one.valid else (one.clock,)
+    return ()
+
+
+def chosen(
+    tools: Sequence[Instrument], outputs: Sequence[Channel], wanted: Sequence[str], sensed: bool, place: str
+) -> list[str]:
+    """Names of the channels that are compared."""
+    if sensed:
+        known = [one.channel for one in tools]
+    else:
+        known = [channel.name for channel in outputs]
+    for name in wanted:
+        if name not in known:
+            more = "with sensors the truth is not taken" if sensed else ""
+            raise UnknownNameError(f"channel of {place}", name, known, more)
+    if wanted or sensed:
+        return list(dict.fromkeys(wanted)) or known
+    small = [channel.name for channel in outputs if 0 < math.prod(channel.shape) <= MOST_NUMBERS]
+    return [name for name in small if name in USUAL] or small
+
+
+def _runs(log: Log, path: Path, parts: list[slice]) -> list[_Run]:
+    """Commands and the wanted outputs of each run; ModelError where a state was changed."""
+    runs: list[_Run] = []
+    columns = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    for row in log.rows():
+        if isinstance(row, Start):
+            runs.append(_Run(row.seed, row.outputs[columns]))
+            continue
+        assert isinstance(row, Step)
+        if not runs:
+            raise ModelError(f"{path}: begins in the middle of a run: record it from its reset on")
+        if row.altered:
+            raise ModelError(
+                f"{path}: its state or its parameters were changed by request at step {row.step}: expected a run with "
+                "the same model throughout; record it without `rtmms set`, faults and events"
+            )
+        runs[-1].commands.append(row.command)
+        runs[-1].outputs.append(row.outputs[columns])
+    return runs
+
+
+def _series(
+    name: str, columns: Mapping[str, Array], tools: Sequence[Instrument], outputs: Sequence[Channel], dt: float
+) -> Series:
+    """One channel of a log: of a sensor only its fresh samples, at the time at which they were taken."""
+    values = columns[name]
+    tool = next((one for one in tools if one.channel == name), None)
+    if tool is None:
+        channel = next(one for one in outputs if one.name == name)
+        time = dt * np.arange(1, len(values), dtype=np.float64)
+        return Series(name, time, values[1:], channel.unit, np.full(values.shape[1], np.nan))
+    clock = columns[tool.clock][:, 0]
+    fresh = np.flatnonzero(np.concatenate([[False], np.diff(clock) > 0.0]))
+    if tool.valid:
+        fresh = fresh[columns[tool.valid][fresh, 0] > 0.0]
+    noise = np.full(tool.size, tool.noise if tool.noise > 0.0 else np.nan)
+    return Series(name, clock[fresh], values[fresh], tool.unit, noise, tool)
+
+
+def refuse_still(recording: Recording) -> None:
+    """ModelError for a recording in which nothing is driven and nothing moves."""
+    driven = float(np.ptp(recording.commands, axis=0).max(initial=0.0)) > STILL
+    if not recording.series or all(len(one.time) < FEWEST for one in recording.series):
+        raise ModelError(
+            f"{recording.name}: expected at least {FEWEST} samples of a channel, got fewer: take a longer recording, "
+            "or name others with --channels"
+        )
+    if driven:
+        return
+    for one in recording.series:
+        moved, noise = spread(one.values), np.nan_to_num(noise_of(one))
+        if (moved > np.maximum(3.0 * noise, STILL)).any():
+            return
+    raise ModelError(
+        f"{recording.name}: no excitation: the commands never change and nothing moves beyond its noise; record a run "
+        "that is driven, for example by rtmms run ROBOT --controller gait --log FILE.mcap"
+    )
+
+
+def mean_square(rows: Array) -> Array:
+    """(w,) over what was measured of each column; 0 of one in which nothing was."""
+    there = np.isfinite(rows)
+    found: Array = np.sum(np.where(there, rows, 0.0) ** 2, axis=0) / np.maximum(there.sum(axis=0), 1)
+    return found
+
+
+def spread(rows: Array) -> Array:
+    """(w,) standard deviation over what was measured of each column; 0 of one in which nothing was."""
+    there = np.isfinite(rows)
+    middle = np.sum(np.where(there, rows, 0.0), axis=0) / np.maximum(there.sum(axis=0), 1)
+    return np.sqrt(mean_square(rows - middle))
+
+
+def noise_of(one: Series) -> Array:
+    """(w,) standard deviation of a sample's noise: as told, else from fourth differences of the values, which a motion
+    that is sampled often has hardly any of; nan of a column in which nothing was measured."""
+    found = one.noise.copy()
+    for k in np.flatnonzero(~np.isfinite(found)):
+        value = one.values[:, k]
+        value = value[np.isfinite(value)]
+        if len(value):
+            found[k] = np.sqrt(np.mean(np.diff(value, 4) ** 2) / 70.0) if len(value) > 8 else np.std(value)
+    return found
+
+
+def thinned(one: Series, most: int) -> Series:
+    """At most so many samples of it, evenly; rows without any number are left out."""
+    rows = np.flatnonzero(np.isfinite(one.values).any(axis=1))
+    every = max(1, -(-len(rows) // most))
+    rows = rows[every - 1 :: every]
+    return replace(one, time=one.time[rows], values=one.values[rows])

@@ -1,0 +1,269 @@
+"""Recordings from tables (CSV, Parquet) that rtmms did not write, with a map from our names to their columns."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
+from rtmms.plant import Plant
+from rtmms.record.layout import Signal
+from rtmms.record.needs import refuse_without_pyarrow
+from rtmms.sensing.profile import read_profile
+from rtmms.sensing.readings import Instrument, instruments
+from rtmms.toml_file import read_toml
+
+Array = npt.NDArray[np.float64]
+
+ENDINGS = (".csv", ".parquet")
+COMMAND = "command."
+_KEYS = ("column", "scale", "offset", "noise")
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where a number of ours stands: value = scale * column + offset, with a standard deviation of its noise."""
+
+    column: str
+    scale: float = 1.0
+    offset: float = 0.0
+    noise: float = math.nan
+
+
+def read_columns(words: Sequence[str]) -> dict[str, Column]:
+    """From --columns: FILE.toml, or OURS=THEIRS,... ; ModelError."""
+    found: dict[str, Column] = {}
+    for word in words:
+        if word.endswith(".toml") and "=" not in word:
+            for name, said in read_toml(word).items():
+                found[name] = _column(f"{word}: {name}", said)
+            continue
+        for pair in word.split(","):
+            ours, equals, theirs = pair.partition("=")
+            if not equals or not ours.strip() or not theirs.strip():
+                raise ModelError(f"--columns {pair}: expected OURS=THEIRS, for example position[0]=px")
+            found[ours.strip()] = Column(theirs.strip())
+    return found
+
+
+def _column(place: str, said: Any) -> Column:
+    if isinstance(said, str):
+        return Column(said)
+    if not isinstance(said, dict) or not isinstance(said.get("column"), str):
+        raise ModelError(f"{place}: expected the name of a column, or a table with column, scale, offset, noise")
+    for key, value in said.items():
+        if key not in _KEYS:
+            raise UnknownNameError(f"key of {place}", key, _KEYS)
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if key != "column" and not number:
+            raise ModelError(f"{place}: {key}: expected a number, got {value!r:.60}")
+    if said.get("noise", 1.0) <= 0.0:
+        raise ModelError(f"{place}: noise: expected > 0, got {said['noise']}")
+    return Column(**said)
+
+
+def from_table(
+    path: Path, robot: str, settings: Mapping[str, Any], wanted: Sequence[str] = (), *, preset: str | None = None,
+    dt: float | None = None, columns: Mapping[str, Column] | None = None, sensors: str = "ideal",
+    at_rest: bool = False,
+) -> Recording:  # fmt: skip
+    """A recording from a table with a line of names: time in s, a column for each actuator's command, and columns of
+    outputs, or of sensors, each by its own time: an empty cell is no sample.
+
+    columns   ours -> theirs: time, command.ACTUATOR, OUTPUT, OUTPUT[k], SENSOR.QUANTITY[k]; what is not in it is
+              looked for under our own name
+    sensors   profile of the instruments that the columns are of
+    at_rest   it begins as the robot is after a reset
+    A command holds from its row on; in a table of `rtmms log csv`, which has `step`, over the step that ends there.
+    """
+    table = _read(path)
+    plant = loaded(robot, dt, preset, settings)
+    tools = instruments(read_profile(sensors, plant), plant)
+    mapped = dict(columns or {})
+    ours = _ours(plant, tools)
+    for name, one in mapped.items():
+        if name not in ours:
+            raise UnknownNameError("name of --columns", name, ours)
+        if one.column not in table:
+            raise UnknownNameError(f"column of {path}", one.column, table)
+    for name in ours:
+        if name not in mapped and name in table:
+            mapped[name] = Column(name)
+    for name in ("time", *(COMMAND + actuator.name for actuator in plant.actuators)):
+        if name not in mapped:
+            raise ModelError(
+                f"{path}: expected a column for {name}: say which with --columns {name}=COLUMN; it has "
+                f"{', '.join(list(table)[:12])}"
+            )
+    values = {name: one.scale * table[one.column] + one.offset for name, one in mapped.items()}
+    time = values["time"]
+    _check_time(path, time)
+    exported = "step" in table and mapped["time"].column == "time"
+    if exported and "run" in table and np.ptp(table["run"]) > 0:
+        raise ModelError(f"{path}: expected one run, got several: cut the table at its resets")
+    begin = float(time[0]) - (plant.dt if exported else 0.0)
+    time = time - begin
+    commands = _held(path, plant, values, time, before=exported)
+    if len(commands) < FEWEST:
+        raise ModelError(f"{path}: expected at least {FEWEST} steps of {plant.dt:g} s, got {len(commands)}")
+    measured = {name: value for name, value in values.items() if name != "time" and not name.startswith(COMMAND)}
+    series = _all_series(path, plant, tools, measured, mapped, time, wanted, begin)
+    known = at_rest or (exported and float(table["step"][0]) == 0.0)
+
+    def build(**more: Any) -> Plant:
+        return loaded(robot, dt, preset, {**settings, **more})
+
+    return Recording(path.name, robot, build, plant.dt, commands, series, known,
+                     _states(plant, measured, time, len(commands)), preset, dict(settings))  # fmt: skip
+
+
+def _read(path: Path) -> dict[str, Array]:
+    """Columns of numbers by name; what is no number is nan."""
+    try:
+        if path.suffix == ".parquet":
+            refuse_without_pyarrow(str(path))
+            pq: Any = import_module("pyarrow.parquet")
+            try:
+                found = pq.read_table(path)
+            except (ValueError, OSError) as fault:
+                if isinstance(fault, FileNotFoundError):
+                    raise
+                raise ModelError(f"{path}: is not a Parquet file that can be read: {str(fault)[:120]}") from None
+            columns = {name: found.column(name).to_pylist() for name in found.column_names}
+        else:
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                rows = csv.reader(file)
+                names = [name.strip() for name in next(rows, [])]
+                lines = [row for row in rows if row]
+            short = next((k for k, row in enumerate(lines) if len(row) != len(names)), None)
+            if short is not None:
+                raise ModelError(f"{path}: row {short + 2}: expected {len(names)} cells, got {len(lines[short])}")
+            columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=False)) if lines else {}
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+        raise ModelError(f"{path}: is no table that can be read: {str(fault)[:120]}") from None
+    if not columns or not next(iter(columns.values())):
+        raise ModelError(f"{path}: expected a line of names and rows of numbers, got none")
+    return {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items()}
+
+
+def _number(cell: Any) -> float:
+    try:
+        found = float(cell)
+    except (TypeError, ValueError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def _ours(plant: Plant, tools: Sequence[Instrument]) -> list[str]:
+    """Every name that a column may have."""
+    found = ["time", *(COMMAND + one.name for one in plant.actuators)]
+    for one in plant.outputs:
+        found += Signal(one.name, one.unit, tuple(one.shape), one.frame).columns
+    for tool in tools:
+        found += [*_parts(tool), tool.clock, *([tool.valid] if tool.valid else [])]
+    return list(dict.fromkeys(found))
+
+
+def _parts(tool: Instrument) -> list[str]:
+    return [tool.channel] if tool.size == 1 else [f"{tool.channel}[{k}]" for k in range(tool.size)]
+
+
+def _check_time(path: Path, time: Array) -> None:
+    if not np.isfinite(time).all():
+        raise ModelError(
+            f"{path}: row {int(np.flatnonzero(~np.isfinite(time))[0]) + 2}: expected a time in s, got none"
+        )
+    back = np.flatnonzero(np.diff(time) <= 0.0)
+    if back.size:
+        k = int(back[0])
+        raise ModelError(f"{path}: row {k + 3}: expected a time after {time[k]:g} s, got {time[k + 1]:g} s")
+
+
+def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *, before: bool) -> Array:
+    """(steps, n) of the plant's own steps."""
+    steps = math.floor(float(time[-1]) / plant.dt + 1e-6)
+    if steps > 50_000_000:
+        raise ModelError(f"{path}: time: expected seconds, got {time[-1]:g} from first to last, {steps:,} steps")
+    at = plant.dt * np.arange(steps)
+    out = np.empty((steps, len(plant.actuators)))
+    for k, one in enumerate(plant.actuators):
+        said = values[COMMAND + one.name]
+        rows = np.flatnonzero(np.isfinite(said))
+        if not rows.size:
+            raise ModelError(f"{path}: {COMMAND}{one.name}: expected numbers, got none")
+        if before:
+            place = np.searchsorted(time[rows], at + plant.dt - 1e-6 * plant.dt)
+        else:
+            place = np.searchsorted(time[rows], at + 1e-6 * plant.dt, side="right") - 1
+        out[:, k] = said[rows][np.clip(place, 0, len(rows) - 1)]
+    return out
+
+
+def _all_series(
+    path: Path, plant: Plant, tools: Sequence[Instrument], measured: Mapping[str, Array],
+    mapped: Mapping[str, Column], time: Array, wanted: Sequence[str], begin: float,
+) -> tuple[Series, ...]:  # fmt: skip
+    """Channels of which there are columns; components without one are nan throughout."""
+    found: dict[str, Series] = {}
+    noise_of = {name: one.noise for name, one in mapped.items()}
+    for tool in tools:
+        parts = _parts(tool)
+        if any(part in measured for part in parts):
+            told = [noise_of.get(part, math.nan) for part in parts]
+            noise = np.array([tool.noise if math.isnan(one) and tool.noise > 0.0 else one for one in told])
+            found[tool.channel] = _one(tool.channel, parts, measured, time, tool.unit, noise, tool, begin)
+    for channel in plant.outputs:
+        parts = Signal(channel.name, channel.unit, tuple(channel.shape), channel.frame).columns
+        if any(part in measured for part in parts):
+            noise = np.array([noise_of.get(part, math.nan) for part in parts])
+            found[channel.name] = _one(channel.name, parts, measured, time, channel.unit, noise, None)
+    if not found:
+        raise ModelError(f"{path}: expected columns of outputs of the robot or of its sensors: name them by --columns")
+    for name in wanted:
+        if name not in found:
+            raise UnknownNameError(f"channel of {path}", name, found)
+    if wanted:
+        return tuple(found[name] for name in dict.fromkeys(wanted))
+    usual = chosen((), [one for one in plant.outputs if one.name in found], (), False, str(path))
+    return tuple(one for name, one in found.items() if one.instrument is not None or name in usual)
+
+
+def _one(
+    channel: str, parts: Sequence[str], measured: Mapping[str, Array], time: Array, unit: str, noise: Array,
+    tool: Instrument | None, begin: float = 0.0,
+) -> Series:  # fmt: skip
+    nothing = np.full(len(time), math.nan)
+    values = np.stack([measured.get(part, nothing) for part in parts], axis=1)
+    rows = np.isfinite(values).any(axis=1)
+    if tool is not None and tool.clock in measured:  # it tells when it was sampled, and repeats what it told last
+        clock = measured[tool.clock] - begin
+        rows &= np.concatenate([[False], np.diff(clock) > 0.0])
+        time = clock
+        if tool.valid in measured:
+            rows &= measured[tool.valid] > 0.0
+    return Series(channel, time[rows], values[rows], unit, noise, tool)
+
+
+def _states(plant: Plant, measured: Mapping[str, Array], time: Array, steps: int) -> dict[str, Array]:
+    """See Recording.states."""
+    found = {}
+    row = np.round(time / plant.dt).astype(np.int64)
+    inside = row <= steps
+    for one in plant.outputs:
+        parts = Signal(one.name, one.unit, tuple(one.shape), one.frame).columns
+        if one.name in PLACED and all(part in measured for part in parts):
+            table = np.full((steps + 1, len(parts)), math.nan)
+            table[row[inside]] = np.stack([measured[part] for part in parts], axis=1)[inside]
+            found[one.name] = table.reshape(-1, *one.shape)
+    return found
