@@ -8,9 +8,9 @@ rtmms run manta --controller predictive:cost=mine.py:deep
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
-from math import cos, inf, radians, sin
+from math import cos, inf, isfinite, radians, sin
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from .strokes import RODS
 from .watch import Watch
 
 if TYPE_CHECKING:
+    from rtmms.planning.background import Background
     from rtmms.planning.planner import Plan
 
 COARSE_CHAINS = 16
@@ -74,6 +75,7 @@ class Predictive(rtmms.Controller):
     every = 5
     interpolation = "linear"
     settable = ("depth_m", "heading_deg", "speed_m_s")
+    figures = ("plans", "late_plans", "plan_age_s", "plan_ms", "tried", "failed", "least_cost", "spread_of_costs")
 
     def __post_init__(self) -> None:
         for name, least, most in _RANGES:
@@ -98,7 +100,9 @@ class Predictive(rtmms.Controller):
         self._following = Following("predictive", _tell)
         self._own: Any = None
         self._made: Any = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._plans: list[Plan] = []
+        self._late, self._since = 0, 0.0
+        self._background: Background | None = None
         self._job: Future[Any] | None = None
 
     def _find_course(self) -> None:
@@ -121,6 +125,7 @@ class Predictive(rtmms.Controller):
 
     def prepare(self) -> None:
         """Compile the model's kernels and the cost; see rtmms.Controller."""
+        from rtmms.planning.background import Background
         from rtmms.planning.tasks import along_course, hold
 
         self._senses.prepare()
@@ -136,6 +141,7 @@ class Predictive(rtmms.Controller):
         else:
             self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self.horizon_s)
         self._lockstep = True
+        self._background = Background("planner")
         self._build({})
         self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # compiles the cost, or refuses it
 
@@ -150,6 +156,49 @@ class Predictive(rtmms.Controller):
         limits = [abs(x) for rod in RODS for x in (plant.actuator(rod).lower, plant.actuator(rod).upper) if x]
         self._build(dict(plant.parameters), min(limits, default=1.2))
         self._begin()
+
+    @property
+    def plans(self) -> int:
+        """Plans that were made."""
+        return len(self._plans)
+
+    @property
+    def late_plans(self) -> int:
+        """Ticks at which no new plan was there."""
+        return self._late
+
+    @property
+    def plan_age_s(self) -> float:
+        """Since the state that the plan in use was made from."""
+        return round(self._since + self._tick_s, 4)
+
+    @property
+    def plan_ms(self) -> float | None:
+        """That the last plan took."""
+        return round(1e3 * self._plans[-1].seconds, 2) if self._plans else None
+
+    @property
+    def tried(self) -> float:
+        """Share of the candidates that were tried, of all plans."""
+        return round(self._share(sum(plan.finished for plan in self._plans)), 4)
+
+    @property
+    def failed(self) -> float:
+        """Share of the candidates that ended early or cost no number."""
+        return round(self._share(sum(plan.failed for plan in self._plans)), 4)
+
+    @property
+    def least_cost(self) -> float | None:
+        """Of the last plan's candidates."""
+        return _finite(self._plans[-1].least) if self._plans else None
+
+    @property
+    def spread_of_costs(self) -> float | None:
+        """The median less the least of the last plan's candidates: 0 means that nothing it can do changes the task."""
+        return _finite(self._plans[-1].spread) if self._plans else None
+
+    def _share(self, count: int) -> float:
+        return count / max(1, int(self.samples) * len(self._plans))
 
     def _build(self, told: Mapping[str, Any], limit: float = 1.2) -> None:
         from rtmms.planning.planner import Planner
@@ -185,7 +234,7 @@ class Predictive(rtmms.Controller):
         self._plan = self._words.home.copy()
         self._word_state = self._tick_state = self._words.start()
         self._since, self._time, self._tick = 0.0, -inf, 0.0
-        self._plans: list[Plan] = []
+        self._plans = []
         self._sent: list[Any] = []
         self._held: dict[int, float] = {}
         self._late, self._due = 0, 0.0
@@ -196,8 +245,6 @@ class Predictive(rtmms.Controller):
             self._set_current((0.0, 0.0, 0.0))
         if self._way is not None:
             self._own.data[3][2:] = 0.0
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, thread_name_prefix="planner")
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Other set-points from the next plan on."""
@@ -246,10 +293,10 @@ class Predictive(rtmms.Controller):
         elif job is not None:
             self._late += 1
         self._tick, self._tick_state = now.time, self._word_state
-        if self._job is None and self._pool is not None:
+        if self._job is None and self._background is not None:
             told = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
             self._due, self._sent = now.time + self._tick_s, []
-            self._job = self._pool.submit(self._think, *told)
+            self._job = self._background.submit(self._think, *told)
 
     def _think(
         self, now: Motion, sent: list[Any], plan: Any, words: Any, since: float, held: Mapping[int, float]
@@ -310,6 +357,8 @@ class Predictive(rtmms.Controller):
         if self._plans:
             _tell(f"predictive: {summary(self._plans, self._late, self._planner.samples)}")
         self._close()
+        if self._background is not None:
+            self._background.close()
 
     def _finish(self) -> None:
         job, self._job = self._job, None
@@ -317,9 +366,6 @@ class Predictive(rtmms.Controller):
             job.result()
 
     def _close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
         if self._made is not None:
             self._planner.close()
             self._made = None
@@ -346,6 +392,10 @@ def summary(plans: list[Plan], late: int, samples: int) -> str:
     if spread:
         told.append(f"spread of costs {spread[len(spread) // 2]:.2g} in the median")
     return "; ".join(told)
+
+
+def _finite(value: float) -> float | None:
+    return float(f"{value:.4g}") if isfinite(value) else None
 
 
 def _whole(name: str, span: float, grid_s: float) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -242,6 +243,7 @@ class Record:
         self.layout, self.sizes, self.memory, self._dtype = layout, sizes, memory, dtype
         self._places: dict[str, int] = {}
         self._arrays: dict[str, int] = {}
+        self._kinds = {field.name: field.dtype for field in layout.fields if field.kind == NUMBER}
         words: list[int] = []
         described: list[tuple[Any, ...]] = []
         single: list[tuple[Field, int]] = []
@@ -318,18 +320,16 @@ class Record:
 
     def _number(self, name: str) -> float | int | bool:
         """A single number as it stands in the record, also where plain Python has an object in its place."""
-        places = self._places
-        dtype = next(field.dtype for field in self.layout.fields if field.name == name)
+        dtype, place = self._kinds[name], self._places[name]
         if dtype == FLOAT:
-            return float(self._floats[places[name]])
-        value = int(self.words[places[name]])
+            return float(self._floats[place])
+        value = int(self.words[place])
         return bool(value) if dtype == FLAG else value
 
     def put(self, **numbers: float) -> None:
         """Set single numbers."""
         for name, value in numbers.items():
-            dtype = next(field.dtype for field in self.layout.fields if field.name == name)
-            where = self._floats if dtype == FLOAT else self.words
+            where = self._floats if self._kinds[name] == FLOAT else self.words
             where[self._places[name]] = value
 
     def cell(self, name: str) -> npt.NDArray[np.float64]:
@@ -375,6 +375,25 @@ class Record:
         other.memory[:] = self.memory[self._span]
         return other
 
+    def adopt_from(self, source: Record) -> bool:
+        """Model, numbers, and what is given as they are in another record now; its state and scratch stay its own.
+        False, and nothing changed, where the other is of another layout or size."""
+        if self.numba_type.name != source.numba_type.name or self.sizes != source.sizes:
+            return False
+        for field in self.layout.fields:
+            if field.kind == MODEL:
+                array = getattr(source, field.name)
+                if array is not None and array is not getattr(self, field.name):
+                    setattr(self, field.name, array)
+                    self.words[self._arrays[field.name]] = source.words[source._arrays[field.name]]
+            elif field.kind == GIVEN:
+                getattr(self, field.name)[...] = getattr(source, field.name)
+            elif field.kind == PART and getattr(self, field.name) is not None:
+                getattr(self, field.name).adopt_from(getattr(source, field.name))
+        for place in self._places.values():
+            self.words[place] = source.words[place]
+        return True
+
     def shared(self) -> dict[str, Any]:
         """What `make` takes for a record of the same model."""
         values: dict[str, Any] = {}
@@ -402,9 +421,11 @@ class Record:
     def clear(self) -> None:
         """Scratch as in a new record, parts included: nothing that went wrong is left in it."""
         for field in self.layout.fields:
+            if field.kind not in (SCRATCH, PART):
+                continue
             value = getattr(self, field.name)
             if field.kind == SCRATCH and value is not None:
-                value[...] = field.fill
+                value.fill(field.fill)
             elif field.kind == PART and value is not None:
                 value.clear()
 
@@ -438,7 +459,12 @@ def _fixed(shape: tuple[Dimension, ...]) -> tuple[int | None, ...]:
 def _size(dimension: Dimension, sizes: Mapping[str, int]) -> int:
     if isinstance(dimension, int):
         return dimension
-    return int(eval(dimension, {"__builtins__": {}}, dict(sizes)))  # written in a layout, by nobody else
+    return int(eval(_code_of(dimension), {"__builtins__": {}}, dict(sizes)))
+
+
+@cache
+def _code_of(dimension: str) -> Any:
+    return compile(dimension, "layout", "eval")  # written in a layout, by nobody else
 
 
 def _code(array: Array) -> str:

@@ -448,6 +448,7 @@ class Fork(NamedTuple):
     start   (1,) s, the time at which a step begins, for who steps it to write
     places  outputs that stand in the state as they are: where each begins there, and how many numbers it has
     clear   makes scratch anew, after a step that failed
+    follow  takes up the plant's model and parameters of now; False where a new fork must be made for them
     owner   keeps the memory
     account more outputs at its state, by compiled code; None: the plant's `observe` tells them
     """
@@ -458,6 +459,7 @@ class Fork(NamedTuple):
     start: Array
     places: Mapping[str, tuple[int, int]]
     clear: Callable[[], None]
+    follow: Callable[[], bool]
     owner: Any
     account: Account | None = None
 

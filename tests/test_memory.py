@@ -108,6 +108,21 @@ def test_a_fork_shares_the_model_alone() -> None:
     assert np.shares_memory(one.fork(room).y, room)
 
 
+def test_a_fork_takes_up_the_model_of_now_and_keeps_its_state() -> None:
+    one = record()
+    two = one.fork()
+    two.y[:] = -1.0
+    one.ground.adopt({"rows": one.ground.rows + 1.0})
+    one.work.put(count=9)
+    one.command[:] = 6.0
+    assert two.ground.rows is not one.ground.rows
+    assert two.adopt_from(one)
+    assert two.ground.rows is one.ground.rows
+    assert two.ground.words[two.ground._arrays["rows"]] == one.ground.rows.ctypes.data
+    assert (two.work.count, two.command.tolist(), two.y[0]) == (9, [6.0, 6.0], -1.0)
+    assert two.words.tolist()[0] != one.words.tolist()[0], "its own memory"
+
+
 def test_scratch_is_made_anew() -> None:
     one = record()
     one.work.s[:], one.work.on[:], one.last[:], one.y[:] = np.nan, np.nan, np.nan, 2.0

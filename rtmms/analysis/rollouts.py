@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -30,8 +30,8 @@ Array = npt.NDArray[np.float64]
 FAILED = 1
 """Status of a run that failed, where the plant has no number for it."""
 MOST_FORKS = 64
-MOST_STEPS = 1 << 40
 """Sets of parameters whose memory stands at the same time."""
+MOST_STEPS = 1 << 40
 
 
 @dataclass
@@ -103,6 +103,7 @@ class Rollout:
             raise ArgumentError(f"rollout: threads: expected a whole number from 1 on, got {threads!r}")
         self.plant, self.threads = plant, threads or cores
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="rollout")
+        self._forks: list[Fork] = []
         self._lock = Lock()
 
     def __enter__(self) -> Rollout:
@@ -135,7 +136,7 @@ class Rollout:
         usual = _values(plant, asked.parameters)
         try:
             with np.errstate(all="ignore"):
-                fork = plant.fork() if isinstance(plant, Forking) else None
+                fork = self._fork(0)
                 work = _Plain(asked) if fork is None else _Compiled(asked, self, fork)
                 work.run(before)
         finally:
@@ -151,6 +152,17 @@ class Rollout:
             found, obeyed(asked.commands, plant.actuators, plant.coupled if isinstance(plant, Coupling) else ()),
             work.final, work.status, work.steps, plant.dt, every, work.reasons,
         )  # fmt: skip
+
+    def _fork(self, k: int) -> Fork | None:
+        """The k-th, with the plant's parameters of now, kept from call to call; None where the plant makes none."""
+        if not isinstance(self.plant, Forking):
+            return None
+        if k < len(self._forks) and self._forks[k].follow():
+            return self._forks[k]
+        made = self.plant.fork()
+        if made is not None:
+            self._forks[k : k + 1] = [made]
+        return made
 
 
 class _Asked:
@@ -322,7 +334,6 @@ class _Compiled(_Outcome):
     def __init__(self, asked: _Asked, pool: Rollout, fork: Fork) -> None:
         plant = asked.plant
         assert isinstance(plant, Forking)
-        self._spare: Fork | None = fork  # of the plant as it is: good for runs whose parameters are the plant's own
         self.places = {
             name: place for name, place in fork.places.items() if any(c.name == name for c in asked.channels)
         }
@@ -363,11 +374,7 @@ class _Compiled(_Outcome):
         for values, runs in groups:
             self._set(values)
             for share in np.array_split(runs, min(shares, len(runs))):
-                fork = None if values else self._spare
-                if fork is None:
-                    fork = self.plant.fork()
-                else:
-                    self._spare = None
+                fork = self.pool._fork(len(tasks))
                 assert fork is not None
                 tasks.append(_Task(fork, share))
         self._all(tasks, starts)
@@ -382,6 +389,9 @@ class _Compiled(_Outcome):
 
     def _all(self, tasks: list[_Task], starts: dict[int, tuple[Array, int]]) -> None:
         """Do them; Ctrl-C ends them at their next steps."""
+        if len(tasks) == 1 and current_thread() is not main_thread():  # which alone hears of Ctrl-C
+            self._take(tasks[0], starts)
+            return
         going = [self.pool._pool.submit(self._take, task, starts) for task in tasks]
         left = set(going)
         try:

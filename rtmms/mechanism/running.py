@@ -210,7 +210,10 @@ class Running:
         }  # fmt: skip
         own = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
         places = {name: place for name, place in places.items() if name not in own and place[1]}
-        return Fork(entry, other.memory, other.last, other.hold.cell("start"), places, other.clear, other)
+        return Fork(
+            entry, other.memory, other.last, other.hold.cell("start"), places, other.clear,
+            lambda: self.flow.field is None and other.adopt_from(self.system), other,
+        )  # fmt: skip
 
     def present(self) -> tuple[Array, int]:
         """See rtmms.plant.Forking."""

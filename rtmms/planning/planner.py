@@ -69,14 +69,16 @@ class Planner:
         for name in cost.outputs:
             if name not in known:
                 raise UnknownNameError("output (of the cost)", name, sorted(known))
-        self.model, self.words, self.cost, self.samples = model, words, cost, samples
+        self.model, self.words, self.cost, self.samples, self._threads = model, words, cost, samples, threads
         self.steps: int = round(horizon_s / model.dt)
         self.method = METHODS[method](words, seed)
         self.mean = words.home.copy()
         self.pool = Rollout(model, threads)
 
     def clear(self) -> None:
-        """As new."""
+        """As new. The threads, too: they run where the thread runs that plans next."""
+        self.pool.close()
+        self.pool = Rollout(self.model, self._threads)
         self.method.clear()
         self.mean = self.words.home.copy()
 

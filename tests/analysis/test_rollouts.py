@@ -148,6 +148,31 @@ def test_parameters_differ_between_runs(manta: Any) -> None:
     assert runs.final[0] == runs.final[2] != runs.final[1]
 
 
+@pytest.mark.parametrize(("robot", "name"), [("eel", "bandwidth_rad_s"), ("manta", "gravity_m_s2")])
+def test_a_pool_that_is_kept_goes_by_the_parameters_of_now(robot: str, name: str) -> None:
+    """Its forks are kept from call to call: what they have of the model must be the plant's."""
+    plant: Any = rtmms.load(robot)
+    usual = getattr(plant.parameters, name)
+    commands = commands_of(plant, 2, 20)
+    with rtmms.Rollout(plant, threads=1) as pool:
+        first = pool(commands)
+        fork = pool._forks[0]
+        try:
+            plant.set(**{name: 0.5 * usual})
+            plant.reset()
+            other = pool(commands)
+            fresh = rtmms.rollout(plant, commands)
+        finally:
+            plant.set(**{name: usual})
+            plant.reset()
+        again = pool(commands)
+    assert other.final == fresh.final
+    assert other.outputs["position"].tobytes() == fresh.outputs["position"].tobytes()
+    assert other.outputs["position"].tobytes() != first.outputs["position"].tobytes()
+    assert again.final == first.final
+    assert pool._forks[0] is fork
+
+
 def test_a_run_that_diverges_ends_alone(quadrotor: Any) -> None:
     """One begins beyond what can be squared; the others have the bits of a call without it."""
     quadrotor.reset()

@@ -308,7 +308,10 @@ class Manta:
             "position": (lay.POSITION, 3), "quaternion": (lay.QUATERNION, 4), "velocity": (lay.TWIST, 3),
             "angular_velocity": (lay.TWIST + 3, 3),
         }  # fmt: skip
-        return Fork(entry, other.state, other.state, np.zeros(1), places, other.clear, other, self._account_of(other))
+        return Fork(
+            entry, other.state, other.state, np.zeros(1), places, other.clear,
+            lambda: other.adopt_from(self.system), other, self._account_of(other),
+        )  # fmt: skip
 
     def present(self) -> tuple[Array, int]:
         """See rtmms.plant.Forking."""

@@ -120,6 +120,8 @@ class Controller:
              speed_m_s, ..., see docs/scenarios.md): the plant's report tells how far the truth was off them
     robots   names of the robots that it is written for, for `rtmms list` and for a word in time where it is run on
              another one; none: any
+    figures  names of attributes that tell how it does, numbers, flags or short texts: `rtmms status` and the report
+             show them; they are looked at once a second
     settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`
     """
 
@@ -131,6 +133,7 @@ class Controller:
     settable: ClassVar[Sequence[str]] = ()
     robots: ClassVar[Sequence[str]] = ()
     tracks: ClassVar[Sequence[str]] = ()
+    figures: ClassVar[Sequence[str]] = ()
 
     def prepare(self) -> None:
         """Once, before it connects: what takes seconds, such as compiling. Once it is connected the plant waits for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, Protocol
 
 from rtmms.wire.endpoints.addresses import EXCHANGE
@@ -19,6 +20,26 @@ class Answering(Protocol):
         """After Python answered one: until there is something for Python."""
 
     def close(self) -> None: ...
+
+
+class Figures:
+    """A controller's `figures`, told now and then, where they are others than before."""
+
+    EACH_S = 1.0
+
+    def __init__(self, controller: Controller, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._names: Sequence[str] = getattr(controller, "figures", ())
+        self._controller, self._tell, self._next = controller, tell, 0.0
+        self._told: dict[str, Any] = {}
+
+    def look(self) -> None:
+        """Tell them if it is time."""
+        if self._names and monotonic() >= self._next:
+            self._next = monotonic() + self.EACH_S
+            now = {name: getattr(self._controller, name) for name in self._names}
+            if now != self._told:
+                self._told = now
+                self._tell(now)
 
 
 def run_controller(
@@ -48,6 +69,7 @@ def run_controller(
         controller.start(plant)
         drives, told, silent = bool(plant.granted), set[str](), False
         update, command, errors = controller.update, link.command, link.errors
+        figures = Figures(controller, link.tell)
         quick = answering(link, controller) if answering is not None and drives else None
         for state in link:
             if link.plant is not plant:
@@ -65,6 +87,7 @@ def run_controller(
                 if tell is not None and code not in told:
                     told.add(code)
                     tell(f"refused: {text} (printed once for each kind)")
+            figures.look()
             if quick is not None:
                 quick.go()
         if quick is not None:

@@ -15,7 +15,7 @@ from rtmms.terminal import print_text
 from rtmms.wire.peer.joining import Attachment, Terms
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
-from rtmms.wire.protocol.messages import EXCHANGE_BYTES
+from rtmms.wire.protocol.messages import EXCHANGE_BYTES, Refused, read_figures
 
 PRINT, RAISE, COLLECT = "print", "raise", "collect"
 ERRORS = (PRINT, RAISE, COLLECT)
@@ -210,6 +210,16 @@ class Session:
         if self._closed or self.lost:
             raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
         return self._requests.request(self._at, op, args, timeout_s)
+
+    def tell(self, figures: Mapping[str, Any]) -> None:
+        """Numbers, flags and short texts of this peer, for the plant's report and `rtmms status`; the last ones count.
+        ModelError for other values, or more than 16."""
+        try:
+            read_figures({"values": dict(figures)})
+        except Refused as fault:
+            raise ModelError(str(fault)) from None
+        if not self._closed and not self.lost:
+            self._at.exchange.send(b"", self._pack({"type": "figures", "values": dict(figures)}))
 
     # -- for the link ------------------------------------------------------------------------------------------------
 

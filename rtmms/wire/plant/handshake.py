@@ -23,6 +23,7 @@ from rtmms.wire.protocol.messages import (
     Refused,
     Request,
     not_a_message,
+    read_figures,
     read_hello,
     read_id,
     read_request,
@@ -236,8 +237,10 @@ class HandshakePort:
                 self._peers.release(peer)
         elif kind == "parameters" and peer is not None:
             self._relay.heard(peer, message)
+        elif kind == "figures" and peer is not None:
+            peer.figures = read_figures(message)
         else:
-            expected = "hello, request, parameters and bye"
+            expected = "hello, request, parameters, figures and bye"
             raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
 
     def _take(self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any]) -> None:

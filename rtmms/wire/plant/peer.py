@@ -142,6 +142,7 @@ class Peer(PeerState):
     key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
     settable    its own parameters that can change while it runs, as it told their values last
+    figures     what it told of itself last
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message;  probes  likewise, and on this connection
     early       its command for the next step has come (free mode)
@@ -155,10 +156,10 @@ class Peer(PeerState):
     """
 
     __slots__ = (
-        "actuators", "asked", "claim", "clamped", "commands", "early", "error", "error_ns", "exchange_id", "floods",
-        "fresh", "heard", "identity", "index", "key", "late", "multirate", "name", "observer", "owed", "probe_ns",
-        "probes", "queue", "refusal", "refused_step", "rejected", "said", "selection", "seq", "settable", "since_ns",
-        "skipped", "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
+        "actuators", "asked", "claim", "clamped", "commands", "early", "error", "error_ns", "exchange_id", "figures",
+        "floods", "fresh", "heard", "identity", "index", "key", "late", "multirate", "name", "observer", "owed",
+        "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "said", "selection", "seq", "settable",
+        "since_ns", "skipped", "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
     )  # fmt: skip
 
     def __init__(
@@ -167,6 +168,7 @@ class Peer(PeerState):
         self.name, self.claim, self.exchange_id, self.selection = hello.name, hello.claim, exchange_id, selection
         self.asked = hello
         self.settable: dict[str, Any] = dict(hello.settable)
+        self.figures: dict[str, Any] = {}
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
         self.key = b""
         self.multirate = Multirate(hello.every, hello.delay, hello.interpolation)
@@ -220,7 +222,7 @@ class Peer(PeerState):
             "starved": self.state is DEAD and self.starved, "commands": self.commands,
             "late": self.late, "every": self.multirate.every, "delay": self.multirate.delay, "clamped": self.clamped,
             "rejected": self.rejected, "refusal": self.refusal, "states_withheld": self.skipped,
-            "settable": dict(self.settable),
+            "settable": dict(self.settable), "figures": dict(self.figures),
         }  # fmt: skip
 
 

@@ -41,6 +41,7 @@ MOST_EVERY = 10_000
 """A claimant may ask for each n-th state only; n is at most this."""
 
 MOST_SETTABLE = 64
+MOST_FIGURES, TEXT_LENGTH = 16, 128
 MOST_TRACKS, TRACK_LENGTH = 16, 4096
 
 HOLD, LINEAR = "hold", "linear"
@@ -251,10 +252,25 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
     if type(given) is not dict or len(given) > MOST_SETTABLE:
         raise Refused(Reason.WRONG_TYPE, f"settable must be a map of at most {MOST_SETTABLE} names, got {shown(given)}")
     for name, value in given.items():
-        plain = value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= 128)
-        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not plain:
+        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not _plain(value):
             raise Refused(Reason.WRONG_TYPE, f"settable: a name and a number, flag or short text, got {shown(name)}")
     return given
+
+
+def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What a peer tells of itself: names to numbers, flags, short texts or nil; Refused."""
+    given = message.get("values")
+    if type(given) is not dict or len(given) > MOST_FIGURES:
+        raise Refused(Reason.WRONG_TYPE, f"figures: values must be a map of at most {MOST_FIGURES} names")
+    for name, value in given.items():
+        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not _plain(value):
+            raise Refused(Reason.WRONG_TYPE, f"figures: a name and a number, flag or short text, got {shown(name)}")
+    return given
+
+
+def _plain(value: Any) -> bool:
+    """A number, a flag, a short text or nil."""
+    return value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= TEXT_LENGTH)
 
 
 def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:

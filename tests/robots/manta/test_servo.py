@@ -7,7 +7,14 @@ import pytest
 from scipy.linalg import expm
 
 from rtmms.robots.manta import load
-from rtmms.robots.manta.kernels.servo import RESPONSES, servo_linear, servo_response, servo_responses, servo_step
+from rtmms.robots.manta.kernels.servo import (
+    RESPONSES,
+    _within,
+    servo_linear,
+    servo_response,
+    servo_responses,
+    servo_step,
+)
 
 DAMPING = [0.01, 0.3, 0.7, 1.0 - 1e-9, 1.0 - 1e-14, 1.0, 1.0 + 1e-14, 1.0 + 1e-9, 1.0001, 1.5, 46.0, 1e3, 1e4]
 STEPS = [1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
@@ -94,6 +101,26 @@ def test_the_quick_way_is_taken_only_where_no_limit_holds_meanwhile():
         linear = servo_linear(angle, rate, away, slope, omega, servo_response(omega, zeta, dt))
         quick += whole == pytest.approx(linear, rel=1e-9)
     assert 10 < quick < 50
+
+
+@pytest.mark.parametrize("damping", [0.1, 0.7, 1.0, 3.0])
+@pytest.mark.parametrize("dt", [1e-3, 1e-2, 0.1])
+def test_the_bound_holds_for_every_place_within_a_step(damping, dt):
+    """Where `_within` says so, neither limit is reached at any of 2000 places; it says so of a good part of states."""
+    draw, omega = np.random.default_rng(11), 2.0 * np.pi * 5.0
+    servo, sure = (omega, damping, 8.0, 200.0), 0
+    times = np.linspace(dt / 2000, dt, 2000)
+    for _ in range(40):
+        slope = draw.uniform(-8.0, 8.0)
+        away, rate = 2.0 * damping / omega * slope + draw.uniform(-0.1, 0.1), slope + draw.uniform(-2.0, 2.0)
+        if not _within(0.0, rate, away, slope, servo):
+            continue
+        sure += 1
+        for t in times:
+            angle, _, pushed = servo_linear(0.0, rate, away, slope, omega, servo_response(omega, damping, t))
+            assert abs(pushed) <= 200.0
+            assert abs(omega / (2.0 * damping) * (away + slope * t - angle)) <= 8.0
+    assert 0 < sure < 40
 
 
 @pytest.mark.parametrize("damping", [0.3, 0.7, 1.0, 3.0])

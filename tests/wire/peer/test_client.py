@@ -399,6 +399,36 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert told == ["update returned None: its actuators hold (told once)"]
 
 
+class Telling(rtmms.Controller):
+    """Tells how many states it saw."""
+
+    claim, figures = ("left.*",), ("seen",)
+    seen = 0
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        self.seen += 1
+        return {}
+
+
+def test_what_a_controller_tells_of_itself_is_in_the_report(tcp: Looping, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rtmms.wire.peer import running
+
+    monkeypatch.setattr(running.Figures, "EACH_S", 0.02)
+    thread = threading.Thread(target=lambda: running.run_controller(Telling(), tcp.host.exchange))
+    thread.start()
+    tcp.wait(lambda: any(one["figures"].get("seen", 0) > 20 for one in tcp.host.summaries))
+    tcp.end("enough")
+    thread.join(PATIENCE_S)
+
+
+def test_figures_of_another_kind_are_the_controllers_mistake(tcp: Looping) -> None:
+    with (
+        rtmms.connect(tcp.host.exchange, name="mine") as link,
+        pytest.raises(rtmms.ModelError, match=r"figures: .*, got 'x'"),
+    ):
+        link.tell({"x": [1.0]})
+
+
 def test_a_raw_peer_and_a_link_share_a_plant(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     peer = make_raw(host).join(["right.*"])
     with Looping(host), rtmms.connect(host.exchange, claim="left.*", token="secret") as link:

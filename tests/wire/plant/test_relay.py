@@ -119,6 +119,15 @@ def test_settable_that_makes_no_sense_is_refused(host: Host, raw: Raw, wrong: An
     assert raw.hello(["left.*"], settable=wrong)["code"] == "wrong_type"
 
 
+@pytest.mark.parametrize("wrong", [None, 3, {"": 1}, {"x": [1]}, {"x": "y" * 129}, {str(k): 1 for k in range(17)}])
+def test_figures_that_make_no_sense_are_refused_and_the_last_ones_count(host: Host, owner: Raw, wrong: Any) -> None:
+    owner.exchange.send(msgpack.packb({"type": "figures", "values": {"plans": 3, "late": None}}))
+    host.until(lambda: host.summaries[0]["figures"])
+    owner.exchange.send(msgpack.packb({"type": "figures", "values": wrong}))
+    assert read_message(host, owner)["code"] == "wrong_type"
+    assert host.summaries[0]["figures"] == {"plans": 3, "late": None}
+
+
 def test_a_link_and_its_owner_see_the_change(make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         place = running.host.exchange

@@ -119,14 +119,18 @@ def _glide(
 
 
 @kernel
-def _within(angle: float, rate: float, away: float, slope: float, t: float, servo: Floats) -> bool:
-    """Whether the servo is sure to stay clear of its limits for t s: by a bound, without looking."""
+def _within(angle: float, rate: float, away: float, slope: float, servo: Floats) -> bool:
+    """Whether the servo is sure to stay clear of its limits for as long as the reference runs so: by a bound.
+
+    With e = reference - angle - (2 zeta / omega) slope and u = angle' - slope, the linear servo is e' = -u,
+    u' = omega^2 e - 2 zeta omega u, so V = omega^2 e^2 + u^2 never grows. Then |u'| <= omega sqrt((1 + 4 zeta^2) V),
+    and the wanted rate stays within |slope| + sqrt(V) / (2 zeta).
+    """
     omega, zeta, rate_limit, accel_limit = servo
-    k, w2 = 2.0 * zeta * omega, omega * omega
-    # the acceleration a changes at omega^2 (slope - rate) - k a, the rate by no more than t |a|
-    change = w2 * t * (abs(slope) + abs(rate))
-    calm = k * t <= 0.25 and omega * t <= 0.25 and abs(w2 * away - k * rate) + change <= 0.625 * accel_limit
-    return calm and omega * (abs(away) + t * (abs(slope) + abs(rate) + accel_limit * t)) <= 2.0 * zeta * rate_limit
+    k = 2.0 * zeta
+    e, u, room = omega * away - k * slope, rate - slope, k * (0.99 * rate_limit - abs(slope))
+    v = e * e + u * u
+    return room > 0.0 and v <= room * room and (1.0 + k * k) * omega * omega * v <= 0.98 * accel_limit * accel_limit
 
 
 @kernel
@@ -235,6 +239,6 @@ def servo_step(
     responses, n  `servo_responses` of t
     """
     slope, away = (ref1 - ref0) / t, ref0 - angle
-    if _within(angle, rate, away, slope, t, servo) or _clear(angle, rate, away, slope, t, servo, responses, n):
+    if _within(angle, rate, away, slope, servo) or _clear(angle, rate, away, slope, t, servo, responses, n):
         return servo_linear(angle, rate, away, slope, servo[0], _column(responses, n - 1))
     return _limited(angle, rate, ref0, slope, t, servo, responses, n)
