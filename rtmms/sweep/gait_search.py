@@ -242,7 +242,7 @@ def search(
                 tell(what, done, runs * asked.generations)
                 put([_penalised(one, asked, score) for one in measure(points)])
     tell("the front on the robot's own model", done, runs * asked.generations)
-    best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals))
+    best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals), asked)
     own = Model(asked.robot, controller, rtmms.load(asked.robot, **asked.parameters), threads)
     with own.pool:
         full = own.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
@@ -257,11 +257,17 @@ def search(
     return Front(tuple(one for one, _ in front), usual, error, tried, controller, words["model"])
 
 
-def _thinned(found: list[Any]) -> list[Any]:
-    """Evenly, MEMBERS at most: each is run on the robot's own model."""
+def _thinned(found: list[Any], asked: Search) -> list[Any]:
+    """Each is run on the robot's own model: for each value of `at` the best that reaches it, and evenly from the
+    others, MEMBERS at most."""
     if len(found) <= MEMBERS:
         return found
-    return [found[round(k)] for k in np.linspace(0, len(found) - 1, MEMBERS)]
+    sign = GOALS[asked.goals[0]][1]
+    reach = [sum(sign * (one[asked.goals[0]] - level) <= 0.0 for _, one in found) - 1 for level in asked.at]
+    kept = {k for k in reach if k >= 0}
+    for k in np.linspace(0, len(found) - 1, max(2, MEMBERS - len(kept))):
+        kept.add(round(k))
+    return [found[k] for k in sorted(kept)]
 
 
 def _gait(ranges: Mapping[str, Any], point: Array) -> dict[str, float]:
