@@ -1,9 +1,11 @@
 """Predictive control beside the controllers without a model, on the same scenarios and seeds.
 
     rtmms bench predictive --seeds 3
+    rtmms bench predictive --seeds 0 --seconds 600
 
 Typical sensors without GPS, the estimator in the loop, a current of 0.1 m/s that nobody tells the controller of. Each
-run is `rtmms run FILE --seed N` in lockstep.
+run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix in real time, too, one run after the other in
+quarters of that time: the loop's misses with the planner beside it and without, and what the planner took.
 """
 
 from __future__ import annotations
@@ -34,9 +36,68 @@ def measured(scenario: str, seed: int) -> tuple[float | None, float | None, floa
     return None if off is None else 100.0 * off, summary["mean_power_w"], summary["mean_speed_m_s"]
 
 
-def main(as_json: bool = False, *, seeds: int = SEEDS) -> int:
-    """Run the table."""
-    setting.refuse_less("predictive: --seeds", seeds, 1)
+PLANNER = ("plans", "late_plans", "tried", "failed", "core")
+_QUARTERS = 4
+
+
+def beside(seconds: float) -> list[dict[str, Any]]:
+    """The loop in real time: with the gait alone, with `path`, and with the planner, in turns."""
+    part = ["--mode", "realtime", "--duration", f"{seconds / _QUARTERS:g}"]
+    words = {
+        "gait": ["manta", "--controller", "gait", "--sensors", "typical", *part],
+        "path": [str(SCENARIOS / "helix.toml"), *part],
+        "predictive": [str(SCENARIOS / "predictive_helix.toml"), *part],
+    }
+    rows: dict[str, dict[str, Any]] = {}
+    for _ in range(_QUARTERS):
+        for name, given in words.items():
+            report = run(given)
+            row = rows.setdefault(name, {"controller": name, "steps": 0, "misses": 0, "overruns": 0, "unexplained": 0})
+            row["steps"] += report["steps"]
+            row["misses"] += report["exchange"]["misses"]
+            row["overruns"] += report["schedule"]["overruns"]
+            missed = (report["witness"] or {}).get("misses", {})
+            row["unexplained"] += sum(count for cause, count in missed.items() if cause != "machine")
+            told: dict[str, Any] = next((one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {})
+            for figure in PLANNER if told else ():
+                row.setdefault(figure, []).append(told[figure])
+            print_text(f"real time, {name}: done", err=True)
+    for row in rows.values():
+        for figure in (one for one in PLANNER if one in row):
+            row[figure] = sum(row[figure]) / (1 if figure in ("plans", "late_plans") else len(row[figure]))
+    return list(rows.values())
+
+
+def tell_beside(rows: list[dict[str, Any]], seconds: float) -> None:
+    """As a table."""
+    print_text("\n| in real time, 1 kHz | steps | misses | of them not by the machine | overruns | planner |")
+    print_text("|---|---|---|---|---|---|")
+    for row in rows:
+        planner = ""
+        if "plans" in row:
+            planner = (
+                f"{row['plans'] / seconds:.2f} plans a second, {row['late_plans']:.0f} late, {row['tried']:.1%} of the "
+                f"candidates tried, {row['failed']:.1%} failed, {row['core']:.2f} of a core"
+            )
+        print_text(
+            f"| `{row['controller']}` | {row['steps']} | {row['misses']} | {row['unexplained']} | {row['overruns']} "
+            f"| {planner} |"
+        )
+
+
+def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> int:
+    """Run the tables; --seconds: of real time, for each controller."""
+    setting.refuse_less("predictive: --seeds", seeds, 0)
+    setting.refuse_less("predictive: --seconds", seconds, 0.0)
+    if 0.0 < seconds < _QUARTERS * 5.0:
+        setting.refuse_less("predictive: --seconds", seconds, _QUARTERS * 5.0)
+    loops = beside(seconds) if seconds else []
+    if seeds == 0:
+        if as_json:
+            print_json(json.dumps({"commit": setting.commit(), "rows": [], "realtime": loops}))
+        else:
+            tell_beside(loops, seconds)
+        return 0
     rows: list[dict[str, Any]] = []
     for course, controller, scenario, target in LINES:
         found = [measured(scenario, seed) for seed in range(1, seeds + 1)]
@@ -51,7 +112,7 @@ def main(as_json: bool = False, *, seeds: int = SEEDS) -> int:
         })  # fmt: skip
         print_text(f"{course}, {controller}: done", err=True)
     if as_json:
-        print_json(json.dumps({"commit": setting.commit(), "rows": rows}))
+        print_json(json.dumps({"commit": setting.commit(), "rows": rows, "realtime": loops}))
         return 0
     print_text(
         "| course | controller | target | mean | worst | power | speed | runs |\n|---|---|---|---|---|---|---|---|"
@@ -63,6 +124,8 @@ def main(as_json: bool = False, *, seeds: int = SEEDS) -> int:
             for name, unit in (("mean_cm", "cm"), ("worst_cm", "cm"), ("power_w", "W"), ("speed_m_s", "m/s"))
         ]
         print_text(f"| {row['course']} | `{row['controller']}` | {wanted} | {' | '.join(numbers)} | {row['runs']} |")
+    if loops:
+        tell_beside(loops, seconds)
     return 0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from math import cos, inf, isfinite, radians, sin
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any
 
 import rtmms
@@ -75,7 +75,17 @@ class Predictive(rtmms.Controller):
     every = 5
     interpolation = "linear"
     settable = ("depth_m", "heading_deg", "speed_m_s")
-    figures = ("plans", "late_plans", "plan_age_s", "plan_ms", "tried", "failed", "least_cost", "spread_of_costs")
+    figures = (
+        "plans",
+        "late_plans",
+        "plan_age_s",
+        "plan_ms",
+        "core",
+        "tried",
+        "failed",
+        "least_cost",
+        "spread_of_costs",
+    )
 
     def __post_init__(self) -> None:
         for name, least, most in _RANGES:
@@ -101,7 +111,7 @@ class Predictive(rtmms.Controller):
         self._own: Any = None
         self._made: Any = None
         self._plans: list[Plan] = []
-        self._late, self._since = 0, 0.0
+        self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
         self._background: Background | None = None
         self._job: Future[Any] | None = None
 
@@ -178,6 +188,11 @@ class Predictive(rtmms.Controller):
         return round(1e3 * self._plans[-1].seconds, 2) if self._plans else None
 
     @property
+    def core(self) -> float:
+        """Share of a core that planning took since the start, of one thread."""
+        return round(self._spent_s / max(self._time - self._begun, self._tick_s), 4) if self._plans else 0.0
+
+    @property
     def tried(self) -> float:
         """Share of the candidates that were tried, of all plans."""
         return round(self._share(sum(plan.finished for plan in self._plans)), 4)
@@ -237,7 +252,7 @@ class Predictive(rtmms.Controller):
         self._plans = []
         self._sent: list[Any] = []
         self._held: dict[int, float] = {}
-        self._late, self._due = 0, 0.0
+        self._late, self._due, self._spent_s = 0, 0.0, 0.0
         self._shadow.model.reset()
         if self._observer is not None:
             self._observer.clear()
@@ -264,7 +279,9 @@ class Predictive(rtmms.Controller):
         first = self._time == -inf
         passed = 0.0 if first else now.time - self._time
         self._time = now.time
-        if not first:
+        if first:
+            self._begun = now.time
+        else:
             _, self._word_state = self._words.commands(self._plan[None], self._word_state, self._since, 1, passed)
             self._since += passed
         if first or now.time > self._tick + self._tick_s - 1e-9:
@@ -310,7 +327,7 @@ class Predictive(rtmms.Controller):
                 commands[..., rod] = angle
             return commands
 
-        begin, shadow = monotonic(), self._shadow
+        begin, spent, shadow = monotonic(), thread_time(), self._shadow
         for block in sent:
             shadow.go(obeyed(block))
         shadow.place(
@@ -343,7 +360,9 @@ class Predictive(rtmms.Controller):
             hold_from(self._own, there)
         self._planner.mean = plan.copy()
         until = inf if self._lockstep else begin + _SPENT * self._tick_s
-        return self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
+        plan_found = self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
+        self._spent_s += thread_time() - spent
+        return plan_found
 
     def _set_current(self, current: tuple[float, ...]) -> None:
         """What the models swim in, from now on."""

@@ -18,6 +18,7 @@ from rtmms.bridging.admission import DRIVES
 from rtmms.bridging.counters import read_line
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.user_file import called, split_word
+from rtmms.wire.peer.placing import MAY_MOVE
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -135,9 +136,13 @@ def settle() -> None:
 
 
 class Children:
-    """All processes of a run."""
+    """All processes of a run.
 
-    def __init__(self) -> None:
+    may_move   controllers may leave the core on which they are placed (rtmms.wire.peer.placing)
+    """
+
+    def __init__(self, may_move: bool = False) -> None:
+        self._may_move = may_move
         self.all: list[Child] = []
         self.bridges: list[Child] = []
         self.bridge_counts: dict[str, dict[str, Any] | None] = {}
@@ -162,7 +167,7 @@ class Children:
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
         arguments = ["-m", "rtmms.cli.main", command, word, "--exchange", exchange, "--name", peer]
         arguments += [] if keys is None else ["--keys", str(keys)]
-        own = environment_for(name if secrets else "")
+        own = environment_for(name if secrets else "") | ({MAY_MOVE: "1"} if self._may_move else {})
         child = Child(f"{kind} {peer}", peer, arguments, words=words, environment=own)
         self.all.append(child)
         return child

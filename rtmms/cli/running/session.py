@@ -58,7 +58,7 @@ class Session:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.report = plan, blank(plan)
         self.teller = Teller(silent=plan.quiet or os.name != "posix")  # the display is handed its files by descriptor
-        self.children = Children()
+        self.children = Children(plan.affinity == "auto")
         self.display: Child | None = None
         self.holders: Callable[[], set[str]] = set
         self.ticking: Callable[[], list[str]] = list

@@ -11,6 +11,7 @@ from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.peer.controller import COMMON, Controller
 from rtmms.wire.peer.joining import Settable
+from rtmms.wire.peer.placing import Placing
 
 
 class Answering(Protocol):
@@ -58,6 +59,7 @@ def run_controller(
     prepare = getattr(controller, "prepare", None)  # a class of one's own need not derive
     if prepare is not None:
         prepare()
+    placing = Placing()
     settable = Settable({name: getattr(controller, name) for name in controller.settable}, controller.change)
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
@@ -67,6 +69,7 @@ def run_controller(
     ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)
+        placing.start(plant.period_s)
         drives, told, silent = bool(plant.granted), set[str](), False
         update, command, errors = controller.update, link.command, link.errors
         figures = Figures(controller, link.tell)
@@ -75,6 +78,7 @@ def run_controller(
             if link.plant is not plant:
                 plant = link.plant
                 controller.start(plant)
+                placing.start(plant.period_s)
             values = update(state)
             if drives:
                 command(values if values is not None else {})
@@ -88,6 +92,9 @@ def run_controller(
                     told.add(code)
                     tell(f"refused: {text} (printed once for each kind)")
             figures.look()
+            moved = placing.look()
+            if moved and tell is not None:
+                tell(moved)
             if quick is not None:
                 quick.go()
         if quick is not None:
