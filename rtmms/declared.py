@@ -1,7 +1,8 @@
 """What a module says of itself, read from its source: nothing of it is run, so that nobody pays for what it imports.
 
 A robot's module, the one of its entry point, may say CONTROLLER = "NAME", what drives the robot where nothing else is
-asked for, and CHOICES = {"coupling": ("NAME", ...)}, the words that a parameter may be.
+asked for, and CHOICES = {"coupling": ("NAME", ...)}, the words that a parameter may be. GAIT_SEARCH says how its
+gaits are sought: the controller, its words with their ranges, and what makes a quicker model of the robot.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
-from rtmms.plant import Channel
+from rtmms.plant import Channel, refuse_fixed
 
 
 class Pendulum:
@@ -76,3 +76,18 @@ def load(dt: float | None = None, preset: str | None = None, **parameters: Any) 
     plant = Pendulum(dt=1e-2 if dt is None else dt, **parameters)
     plant.diverge_at, plant.fault_at = diverge_at, fault_at
     return plant
+
+
+class Tuned(Pendulum):
+    """Its damping can be set while it runs."""
+
+    settable = ("damping",)
+
+    def set(self, **parameters: float) -> None:
+        refuse_fixed("tuned", parameters, self.settable, self.settable)
+        self.damping = parameters["damping"]
+
+
+def load_tuned(dt: float | None = None, preset: str | None = None, **parameters: Any) -> Tuned:
+    """The entry point."""
+    return Tuned(dt=1e-2 if dt is None else dt, **parameters)

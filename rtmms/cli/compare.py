@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.cli.words import refuse_figure
+from rtmms.record.branch import branch_of
 from rtmms.terminal import cell, console, print_json
 
 if TYPE_CHECKING:
+    from rtmms.record.log import Log
     from rtmms.report.comparison import Run
 
 _SAMPLES = 4000
@@ -62,6 +64,12 @@ def _names(files: tuple[Path, ...]) -> list[str]:
     return stems if len(set(stems)) == len(stems) else [str(file) for file in files]
 
 
+def named(name: str, log: Log) -> str:
+    """With the log that it branched from, and when."""
+    branch = branch_of(log.origin)
+    return name if branch is None else f"{name} ({Path(branch.log).stem} from {branch.seconds:g} s)"
+
+
 def _word(value: Any) -> str:
     return "-" if value is None else f"{value:.4g}" if isinstance(value, (int, float)) else str(value)
 
@@ -103,6 +111,6 @@ def _run(file: Path, name: str) -> Run:
             turned.append(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
             speed.append(float(outputs["velocity"][0]))
     return Run(
-        name, report, np.array(times), np.array(commands), np.array(place), np.degrees(np.unwrap(turned)),
+        named(name, log), report, np.array(times), np.array(commands), np.array(place), np.degrees(np.unwrap(turned)),
         np.array(speed),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import rtmms
-from rtmms.cli.words import Installed, Near, folder, settings
+from rtmms.cli.words import Installed, Near, Number, folder, settings
 from rtmms.errors import ModelError
 from rtmms.report.endings import FORMATS, written_as
 from rtmms.terminal import print_json, print_text
@@ -33,6 +33,17 @@ PER = ("cost", "length")
               "robot's own.")  # fmt: skip
 @click.option("--per", type=Near("measure", PER), default="cost", show_default=True,
               help="Of what: the cost of a cycle, or its length in the shape space.")  # fmt: skip
+@click.option("--search", metavar="GOAL[,GOAL]", help="The best gaits by their words: speed, cost_of_transport, power; "
+              "of two, the front between them.")  # fmt: skip
+@click.option("--at", metavar="VALUE,...", help="Of the first goal, values at which the second is brought to its best; "
+              "default evenly between its extremes.")  # fmt: skip
+@click.option("--most-power", type=Number("W"), help="Of the mean power of a gait that counts.")
+@click.option(
+    "--points", type=click.IntRange(1, 100), default=5, show_default=True, help="As many values, without --at."
+)
+@click.option("--generations", type=click.IntRange(1, 10_000), default=15, show_default=True, help="For each of them.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same gives the same front.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Default: one for each core.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where figures go, and the shapes of a gait that was found.")  # fmt: skip
@@ -41,12 +52,27 @@ PER = ("cost", "length")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def gaits(
     robot: str, word: str | None, cycles: int, goal: str | None, per: str, set_: tuple[str, ...], out: Path | None,
-    form: str, as_json: bool,
+    form: str, as_json: bool, search: str | None, at: str | None, most_power: float | None, points: int,
+    generations: int, seed: int, threads: int | None,
 ) -> int:  # fmt: skip
     """The net motion of a gait of ROBOT, its work and cost, with figures of curvature and motion.
 
-    Without --gait, of the best gait that is found.
+    Without --gait, of the best gait that is found. With --search, of a robot that swims by the words of a controller:
+    the gaits that are best for goals. Ctrl-C ends it; with -o DIR the same command goes on from there.
     """
+    if search is not None:
+        from rtmms.cli.gait_search import sought
+        from rtmms.sweep.gait_search import Search
+
+        if word is not None:
+            raise click.UsageError("--search: expected no --gait beside it")
+        asked = Search(
+            robot, tuple(search.split(",")), _numbers("--at", at), points, most_power, generations, seed=seed,
+            parameters=settings(set_),
+        )  # fmt: skip
+        return sought(asked, out, form, threads, as_json=as_json)
+    if at is not None or most_power is not None:
+        raise click.UsageError("--at, --most-power: expected --search beside them")
     from rtmms.locomotion.connections import Connection
     from rtmms.locomotion.gait_words import gait_path, keep_limits
     from rtmms.locomotion.reconstruction import is_closed
@@ -87,6 +113,13 @@ def gaits(
     else:
         print_text(as_table(told, plant.locomotion.note))
     return 0
+
+
+def _numbers(option: str, text: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(one) for one in text.split(",")) if text else ()
+    except ValueError:
+        raise ModelError(f"{option} {text}: expected numbers with commas between them") from None
 
 
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:

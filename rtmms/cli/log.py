@@ -109,19 +109,20 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
 
 def _survey(log: Log) -> dict[str, Any]:
     """Facts by name; counts from the steps themselves, whatever the end says."""
+    from rtmms.record.branch import branch_of
     from rtmms.record.log import Step
 
     outcomes: Counter[str] = Counter()
-    runs, missing, expected, altered, steps, simulated = 0, 0, 0, 0, 0, 0
+    runs, missing, expected, first, altered, steps, simulated = 0, 0, 0, 0, 0, 0, 0
     for row in log.rows():
         if not isinstance(row, Step):
-            runs, expected = runs + 1, row.step
+            runs, expected, first = runs + 1, row.step, row.step
             continue
         missing += max(0, row.step - expected)
         outcomes[row.outcome] += 1
         altered += row.altered
         expected, steps = row.step + 1, steps + 1
-        simulated = max(simulated, expected)
+        simulated = max(simulated, expected - first)
     origin, end, damage = log.origin, log.end, list(log.damage)
     missing += max(0, (0 if end is None else end.steps or 0) - expected)
     return {
@@ -129,6 +130,7 @@ def _survey(log: Log) -> dict[str, Any]:
         **{key: origin.get(key) for key in ("robot", "preset", "parameters", "mode", "rate", "dt", "seed")},
         "started": origin["started"], "command_line": origin["command_line"], "versions": origin["versions"],
         "machine": origin["machine"],
+        "from": None if (branch := branch_of(origin)) is None else branch.told(),
         "steps": steps, "simulated_s": simulated * origin["dt"], "outcomes": dict(outcomes), "runs": runs,
         "missing": missing, "altered": altered,
         "ended": None if end is None else end.ended, "message": "" if end is None else end.message,

@@ -14,7 +14,14 @@ from rtmms.errors import ModelError
 
 
 @click.command()
-@click.argument("robot", type=Installed("rtmms.plants"))
+@click.argument("robot", type=Installed("rtmms.plants"), required=False)
+@click.option(
+    "--from",
+    "from_",
+    metavar="LOG@SECONDS",
+    help="Go on from that moment of a log; what is not said stays as in the log. --set acts at that moment.",
+)
+@click.option("--trust-log", is_flag=True, help="Run the files that the log of --from names.")
 @click.option("--controller", "controllers", multiple=True, type=Installed("rtmms.controllers"),
               metavar="NAME[:KEY=VALUE,...]",
               help="A controller, each in a process of its own; may be repeated; 'none' for none.")  # fmt: skip
@@ -27,14 +34,27 @@ from rtmms.errors import ModelError
 @click.option("--tracking-from", type=Number("s", zero=True), default=0.0,
               help="Simulated time from which distances from set-points count (default 0).")  # fmt: skip
 @click.pass_context
-def run(context: click.Context, /, robot: str, controllers: tuple[str, ...], **words: Any) -> int:
+def run(
+    context: click.Context, /, robot: str | None, controllers: tuple[str, ...], from_: str | None, trust_log: bool,
+    **words: Any,
+) -> int:  # fmt: skip
     """Run ROBOT with its controllers, each in a process of its own.
 
     ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.fmu or FILE.py:NAME, or a scenario FILE.toml. Options on
     the command line replace those of a scenario.
+
+    With --from a run goes on from a moment of a log (run --log), with its robot, which need not be named, and its
+    parameters, sensors, seed, controllers, mode and rate, but for what is said: another controller, --set KEY=VALUE or
+    a fault, --set fault.TARGET=WORD, from that moment on.
     """
     from rtmms.cli.running.session import Session
 
+    if from_ is not None:
+        return _from(context, from_, robot, controllers, words | {"trust_log": trust_log})
+    if robot is None:
+        raise click.UsageError("Missing argument 'ROBOT'.")
+    if trust_log:
+        raise click.UsageError("--trust-log: expected --from LOG@SECONDS beside it")
     if robot.endswith(".toml"):
         return _scripted(context, robot, controllers, words)
     from rtmms.cli.running.scenario import check_words
@@ -53,14 +73,31 @@ def _driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tu
     return ()
 
 
+def _from(
+    context: click.Context, word: str, robot: str | None, controllers: tuple[str, ...], words: dict[str, Any]
+) -> int:
+    from rtmms.cli.running.branching import parent
+    from rtmms.cli.running.scenario import check_words
+    from rtmms.cli.running.session import Session
+
+    robot, words, chosen = parent(word, robot, words, _typed(context), _driving(controllers, None))
+    asked = plan(robot, words, chosen)
+    check_words(asked.controllers, asked.bridges)
+    return Session(asked).execute()
+
+
+def _typed(context: click.Context) -> set[str]:
+    """Names of the options on the command line."""
+    source = click.core.ParameterSource.COMMANDLINE
+    return {name for name in context.params if context.get_parameter_source(name) is source}
+
+
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
     from rtmms.cli.running.scenario import check_peers, check_times, merged, scenario
     from rtmms.cli.running.session import Session
 
     found = scenario(file, context.command)
-    source = click.core.ParameterSource.COMMANDLINE
-    typed = {name for name in context.params if context.get_parameter_source(name) is source}
-    words = merged(found, words, typed, context.command)
+    words = merged(found, words, _typed(context), context.command)
     check_times(found, words["duration"])
     check_peers(found)
     try:

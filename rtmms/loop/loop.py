@@ -89,7 +89,8 @@ class Loop:
     """One run of a plant. `run` is called once.
 
     observers  see the steps they ask for
-    steps      to take; None: until it is told to end
+    steps      the one at which it ends; None: until it is told to end
+    first      the step that it begins with: 0, but for a run that goes on from another one. A reset goes back to 0
     step       the next one;  ended, message  why the run ends, '' while it does not
     seed, resets, alterations, changes   what requests made of the run
     collections   garbage collections within the run: 0, unless something collects on purpose
@@ -98,14 +99,15 @@ class Loop:
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
         "_admitting", "_chores", "_compiled", "_counts", "_general", "_limited", "_looked_ns", "_looks", "_monitor",
         "_naming", "_preparing", "_taken", "alterations", "answered", "attribution", "changes", "check_at", "claims",
-        "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "message", "pace", "plant",
-        "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics", "step", "steps",
-        "tape", "view",
+        "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "first", "message", "pace",
+        "plant", "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics", "step",
+        "steps", "tape", "view",
     )  # fmt: skip
 
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
         observers: Sequence[Observer] = (), *, steps: int | None = None, seed: int = 0, beside: Beside | None = None,
+        first: int = 0,
     ) -> None:  # fmt: skip
         beside = beside or Beside()
         self.plant, self.exchange, self.clock, self.pace = plant, exchange, clock, pace
@@ -116,7 +118,8 @@ class Loop:
             beside.attribution,
         )
         self.steps = NEVER if steps is None else steps
-        self.step, self.ended, self.message, self.started_ns = 0, "", "", 0
+        self.step, self.ended, self.message, self.started_ns = first, "", "", 0
+        self.first = first
         self.seed, self.resets, self.alterations, self.collections = seed, 0, 0, 0
         self.changes: list[dict[str, Any]] = []
         self.view = View(plant, observers)
@@ -222,7 +225,7 @@ class Loop:
         """Back to t = 0: the plant, the counters and what was kept."""
         self.plant.reset(seed)
         self.forget_prepared()
-        self.seed, self.step = seed, 0
+        self.seed, self.step, self.first = seed, 0, 0
         self.resets += 1
         self.requests.agenda.rewind()
         if self._monitor is not None:
@@ -285,13 +288,13 @@ class Loop:
         self.end("duration")
         final = diverged.last_good if diverged is not None else self.outputs(self.step)
         return Outcome(
-            self.ended, self.message, self.step, self.step * self.plant.dt, wall_ns * 1e-9,
+            self.ended, self.message, self.step - self.first, (self.step - self.first) * self.plant.dt, wall_ns * 1e-9,
             {name: np.array(value, dtype=np.float64) for name, value in final.items()},
         )  # fmt: skip
 
     def _begin(self) -> None:
-        """Step 0 is next: the first state to the observers, ages and schedule from now."""
-        self.view.start()
+        """The first step is next: the first state to the observers, ages and schedule from now."""
+        self.view.start(self.step)
         self._counts = Counts()
         if self._monitor is not None:
             self._monitor.look(self.command)  # what comes to rest within the first steps is seen in the first of them

@@ -41,11 +41,11 @@ class View:
         for observer in self.observers:
             observer.clear()
 
-    def start(self) -> None:
-        """Step 0 is next: the first state to the observers."""
+    def start(self, step: int = 0) -> None:
+        """`step` is next, the first one: the first state to the observers."""
         self.forget()
         for observer in self.observers:
-            observer.start(self.outputs(0))
+            observer.start(self.outputs(step))
         self.due = self._next()
 
     def show(self, step: int, command: Array, applied: Applied, kept: bool) -> None:

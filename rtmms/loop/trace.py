@@ -33,14 +33,15 @@ class Trace:
     outputs   the plant's channels;  names   which of them are kept;  dt   s
     steps     of the run, None when it is not known
     apart_s   least time between samples: observing a state costs several times a step
+    first     the step that the run begins with; 0 again after a reset
     due       (read by the loop) the next step whose end is wanted
     """
 
     def __init__(
         self, outputs: Sequence[Channel], names: Sequence[str], dt: float, steps: int | None,
-        capacity: int = CAPACITY, apart_s: float = 0.0,
+        capacity: int = CAPACITY, apart_s: float = 0.0, first: int = 0,
     ) -> None:  # fmt: skip
-        self.names, self.dt, self.capacity = tuple(names), dt, capacity
+        self.names, self.dt, self.capacity, self.first = tuple(names), dt, capacity, first
         self.stride = max(1, round(apart_s / dt))
         if steps is not None:
             self.stride = max(self.stride, math.ceil((steps + 1) / capacity))
@@ -53,12 +54,13 @@ class Trace:
     def clear(self) -> None:
         """Forget the samples; the stride stays."""
         self._step.fill(-1)
-        self._free, self._next, self.due = np.arange(self.capacity), 0, 0
+        self._free, self._next, self.due, self.first = np.arange(self.capacity), 0, 0, 0
 
     def start(self, outputs: Mapping[str, Array]) -> None:
         """The state before the first step."""
-        self._write(0, outputs)
-        self.due = self.stride - 1
+        if self.first % self.stride == 0:
+            self._write(self.first, outputs)
+        self.due = (self.first // self.stride + 1) * self.stride - 1
 
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied

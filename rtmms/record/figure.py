@@ -55,6 +55,8 @@ def gather(
             statistics.clear()
             for observer in observers:
                 observer.clear()
+                if isinstance(observer, Trace):
+                    observer.first = row.step
                 observer.start(log.split(row.outputs))
             continue
         statistics.count(StepOutcome(OUTCOME_WORDS.index(row.outcome)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import rtmms.plant
 from rtmms.errors import ModelError
 from rtmms.plant import Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
+from rtmms.record.branch import refuse_branch
 from rtmms.record.layout import FORMAT
 from rtmms.trust import refuse_foreign_code
 from rtmms.user_file import is_file, path_of
@@ -88,6 +89,7 @@ def refuse_channels(origin: Mapping[str, Any], place: str) -> None:
         value = origin.get(name)
         if value is not None and not (_number(value) and value >= 0):
             raise ModelError(f"{place}: {name}: expected a number >= 0 or null, got {value!r:.60}")
+    refuse_branch(origin, place)
     if not isinstance(origin.get("description"), dict | None):
         raise ModelError(f"{place}: description: expected a table or null, got {origin['description']!r:.60}")
 
@@ -162,7 +164,7 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     """
     code, preset = robot or origin["robot"], origin["preset"]
     if robot is None:
-        _refuse_untrusted(code, preset, trusted)
+        refuse_untrusted(origin, trusted=trusted)
     plant = rtmms.plant.load(code, dt=origin["dt"], preset=preset, **origin["parameters"])
     sensors = origin.get("sensors")
     if origin.get("faults"):
@@ -179,8 +181,9 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
 
 
-def _refuse_untrusted(code: str, preset: str | None, trusted: bool) -> None:
+def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
     """ModelError for files that a log names, unless the user trusts it, and for those that others can write."""
+    code, preset = origin["robot"], origin["preset"]
     installed = code in rtmms.plant.robots() or "." not in code  # of an unknown name, `load` says so
     named = [] if installed else [("robot", code)]
     if preset is not None and preset.endswith(".toml"):

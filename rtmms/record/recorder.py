@@ -268,6 +268,11 @@ class Recorder:
         """Called once, before the run: counters and timings are the loop's."""
         self._loop, self._statistics = loop, loop.statistics
 
+    @property
+    def first(self) -> int:
+        """The step that the present run began with."""
+        return 0 if self._loop is None else self._loop.first
+
     # --- the observer -----------------------------------------------------------------------------------------------
 
     def clear(self) -> None:

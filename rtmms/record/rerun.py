@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rtmms.errors import DivergedError, ModelError
+from rtmms.record.branch import branch_of
 from rtmms.record.commands import Difference
 from rtmms.record.layout import NO_SEED
 from rtmms.record.log import Log, Start
@@ -27,12 +28,16 @@ class Rerun:
     plant      at the end of what was replayed
     steps      replayed, over all resets;  first   the first difference, None when there is none
     unchecked  why the log could not be replayed to its end, '' when it was
+    command    (n,) of the last step, None where there was none
+    values     what requests had set by then, by name
     """
 
     plant: Plant
     steps: int = 0
     first: Difference | None = None
     unchecked: str = ""
+    command: Array | None = None
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun:
@@ -43,12 +48,19 @@ def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun
     no longer be built, or has other actuators or outputs.
     robot, trusted   see `rebuilt`
     """
-    origin = log.origin
-    plant = rebuilt(origin, robot, trusted=trusted)
+    return play(log, rebuilt(log.origin, robot, trusted=trusted))
+
+
+def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
+    """The same with a plant that was built for it.
+
+    until   (run, step): stop there, in the run after so many resets, before that step; None: to the end of the log
+    """
+    origin, beginning = log.origin, branch_of(log.origin)
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
         raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
     result, expected = Rerun(plant), -1
-    changes = Changes(log)
+    changes = Changes(log, result.values)
     for row in log.rows():
         if isinstance(row, Start):
             changes.before_reset(plant)
@@ -56,6 +68,9 @@ def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun
                 result.unchecked = "the seed of a reset was too large to be kept"
                 break
             plant.reset(row.seed)
+            if changes.run == 0 and beginning is not None:
+                beginning.begin(plant)
+                result.values.update(beginning.values)
             expected = row.step
             _compare(result, log, row.step - 1, row.outputs)
             continue
@@ -65,13 +80,18 @@ def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun
         if row.altered and not changes.before_step(plant, row.step):
             result.unchecked = f"the run's state was changed by request at step {row.step}"
             break
+        if (changes.run, row.step) == until:
+            return result
         try:
             plant.step(row.command)
         except DivergedError as error:
             result.first = result.first or Difference(row.step, error.quantity, "sound", error.reason)
             return result
         _compare(result, log, row.step, row.outputs)
-        expected, result.steps = row.step + 1, result.steps + 1
+        expected, result.steps, result.command = row.step + 1, result.steps + 1, row.command
+    if (changes.run, expected) == until and not result.unchecked:
+        changes.before_step(plant, expected)
+        return result
     if not result.unchecked:
         result.unchecked = _lacking(log, expected)
     if not result.unchecked:
@@ -88,17 +108,22 @@ def _lacking(log: Log, steps: int) -> str:
 
 
 class Changes:
-    """The changes by request that the end of a log tells of, in their order. Parameters that were set are set again."""
+    """The changes by request that the end of a log tells of, in their order. Parameters that were set are set again.
 
-    def __init__(self, log: Log) -> None:
+    run   resets so far; -1 before the first start
+    """
+
+    def __init__(self, log: Log, values: dict[str, Any]) -> None:
+        """values   gets what was set, by name"""
+        self.values = values
         told = log.end.told if log.end is not None else {}
         self._left = deque(told.get("changes") or ())
-        self._run = -1
+        self.run = -1
 
     def before_step(self, plant: Plant, step: int) -> bool:
         """Do what was done before this step; False if that is not known, or cannot be done again."""
         done = False
-        while self._left and (self._left[0]["run"], self._left[0]["step"]) == (self._run, step):
+        while self._left and (self._left[0]["run"], self._left[0]["step"]) == (self.run, step):
             if not self._do(plant, self._left.popleft()):
                 return False
             done = True
@@ -106,15 +131,15 @@ class Changes:
 
     def before_reset(self, plant: Plant) -> None:
         """A run ends: what was set after its last step stays over the reset, a state that was restored does not."""
-        while self._left and self._left[0]["run"] <= self._run:
+        while self._left and self._left[0]["run"] <= self.run:
             self._do(plant, self._left.popleft())
-        self._run += 1
+        self.run += 1
 
-    @staticmethod
-    def _do(plant: Plant, change: Mapping[str, Any]) -> bool:
+    def _do(self, plant: Plant, change: Mapping[str, Any]) -> bool:
         if change.get("op") != "set":
             return False
         plant.set(**change["args"])  # type: ignore[attr-defined]
+        self.values.update(change["args"])
         return True
 
 

@@ -63,12 +63,12 @@ def as_told(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(prefix + name for name in names if prefix + name in known)
 
 
-def along(outline: Outline | None, plant: Plant, steps: int | None) -> Trace | None:
-    """An empty trace for `Outlined`, of a run of so many steps; None without an outline."""
+def along(outline: Outline | None, plant: Plant, steps: int | None, first: int = 0) -> Trace | None:
+    """An empty trace for `Outlined`, of a run of so many steps from `first` on; None without an outline."""
     if outline is None:
         return None
     names = as_told(plant, (*POSE, *outline.needs))
-    return Trace(plant.outputs, names, plant.dt, steps, ALONG)
+    return Trace(plant.outputs, names, plant.dt, steps, ALONG, first=first)
 
 
 def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:

@@ -39,24 +39,31 @@ def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: 
 
 def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:
     """What the events set, at the step that begins nearest to their time; ModelError for what the plant has not."""
-    acts, known = [], plant.settable if isinstance(plant, Tunable) else None
+    acts = []
     for event in events:
         owners: dict[str, dict[str, Any]] = {}
         for name, value in event.values.items():
             owners.setdefault(_owner(name, controllers), {})[name] = value
         step, told = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
         for name, value in owners.get("", {}).items():
-            if name.startswith("fault."):
-                _check_fault(name, value, plant, told)
-            elif known is None or name in known:
-                try:
-                    check_plant_event(name, value, plant)
-                except ModelError as fault:
-                    raise ModelError(f"{told}: {fault}") from None
-            if known is not None and name not in known:
-                raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
+            check_setting(name, value, plant, told)
         acts += [Due(step, owner, values, told) for owner, values in owners.items()]
     return Agenda(acts)
+
+
+def check_setting(name: str, value: Any, plant: Plant, told: str) -> None:
+    """That a parameter or a fault of the plant can be set so while it runs, as far as that is known before it is done;
+    ModelError.  told: where it was said"""
+    known = plant.settable if isinstance(plant, Tunable) else None
+    if name.startswith("fault."):
+        _check_fault(name, value, plant, told)
+    elif known is None or name in known:
+        try:
+            check_plant_event(name, value, plant)
+        except ModelError as fault:
+            raise ModelError(f"{told}: {fault}") from None
+    if known is not None and name not in known:
+        raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
 
 
 def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:

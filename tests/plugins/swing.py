@@ -22,6 +22,17 @@ class Swing(rtmms.Controller):
         return {"torque": self.amplitude * math.sin(2 * math.pi * state.time)}
 
 
+@dataclass
+class Tired(Swing):
+    """Swings less and less, by what it remembers."""
+
+    left: float = 1.0
+
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        self.left *= 0.99
+        return {"torque": self.left * self.amplitude * math.sin(2 * math.pi * state.time)}
+
+
 class Crash(rtmms.Controller):
     """Fails before it says anything to the plant."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from rtmms.toml_file import read_toml
 from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
 from rtmms.wire.peer.plugins import check_robot
 
+if TYPE_CHECKING:
+    from rtmms.cli.running.branching import Parent
+
 PROFILES = ("ideal", "typical")
 """Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
 
@@ -26,6 +29,7 @@ PROFILES = ("ideal", "typical")
 class Plan:
     """One run. Times in s; None: the robot's own, the default, or unlimited (duration).
 
+    parent     the log that the run goes on from; dt, preset, parameters, and seed are its own then
     may_move   the exchange endpoint may be another one where the default is busy
     """
 
@@ -67,6 +71,7 @@ class Plan:
     tracking_from: float = 0.0
     estimate: bool = False
     scenario: Scenario | None = None
+    parent: Parent | None = None
     wait_for_claim: bool = False
     may_move: bool = True
     peer_failure: str = "fail"
@@ -104,8 +109,9 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         words["bridges"] = (*words.get("bridges", ()), "view")
     for word in words.get("bridges", ()):
         plugin("rtmms.bridges", "bridge", word)
-    parameters = settings(words.pop("set_", ()))
-    for key in ("dt", "preset", "coupling"):
+    parent = words.get("parent")
+    parameters = dict(parent.parameters) if parent is not None else settings(words.pop("set_", ()))
+    for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
     if words.get("sensors", "ideal").endswith(".toml"):

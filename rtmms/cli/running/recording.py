@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.trace import Recent, Trace
     from rtmms.plant import Plant
+    from rtmms.record.branch import Branch
     from rtmms.record.recorder import Recorder
 
 
-def begin(plan: Plan, plant: Plant) -> Recorder | None:
-    """The recorder and its writer, if a log was asked for; the writer starts while the peers do."""
+def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | None:
+    """The recorder and its writer, if a log was asked for; the writer starts while the peers do.
+
+    branch   where the run goes on from
+    """
     if plan.log is None:
         return None
     from rtmms.record.origin import describe
@@ -29,7 +33,7 @@ def begin(plan: Plan, plant: Plant) -> Recorder | None:
     origin = describe(plant, {
         "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-        "deadline": plan.deadline, "policies": told(plan),
+        "deadline": plan.deadline, "policies": told(plan), "branch": None if branch is None else branch.as_data(),
     })  # fmt: skip
     timed = plan.mode in TIMED
     return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)
@@ -38,7 +42,8 @@ def begin(plan: Plan, plant: Plant) -> Recorder | None:
 def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: str) -> str:
     """The report and the plant's last state close the log; report['log'] says what became of it. Returns a sentence
     when it is not whole."""
-    end = {"ended": report["ended"], "message": message, "steps": report["steps"], "report": plain(report)}
+    steps = recorder.first + report["steps"]  # as they are counted in its rows
+    end = {"ended": report["ended"], "message": message, "steps": steps, "report": plain(report)}
     report["log"] = log = recorder.finish(end, _state(plant) if report["ended"] != "diverged" else None)
     if "moved" in log:
         return f"{log['file']}: was moved, deleted or replaced while the run wrote it; there is no such log"
@@ -64,7 +69,8 @@ TRACE_APART_S = 0.01
 class Keepers:
     """The observers of a run, made before it: what the summary, the figure and the replay need."""
 
-    def __init__(self, plan: Plan, plant: Plant, steps: int | None) -> None:
+    def __init__(self, plan: Plan, plant: Plant, steps: int | None, first: int = 0) -> None:
+        """steps  of the run, None where it has no end;  first  the step that it begins with"""
         from rtmms.loop.commands import CommandTrace
         from rtmms.loop.trace import CAPACITY, Recent, Trace
 
@@ -79,14 +85,14 @@ class Keepers:
         if kept:
             row = sum(plant.observe()[name].nbytes for name in kept)
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_APART_S)
+            self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_APART_S, first)
         if plan.figure is not None:
             from rtmms.report.outline import Outlined, along, recent_names
             from rtmms.shapes.outline import figure_outline
 
             outline = figure_outline(plan.robot, plant)
             self.recent = Recent(plant.outputs, recent_names(outline, plant), plant.dt)
-            states = along(outline, plant, steps)
+            states = along(outline, plant, steps, first)
             if outline is not None and states is not None:
                 self.outlined = Outlined(outline, states)
         if plan.trace is not None:

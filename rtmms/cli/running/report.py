@@ -105,6 +105,7 @@ def as_table(report: Mapping[str, Any]) -> str:
             ("ended", report["ended"] or "did not begin"),
             ("simulated", f"{_number(report['simulated_s'])} s in {_number(report['wall_s'])} s "
                           f"({_number(report['real_time_factor'])} x real time), {report['steps']} steps"),
+            *[("from", f"{one['log']} at {_number(one['seconds'])} s") for one in [report.get("from")] if one],
             *[("accuracy", text) for text in _accuracy(report["accuracy"])],
             *[("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("sentence")],
             *[("expected", _expected(one)) for one in report.get("expect", [])],
@@ -226,16 +227,16 @@ def _array(value: Any) -> str:
 
 
 class Accuracy:
-    """monitor   of the run's plant; None for a plant that offers no twin
+    """monitor   of the run's plant; None for a plant that offers no twin, and where none is given
 
     steps   of the run, None where it has no end: so many commands are kept, as far as there is room
     """
 
-    def __init__(self, plant: Plant, steps: int | None) -> None:
+    def __init__(self, plant: Plant | None, steps: int | None) -> None:
         self.monitor: Monitor | None = None
         self._calibration: Calibration | None = None
         self._known, self._warning, self._told = "", "", False
-        if isinstance(plant, Twinned):
+        if plant is not None and isinstance(plant, Twinned):
             import numpy as np
 
             from rtmms.jit import cache_folder

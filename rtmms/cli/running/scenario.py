@@ -22,7 +22,7 @@ from rtmms.user_file import called, is_file, split_word
 
 def scenario(path: str, command: click.Command) -> Scenario:
     """The scenario in the file, its options held to those of `run`. ModelError with file and line."""
-    known = {param.name: param for param in command.params if param.name is not None and param.name != "robot"}
+    known = {param.name: param for param in command.params if param.name not in (None, "robot", "from_", "trust_log")}
     found = read(Path(path), known)
     for name, value in found.options.items():
         _check(found, name, value, known[name])

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.machine.realtime import Readiness
     from rtmms.loop.tracking import Tracking
-    from rtmms.plant import Plant
+    from rtmms.plant import Array, Plant
+    from rtmms.record.branch import Branch
     from rtmms.record.recorder import Recorder
     from rtmms.sensing.consistency import Consistency
     from rtmms.wire.plant.server import Server
@@ -70,6 +71,8 @@ class Session:
         self.accuracy: Accuracy | None = None
         self.tracking: Tracking | None = None
         self.estimate: Consistency | None = None
+        self.branch: Branch | None = None
+        self.held: Array | None = None  # what the actuators were held at before a run that goes on
         self._to_the_end = ExitStack()
 
     def execute(self) -> int:
@@ -118,6 +121,8 @@ class Session:
         self.teller.tell("loading the plant")
         with heeding_interrupts(to_the_end=True):  # a compiler may swallow it
             plant = self._load()
+        self._replay(plant)
+        with heeding_interrupts(to_the_end=True):
             self._start_log(plant, stack)
             keep_off([self.recorder.process] if self.recorder is not None else [], ready)
             server, loop, keep = self._assemble(plant, sockets, ready, stack)
@@ -128,6 +133,7 @@ class Session:
             self.recorder.await_ready()
         if self.plan.mode == "external":
             self.teller.tell("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
+        self._live_through(server)
         self._raise(ready)
         if self.teller.silent:  # who may drive the robot is said all the same
             self.teller.note(self.children.who_may_drive())
@@ -141,7 +147,8 @@ class Session:
         except Exception as fault:
             if not is_file(self.plan.robot):
                 raise
-            self.report.update(ended="failed", steps=loop.step, simulated_s=loop.step * plant.dt)
+            taken = loop.step - loop.first
+            self.report.update(ended="failed", steps=taken, simulated_s=taken * plant.dt)
             self.plant_at_end = plant
             server.close(f"the plant failed in step {loop.step}")
             place = str(path_of("robot", self.plan.robot).resolve())
@@ -201,12 +208,16 @@ class Session:
             os.environ["RTMMS_QUIET"] = "1"
         brace(plan.robot)
         try:
-            plant = rtmms.load(plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters())
+            if plan.parent is not None:
+                plant = plan.parent.built()
+            else:
+                plant = rtmms.load(plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters())
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
-        if isinstance(plant, HasEndTime) and plant.ends is not None and (plan.duration or 0.0) > plant.ends:
+        until_s = (plan.duration or 0.0) + self._first * plant.dt
+        if isinstance(plant, HasEndTime) and plant.ends is not None and until_s > plant.ends:
             raise ModelError(
                 f"--duration {plan.duration:g}: the flow of robot '{plan.robot}' is known until t = {plant.ends:g} s "
                 "only"
@@ -214,14 +225,15 @@ class Session:
         if plant.dt < LEAST_DT:
             raise ModelError(f"--dt {plant.dt:g}: expected {LEAST_DT:g} s at least, the clock's nanosecond")
         if plan.duration is not None:
-            if plan.duration / plant.dt > LAST_STEP:
+            if plan.duration / plant.dt > LAST_STEP - self._first:
                 raise ModelError(
                     f"--duration {plan.duration:g}: expected at most {LAST_STEP * plant.dt:g} s, 2^53 steps of "
                     f"{plant.dt:g} s"
                 )
             if round(plan.duration / plant.dt) == 0:
                 raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
-        plant = self._equipped(plant)
+        if plan.parent is None:
+            plant = self._equipped(plant)
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
         add_plant(self.report, plant)
@@ -240,13 +252,15 @@ class Session:
 
         plan = self.plan
         steps = None if plan.duration is None else round(plan.duration / plant.dt)
-        keep = Keepers(plan, plant, steps)
+        keep = Keepers(plan, plant, steps, self._first)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             p999_s = trial(plant, plan.seed)
             if plan.mode in TIMED:
                 # a miss must not cost a period as well
                 p999_s = max(p999_s, cold_trial(plant, policies(plan), plan.seed))
             shortest_s = shortest_wait_s()
+        if self.branch is not None:  # the trials had the plant
+            plant.restore(self.branch.state)
         pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.teller.note)
         self.teller.note(warnings_before(plan, plant.dt, p999_s))
         server = Server(
@@ -263,17 +277,43 @@ class Session:
         self.estimate = self._estimating(plant)
         beside = [self.estimate] if self.estimate is not None else []
         observers = [*keep.observers, self.tracking, *beside, *([self.recorder] if self.recorder is not None else [])]
-        self.accuracy = Accuracy(plant, steps)
+        self.accuracy = Accuracy(None if plan.parent is not None else plant, steps)
         self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_attribution(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
-            plant, server, MonotonicClock(), pace, policies(plan), statistics, observers, steps=steps,
-            seed=plan.seed,
+            plant, server, MonotonicClock(), pace, policies(plan), statistics, observers,
+            steps=None if steps is None else self._first + steps, seed=plan.seed, first=self._first,
             beside=Beside(keep.commands, self._watch, self._status, blame, self.accuracy.monitor, self._agenda(plant)),
         )  # fmt: skip
+        if self.held is not None:
+            loop.command[:] = self.held
         if self.recorder is not None:
             self.recorder.bind(loop)
         return server, loop, keep
+
+    @property
+    def _first(self) -> int:
+        """The step that the run begins with."""
+        return 0 if self.plan.parent is None else self.plan.parent.step
+
+    def _replay(self, plant: Plant) -> None:
+        """Take the plant of a run that goes on from a log to where it begins."""
+        parent = self.plan.parent
+        if parent is not None:
+            self.teller.tell(f"replaying {parent.log.path} to {parent.seconds:g} s")
+            self.branch, self.held = parent.replayed(plant)
+            self.report["from"] = self.branch.told()
+
+    def _live_through(self, server: Server) -> None:
+        """The controllers of a log live through what was recorded, so that they go on where they were."""
+        parent = self.plan.parent
+        if parent is None or not parent.same_controllers or self.plan.mode == "free" or not self.children.all:
+            return
+        from rtmms.loop.clock import MonotonicClock
+        from rtmms.loop.past import live_through
+
+        self.teller.tell(f"the controllers live through {parent.log.path} to {parent.seconds:g} s")
+        live_through(parent.states(), server, MonotonicClock(), float(parent.log.origin["dt"]), self._watch)
 
     def _estimating(self, plant: Plant) -> Consistency | None:
         """How wrong the plant's estimate is, where it has one."""
@@ -297,11 +337,13 @@ class Session:
         return with_sensors(plant, self.plan.sensors, over, self.plan.estimate)
 
     def _agenda(self, plant: Plant) -> Agenda | None:
-        found = self.plan.scenario
+        found, parent = self.plan.scenario, self.plan.parent
         if found is not None:
             from rtmms.cli.running.scenario import check_expectations
 
             check_expectations(found, plant, self.report)
+        if parent is not None:
+            return parent.agenda(plant)
         return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path))
 
     def _judge(self, status: int) -> int:
@@ -361,7 +403,7 @@ class Session:
         return 0 if self.plan.duration is None else INTERRUPTED
 
     def _start_log(self, plant: Plant, stack: ExitStack) -> None:
-        self.recorder = begin(self.plan, plant)
+        self.recorder = begin(self.plan, plant, self.branch)
         if self.recorder is not None:
             stack.callback(self.recorder.close)
             if not self.teller.silent:  # else to standard error

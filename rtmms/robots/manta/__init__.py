@@ -10,3 +10,8 @@ __all__ = ["Manta", "load"]
 
 CONTROLLER = "gait"
 CHOICES = {"coupling": ("sequential", "iterated", "monolithic")}
+GAIT_SEARCH = {
+    "controller": "gait",
+    "words": {"amplitude_deg": (5.0, 50.0), "frequency_hz": (0.2, 1.2), "phase_deg": (0.0, 120.0)},
+    "model": {"chains": 16, "dt": 0.02},
+}

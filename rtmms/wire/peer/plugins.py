@@ -102,10 +102,14 @@ def controllers() -> dict[str, EntryPoint]:
 
 
 def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]]:
-    """'gait:amplitude_deg=30,frequency_hz=0.5' -> name and words; ModelError where it is not of that form."""
+    """'gait:amplitude_deg=30,frequency_hz=0.5' -> name and words; ModelError where it is not of that form.
+
+    'gait:FILE.toml,frequency_hz=0.5' takes words from a file first, KEY = VALUE in each line; those on the line win."""
     name, rest = split_word(spec)
     words: dict[str, str] = {}
-    for part in rest.split(",") if rest else []:
+    parts = rest.split(",") if rest else []
+    written = _written(spec, parts.pop(0)) if parts and "=" not in parts[0] and parts[0].endswith(".toml") else {}
+    for part in parts:
         key, sign, value = part.partition("=")
         if not sign or not key.strip():
             raise ModelError(f"{kind} '{spec}': expected NAME:key=value,key=value; got '{part}'")
@@ -114,7 +118,18 @@ def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]
         words[key.strip()] = value.strip()
     if not name:
         raise ModelError(f"{kind} '{spec}': expected NAME or NAME:key=value,...; the name is missing")
-    return name, words
+    return name, written | words
+
+
+def _written(spec: str, file: str) -> dict[str, str]:
+    """The words of a file; ModelError where it has other than numbers, texts, true and false."""
+    from rtmms.toml_file import read_toml
+
+    found = read_toml(file)
+    for key, value in found.items():
+        if not isinstance(value, bool | int | float | str):
+            raise ModelError(f"controller '{spec}': {file}: {key}: expected a number or a text, got {value!r:.60}")
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found.items()}
 
 
 def check_controller(name: str) -> None:

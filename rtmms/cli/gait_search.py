@@ -1,0 +1,95 @@
+"""rtmms gaits ROBOT --search GOALS: the best gaits, their files, figure and numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtmms.cli.words import folder
+from rtmms.report.endings import figure_file, written_as
+from rtmms.terminal import print_json, print_text
+from rtmms.whole_file import beside
+
+if TYPE_CHECKING:
+    from rtmms.sweep.gait_search import Front, Gait, Search
+
+
+def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, as_json: bool) -> int:
+    """Search, write, print; the exit status."""
+    from rtmms.sweep.gait_search import checked, search
+
+    checked(asked)
+    kept = None
+    if out is not None:
+        folder("-o", out)
+        kept = out / f"{asked.robot}-search-{asked.key()}.json"
+    try:
+        front = search(asked, kept=kept, threads=threads, tell=_Progress())
+    except KeyboardInterrupt:
+        if kept is not None and kept.is_file():
+            print_text(f"rtmms: broken off; the same command goes on from {kept}", err=True)
+        raise
+    files = [None if out is None else _written(asked, front, k, out) for k in range(len(front.gaits))]
+    told: dict[str, Any] = {
+        "robot": asked.robot, "search": list(asked.goals), "seed": asked.seed, "controller": front.controller,
+        "evaluations": len(front.tried), "model": dict(front.model), "error": dict(front.error),
+        "front": [
+            {"words": dict(one.words), **one.values, "coarse": dict(one.coarse), "file": file and str(file)}
+            for one, file in zip(front.gaits, files, strict=True)
+        ],
+        "default": front.usual, "figures": [],
+    }  # fmt: skip
+    if out is not None:
+        from rtmms.report.front_figure import draw
+
+        with written_as(form):
+            path = figure_file(out, f"{asked.robot}-front")
+            draw(front, asked.goals, asked.robot, path)
+        told["figures"] = [str(path)]
+    if as_json:
+        print_json(json.dumps(told, allow_nan=False))
+    else:
+        print_text(as_table(told))
+    return 0 if front.gaits else 1
+
+
+class _Progress:
+    """A line on standard error for each part of the search."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what != self._last:
+            self._last = what
+            print_text(f"rtmms: {what}: generation {done} of {total}", err=True)
+
+
+def _written(asked: Search, front: Front, k: int, out: Path) -> Path:
+    """The file of a gait, which `--controller NAME:FILE` takes."""
+    one: Gait = front.gaits[k]
+    path = out / f"{asked.robot}-gait-{k + 1}.toml"
+    lines = [f"# {asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in one.values.items())]
+    lines += [f"{name} = {value!r}" for name, value in one.words.items()]
+    with beside(path) as part:
+        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def as_table(told: dict[str, Any]) -> str:
+    """The same for a person."""
+    from rtmms.sweep.gait_search import GOALS
+
+    names = list(told["front"][0]["words"]) if told["front"] else []
+    head = f"{'':<9}" + "".join(f"{name:>18}" for name in (*GOALS, *names)) + "  file"
+    lines = [f"{told['robot']}: {told['evaluations']} gaits tried, seed {told['seed']}", head]
+    for k, one in enumerate(told["front"]):
+        numbers = [*(one[goal] for goal in GOALS), *one["words"].values()]
+        lines.append(f"{k + 1:<9}" + "".join(f"{value:>18.5g}" for value in numbers) + f"  {one['file'] or ''}")
+    if told["default"] is not None:
+        lines.append(f"{'default':<9}" + "".join(f"{told['default'][goal]:>18.5g}" for goal in GOALS))
+    off = ", ".join(f"{goal} {100 * share:.2g} %" for goal, share in told["error"].items())
+    model = ", ".join(f"{key} {value}" for key, value in told["model"].items())
+    lines.append(f"sought on a model with {model}; off by at most: {off}")
+    return "\n".join([*lines, *(f"figure {path}" for path in told["figures"])])

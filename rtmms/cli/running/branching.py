@@ -1,0 +1,208 @@
+"""A run that goes on from a recorded moment: which log, what of it stays, and how the plant and its controllers get
+there."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtmms.cli.words import settings
+from rtmms.contract import MODES
+from rtmms.errors import ModelError, RtmmsError, shown
+from rtmms.plant import robots
+from rtmms.record.branch import Branch, branch_of, sha256_of
+from rtmms.record.log import Log, Start, open_log
+from rtmms.record.origin import rebuilt, refuse_untrusted
+from rtmms.user_file import is_file, split_word
+from rtmms.version import VERSION
+
+if TYPE_CHECKING:
+    from rtmms.loop.agenda import Agenda
+    from rtmms.plant import Array, Plant
+
+STAYS = ("dt", "preset", "seed", "coupling")
+"""Options that are the log's: said again they must be the same."""
+NOT_HERE = {
+    "sensors": "the log's sensors stay",
+    "estimate": "the log's estimator stays",
+    "trace": "use --log, from t = 0 on",
+}
+"""Options that a run from a log has not, and what there is in their place."""
+USUAL_S = 20.0
+"""How long a run goes on from the end of a log, unless more is said."""
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The log that a run goes on from.
+
+    robot, trusted    as the user named or confirmed it, see rtmms.record.origin.rebuilt
+    seconds, step     simulated time at which the run begins, and its first step;  run  of the log, resets divide them
+    changed           what the run sets at its first step, by name;  faulty  a fault is among it
+    same_controllers  it has those of the log, word for word
+    """
+
+    log: Log
+    robot: str | None
+    trusted: bool
+    seconds: float
+    step: int
+    run: int
+    changed: Mapping[str, Any]
+    same_controllers: bool
+    faulty: bool = False
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of the log's plant, as they were given, without the coupling."""
+        return {key: one for key, one in self.log.origin["parameters"].items() if key != "coupling"}
+
+    def built(self) -> Plant:
+        """The plant of the log, with faults where the run is to have some."""
+        origin = {**self.log.origin, "faults": self.log.origin.get("faults") or self.faulty}
+        return rebuilt(origin, self.robot, trusted=self.trusted)
+
+    def replayed(self, plant: Plant) -> tuple[Branch, Array | None]:
+        """Take the plant through the log to where the run begins; and the command of the step before.
+
+        RtmmsError where it does not give the bits of the log."""
+        from rtmms.record.rerun import play
+
+        path, found = self.log.path, play(self.log, plant, (self.run, self.step))
+        if found.first is not None:
+            raise RtmmsError(f"--from {path}: the replay does not give its bits: {shown(str(found.first))}")
+        if found.unchecked:
+            raise RtmmsError(f"--from {path}: cannot be replayed to {self.seconds:g} s: {found.unchecked}")
+        before = branch_of(self.log.origin)
+        line = () if before is None else (
+            {"log": before.log, "sha256": before.sha256, "seconds": before.seconds}, *before.before,
+        )  # fmt: skip
+        state, hashed = plant.snapshot(), sha256_of(path)
+        return Branch(str(path), hashed, self.seconds, self.step, state, found.values, line), found.command
+
+    def states(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """What the controllers saw before: each step of the run, and the outputs before it."""
+        log, run = self.log, -1
+        before: tuple[int, Mapping[str, Array]] | None = None
+        for row in log.rows():
+            if isinstance(row, Start):
+                run, before = run + 1, (row.step, log.split(row.outputs))
+                continue
+            if run != self.run:
+                continue
+            if row.step >= self.step:
+                return
+            if before is not None:
+                yield before
+            before = row.step + 1, log.split(row.outputs)
+        if before is not None and before[0] < self.step:
+            yield before
+
+    def agenda(self, plant: Plant) -> Agenda:
+        """What is set at the first step. ModelError for what the plant has not."""
+        from rtmms.loop.agenda import Agenda, Due
+        from rtmms.scenario.plant import check_setting
+
+        if not self.changed:
+            return Agenda()
+        for name, value in self.changed.items():
+            check_setting(name, value, plant, "--set")
+        return Agenda([Due(self.step, "", self.changed, "--set")])
+
+
+def parent(
+    word: str, robot: str | None, words: dict[str, Any], said: Collection[str], controllers: tuple[str, ...] | None
+) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """The robot, options and controllers of a run from LOG@SECONDS, its parent among the options. ModelError for what
+    cannot be.
+
+    words        the options by name; trust_log is among them
+    said         names of those that were given, the others are the log's
+    controllers  None: those of the log
+    """
+    name, at, text = word.rpartition("@")
+    if not at or not name:
+        raise ModelError(f"--from {word}: expected LOG@SECONDS")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds) or seconds < 0.0:
+        raise ModelError(f"--from {word}: expected LOG@SECONDS with a number >= 0, got '{text}'")
+    trusted = bool(words.pop("trust_log", False))
+    log = open_log(Path(name))
+    origin = log.origin
+    version = origin["versions"]["rtmms"]
+    if version != VERSION:
+        raise ModelError(f"--from {word}: was recorded by rtmms {shown(version)}, this is {VERSION}: expected the same")
+    own, known = origin["robot"], robots()
+    if robot is not None and robot.endswith(".toml"):
+        raise ModelError(f"--from {word}: expected a robot or nothing, got the scenario {robot}; --set sets parameters")
+    if robot is not None and robot != own and (own in known or robot in known):
+        raise ModelError(f"--from {word}: is of robot '{shown(own)}', got '{robot}'")
+    named = robot if robot is not None and robot not in known else None
+    if named is None:
+        refuse_untrusted(origin, trusted=trusted)
+    run, first, end = _span(log, word)
+    step = round(seconds / origin["dt"])
+    if not first <= step <= end:
+        from_s, to_s = first * origin["dt"], end * origin["dt"]
+        raise ModelError(f"--from {word}: the log holds {from_s:g} s to {to_s:g} s, got {seconds:g} s")
+    for key, why in NOT_HERE.items():
+        if key in said:
+            raise ModelError(f"--{key}: with --from {why}")
+    out = dict(words)
+    kept = {"dt": origin["dt"], "preset": origin["preset"], "seed": origin["seed"],
+            "coupling": origin["parameters"].get("coupling")}  # fmt: skip
+    for key in STAYS:
+        if key in said and words[key] != kept[key]:
+            raise ModelError(f"--{key} {words[key]}: with --from it stays as in the log, {kept[key]}")
+    changed = settings(out.pop("set_", ()))
+    for key in ("dt", "preset", "coupling"):
+        if key in changed:
+            raise ModelError(f"--set {key}={changed[key]}: with --from it stays as in the log")
+    out |= kept
+    out["estimate"] = bool(origin.get("estimate"))
+    if "mode" not in said and origin["mode"] in MODES:
+        out["mode"] = origin["mode"]
+    if "rate" not in said and origin.get("rate"):
+        out["rate"] = float(origin["rate"])
+    if "duration" not in said:
+        out["duration"] = (end - step) * origin["dt"] if end > step else USUAL_S
+    recorded = _recorded_controllers(origin)
+    chosen = recorded if controllers is None else controllers
+    if controllers is None:
+        _refuse_files(recorded, word, trusted=trusted)
+    faulty = any(key.startswith("fault.") for key in changed)
+    found = Parent(log, named, trusted, step * origin["dt"], step, run, changed, chosen == recorded, faulty)
+    return named or own, out | {"parent": found}, chosen
+
+
+def _span(log: Log, word: str) -> tuple[int, int, int]:
+    """Of the log's last run: its number, first step, and the step after the last."""
+    spans = log.spans()
+    if not spans or not any(end > first for first, end in spans):
+        raise ModelError(f"--from {word}: the log holds no steps")
+    return len(spans) - 1, *spans[-1]
+
+
+def _recorded_controllers(origin: Mapping[str, Any]) -> tuple[str, ...]:
+    found = origin.get("controllers")
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+
+
+_NAMES_A_FILE = re.compile(r"[/\\~]|\.[A-Za-z_.]")
+
+
+def _refuse_files(controllers: tuple[str, ...], word: str, *, trusted: bool) -> None:
+    """ModelError where a controller that the log names is a file, or is told of one: a log is data."""
+    for one in controllers:
+        if not trusted and (is_file(split_word(one)[0]) or _NAMES_A_FILE.search(one)):
+            raise ModelError(
+                f"--from {word}: the log's controller '{shown(one)}' names a file, and a log is data: say --trust-log "
+                "where you trust the log, or name a controller yourself (--controller)"
+            )

@@ -1,0 +1,351 @@
+"""The best gaits of a robot by its words: a front between two goals, by CMA-ES on rollouts.
+
+One goal is held at values between its extremes while the other is brought to its best, a run of CMA-ES each; what no
+other candidate beats in both goals is the front. Candidates are rollouts of a coarser model, whose error is told: the
+front's members are then run on the robot's own.
+
+Hansen and Ostermeier, Evolutionary Computation 9(2), 2001; the library is cma.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import rtmms
+from rtmms.analysis.rollouts import Rollout
+from rtmms.declared import fact
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import Plant, Summarised, builder
+from rtmms.sweep.exchange import Direct
+from rtmms.version import VERSION
+from rtmms.whole_file import beside
+from rtmms.wire.peer.plugins import build
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+GOALS: Mapping[str, tuple[str, float, str]] = {
+    "speed": ("mean_speed_m_s", -1.0, "m/s"), "cost_of_transport": ("cost_of_transport", 1.0, ""),
+    "power": ("mean_power_w", 1.0, "W"),
+}  # fmt: skip
+"""What may be sought: its name in the robot's summary, -1 where more is better, unit."""
+
+SECONDS = 30.0
+"""Of a candidate, from rest: the summary is of the last whole cycles of its second half, as of `rtmms run`."""
+MEMBERS = 12
+"""Of a front, at most."""
+_SAMPLE_S = 0.02
+_LOST, _WEIGHT, _START, _SPREAD = 1e3, 30.0, 0.5, 0.3
+
+Values = Mapping[str, float] | None
+"""Of a candidate, the goals by name; None where it cannot be: beyond limits, without speed, or diverged."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is sought.
+
+    goals      one or two of GOALS;  at  values of the first at which the second is brought to its best
+    points     as many between the extremes where `at` is empty
+    most_power_w   of the mean power, None for no limit
+    generations, size   of each run of CMA-ES, and candidates in each
+    parameters of the robot, as `rtmms.load` takes them
+    """
+
+    robot: str
+    goals: tuple[str, ...]
+    at: tuple[float, ...] = ()
+    points: int = 5
+    most_power_w: float | None = None
+    generations: int = 15
+    size: int = 10
+    seed: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def key(self) -> str:
+        """Tells searches apart whose candidates would differ."""
+        told = [VERSION, self.robot, self.goals, self.at, self.points, self.most_power_w, self.generations, self.size,
+                self.seed, sorted(self.parameters.items()), _words_of(self.robot)]  # fmt: skip
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:10]
+
+
+@dataclass(frozen=True)
+class Gait:
+    """words of the controller; values on the robot's own model, and coarse ones on that of the search."""
+
+    words: Mapping[str, float]
+    values: Mapping[str, float]
+    coarse: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Front:
+    """gaits   that none other beats, by the first goal;  usual  the controller's default gait on the same model
+    error   of the search's model, {goal: largest share of the value on the robot's own}
+    tried   all candidates: (k, goals), nan where one cannot be
+    """
+
+    gaits: tuple[Gait, ...]
+    usual: Values
+    error: Mapping[str, float]
+    tried: Array
+    controller: str
+    model: Mapping[str, Any]
+
+
+def checked(asked: Search) -> Search:
+    """ModelError, UnknownNameError where that cannot be sought."""
+    for goal in asked.goals:
+        if goal not in GOALS:
+            raise UnknownNameError("goal of --search", goal, GOALS)
+    if not 1 <= len(asked.goals) <= 2 or len(set(asked.goals)) != len(asked.goals):
+        raise ModelError(f"--search {','.join(asked.goals)}: expected one goal, or two different ones")
+    if asked.at and len(asked.goals) == 1:
+        raise ModelError(f"--at: expected two goals, of which the first is held, got {asked.goals[0]}")
+    _words_of(asked.robot)
+    if importlib.util.find_spec("cma") is None:
+        raise ModelError("--search: needs the library cma: pip install 'rtmms[search]'")
+    return asked
+
+
+def _words_of(robot: str) -> Mapping[str, Any]:
+    """What the robot's module says of its gaits: GAIT_SEARCH."""
+    found = fact(builder(robot).module, "GAIT_SEARCH")
+    if not isinstance(found, dict):
+        raise ModelError(f"robot '{robot}': --search needs one whose gait has words to search in, as manta")
+    return found
+
+
+class Model:
+    """A plant that candidates are run on, from rest, by the controller's own update."""
+
+    def __init__(self, robot: str, controller: str, plant: Plant, threads: int | None) -> None:
+        if not isinstance(plant, Summarised):
+            raise ModelError(f"robot '{robot}': --search needs one with a summary of its runs")
+        self.robot, self.controller, self.plant, self.summarised = robot, controller, plant, plant
+        self.steps = round(SECONDS / plant.dt)
+        self.every = max(1, round(_SAMPLE_S / plant.dt))
+        self.pool = Rollout(plant, threads)
+        plant.reset(0)
+        self._first = {name: np.array(plant.observe()[name]) for name in plant.trace_outputs}
+
+    def values(self, gaits: Sequence[Mapping[str, float]], goals: Sequence[str]) -> list[Values]:
+        """The goals of each."""
+        tables = [self._commands(words) for words in gaits]
+        there = [k for k, table in enumerate(tables) if table is not None]
+        found: list[Values] = [None] * len(gaits)
+        if not there:
+            return found
+        given = np.array([tables[k] for k in there])
+        runs = self.pool(given, outputs=self.summarised.trace_outputs, every=self.every)
+        time = np.concatenate([[0.0], runs.time])
+        for row, k in enumerate(there):
+            if runs.status[row] or not np.array_equal(runs.commands[row], given[row]):
+                continue  # it diverged, or is beyond what the actuators do
+            trace = {
+                name: np.concatenate([self._first[name][None], runs.outputs[name][row]])
+                for name in self.summarised.trace_outputs
+            }
+            summary = self.summarised.summarise(time, trace)
+            values = {goal: summary.get(GOALS[goal][0]) for goal in goals}
+            if all(one is not None and math.isfinite(one) for one in values.values()):
+                found[k] = {goal: float(one) for goal, one in values.items()}  # type: ignore[arg-type]
+        return found
+
+    def _commands(self, words: Mapping[str, float]) -> Array | None:
+        """(steps, actuators), None where the controller refuses the gait."""
+        plant = self.plant
+        spec = self.controller + ":" * bool(words) + ",".join(f"{key}={value!r}" for key, value in words.items())
+        try:
+            direct = Direct(plant, self.robot, 0, {self.controller: build(spec)})
+        except ModelError:
+            return None
+        command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
+        out = np.empty((self.steps, len(command)))
+        for k in range(self.steps):
+            direct.pass_by(k)
+            direct.collect(k, command, 0)
+            out[k] = command
+        return out
+
+
+class Kept:
+    """What was measured, generation by generation, in a file that is there whole or not at all.
+
+    path   None: nothing is kept
+    """
+
+    def __init__(self, path: Path | None, key: str) -> None:
+        self.path, self.key = path, key
+        self.generations: list[list[Values]] = []
+        if path is not None and path.is_file():
+            try:
+                told = json.loads(path.read_text(encoding="utf-8"))
+                kept = told["generations"] if told["key"] == key else []
+                self.generations = [[None if one is None else dict(one) for one in values] for values in kept]
+            except (ValueError, KeyError, TypeError):
+                raise ModelError(f"{path}: is no state of a search; delete it to begin anew") from None
+
+    def add(self, values: list[Values]) -> None:
+        """One generation more."""
+        self.generations.append(values)
+        if self.path is not None:
+            with beside(self.path) as part:
+                part.write_text(json.dumps({"key": self.key, "generations": self.generations}), encoding="utf-8")
+
+
+def search(
+    asked: Search, *, kept: Path | None = None, threads: int | None = None,
+    tell: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> Front:  # fmt: skip
+    """The front. The same from the same seed, for any number of threads, and where it was broken off and taken up.
+
+    kept   the file of its state;  tell  hears what is done, and how many generations of how many
+    """
+    words = _words_of(checked(asked).robot)
+    controller, ranges = str(words["controller"]), words["words"]
+    coarse = rtmms.load(asked.robot, **{**words["model"], **asked.parameters})
+    measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
+    state, names = Kept(kept, asked.key()), list(ranges)
+    archive: list[tuple[dict[str, float], Values]] = []
+    model, done = Model(asked.robot, controller, coarse, threads), 0
+    with model.pool:
+
+        def measure(points: Array) -> list[Values]:
+            nonlocal done
+            gaits = [_gait(ranges, point) for point in points]
+            if done < len(state.generations) and len(state.generations[done]) == len(gaits):
+                found = state.generations[done]
+            else:
+                found = model.values(gaits, measured)
+                del state.generations[done:]
+                state.add(found)
+            done += 1
+            archive.extend(zip(gaits, found, strict=True))
+            return found
+
+        runs = len(asked.goals) + (len(asked.at) or asked.points) * (len(asked.goals) == 2)
+        for k, (what, score) in enumerate(_tasks(asked, archive)):
+            for points, put in _evolution(len(names), asked, k):
+                tell(what, done, runs * asked.generations)
+                put([_penalised(one, asked, score) for one in measure(points)])
+    tell("the front on the robot's own model", done, runs * asked.generations)
+    best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals), asked)
+    own = Model(asked.robot, controller, rtmms.load(asked.robot, **asked.parameters), threads)
+    with own.pool:
+        full = own.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
+        (usual,) = own.values([{}], tuple(GOALS))
+    made = [Gait(gait, one, rough or {}) for (gait, rough), one in zip(best, full, strict=True) if one is not None]
+    front = _front([(one, one.values) for one in made if _allowed(one.values, asked)], asked.goals)
+    error = {
+        goal: max((abs(one.coarse[goal] - one.values[goal]) / abs(one.values[goal]) for one, _ in front), default=0.0)
+        for goal in asked.goals
+    }
+    tried = np.array([[math.nan if one is None else one[goal] for goal in asked.goals] for _, one in archive])
+    return Front(tuple(one for one, _ in front), usual, error, tried, controller, words["model"])
+
+
+def _thinned(found: list[Any], asked: Search) -> list[Any]:
+    """Each is run on the robot's own model: for each value of `at` the best that reaches it, and evenly from the
+    others, MEMBERS at most."""
+    if len(found) <= MEMBERS:
+        return found
+    sign = GOALS[asked.goals[0]][1]
+    reach = [sum(sign * (one[asked.goals[0]] - level) <= 0.0 for _, one in found) - 1 for level in asked.at]
+    kept = {k for k in reach if k >= 0}
+    for k in np.linspace(0, len(found) - 1, max(2, MEMBERS - len(kept))):
+        kept.add(round(k))
+    return [found[k] for k in sorted(kept)]
+
+
+def _gait(ranges: Mapping[str, Any], point: Array) -> dict[str, float]:
+    """Words of a point of the unit cube, with as many digits as a person would type."""
+    return {
+        name: float(f"{lower + float(x) * (upper - lower):.5g}")
+        for (name, (lower, upper)), x in zip(ranges.items(), point, strict=True)
+    }
+
+
+Score = Callable[[Mapping[str, float]], float]
+
+
+def _tasks(asked: Search, archive: Sequence[tuple[Mapping[str, float], Values]]) -> Iterator[tuple[str, Score]]:
+    """What each run of CMA-ES brings to its least: each goal alone, then the second with the first held."""
+    for goal in asked.goals:
+        yield f"best {goal}", _alone(goal)
+    if len(asked.goals) < 2:
+        return
+    first, second = asked.goals
+    sound = _front([one for one in archive if _allowed(one[1], asked)], asked.goals)
+    ends = [[one[goal] for _, one in sound if one is not None] or [0.0, 1.0] for goal in asked.goals]
+    levels = asked.at or tuple(np.linspace(min(ends[0]), max(ends[0]), asked.points + 2)[1:-1])
+    sizes = [max(map(abs, values)) or 1.0 for values in ends]
+    for level in levels:
+        yield f"best {second} at {first} {level:.3g}", _held(first, second, float(level), sizes)
+
+
+def _alone(goal: str) -> Score:
+    return lambda values: GOALS[goal][1] * values[goal]
+
+
+def _held(first: str, second: str, level: float, sizes: Sequence[float]) -> Score:
+    """The second goal, and a price for what the first is worse than its level, both as shares of their sizes."""
+
+    def score(values: Mapping[str, float]) -> float:
+        short = max(0.0, GOALS[first][1] * (values[first] - level)) / sizes[0]
+        return GOALS[second][1] * values[second] / sizes[1] + _WEIGHT * short
+
+    return score
+
+
+def _allowed(values: Values, asked: Search) -> bool:
+    return values is not None and (asked.most_power_w is None or values["power"] <= asked.most_power_w)
+
+
+def _penalised(values: Values, asked: Search, score: Score) -> float:
+    if values is None:
+        return _LOST
+    if asked.most_power_w is None:
+        return score(values)
+    return score(values) + _WEIGHT * max(0.0, values["power"] / asked.most_power_w - 1.0)
+
+
+def _evolution(n: int, asked: Search, run: int) -> Iterator[tuple[Array, Callable[[list[float]], None]]]:
+    """Generations of one run of CMA-ES in the unit cube: the candidates, and what takes their scores."""
+    import cma  # type: ignore[import-untyped]
+
+    strategy = cma.CMAEvolutionStrategy(
+        [_START] * n, _SPREAD,
+        {"bounds": [0.0, 1.0], "seed": 1 + asked.seed * 1000 + run, "popsize": asked.size, "verbose": -9,
+         "maxiter": asked.generations},
+    )  # fmt: skip
+    for _ in range(asked.generations):
+        points = strategy.ask()
+        yield np.array(points), partial(strategy.tell, points)
+
+
+def _front(found: Sequence[tuple[Any, Values]], goals: Sequence[str]) -> list[tuple[Any, Values]]:
+    """Those that no other one beats in all goals, by the first goal."""
+    signs = [GOALS[goal][1] for goal in goals]
+    rows = [(one, tuple(sign * values[goal] for sign, goal in zip(signs, goals, strict=True)), values)
+            for one, values in found if values is not None]  # fmt: skip
+    rows.sort(key=lambda row: row[1])
+    kept: list[tuple[Any, Values]] = []
+    least = math.inf
+    for one, scores, values in rows:
+        if scores[-1] < least or not kept:
+            kept.append((one, values))
+            least = min(least, scores[-1]) if len(scores) > 1 else -math.inf
+    return kept

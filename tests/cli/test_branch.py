@@ -1,0 +1,214 @@
+"""rtmms run --from LOG@SECONDS: a run that goes on from a recorded moment, with a pendulum."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmms.cli.main import main
+from rtmms.record.branch import sha256_of
+from rtmms.record.log import Start, Step, open_log
+from tests.cli.shell import ROOT, rtmms
+
+QUIET = ("--json", "--quiet")
+
+
+def steps(path: Path) -> dict[int, tuple[bytes, bytes]]:
+    """Command and outputs of each step."""
+    return {row.step: (row.command.tobytes(), row.outputs.tobytes()) for row in open_log(path).rows()
+            if isinstance(row, Step)}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds in lockstep, whose controller has a state of its own: a.mcap."""
+    folder = tmp_path_factory.mktemp("branch")
+    words = ("--mode", "lockstep", "--controller", "tired", "--duration", "2", "--seed", "3", "--set", "damping=0.3")
+    assert rtmms(folder, "run", "tuned", *words, "--log", "a.mcap", *QUIET).status == 0
+    return folder
+
+
+def test_a_branch_without_a_change_gives_the_bits_of_the_log(recorded: Path) -> None:
+    """The controller goes on from where it was, too: the robot, its parameters, mode and controller are the log's."""
+    said = rtmms(recorded, "run", "--from", "a.mcap@1.2", "--log", "same.mcap", *QUIET)
+    assert said.status == 0, said.err
+    report = said.report
+    assert (report["robot"], report["mode"], report["seed"], report["steps"]) == ("tuned", "lockstep", 3, 80)
+    assert report["from"] == {
+        "log": "a.mcap", "sha256": sha256_of(recorded / "a.mcap"), "seconds": 1.2, "step": 120, "set": {}, "before": [],
+    }  # fmt: skip
+    whole, branch = steps(recorded / "a.mcap"), steps(recorded / "same.mcap")
+    assert list(branch) == list(range(120, 200))
+    assert branch == {k: whole[k] for k in branch}
+
+
+def test_a_branch_replays_alone_and_is_branched_from_again(recorded: Path) -> None:
+    """Its log has the state that it began with: nothing else is needed. The second branch sets a parameter."""
+    assert rtmms(recorded, "run", "--from", "a.mcap@1", "--log", "one.mcap", "--set", "damping=2", *QUIET).status == 0
+    folder = recorded / "alone"
+    folder.mkdir()
+    (recorded / "one.mcap").rename(folder / "one.mcap")
+    assert rtmms(folder, "replay", "one.mcap", "--check").status == 0
+    said = rtmms(folder, "run", "--from", "one.mcap@1.5", "--controller", "swing:amplitude=2", "--duration", "1",
+                 "--log", "two.mcap", *QUIET)  # fmt: skip
+    assert said.status == 0, said.err
+    told = said.report["from"]
+    assert (told["step"], told["set"], [one["seconds"] for one in told["before"]]) == (150, {"damping": 2}, [1.0])
+    assert rtmms(folder, "replay", "two.mcap", "--check").status == 0
+    one, two = steps(folder / "one.mcap"), steps(folder / "two.mcap")
+    assert (min(two), max(two)) == (150, 249)
+    assert one[150] != two[150]
+    (first,) = [row for row in open_log(folder / "two.mcap").rows() if isinstance(row, Start)]
+    assert first.outputs.tobytes() == one[149][1]
+
+
+def test_a_parameter_that_is_set_acts_from_that_moment_on(recorded: Path) -> None:
+    said = rtmms(recorded, "run", "--from", "a.mcap@1", "--log", "set.mcap", "--set", "damping=2", *QUIET)
+    assert said.status == 0, said.err
+    whole, branch = steps(recorded / "a.mcap"), steps(recorded / "set.mcap")
+    rate = [np.frombuffer(one[100][1])[1] for one in (whole, branch)]
+    assert rate[0] != rate[1]
+
+
+def test_a_fault_begins_at_that_moment(recorded: Path) -> None:
+    words = ("--set", "fault.torque=stuck=0", "--log", "stuck.mcap")
+    said = rtmms(recorded, "run", "--from", "a.mcap@1", *words, *QUIET)
+    assert said.status == 0, said.err
+    assert rtmms(recorded, "replay", "stuck.mcap", "--check").status == 0
+    assert steps(recorded / "stuck.mcap")[199] != steps(recorded / "a.mcap")[199]
+
+
+@pytest.mark.parametrize("mode", ["realtime", "free"])
+def test_it_goes_on_in_other_modes(recorded: Path, mode: str) -> None:
+    words = ("--mode", mode, "--duration", "0.3", "--controller", "swing", "--log", f"{mode}.mcap")
+    said = rtmms(recorded, "run", "--from", "a.mcap@0.5", *words, *QUIET)
+    assert (said.status, said.report["steps"], said.report["mode"]) == (0, 30, mode), said.err
+    assert min(steps(recorded / f"{mode}.mcap")) == 50
+    assert rtmms(recorded, "replay", f"{mode}.mcap", "--check").status == 0
+
+
+def test_it_goes_on_from_the_end(recorded: Path) -> None:
+    said = rtmms(recorded, "run", "--from", "a.mcap@2", "--duration", "0.1", "--log", "end.mcap", *QUIET)
+    assert (said.status, said.report["steps"]) == (0, 10), said.err
+    assert min(steps(recorded / "end.mcap")) == 200
+
+
+def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
+    said = rtmms(recorded, "run", "--from", "a.mcap@1.5", "--log", "late.mcap", *QUIET)
+    assert said.status == 0, said.err
+    both = json.loads(rtmms(recorded, "compare", "a.mcap", "late.mcap", "-o", "both.png", "--json").out)
+    assert list(both) == ["a", "late (a from 1.5 s)"]
+    assert (recorded / "both.png").stat().st_size > 5_000
+    assert rtmms(recorded, "plot", "late.mcap", "-o", "late.png").status == 0
+    info = json.loads(rtmms(recorded, "log", "info", "late.mcap", "--json").out)
+    assert (info["whole"], info["steps"], info["simulated_s"], info["missing"]) == (True, 50, 0.5, 0)
+    assert info["from"]["seconds"] == 1.5
+    assert "state" not in info["from"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--from", "a.mcap"), "--from a.mcap: expected LOG@SECONDS"),
+        (("--from", "a.mcap@soon"), "with a number >= 0, got 'soon'"),
+        (("--from", "a.mcap@-1"), "with a number >= 0, got '-1'"),
+        (("--from", "a.mcap@3"), "the log holds 0 s to 2 s, got 3 s"),
+        (("--from", "none.mcap@1"), "none.mcap: there is no such file"),
+        (("mover", "--from", "a.mcap@1"), "is of robot 'tuned', got 'mover'"),
+        (("--from", "a.mcap@1", "--dt", "0.02"), "--dt 0.02: with --from it stays as in the log, 0.01"),
+        (("--from", "a.mcap@1", "--seed", "4"), "--seed 4: with --from it stays as in the log, 3"),
+        (("--from", "a.mcap@1", "--sensors", "typical"), "--sensors: with --from the log's sensors stay"),
+        (("--from", "a.mcap@1", "--set", "dampin=1"), "did you mean damping?"),
+        (("--from", "a.mcap@1", "--set", "fault.torqe=stuck"), "did you mean torque?"),
+        (("--from", "a.mcap@1", "--controller", "swig"), "unknown controller 'swig'"),
+        (("pendulum", "--trust-log"), "--trust-log: expected --from LOG@SECONDS beside it"),
+        ((), "Missing argument 'ROBOT'"),
+    ],
+)
+def test_wrong_words_are_one_sentence(
+    recorded: Path, words: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(recorded)
+    monkeypatch.syspath_prepend(ROOT / "tests" / "plugins")
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *words, "--controller", "none", "--log", "wrong.mcap", "--quiet"] if "swig" not in words else
+             ["run", *words, "--log", "wrong.mcap", "--quiet"])  # fmt: skip
+    err = capfd.readouterr().err
+    assert ended.value.code == 2, err
+    assert text in err
+    assert "Traceback" not in err
+    assert not (recorded / "wrong.mcap").exists()
+
+
+def forged(recorded: Path, name: str, **changes: Any) -> None:
+    """A copy of the log, of which the origin says something else."""
+    from mcap.reader import make_reader
+    from mcap.writer import Writer
+
+    with (recorded / "a.mcap").open("rb") as file, (recorded / name).open("wb") as out:
+        reader, writer = make_reader(file), Writer(out)
+        writer.start()
+        for one in reader.iter_attachments():
+            data = one.data
+            if one.name == "origin.json":
+                data = json.dumps({**json.loads(data), **changes}).encode()
+            writer.add_attachment(one.create_time, one.log_time, one.name, one.media_type, data)
+        channels: dict[int, int] = {}
+        for schema, channel, message in reader.iter_messages():
+            assert schema is not None
+            if channel.id not in channels:
+                made = writer.register_schema(schema.name, schema.encoding, schema.data)
+                channels[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, made)
+            writer.add_message(
+                channels[channel.id], message.log_time, message.data, message.publish_time, message.sequence
+            )
+        writer.finish()
+
+
+def test_a_log_is_data(recorded: Path) -> None:
+    """A file that it names is run where the user says so; of another version, or damaged at its beginning, it is none
+    to go on from."""
+    (recorded / "theirs.py").write_text("open('ran', 'w')\n")
+    cases = {
+        "robot": ({"robot": "theirs.py:robot"}, "say --trust-log"),
+        "controller": ({"controllers": ["theirs.py"]}, "the log's controller 'theirs.py' names a file"),
+        "word": ({"controllers": ["predictive:cost=theirs.py:deep"]}, "names a file, and a log is data"),
+        "version": ({"versions": {"rtmms": "0.0.1"}}, "was recorded by rtmms 0.0.1"),
+        "state": ({"branch": {"log": "x", "sha256": "0" * 64, "seconds": 0, "step": 0, "set": {}, "before": [],
+                              "state": "%"}}, "branch: state: expected a snapshot"),
+        "step": ({"branch": {"log": "x", "sha256": "0" * 64, "seconds": 0, "step": -1}}, "branch: step: expected"),
+    }  # fmt: skip
+    for name, (changes, text) in cases.items():
+        forged(recorded, f"{name}.mcap", **changes)
+        said = rtmms(recorded, "run", "--from", f"{name}.mcap@1", "--quiet")
+        assert (said.status, text in said.err) == (2, True), (name, said.err)
+        assert "Traceback" not in said.err
+    assert not (recorded / "ran").exists()
+
+
+def test_a_log_that_does_not_give_its_bits_is_none_to_go_on_from(recorded: Path) -> None:
+    forged(recorded, "other.mcap", parameters={"damping": 0.31})
+    said = rtmms(recorded, "run", "--from", "other.mcap@1", "--quiet")
+    assert (said.status, "the replay does not give its bits: step 1: angle" in said.err) == (1, True), said.err
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
+    """With the manta: the branch without a change has the bits of the log."""
+    page = (ROOT / "docs" / "log.md").read_text(encoding="utf-8")
+    (block,) = [one for one in page.split("```")[1::2] if "--from run.mcap@2" in one]
+    for line in block.strip().splitlines():
+        words = shlex.split(line, comments=True)[1:]
+        said = rtmms(tmp_path, *words, *(("--quiet",) if words[0] == "run" else ()))
+        assert said.status == 0, (line, said.err)
+    whole, same, other = (steps(tmp_path / f"{name}.mcap") for name in ("run", "same", "other"))
+    assert (min(same), max(same)) == (2000, 3999)
+    assert same == {k: whole[k] for k in same}
+    assert other[3000] != whole[3000]
+    assert (tmp_path / "both.png").stat().st_size > 10_000
