@@ -140,15 +140,16 @@ class Episodes:
 
     def observe(self, seen: dict[str, Array] | None = None) -> npt.NDArray[np.float32]:
         """(runs, k)"""
-        told = np.asarray(self.task.observation(self.see() if seen is None else seen, self.memory))
-        if told.ndim != 2 or len(told) != self.runs or told.shape[1] != getattr(self, "width", told.shape[1]):
-            width = getattr(self, "width", "k")
-            raise ArgumentError(f"gym: observation: expected numbers ({self.runs}, {width}), got {told.shape}")
-        told = _numbers("observation", told)
         if self.told:
             parts = [value.reshape(self.runs, -1) for value in self.batch.see(self.told).values()]
             parts += [value.reshape(self.runs, -1) for _, value in sorted(self.memory.items())]
             told = np.nan_to_num(np.concatenate(parts, axis=1))
+        else:
+            told = np.asarray(self.task.observation(self.see() if seen is None else seen, self.memory))
+            if told.ndim != 2 or len(told) != self.runs or told.shape[1] != getattr(self, "width", told.shape[1]):
+                width = getattr(self, "width", "k")
+                raise ArgumentError(f"gym: observation: expected numbers ({self.runs}, {width}), got {told.shape}")
+            told = _numbers("observation", told)
         return np.clip(told, -self.task.most, self.task.most).astype(np.float32)
 
     def step(self, action: Array, active: Mask) -> tuple[dict[str, Array], Array, Mask, Mask]:
