@@ -50,6 +50,10 @@ class Peer:
         self.samples[str(sample.key_expr)] = sample
         self.heard[str(sample.key_expr)] += 1
 
+    def put(self, key: str, data: bytes) -> None:
+        """Wait where the link is full: put drops by itself."""
+        self.session.put(key, data, congestion_control=zenoh.CongestionControl.BLOCK)
+
     def text(self, key: str) -> str:
         return str(wait(lambda: self.samples.get(key)).payload.to_string())
 
@@ -86,7 +90,7 @@ def test_states_as_keys(make_host: Callable[..., Host], endpoint: str, connected
         assert info["actuators"][0] == {"name": "left.front", "unit": "rad", "lower": -1.2, "upper": 1.2}
         (token,) = peer.session.liveliness().get("rtmms/*")
         assert str(token.ok.key_expr) == "rtmms/toy"
-        peer.session.put("rtmms/toy/command", b'{"values": {"left.front": 0.5}}')  # nothing is claimed
+        peer.put("rtmms/toy/command", b'{"values": {"left.front": 0.5}}')  # nothing is claimed
     assert beside.bridged.fault is None
     assert beside.command == [0.0, 0.0, 0.0, 0.0]
     assert beside.bridged.counts["received"] == 0
@@ -117,16 +121,16 @@ def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, 
         for key in ("command", "command/left.back"):  # until the peer knows who wants it, puts go nowhere
             publisher = peer.session.declare_publisher(f"rtmms/toy/{key}")
             wait(lambda publisher=publisher: publisher.matching_status.matching)
-        peer.session.put("rtmms/toy/command", pack({"values": {"left.front": 0.5, "left.back": -0.25}}))
+        peer.put("rtmms/toy/command", pack({"values": {"left.front": 0.5, "left.back": -0.25}}))
         wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
-        peer.session.put("rtmms/toy/command/left.back", pack(0.75))
+        peer.put("rtmms/toy/command/left.back", pack(0.75))
         wait(lambda: beside.command == [0.5, 0.75, 0.0, 0.0])
         for key, wrong in (
             ("command", b"\xc1{"), ("command", pack([])), ("command/left.front", pack("0.5")),
             ("command/left.front", pack(float("inf"))), ("command/right.front", pack(0.5)),
             ("command", b" " * 70_000),
         ):  # fmt: skip
-            peer.session.put(f"rtmms/toy/{key}", wrong)
+            peer.put(f"rtmms/toy/{key}", wrong)
         wait(lambda: beside.bridged.counts["refused"] == 6)
         assert beside.command == [0.5, 0.75, 0.0, 0.0]
     assert beside.bridged.counts.reasons() == {
@@ -141,15 +145,14 @@ def test_a_command_that_is_too_long_is_not_put_together(
     bridge = Zenoh(listen=(endpoint,), claim=("*",))
     with Beside(bridge, make_host) as beside:
         wait(lambda: beside.bridged.counts["sent"])
-        session = connected().session
+        peer = connected()
         lengths: list[int] = []
         put = bridge.inbox.put
         bridge.inbox.put = lambda message: (lengths.append(len(message[1])), put(message))  # type: ignore[assignment]
-        block = zenoh.CongestionControl.BLOCK
-        session.put("rtmms/toy/command", b"1" * 100_000, congestion_control=block)
+        peer.put("rtmms/toy/command", b"1" * 100_000)
         wait(lambda: beside.bridged.counts.reasons() == {"oversize": 1})
-        session.put("rtmms/toy/command", b"1" * 30_000_000, congestion_control=block)
-        wait(lambda: session.put("rtmms/toy/command/left.front", b"0.25") or beside.command[0] == 0.25)
+        peer.put("rtmms/toy/command", b"1" * 30_000_000)
+        wait(lambda: peer.put("rtmms/toy/command/left.front", b"0.25") or beside.command[0] == 0.25)
         assert beside.bridged.counts.reasons() == {"oversize": 1}
         assert max(lengths) == 65537
 
@@ -297,7 +300,7 @@ def test_any_names_are_keys(endpoint: str, connected: Callable[..., Peer]) -> No
     wait(heard)
 
     def driven() -> bool:
-        peer.session.put("rtmms/tank_2/command/fin_1", b"0.5")
+        peer.put("rtmms/tank_2/command/fin_1", b"0.5")
         bridge.on_message()
         return bool(bridge.io.commands)  # type: ignore[attr-defined]
 

@@ -234,7 +234,7 @@ class HandshakePort:
                 raise
         elif kind == "bye":
             if peer is not None:
-                self._peers.release(peer)
+                self._peers.depart(peer)
         elif kind == "parameters" and peer is not None:
             self._relay.heard(peer, message)
         elif kind == "figures" and peer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ class Peers:
     listeners  those that get every state: the claimants, and one that only ticks
     ticker     the one peer that may tick (mode external)
     gone       what is left to report of those that went;  changes   counts comings and goings
+    departed   identities of those that said bye: what was still under way from them is no stranger's
     displaced  those that lost all they held to another one, and its name: to be told
     """
 
@@ -42,6 +44,7 @@ class Peers:
         self.by_identity: dict[bytes, Peer] = {}
         self.by_exchange_id: dict[bytes, Peer] = {}
         self.gone: list[dict[str, Any]] = []
+        self.departed: deque[bytes] = deque(maxlen=MOST_PEERS)
         self.displaced: list[tuple[Peer, str]] = []
         self.changes = 0
 
@@ -140,8 +143,13 @@ class Peers:
                 self._forget(before)
                 self.displaced.append((before, peer.name))
 
+    def depart(self, peer: Peer) -> None:
+        """The peer said bye, perhaps on one socket before its last commands on the other one were read."""
+        self.departed.append(peer.identity)
+        self.release(peer)
+
     def release(self, peer: Peer) -> None:
-        """The peer said bye, or never became warm: its actuators are free."""
+        """The peer left, or never became warm: its actuators are free."""
         for i in peer.actuators:
             if self._owner[i] is peer:
                 self._owner[i] = None

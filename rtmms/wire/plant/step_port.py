@@ -348,7 +348,8 @@ class StepPort:
         identity, kind, frame, _ = found
         peer = self._peers.by_identity.get(identity)
         if peer is None:
-            self.count(Reason.STRANGER)
+            if identity not in self._peers.departed:
+                self.count(Reason.STRANGER)
             return True
         peer.owed = peer.probes = 0
         if self._deadline_ns:
@@ -386,7 +387,7 @@ class StepPort:
     def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
         kind = message["type"]
         if kind == "bye":
-            self._peers.release(peer)
+            self._peers.depart(peer)
             self._recount()
         elif kind == "tick":
             if self.ticks is None:
