@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from rtmms.wire.plant.embed import embed
     from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
     from rtmms.wire.protocol.state import PlantInfo, State
+    from rtmms.world.world import World
 
 __all__ = [
     "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
-    "NotConnectedError", "Plant",
-    "PlantInfo", "RefusedError", "RequestError", "Rollout", "RtmmsError", "State", "TreePlant", "UnknownNameError",
+    "NotConnectedError", "Plant", "PlantInfo", "RefusedError", "RequestError", "Rollout", "RtmmsError", "State",
+    "TreePlant", "UnknownNameError", "World",
     "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "linearise",
     "load", "model", "rollout", "sensing", "trim",
 ]  # fmt: skip
@@ -37,7 +38,7 @@ __all__ = [
 _LATE = {
     "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
-    "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant",
+    "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant", "World": "rtmms.world.world",
     "cost": "rtmms.planning.cost", "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),

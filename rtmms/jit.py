@@ -30,7 +30,9 @@ Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
 """Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
 
-LAYERS = ("model", "dynamics", "fluids", "mechanism", "analysis", "locomotion", "continuum", "robots", "sensing")
+LAYERS = (
+    "model", "dynamics", "fluids", "mechanism", "analysis", "locomotion", "continuum", "robots", "sensing", "world",
+)  # fmt: skip
 """Folders with kernels of plants, or with constants that they are compiled with."""
 
 EXCHANGE = ("loop/kernels", "wire/kernels")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.errors import ModelError, UnknownNameError
@@ -102,6 +102,10 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
             )
 
 
+WORLD = "world"
+"""What several robots on one clock are called, where a robot's name is expected (rtmms.World)."""
+
+
 def robots() -> dict[str, Any]:
     """The entry points of group rtmms.plants by name: ours and third parties' alike."""
     return {point.name: point for point in entry_points(group="rtmms.plants")}
@@ -114,6 +118,8 @@ def builder(robot: str) -> Any:
     known = robots()
     if robot in known:
         return known[robot]
+    if robot == WORLD:
+        return EntryPoint(WORLD, "rtmms.world.world:build", "rtmms.plants")
     files = {point.name: point for point in entry_points(group="rtmms.plant_files")}
     before, colon, _ = robot.rpartition(":")
     for file in (robot, before) if colon else (robot,):
@@ -267,6 +273,25 @@ def surroundings_of(plant: Plant) -> Surroundings:
     pull = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else STANDARD_GRAVITY
     medium = getattr(found, "medium", "")
     return Surroundings((0.0, 0.0, -pull), WATER if medium in ("", "water") else 0.0)
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A plant that `reset` puts to where `home` says: arguments of its `place`, by name; empty: where it starts by
+    itself."""
+
+    home: Mapping[str, Any]
+
+
+@runtime_checkable
+class Composed(Protocol):
+    """Several plants on one clock: channels of each are told as NAME.channel.
+
+    robots   the plants by name, seen through their sensors if they have some;  kinds  what each one is, its robot
+    """
+
+    robots: Mapping[str, Plant]
+    kinds: Mapping[str, str]
 
 
 @runtime_checkable

@@ -85,6 +85,7 @@ class CosseratPlant:
         self.given = self.neutral.copy()
         self._memory: Array | None = None
         self._steps = 0
+        self.home: Mapping[str, Any] = {}
         self._take_up()
         self.stations = np.arange(0, n, self.points - 1)
         m = len(self.stations)
@@ -170,7 +171,7 @@ class CosseratPlant:
         self.system.led[:2, fixed] = self.field.start[fixed]  # constants of the field among its parameters
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        """Back to t = 0, and to `home`. Nothing here is random: the seed is taken and changes nothing."""
         read_seed(self.body.name, seed)
         field, system = self.field, self.system
         system.clear()
@@ -180,19 +181,24 @@ class CosseratPlant:
         system.led[0] = field.start
         system.led[1], system.led[2] = np.where(coast, 0.0, field.start), np.where(coast, field.start, 0.0)
         self._steps = 0
+        self.place(**self.home)
 
     def start(self, memory: Array, steps: int) -> None:
         """To the memory of a plant of the same field, on whatever grid, at the time of that many steps."""
         self.memory[:] = memory
         self._steps = steps
 
-    def place(self, position: Any, quaternion: Any, twist: Any) -> None:
-        """Put the head there: m, (w, x, y, z) and (6,) m/s, rad/s, all as the outputs tell them."""
+    def place(self, position: Any = None, quaternion: Any = None, twist: Any = None) -> None:
+        """Put the head there: m, (w, x, y, z) and (6,) m/s, rad/s, all as the outputs tell them. What is not given
+        stays as it is."""
         turn = HALF_TURN if self.ahead else np.ones(3)
-        self.state[:3] = position
-        self.state[3:7] = _turned(np.asarray(quaternion, dtype=float)) if self.ahead else quaternion
-        twist = np.asarray(twist, dtype=float)
-        self.state[7:10], self.state[10:13] = turn * twist[:3], turn * twist[3:]
+        if position is not None:
+            self.state[:3] = position
+        if quaternion is not None:
+            self.state[3:7] = _turned(np.asarray(quaternion, dtype=float)) if self.ahead else quaternion
+        if twist is not None:
+            twist = np.asarray(twist, dtype=float)
+            self.state[7:10], self.state[10:13] = turn * twist[:3], turn * twist[3:]
 
     def step(self, command: Array) -> None:
         """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;

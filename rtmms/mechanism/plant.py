@@ -131,6 +131,7 @@ class TreePlant(Running):
             raise ModelError(f"{model.name}: tendons, polars and rotors' inertia need a tree without modal bodies")
         self._memory: Array | None = None
         self._steps = 0
+        self.home: Mapping[str, Any] = {}
         self._take_up()
         with compile_progress(f"the kernels of '{model.name}'"):
             self.reset()
@@ -276,7 +277,7 @@ class TreePlant(Running):
         return State(state.position, state.orientation, q, state.twist, state.qd)
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        """Back to t = 0, and to `home`. Nothing here is random: the seed is taken and changes nothing."""
         read_seed(self.model.name, seed)
         system, hold = self.system, self.system.hold
         system.memory[:] = 0.0
@@ -293,6 +294,8 @@ class TreePlant(Running):
         self._start[0] = 0.0
         follow(system, self.vector, 0.0)
         self._keep_to_ground()
+        if self.home:
+            self.place(**self.home)
 
     def _keep_to_ground(self) -> None:
         """Velocities that slip are stopped, as by an impact; ModelError where imposed joints will not have it."""

@@ -112,6 +112,7 @@ class Manta:
 
     def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
         self.parameters, self.dt, self.coupling = parameters, dt, coupling
+        self.home: Mapping[str, Any] = {}
         p = parameters
         limit = p.rod_limit_rad
         self.actuators = tuple(Channel(name, "rad", (), "body", -limit, limit, 0.0) for name in RODS_NAMES)
@@ -178,9 +179,11 @@ class Manta:
         return flapping.angles(time, self.parameters.back_rod_m / self.parameters.front_rod_m)
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0: at rest at the origin, fins straight, rods at 0."""
+        """Back to t = 0: at rest at the origin or at `home`, fins straight, rods at 0."""
         read_seed("manta", seed)
         self._reset_state()
+        if self.home:
+            self.place(**self.home)
 
     def place(self, **given: Any) -> None:
         """Put the manta into another state; what is not given stays as it is.

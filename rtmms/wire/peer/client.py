@@ -32,7 +32,7 @@ def connect(
     meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
     reconnect: bool = False, delay: int | None = None, interpolation: str = "hold",
     settable: Mapping[str, Any] | Settable | None = None, errors: str = "print",
-    tracks: Mapping[str, Any] | None = None,
+    tracks: Mapping[str, Any] | None = None, robot: str = "",
 ) -> Link:  # fmt: skip
     """Say hello to a plant and return the link.
 
@@ -54,6 +54,8 @@ def connect(
                at first: `link.settable` has the present ones
     tracks     set-points of this peer by the name of what they are of, as Controller.tracks: the plant's report tells
                how far the truth was off them. One that is settable has its present value
+    robot      of several robots on one clock: the name of the one to be linked to, whose channels then have the names
+               that they have alone ('left.front'); '': to all of them ('one.left.front')
     errors     what is done about a refusal of the plant: 'print' the first of each kind to standard error, 'raise' a
                RefusedError at the next state, or 'collect' them in `link.errors` alone, as the others do, too
     NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
@@ -63,7 +65,7 @@ def connect(
     every, delay = _multirate(every, delay, interpolation)
     hello = Hello(
         name, _patterns("claim", claim), _patterns("outputs", outputs), every=every, ticks=ticks, delay=delay,
-        interpolation=interpolation, tracks=dict(tracks or {}),
+        interpolation=interpolation, tracks=dict(tracks or {}), robot=robot,
     )  # fmt: skip
     terms = Terms(
         checked(exchange, "exchange", inproc=True), hello, token, None if keys is None else read_client(Path(keys)),
@@ -477,6 +479,11 @@ class Link(Session):
 
     def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
         """Telemetry carries everything; an observer sees what it asked for."""
+        member = self._terms.hello.robot
+        if member:
+            begin = member + "."
+            own = {n.removeprefix(begin): value for n, value in message["outputs"].items() if n.startswith(begin)}
+            message["outputs"] = own
         if self._terms.hello.outputs:
             mine = self.plant.selected
             message["outputs"] = {name: value for name, value in message["outputs"].items() if name in mine}

@@ -99,7 +99,7 @@ def compiled(function: Update) -> Any:
     return Compiled(function)
 
 
-COMMON: Mapping[str, Any] = {"every": int, "delay": int | None, "interpolation": str}
+COMMON: Mapping[str, Any] = {"every": int, "delay": int | None, "interpolation": str, "robot": str}
 """Attributes of any controller that stand in its hello, and may be given on a command line, with their types."""
 
 
@@ -116,6 +116,8 @@ class Controller:
              later, by that step's deadline; delay None: `every` steps where that is more than one, else 0
     interpolation  of the values between two commands: 'hold', the last one's, or 'linear', a straight line to the new
              ones, reached after `every` steps
+    robot    of several robots on one clock the one that it drives, by its name: channels have the names then that they
+             have alone; '': all of them
     tracks   names of its set-points, attributes of its own that are called as what they are of (depth_m, heading_deg,
              speed_m_s, ..., see docs/scenarios.md): the plant's report tells how far the truth was off them
     robots   names of the robots that it is written for, for `rtmms list` and for a word in time where it is run on
@@ -130,6 +132,7 @@ class Controller:
     every: ClassVar[int] = 1
     delay: ClassVar[int | None] = None
     interpolation: ClassVar[str] = "hold"
+    robot: ClassVar[str] = ""
     settable: ClassVar[Sequence[str]] = ()
     robots: ClassVar[Sequence[str]] = ()
     tracks: ClassVar[Sequence[str]] = ()

@@ -60,13 +60,27 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
             delay=int(message.get("delay") or 0), shape=read_shape(message.get("shape")),
             telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
-            surroundings=_surroundings(message.get("surroundings")),
+            surroundings=_surroundings(message.get("surroundings")), robots=_robots(message),
+            member=str(message.get("member", "")), topic=str(message.get("topic") or message["robot"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
     if not (isfinite(info.dt) and info.dt > 0):
         raise Refused(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
     return info
+
+
+def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
+    """Of several robots on one clock, each as it is alone: dt and mode are those of all."""
+    return {
+        str(name): PlantInfo(
+            str(one["robot"]), float(message["dt"]), str(message["mode"]), _seconds(message.get("period_s")),
+            _seconds(message.get("deadline_s")), tuple(read_channel(entry) for entry in one["actuators"]),
+            tuple(read_channel(entry) for entry in one["outputs"]), parameters=dict(one.get("parameters") or {}),
+            shape=read_shape(one.get("shape")), surroundings=_surroundings(one.get("surroundings")), member=str(name),
+        )
+        for name, one in (message.get("robots") or {}).items()
+    }  # fmt: skip
 
 
 def _surroundings(told: Any) -> dict[str, Any]:

@@ -260,7 +260,7 @@ class Attachment:
         endpoint = seen_from(terms.exchange, step_endpoint if steps else telemetry_endpoint)
         self.near = endpoint.startswith(NEAR)
         if not steps:
-            self.data = self._dealers.telemetry(endpoint, plant.robot.encode())
+            self.data = self._dealers.telemetry(endpoint, plant.topic.encode())
         elif not _STREAMS or terms.libzmq or terms.keys is not None or self._shared:
             self.data = self._dealers.data(endpoint, self._identity)
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hmac
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from time import monotonic_ns
 from typing import Any
@@ -61,7 +61,7 @@ class Relay:
         if request.op != "set":
             return False
         named = {peer.name for peer in self._peers.all}
-        owners = {key.partition(".")[0] for key in request.args if "." in key}
+        owners = {_owner(key, named) for key in request.args if "." in key}
         if not owners & named:
             near = [one for owner in owners for one in get_close_matches(owner, named, n=1, cutoff=0.75)]
             if near:
@@ -73,7 +73,7 @@ class Relay:
         peer = next((one for one in self._peers.all if one.name == owner and one.settable), None)
         if peer is None:
             raise Refused(Reason.NOT_SETTABLE, f"set: '{owner}' has no parameters that can change while it runs")
-        values = {key.partition(".")[2]: value for key, value in request.args.items()}
+        values = {key.removeprefix(owner + "."): value for key, value in request.args.items()}
         for name in values:
             if name not in peer.settable:
                 raise Refused(
@@ -94,7 +94,7 @@ class Relay:
             raise Refused(Reason.WRONG_TYPE, "parameters: this answers nothing that you were asked")
         if message.get("ok") is True:
             peer.settable = read_settable(message) or peer.settable
-            values = {name: peer.settable.get(name) for name in _names(waiting[0])}
+            values = {name: peer.settable.get(name) for name in _names(waiting[0], peer.name)}
             self._reply(waiting[0], True, {"values": values}, None)
         else:
             error = message.get("error")
@@ -110,8 +110,14 @@ class Relay:
                 self._reply(request, False, None, f"set: {peer.name} did not answer within {ANSWER_NS * 1e-9:g} s")
 
 
-def _names(request: Request) -> list[str]:
-    return [key.partition(".")[2] for key in request.args]
+def _owner(key: str, named: Collection[str]) -> str:
+    """Whose parameter it is: the longest name of a peer that it begins with, else what stands before the first dot."""
+    found = [name for name in named if key.startswith(name + ".")]
+    return max(found, key=len) if found else key.partition(".")[0]
+
+
+def _names(request: Request, owner: str) -> list[str]:
+    return [key.removeprefix(owner + ".") for key in request.args]
 
 
 _READS = 4

@@ -119,8 +119,8 @@ class StateTemplate:
         self._lay_out(np.zeros(len(self.wholes), dtype=np.int64), np.zeros(len(self.reals)))
 
     @classmethod
-    def of(cls, payload: bytes, policy: str, channels: Sequence[Channel]) -> StateTemplate:
-        """From a message. UnlikelyError for one that is not of these channels."""
+    def of(cls, payload: bytes, policy: str, channels: Sequence[Channel], prefix: str = "") -> StateTemplate:
+        """From a message. UnlikelyError for one that is not of these channels.  prefix  see StateTemplates"""
         found = numbers(payload)
         paths: list[tuple[str | int, ...]] = [*_WHOLES, _TIME]
         for channel in channels:
@@ -138,7 +138,7 @@ class StateTemplate:
             pieces += payload[begin:at]
             ends.append(len(pieces))
             begin = at + size
-        names = tuple(channel.name for channel in channels)
+        names = tuple(prefix + channel.name for channel in channels)
         order = [places[number.path] for number in found]
         return cls(policy, names, payload[begin:], bytes(pieces), np.array(ends), np.array(order))
 
@@ -180,8 +180,9 @@ class StateTemplates:
     """Those of one selection of outputs, one for each policy. Where there is none, the general writer makes the
     message, and the next one has them."""
 
-    def __init__(self, channels: Sequence[Channel]) -> None:
-        self._channels = tuple(channels)
+    def __init__(self, channels: Sequence[Channel], prefix: str = "") -> None:
+        """prefix  what the plant's names begin with, and the message leaves out"""
+        self._channels, self._prefix = tuple(channels), prefix
         self._known: dict[str, StateTemplate] = {}
         self._wholes = np.zeros(len(_WHOLES), dtype=np.int64)
         self._numbers = np.zeros(1 + sum(math.prod(c.shape) for c in channels))
@@ -189,7 +190,7 @@ class StateTemplates:
         at = 1
         for channel in channels:
             size = math.prod(channel.shape)
-            self._places.append((channel.name, slice(at, at + size), channel.shape))
+            self._places.append((prefix + channel.name, slice(at, at + size), channel.shape))
             at += size
         self._tries = _TRIES if AVAILABLE else 0
         self._to_come: list[tuple[StateTemplate, str]] = []
@@ -227,7 +228,7 @@ class StateTemplates:
             return False
         self._tries -= 1
         try:
-            one = self._known[policy] = StateTemplate.of(payload, policy, self._channels)
+            one = self._known[policy] = StateTemplate.of(payload, policy, self._channels, self._prefix)
         except UnlikelyError:
             return False
         self._to_come = [(one, other) for other in APPLIED_POLICIES if other not in self._known]

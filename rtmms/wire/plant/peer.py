@@ -158,15 +158,21 @@ class Peer(PeerState):
     __slots__ = (
         "actuators", "asked", "claim", "clamped", "commands", "early", "error", "error_ns", "exchange_id", "figures",
         "floods", "fresh", "heard", "identity", "index", "key", "late", "multirate", "name", "observer", "owed",
-        "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "said", "selection", "seq", "settable",
-        "since_ns", "skipped", "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
+        "prefix", "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "said", "selection", "seq",
+        "settable", "since_ns", "skipped", "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
     )  # fmt: skip
 
     def __init__(
-        self, hello: Hello, exchange_id: bytes, index: dict[str, int], selection: Selection, now_ns: int
+        self,
+        hello: Hello,
+        exchange_id: bytes,
+        index: dict[str, int],
+        selection: Selection,
+        now_ns: int,
+        prefix: str = "",
     ) -> None:
         self.name, self.claim, self.exchange_id, self.selection = hello.name, hello.claim, exchange_id, selection
-        self.asked = hello
+        self.asked, self.prefix = hello, prefix
         self.settable: dict[str, Any] = dict(hello.settable)
         self.figures: dict[str, Any] = {}
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself

@@ -48,18 +48,21 @@ class Peers:
         self.displaced: list[tuple[Peer, str]] = []
         self.changes = 0
 
-    def match(self, claim: Iterable[str]) -> dict[str, int]:
-        """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none."""
+    def match(self, claim: Iterable[str], prefix: str = "") -> dict[str, int]:
+        """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none.
+
+        prefix   of those that it may name, which goes without saying"""
+        own = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
         wanted: set[str] = set()
         matching = Matching()
         for pattern in claim:
-            found = matching.matched(pattern, self._names)
+            found = matching.matched(pattern, own)
             if not found:
                 raise Refused(
-                    Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, self._names))
+                    Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, own))
                 )
             wanted.update(found)
-        return {name: i for name, i in self._names.items() if name in wanted}
+        return {name: i for name, i in own.items() if name in wanted}
 
     def came(self, identity: bytes) -> None:
         """This one has a new connection: nothing was sent on it yet."""
@@ -68,15 +71,18 @@ class Peers:
             peer.probes = 0
 
     def known(self, name: str) -> bool:
+        """Whether there is such an actuator, of all the plant's."""
         return name in self._names
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._names)
 
-    def welcome(self, hello: Hello, exchange_id: bytes, selection: Selection, now_ns: int) -> Peer:
+    def welcome(
+        self, hello: Hello, exchange_id: bytes, selection: Selection, now_ns: int, prefix: str = ""
+    ) -> Peer:  # fmt: skip
         """A new peer, with its actuators kept for it but not yet claimed; Refused if another one lives on them."""
-        index = self.match(hello.claim)
+        index = self.match(hello.claim, prefix)
         for name, i in index.items():
             for other in self.all:
                 if i in other.actuators and other.state is not DEAD and other.exchange_id != exchange_id:
@@ -91,7 +97,7 @@ class Peers:
         observes = not index and not hello.ticks
         if len(self.all) >= MOST_PEERS + RESERVED * observes and not self._drop_one_observer():
             raise Refused(Reason.BUSY, f"hello: {MOST_PEERS} peers are here already")
-        peer = Peer(hello, exchange_id, index, selection, now_ns)
+        peer = Peer(hello, exchange_id, index, selection, now_ns, prefix)
         self.all.append(peer)
         self.by_exchange_id[exchange_id] = peer
         if not peer.observer:

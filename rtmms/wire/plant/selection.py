@@ -174,12 +174,15 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
 class Selection:
     """Packs states with a fixed set of outputs; the message and the packer's buffer are used again each time.
 
+    prefix     what the plant's names of these outputs begin with, and the message leaves out
     later_ns   of those whose command is for a later step: how much later its deadline is than the state's own
     templates  what the last message is written again by
     """
 
-    def __init__(self, channels: Sequence[Channel], kind: str = "state", later_ns: int = 0) -> None:
-        self._later_ns = later_ns
+    def __init__(
+        self, channels: Sequence[Channel], kind: str = "state", later_ns: int = 0, prefix: str = ""
+    ) -> None:  # fmt: skip
+        self._later_ns, self._prefix = later_ns, prefix
         self.names = tuple(channel.name for channel in channels)
         plain = [channel for channel in channels if len(channel.shape) == 1]
         scalars = [channel for channel in channels if not channel.shape]
@@ -192,7 +195,7 @@ class Selection:
             "outputs": self._outputs, "applied": self._applied,
         }  # fmt: skip
         self._pack = packer()
-        self.templates = StateTemplates(channels)
+        self.templates = StateTemplates(channels, prefix)
         self._ahead: tuple[int, int] = (-1, 0)
         self._ready: bytes | StateTemplate = b""
         self.round = 0
@@ -220,12 +223,13 @@ class Selection:
         message, mine, said = self._message, self._outputs, self._applied
         message["step"], message["timestamp"] = step, time
         message["deadline_ns"], message["budget_ns"] = deadline_ns, budget_ns
+        prefix = self._prefix
         for name in self._scalars:
-            mine[name] = float(outputs[name])
+            mine[name] = float(outputs[prefix + name])
         for name in self._plain:
-            mine[name] = outputs[name].tolist()
+            mine[name] = outputs[prefix + name].tolist()
         for name in self._fields:
-            mine[name] = outputs[name].ravel().tolist()  # row-major
+            mine[name] = outputs[prefix + name].ravel().tolist()  # row-major
         said["seq"], said["step"], said["lateness_ns"] = applied.seq, applied.step, applied.lateness_ns
         said["policy"], said["clamped"] = applied.policy, applied.clamped
         payload = self._pack(message)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.contract import Applied
 from rtmms.errors import ModelError
-from rtmms.plant import Coupling, Plant, bare
+from rtmms.plant import Composed, Coupling, Plant, bare
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.plant.allowance import most_said
@@ -22,6 +22,7 @@ from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.handshake import HandshakePort
 from rtmms.wire.plant.peer import DEAD, LIVE, Missing
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.scope import Scope, Scopes
 from rtmms.wire.plant.selection import PEERS_WORK, STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.sockets import Sockets, Threads
 from rtmms.wire.plant.step_port import StepPort
@@ -34,10 +35,6 @@ from rtmms.wire.protocol.messages import (
     Reason,
     Refused,
     Request,
-    channel_map,
-    plain_parameters,
-    plain_shape,
-    told_surroundings,
 )
 from rtmms.wire.protocol.port import Guests
 
@@ -115,9 +112,9 @@ class Server:
         first = Selection(plant.outputs[:1])
         for _ in range(2):  # the second one is written in place: compiled, or fetched from the cache, before the run
             first.packed(0, 0.0, 0, 0, self._outputs, Applied())
-        self._telemetry_hz, self._shape = telemetry_hz, plain_shape(bare(plant))
+        self._telemetry_hz, self._scopes = telemetry_hz, Scopes(robot, plant)
         self._prepared = -1
-        self._selections: dict[tuple[tuple[str, ...], int], Selection] = {}
+        self._selections: dict[tuple[str, tuple[str, ...], int], Selection] = {}
         self.claimed: Flags = self._port.claimed
         self.fresh: Flags = self._port.fresh
         self.renewed: Flags = self._port.renewed
@@ -245,9 +242,9 @@ class Server:
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
 
     def set_points(self) -> dict[str, Any]:
-        """What the peers that hold actuators track, by name, with the present values."""
+        """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values."""
         return {
-            name: peer.settable.get(name, value)
+            peer.prefix + name: peer.settable.get(name, value)
             for peer in self._peers.claimants for name, value in peer.asked.tracks.items()
         }  # fmt: skip
 
@@ -319,7 +316,8 @@ class Server:
 
     def _enter(self, hello: Hello, exchange_id: bytes, trusted: bool) -> Mapping[str, Any]:
         """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
-        channels = select(self._plant.outputs, hello.outputs, PEERS_WORK if trusted else STRANGERS_WORK)
+        scope = self._scopes.of(hello.robot)
+        channels = select(scope.outputs, hello.outputs, PEERS_WORK if trusted else STRANGERS_WORK)
         if hello.ticks and self.mode != "external":
             raise Refused(Reason.MODE, f"hello: ticks are for the mode external; this plant runs in mode {self.mode}")
         identity, granted = b"", []
@@ -329,33 +327,33 @@ class Server:
                 self._peers.known_again(hello.identity, exchange_id)
             peer = self._peers.by_exchange_id.get(exchange_id)
             if peer is None or peer.asked != hello or peer.selection.names != names:
-                peer = self._peers.welcome(hello, exchange_id, self._selection(names, hello.delay), monotonic_ns())
+                selection = self._selection(scope, names, hello.delay)
+                peer = self._peers.welcome(hello, exchange_id, selection, monotonic_ns(), scope.prefix)
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
         plant, paced = self._plant, self.mode == "realtime"
         return {
             "type": "welcome", "protocol": PROTOCOL, "session": self.session, "identity": identity,
-            "step_endpoint": self.endpoints["step"], "robot": self.robot, "dt": plant.dt, "mode": self.mode,
+            "step_endpoint": self.endpoints["step"], "dt": plant.dt, "mode": self.mode, **scope.told(),
             "period_s": plant.dt / self.rate if paced else None,
             "deadline_s": self.deadline_s if paced or self.mode == "external" else None,
-            "actuators": [channel_map(channel) for channel in plant.actuators],
-            "outputs": [channel_map(channel) for channel in plant.outputs],
             "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "selected": [channel.name for channel in channels], "parameters": plain_parameters(plant),
-            "surroundings": told_surroundings(plant),
+            "selected": [channel.name for channel in channels],
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
-            "near_step_endpoint": self.near_step, "shape": self._shape,
+            "near_step_endpoint": self.near_step, "topic": self.robot, "member": hello.robot,
+            **({"robots": self._scopes.robots()} if not hello.robot and isinstance(plant, Composed) else {}),
         }  # fmt: skip
 
-    def _selection(self, names: tuple[str, ...], delay: int) -> Selection:
+    def _selection(self, scope: Scope, names: tuple[str, ...], delay: int) -> Selection:
         """Peers that want the same outputs share one, and a state is packed once for all of them."""
         if len(self._selections) > 64:
             self._selections.clear()
         later_ns = round(delay * self._plant.dt / self.rate * 1e9) if self.mode == "realtime" else 0
-        if (names, later_ns) not in self._selections:
-            channels = [channel for channel in self._plant.outputs if channel.name in names]
-            self._selections[names, later_ns] = Selection(channels, later_ns=later_ns)
-        return self._selections[names, later_ns]
+        key = scope.prefix, names, later_ns
+        if key not in self._selections:
+            channels = [channel for channel in scope.outputs if channel.name in names]
+            self._selections[key] = Selection(channels, later_ns=later_ns, prefix=scope.prefix)
+        return self._selections[key]
 
 
 def _checked_outputs(plant: Plant) -> Mapping[str, Any]:

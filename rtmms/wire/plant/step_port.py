@@ -413,7 +413,7 @@ class StepPort:
             if step == now or (self._free and step < now)
             else check_step(step, now, self._behind, peer.multirate.delay)
         )
-        check_values(peer.index, values, peer.state is LIVE, self._peers.known)
+        check_values(peer.index, values, peer.state is LIVE, lambda name: self._peers.known(peer.prefix + name))
         if ahead > 0:
             peer.queue_up(step, seq, values, now)
         peer.seq = seq

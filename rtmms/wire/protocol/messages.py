@@ -63,6 +63,7 @@ class Reason:
     TOKEN = "token"
     UNKNOWN_ACTUATOR = "unknown_actuator"
     UNKNOWN_OUTPUT = "unknown_output"
+    UNKNOWN_ROBOT = "unknown_robot"
     NOT_CLAIMED = "not_claimed"
     NOT_SETTABLE = "not_settable"
     NOT_FINITE = "not_finite"
@@ -125,6 +126,12 @@ def _wrong(text: str) -> Refused:
 def _name(value: Any, _: Any) -> str:
     if type(value) is not str or not 0 < len(value) <= NAME_LENGTH or not value.isprintable():
         raise _wrong(f"name must be 1 to {NAME_LENGTH} printable characters, got {shown(value)}")
+    return value
+
+
+def _robot(value: Any, _: Any) -> str:
+    if type(value) is not str or len(value) > NAME_LENGTH or not value.isprintable():
+        raise _wrong(f"robot must be at most {NAME_LENGTH} printable characters, got {shown(value)}")
     return value
 
 
@@ -214,6 +221,7 @@ class Hello:
     interpolation: str = _said(_interpolation, HOLD, wire="between")
     settable: Mapping[str, Any] = _said(lambda value, _: read_settable({"settable": value}), {}, same=False)
     tracks: Mapping[str, Any] = _said(lambda value, _: read_tracks({"tracks": value}), {}, same=False)
+    robot: str = _said(_robot, "")
 
 
 def hello_message(hello: Hello) -> dict[str, Any]:

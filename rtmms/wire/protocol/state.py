@@ -31,6 +31,9 @@ class PlantInfo:
     surroundings what the plant moves in: gravity_m_s2 (3, world), water_kg_m3 (0: none), surface_m; may be empty
     shape        what viewers draw of it (rtmms.plant.Shaped); may be empty
     telemetry_endpoint   of all its states, as it is bound; '' where the plant does not say
+    topic        what messages of its telemetry begin with
+    robots       of several robots on one clock: each by its name, as it is alone; empty where there is one
+    member       the name of the one robot that you asked for; '' for all that there is
     """
 
     robot: str
@@ -53,6 +56,9 @@ class PlantInfo:
     shape: Mapping[str, Any] = field(default_factory=dict)
     telemetry_endpoint: str = ""
     surroundings: Mapping[str, Any] = field(default_factory=dict)
+    robots: Mapping[str, PlantInfo] = field(default_factory=dict)
+    member: str = ""
+    topic: str = ""
 
     @property
     def gravity(self) -> tuple[float, float, float]:

@@ -1,0 +1,186 @@
+"""Which robots a world has, where each begins, and with what: as a person says it, and as a log keeps it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import rtmms.plant
+from rtmms.arguments import read_numbers
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import HasTruth, Placed, Plant, bare
+
+NAMES = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+MOST = 64
+"""Robots on one clock."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
+_TAKEN = ("truth", "estimate", "fault", "none")
+"""What channels, faults, and patterns begin with already."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One robot.
+
+    robot        as `rtmms.load` takes it, or a plant that stands there already
+    position     m, world, where it begins; None: where it begins by itself;  heading_deg  about z, likewise
+    parameters   its own, over those of all
+    profile      of its sensors, `ideal`, `typical` or a file;  sensors  tables over the profile
+    suite        its sensors as a log keeps them, in place of both
+    estimate     an estimate of its motion is among its outputs;  faults  its actuators may fail
+    """
+
+    name: str
+    robot: str | Plant
+    preset: str | None = None
+    position: tuple[float, ...] | None = None
+    heading_deg: float | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    profile: str = "ideal"
+    sensors: Mapping[str, Any] = field(default_factory=dict)
+    suite: Mapping[str, Any] | None = None
+    estimate: bool = False
+    faults: bool = False
+
+    def __post_init__(self) -> None:
+        where = f"world: robot '{self.name}'" if isinstance(self.name, str) else "world"
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name in _TAKEN:
+            raise ModelError(
+                f"world: name of a robot: expected a letter, then letters, digits and _, got {self.name!r:.60}"
+            )
+        if not isinstance(self.robot, str | Plant):
+            raise ModelError(f"{where}: robot: expected a name, a file or a plant, got {self.robot!r:.60}")
+        if self.position is not None:
+            found = read_numbers(where, "position", self.position, (3,))
+            object.__setattr__(self, "position", tuple(found.tolist()))
+        turn = self.heading_deg
+        number = isinstance(turn, int | float) and not isinstance(turn, bool)
+        if turn is not None and not (number and math.isfinite(turn)):
+            raise ModelError(f"{where}: heading_deg: expected a finite number, got {turn!r:.60}")
+        for name, kind in (("parameters", Mapping), ("sensors", Mapping), ("profile", str)):
+            if not isinstance(getattr(self, name), kind):
+                expected = "a table" if kind is Mapping else "a text"
+                raise ModelError(f"{where}: {name}: expected {expected}, got {getattr(self, name)!r:.60}")
+
+    @property
+    def kind(self) -> str:
+        """What it is called on the wire."""
+        return self.robot if isinstance(self.robot, str) else type(self.robot).__name__
+
+    def built(self, dt: float | None, shared: Mapping[str, Any]) -> Plant:
+        """Its plant, bare, where it begins; ModelError naming it."""
+        if isinstance(self.robot, str):
+            try:
+                plant = rtmms.plant.load(self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters})
+            except TypeError as fault:
+                raise ModelError(f"world: robot '{self.name}': {fault}") from None
+            except ModelError as fault:
+                raise ModelError(f"robot '{self.name}': {fault}") from None
+        else:
+            given = [name for name in ("preset", "parameters") if getattr(self, name)]
+            if given:
+                raise ModelError(f"world: robot '{self.name}' is a plant already: {given[0]} goes with a robot's name")
+            plant = self.robot
+        self._put(plant)
+        return plant
+
+    def equipped(self, plant: Plant) -> Plant:
+        """With its faults and sensors."""
+        from rtmms.sensing.estimated import Estimated
+        from rtmms.sensing.faults import Faulty
+        from rtmms.sensing.profile import read_profile
+        from rtmms.sensing.sensed import seen_through
+        from rtmms.sensing.suite import built
+
+        if self.faults:
+            plant = Faulty(plant)
+        try:
+            if self.suite is not None:
+                sensors = {name: built(name, said, {}) for name, said in self.suite.items()}
+            else:
+                sensors = read_profile(self.profile, plant, self.sensors)
+        except ModelError as fault:
+            raise ModelError(f"robot '{self.name}': {fault}") from None
+        if self.estimate and not sensors:
+            raise ModelError(f"robot '{self.name}': an estimate needs sensors (typical)")
+        return Estimated(plant, sensors) if self.estimate else seen_through(plant, sensors)
+
+    def told(self, plant: Plant) -> dict[str, Any]:
+        """For a log, from which `read` makes it again; `plant` as it is equipped."""
+        from rtmms.sensing.faults import Faulty
+
+        return {
+            "name": self.name, "robot": self.kind, "preset": self.preset, "position": self.position,
+            "heading_deg": self.heading_deg, "parameters": dict(self.parameters),
+            "suite": dict(plant.sensors) if isinstance(plant, HasTruth) else {}, "estimate": self.estimate,
+            "faults": isinstance(plant.truth if isinstance(plant, HasTruth) else plant, Faulty),
+        }  # fmt: skip
+
+    def _put(self, plant: Plant) -> None:
+        if self.position is None and self.heading_deg is None:
+            return
+        sound: Any = bare(plant)
+        if not isinstance(sound, Placed):
+            raise ModelError(f"robot '{self.name}': {self.kind} cannot be placed: leave position and heading_deg out")
+        home: dict[str, Any] = dict(sound.home)
+        if self.position is not None:
+            home["position"] = self.position
+        if self.heading_deg is not None:
+            half = 0.5 * math.radians(self.heading_deg)
+            home["quaternion"] = (math.cos(half), 0.0, 0.0, math.sin(half))
+        try:
+            setattr(sound, "home", home)  # noqa: B010 - whatever else the plant is
+            plant.reset()
+        except ModelError as fault:
+            raise ModelError(f"robot '{self.name}': {fault}") from None
+
+
+KEYS = tuple(one.name for one in fields(Member))
+
+
+def read(robots: Any) -> tuple[Member, ...]:
+    """Robots as a person or a log says them: (name, robot), (name, robot, {key: value}), or tables. ModelError."""
+    if isinstance(robots, str | Mapping) or not isinstance(robots, Iterable):
+        raise ModelError(f"world: robots: expected [(name, robot), ...], got {robots!r:.60}")
+    found = tuple(_member(one) for one in robots)
+    if not 0 < len(found) <= MOST:
+        raise ModelError(f"world: expected 1 to {MOST} robots, got {len(found)}")
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"world: two robots are called '{name}': each needs a name of its own")
+    return found
+
+
+def _member(one: Any) -> Member:
+    if isinstance(one, Member):
+        return one
+    if isinstance(one, Mapping):
+        given = dict(one)
+    elif isinstance(one, tuple | list) and len(one) in (2, 3) and (len(one) == 2 or isinstance(one[2], Mapping)):
+        given = {"name": one[0], "robot": one[1], **(one[2] if len(one) == 3 else {})}
+    else:
+        raise ModelError(f"world: expected (name, robot) or (name, robot, {{key: value}}), got {one!r:.60}")
+    for key in given:
+        if key not in KEYS:
+            raise UnknownNameError("key of a robot", str(key), KEYS)
+    for key in ("name", "robot"):
+        if key not in given:
+            raise ModelError(f"world: a robot needs a {key}, got {given!r:.60}")
+    return Member(**given)
+
+
+def numbered(robots: Iterable[str]) -> list[dict[str, Any]]:
+    """Robots of a command line, 'manta' or 'leader=manta': those without a name are called one, two, three, ..."""
+    found = []
+    for k, word in enumerate(robots):
+        name, sign, robot = word.partition("=")
+        usual = NAMES[k] if k < len(NAMES) else f"r{k + 1}"
+        found.append({"name": name, "robot": robot} if sign else {"name": usual, "robot": word})
+    return found

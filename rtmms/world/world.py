@@ -1,0 +1,308 @@
+"""Several robots on one clock, as one plant."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from rtmms.arguments import read_command, read_seed
+from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.jit import COMPILED, native
+from rtmms.plant import (
+    Account,
+    Accounted,
+    Channel,
+    Coupled,
+    CoupledLimit,
+    Coupling,
+    Described,
+    Entered,
+    Entry,
+    HasEndTime,
+    Plant,
+    Settable,
+    Shaped,
+    Summarised,
+    Surrounded,
+    Surroundings,
+    Tunable,
+    bare,
+    surroundings_of,
+)
+from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.spatial import Array
+from rtmms.world.entry import ACCOUNT, COMMAND, COUNT, FIRST, ROBOT, STEP, WORLD, enter_account, enter_step
+from rtmms.world.members import read
+
+FAULT = "fault."
+
+
+class World:
+    """Several robots as one plant: channels of each are called NAME.channel, for example 'one.left.front'.
+
+        world = rtmms.World([("one", "manta"), ("two", "eel", {"position": (0.0, 1.0, -1.0)})])
+
+    robots      (name, robot) or (name, robot, {key: value}) each; keys: position (3,) m and heading_deg, where it
+                begins, preset, parameters, profile and sensors, estimate, faults (rtmms.world.members.Member)
+    dt          s, of all; None: the shortest of the robots' own
+    parameters  of all robots, such as the water's motion; what a robot says of itself wins
+    The robots share a clock and, by such parameters, an ambient flow. They do not touch, and feel nothing of each
+    other's wake. With seed s the k-th robot, from 0, gets the seed s + k; its bits are those it has alone.
+    Raises ModelError and UnknownNameError, naming the robot.
+    """
+
+    def __init__(self, robots: Any, *, dt: float | None = None, **parameters: Any) -> None:
+        members = read(robots)
+        made = [member.built(dt, parameters) for member in members]
+        self.dt = dt if dt is not None else min(plant.dt for plant in made)
+        for k, member in enumerate(members):
+            if made[k].dt != self.dt:
+                if not isinstance(member.robot, str):
+                    raise ModelError(
+                        f"world: robot '{member.name}' has steps of {made[k].dt:g} s, expected {self.dt:g} s as all have"
+                    )
+                made[k] = member.built(self.dt, parameters)
+        equipped = [member.equipped(plant) for member, plant in zip(members, made, strict=True)]
+        self.members, self._shared = members, dict(parameters)
+        self.robots: Mapping[str, Plant] = {one.name: plant for one, plant in zip(members, equipped, strict=True)}
+        self.kinds: Mapping[str, str] = {one.name: one.kind for one in members}
+        self.actuators = self._channels("actuators")
+        self.outputs = self._channels("outputs")
+        self._steps = 0
+        self._inner: list[Entry] = []
+        self._entry: Entry | None = None
+        at = 0
+        self._parts: dict[str, slice] = {}
+        for name, plant in self.robots.items():
+            self._parts[name] = slice(at, at + len(plant.actuators))
+            at += len(plant.actuators)
+        self._told = {
+            name: [(channel.name, f"{name}.{channel.name}") for channel in plant.outputs]
+            for name, plant in self.robots.items()
+        }
+        self._offer()
+        self._bind()
+        self.reset()
+
+    def reset(self, seed: int = 0) -> None:
+        """See Plant: each robot to where it begins, with a seed of its own."""
+        seed = read_seed("world", seed)
+        for k, plant in enumerate(self.robots.values()):
+            plant.reset(seed + k)
+        self._steps = 0
+
+    def step(self, command: Array) -> None:
+        """See Plant: each robot in turn. DivergedError names the robot that failed; those before it have stepped."""
+        given = read_command("world", self.actuators, command)
+        for name, plant in self.robots.items():
+            with self._naming(name):
+                plant.step(given[self._parts[name]])
+        self._steps += 1
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.Entered."""
+        if not self._entered:
+            return None
+        entries = []
+        for one in self._entered:
+            entry = one.enter()
+            if entry is None:
+                return None
+            entries.append(entry)
+        if not self._inner or any(a is not b for a, b in zip(entries, self._inner, strict=True)):
+            self._inner = entries
+            for k, entry in enumerate(entries):
+                self._system.robots[k, [STEP, COMMAND]] = entry.function, entry.command
+                self._system.further[0, k, : len(entry.arguments)] = entry.arguments
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.Entered."""
+        failed = int(self._system.failed[ROBOT]) if status else len(self._entered)
+        for k, (name, one) in enumerate(zip(self.robots, self._entered, strict=True)):
+            if k <= failed:
+                with self._naming(name):
+                    one.entered(status if k == failed else 0)
+        self._steps += 1
+
+    def account(self) -> Account | None:
+        """See rtmms.plant.Accounted: where all robots have compiled outputs."""
+        found = [one.account() if isinstance(one, Accounted) else None for one in self._entered]
+        if not found or any(one is None for one in found):
+            return None
+        numbers: dict[str, tuple[int, int]] = {}
+        for k, (name, one) in enumerate(zip(self.robots, found, strict=True)):
+            assert one is not None
+            self._system.robots[k, ACCOUNT] = one.function
+            self._system.further[1, k, : len(one.arguments)] = one.arguments
+            numbers |= {f"{name}.{output}": place for output, place in one.numbers.items()}
+        address = self._system.address
+        return Account(native(enter_account, address), (address,), numbers)
+
+    def observe(self) -> dict[str, Array]:
+        """See Plant."""
+        seen: dict[str, Array] = {}
+        for name, plant in self.robots.items():
+            own = plant.observe()
+            for output, told in self._told[name]:
+                seen[told] = own[output]
+        return seen
+
+    def snapshot(self) -> bytes:
+        """See Plant."""
+        own = pack_state(self._key, self.dt, self._steps)
+        return seal_parts(own, *(plant.snapshot() for plant in self.robots.values()))
+
+    def restore(self, blob: bytes) -> None:
+        """See Plant: all robots, or none where the snapshot is of other ones."""
+        own, *parts = unseal_parts(blob, "world", 1 + len(self.robots))
+        steps, _ = unpack_state(own, "world", self._key, self.dt, {})
+        before = [plant.snapshot() for plant in self.robots.values()]
+        try:
+            for plant, part in zip(self.robots.values(), parts, strict=True):
+                plant.restore(part)
+        except ModelError:
+            for plant, part in zip(self.robots.values(), before, strict=True):
+                plant.restore(part)
+            raise
+        self._steps = steps
+
+    def set(self, **given: Any) -> None:
+        """Change parameters while it runs: NAME.parameter of one robot, a bare parameter of all that have it, such as
+        the current. All or none; ModelError and UnknownNameError as the robots raise them."""
+        changes: dict[str, dict[str, Any]] = {}
+        for key, value in given.items():
+            for name, own in self._owners(key):
+                changes.setdefault(name, {})[own] = value
+        done: list[tuple[Settable, dict[str, Any]]] = []
+        try:
+            for name, values in changes.items():
+                plant = self.robots[name]
+                if not isinstance(plant, Settable):
+                    raise ModelError(f"set: robot '{name}' has no parameters that can change while it runs")
+                former = _present(plant, values)
+                plant.set(**values)
+                done.append((plant, former))
+        except (ModelError, ValueError):
+            for changed, former in done:
+                if former:
+                    changed.set(**former)
+            raise
+
+    def described(self) -> list[dict[str, Any]]:
+        """The robots as a log keeps them, with all parameters: `rtmms.load("world", robots=...)` builds them again."""
+        told = [member.told(plant) for member, plant in zip(self.members, self.robots.values(), strict=True)]
+        return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in told]
+
+    def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
+        """See Summarised: numbers of each robot, by NAME.number."""
+        found: dict[str, float | None] = {}
+        for name, plant in self.robots.items():
+            if isinstance(plant, Summarised):
+                own = {output: trace[f"{name}.{output}"] for output in plant.trace_outputs}
+                found |= {f"{name}.{key}": value for key, value in plant.summarise(time, own).items()}
+        return found
+
+    def surroundings(self) -> Surroundings:
+        """See rtmms.plant.Situated: the first robot's."""
+        return surroundings_of(next(iter(self.robots.values())))
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See rtmms.plant.Described: each robot's, by its name."""
+        return {name: plant.parameters for name, plant in self.robots.items() if isinstance(plant, Described)}
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _channels(self, kind: str) -> tuple[Channel, ...]:
+        return tuple(
+            replace(channel, name=f"{name}.{channel.name}")
+            for name, plant in self.robots.items()
+            for channel in getattr(plant, kind)
+        )
+
+    @property
+    def _key(self) -> bytes:
+        return hashlib.sha256(" ".join(f"{name}={kind}" for name, kind in self.kinds.items()).encode()).digest()
+
+    @contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except DivergedError as fault:
+            raise DivergedError(fault.time, f"{name}: {fault.quantity}", fault.last_good, fault.reason) from None
+
+    def _owners(self, key: str) -> list[tuple[str, str]]:
+        """Whose parameter it is, and what it is called there; UnknownNameError."""
+        fault = key.startswith(FAULT)
+        name, dot, own = key.removeprefix(FAULT).partition(".")
+        if name in self.robots and dot:
+            return [(name, FAULT + own if fault else own)]
+        all_ = [
+            (one, key) for one, plant in self.robots.items() if isinstance(plant, Tunable) and key in plant.settable
+        ]
+        if fault or not all_:
+            raise UnknownNameError("parameter that can change while it runs", key, self.settable)
+        return all_
+
+    def _offer(self) -> None:
+        """What the robots offer beside a plant's members, as ours."""
+        plants = self.robots.items()
+        self.coupled = tuple(
+            CoupledLimit(first + one.first, first + one.second, one.most, one.obeyed)
+            for name, plant in plants if isinstance(sound := bare(plant), Coupling)
+            for first in [self._parts[name].start] for one in sound.coupled
+        )  # fmt: skip
+        self.trace_outputs = tuple(
+            f"{name}.{output}" for name, plant in plants if isinstance(plant, Summarised)
+            for output in plant.trace_outputs
+        )  # fmt: skip
+        media = {plant.medium if isinstance(plant, Surrounded) else "" for _, plant in plants}
+        self.medium = media.pop() if len(media) == 1 else ""
+        ways = {name: plant.coupling for name, plant in plants if isinstance(plant, Coupled)}
+        alike = len(set(ways.values())) == 1
+        self.coupling = next(iter(ways.values())) if alike else ", ".join(f"{k} {v}" for k, v in ways.items()) or None
+        own, common = [], dict[str, None]()
+        for name, plant in plants:
+            for key in plant.settable if isinstance(plant, Tunable) else ():
+                plain = key.removeprefix(FAULT)
+                own.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
+                if plain == key:
+                    common[key] = None
+        self.settable = (*own, *common)
+        ends = [plant.ends for _, plant in plants if isinstance(plant, HasEndTime) and plant.ends is not None]
+        self.ends = min(ends, default=None)
+        self.shapes = {
+            name: sound.shape for name, plant in plants if isinstance(sound := bare(plant), Shaped)
+        }  # fmt: skip
+
+    def _bind(self) -> None:
+        """The record of the compiled step, where all robots have one."""
+        plants = tuple(self.robots.values())
+        entered = tuple(one for one in plants if isinstance(one, Entered))
+        self._entered: tuple[Entered, ...] = entered if COMPILED and len(entered) == len(plants) else ()
+        self._system: Any = WORLD.make({}, {"actuators": len(self.actuators), "robots": len(plants)})
+        for k, part in enumerate(self._parts.values()):
+            self._system.robots[k, [FIRST, COUNT]] = part.start, part.stop - part.start
+        if self._entered:
+            address = self._system.address
+            self._entry = Entry(native(enter_step, address), (address,), self._system.given.ctypes.data)
+
+
+def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World:
+    """What `rtmms.load("world", robots=[...])` calls."""
+    return World(robots, dt=dt, **parameters)
+
+
+def _present(plant: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The present values of parameters, as far as the plant tells them; of a fault: none."""
+    told = plant.parameters if isinstance(plant, Described) else {}
+    if is_dataclass(told):
+        known: Mapping[str, Any] = {one.name: getattr(told, one.name) for one in fields(told)}
+    else:
+        known = told
+    known = {**known, **{name: "" for name in values if name.startswith(FAULT)}}
+    return {name: known[name] for name in values if name in known}
