@@ -293,6 +293,9 @@ class Composed(Protocol):
     robots: Mapping[str, Plant]
     kinds: Mapping[str, str]
 
+    def described(self) -> list[dict[str, Any]]:
+        """The robots as a log keeps them."""
+
 
 @runtime_checkable
 class HasTruth(Protocol):

@@ -6,7 +6,7 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,6 +37,24 @@ def called(name: str) -> str:
     """What to call it: of a file, its name without folder and ending."""
     form = _FORM.fullmatch(name)
     return name if form is None else Path(form["file"]).stem
+
+
+def told_robot(word: str) -> str:
+    """Of several robots on one clock the one that a controller's words name (robot=NAME); '' for none."""
+    parts = [part.partition("=") for part in split_word(word)[1].split(",")]
+    found = [value.strip() for key, _, value in parts if key.strip() == "robot"]
+    return found[-1] if found else ""
+
+
+def peer_name(word: str) -> str:
+    """What a controller of these words is called on the wire: of one of several robots ROBOT.NAME."""
+    name, robot = called(split_word(word)[0]), told_robot(word)
+    return f"{robot}.{name}" if robot else name
+
+
+def owner_of(key: str, names: Iterable[str]) -> str:
+    """Whose parameter 'NAME.parameter' is: the longest name that it begins with; '' for none."""
+    return max((name for name in names if key.startswith(name + ".")), key=len, default="")
 
 
 def path_of(kind: str, name: str) -> Path:

@@ -9,12 +9,14 @@ from typing import Any
 import click
 
 from rtmms.cli.running.plan import plan, simulation
+from rtmms.cli.running.several import numbered
 from rtmms.cli.words import Installed, Number
 from rtmms.errors import ModelError
+from rtmms.plant import WORLD
 
 
 @click.command()
-@click.argument("robot", type=Installed("rtmms.plants"), required=False)
+@click.argument("robots", type=Installed("rtmms.plants"), metavar="[ROBOT]...", nargs=-1)
 @click.option(
     "--from",
     "from_",
@@ -35,13 +37,16 @@ from rtmms.errors import ModelError
               help="Simulated time from which distances from set-points count (default 0).")  # fmt: skip
 @click.pass_context
 def run(
-    context: click.Context, /, robot: str | None, controllers: tuple[str, ...], from_: str | None, trust_log: bool,
-    **words: Any,
+    context: click.Context, /, robots: tuple[str, ...], controllers: tuple[str, ...], from_: str | None,
+    trust_log: bool, **words: Any,
 ) -> int:  # fmt: skip
     """Run ROBOT with its controllers, each in a process of its own.
 
     ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.fmu or FILE.py:NAME, or a scenario FILE.toml. Options on
     the command line replace those of a scenario.
+
+    Several robots run on one clock: `rtmms run manta manta eel`, or with names `leader=manta follower=manta`; else they
+    are called one, two, three. --set one.KEY=VALUE is for one of them, --controller NAME:robot=one likewise.
 
     With --from a run goes on from a moment of a log (run --log), with its robot, which need not be named, and its
     parameters, sensors, seed, controllers, mode and rate, but for what is said: another controller, --set KEY=VALUE or
@@ -49,17 +54,31 @@ def run(
     """
     from rtmms.cli.running.session import Session
 
+    robot = robots[0] if robots else None
     if from_ is not None:
+        if len(robots) > 1:
+            raise click.UsageError("--from: the log says which robots there are")
         return _from(context, from_, robot, controllers, words | {"trust_log": trust_log})
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT'.")
     if trust_log:
         raise click.UsageError("--trust-log: expected --from LOG@SECONDS beside it")
+    if len(robots) > 1 or "=" in robot:
+        return _several(robots, controllers, words)
     if robot.endswith(".toml"):
         return _scripted(context, robot, controllers, words)
     from rtmms.cli.running.scenario import check_words
 
     asked = plan(robot, words, _driving(controllers, None))
+    check_words(asked.controllers, asked.bridges)
+    return Session(asked).execute()
+
+
+def _several(robots: tuple[str, ...], controllers: tuple[str, ...], words: dict[str, Any]) -> int:
+    from rtmms.cli.running.scenario import check_words
+    from rtmms.cli.running.session import Session
+
+    asked = plan(WORLD, words, _driving(controllers, None), numbered(robots))
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
 
@@ -101,7 +120,8 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
     check_times(found, words["duration"])
     check_peers(found)
     try:
-        asked = plan(found.robot, words, _driving(controllers, found.controllers))
+        faults = [name for event in found.events for name in event.values if name.startswith("fault.")]
+        asked = plan(found.robot, words, _driving(controllers, found.controllers), found.robots, faults)
         parameters = {**found.parameters, **asked.parameters}
         return Session(replace(asked, parameters=parameters, scenario=found)).execute()
     except ModelError as fault:

@@ -7,18 +7,23 @@ from typing import Any
 import click
 
 from rtmms.cli.running.plan import plan, simulation
+from rtmms.cli.running.several import numbered
 from rtmms.cli.words import Installed, Number
+from rtmms.plant import WORLD
 
 
 @click.command()
-@click.argument("robot", type=Installed("rtmms.plants"))
+@click.argument("robots", type=Installed("rtmms.plants"), metavar="ROBOT...", nargs=-1, required=True)
 @click.option("--duration", type=Number("s"), help="Simulated time (default unlimited).")
 @simulation
-def serve(robot: str, **words: Any) -> int:
-    """Serve ROBOT to controllers started elsewhere. In lockstep, step 0 waits for the first claim."""
+def serve(robots: tuple[str, ...], **words: Any) -> int:
+    """Serve ROBOT to controllers started elsewhere; several on one clock. In lockstep, step 0 waits for the first
+    claim."""
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    asked = plan(robot, words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False})
+    several = len(robots) > 1 or "=" in robots[0]
+    words = words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False}
+    asked = plan(WORLD, words, (), numbered(robots)) if several else plan(robots[0], words)
     check_words((), asked.bridges)
     return Session(asked).execute()

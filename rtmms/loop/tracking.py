@@ -116,30 +116,43 @@ class Tracking:
         if not points:
             self.due = step + 50 * self._stride
             return
-        truth = self._truth_of(outputs)
+        truths: dict[str, Mapping[str, Array]] = {}
         for name, wanted in points.items():
+            prefix = name[: name.rfind(".") + 1]
+            truth = truths.get(prefix)
+            if truth is None:
+                truth = truths[prefix] = self._truth_of(outputs, prefix)
             rows = self._rows.get(name)
             if rows is None:
                 rows = self._rows[name] = _Samples()
             if rows.count >= _MOST:
                 continue
             try:
-                error, point = self._error(name, wanted, truth)
+                error, point = self._error(name, name.removeprefix(prefix), wanted, truth)
             except KeyError:  # the plant does not tell its pose
                 continue
             if math.isfinite(error):
                 rows.add(time, point, error)
 
-    def _truth_of(self, outputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        """By their own names, what stands under the truth's; all outputs where nothing does."""
+    def _truth_of(self, outputs: Mapping[str, Array], prefix: str = "") -> Mapping[str, Array]:
+        """By their own names, what stands under the truth's; all outputs where nothing does.
+
+        prefix  of one of several robots: what its outputs begin with"""
+        if prefix:
+            for begin in (prefix + TRUTH, prefix):
+                found = {name: outputs[begin + name] for name in _TRUTH if begin + name in outputs}
+                if found:
+                    return found
+            return {}
         for name in _TRUTH:
             if TRUTH + name in outputs:
                 self._truth[name] = outputs[TRUTH + name]
         return self._truth or outputs
 
-    def _error(self, name: str, wanted: Any, truth: Mapping[str, Array]) -> tuple[float, float]:
+    def _error(self, told: str, name: str, wanted: Any, truth: Mapping[str, Array]) -> tuple[float, float]:
+        """told  the name of the set-point, with its robot's before it where there are several"""
         if name == CROSS and isinstance(wanted, str):
-            return self._off_course(wanted, np.asarray(truth["position"], dtype=float)), 0.0
+            return self._off_course(told, wanted, np.asarray(truth["position"], dtype=float)), 0.0
         of = QUANTITIES.get(name)
         if of is None or isinstance(wanted, str):
             return math.nan, 0.0
@@ -148,17 +161,18 @@ class Tracking:
             error = (error + 180.0) % 360.0 - 180.0
         return error, float(wanted)
 
-    def _off_course(self, words: str, position: Array) -> float:
-        if words not in self._courses:
+    def _off_course(self, told: str, words: str, position: Array) -> float:
+        key = told + " " + words
+        if key not in self._courses:
             try:
-                self._courses[words] = read_course(words), 0.0
+                self._courses[key] = read_course(words), 0.0
             except ModelError:
-                self._courses[words] = None, 0.0
-        found, along = self._courses[words]
+                self._courses[key] = None, 0.0
+        found, along = self._courses[key]
         if found is None:
             return math.nan
         along = found.nearest(position, along)
-        self._courses[words] = found, along
+        self._courses[key] = found, along
         if along >= found.whole_m - 1e-6:
             return math.nan
         return float(np.linalg.norm(position - found.at(along)[0]))
@@ -173,7 +187,7 @@ def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:
     time, point, error = rows.T
     counts = np.zeros(len(time), dtype=bool)
     unit = next((end for end in ("_m_s", "_deg", "_m") if name.endswith(end)), "_m")
-    band = 5.0 * _BANDS[unit] if name == CROSS else _BANDS[unit]
+    band = 5.0 * _BANDS[unit] if name.endswith(CROSS) else _BANDS[unit]
     edges = [0, *(np.flatnonzero(np.diff(point)) + 1), len(time)]
     settled: float | None = None
     for first, last in itertools.pairwise(edges):

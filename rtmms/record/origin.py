@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import rtmms.plant
 from rtmms.errors import ModelError
-from rtmms.plant import Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
+from rtmms.plant import WORLD, Composed, Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
 from rtmms.record.branch import refuse_branch
 from rtmms.record.layout import FORMAT
 from rtmms.trust import refuse_foreign_code
@@ -150,8 +150,20 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         "trace_outputs": list(plant.trace_outputs) if isinstance(plant, Summarised) else [],
         "recent_outputs": list(plant.recent_outputs) if isinstance(plant, Drawn) else [],
         "shape": plain(truth.shape) if isinstance(truth := bare(plant), Shaped) else None,
+        "robots": _robots(plant) if isinstance(plant, Composed) else None,
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+    }  # fmt: skip
+
+
+def _robots(plant: Composed) -> dict[str, Any]:
+    """Of several robots on one clock: what viewers need of each."""
+    return {
+        name: {
+            "robot": plant.kinds[name], "description": plain(one.parameters if isinstance(one, Described) else None),
+            "shape": plain(sound.shape) if isinstance(sound := bare(one), Shaped) else None,
+        }
+        for name, one in plant.robots.items()
     }  # fmt: skip
 
 
@@ -183,6 +195,11 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
 
 def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
     """ModelError for files that a log names, unless the user trusts it, and for those that others can write."""
+    if origin["robot"] == WORLD:
+        for one in origin["parameters"].get("robots", ()):
+            if isinstance(one, Mapping) and isinstance(one.get("robot"), str) and one["robot"] != WORLD:
+                refuse_untrusted({"preset": None, **one}, trusted=trusted)
+        return
     code, preset = origin["robot"], origin["preset"]
     installed = code in rtmms.plant.robots() or "." not in code  # of an unknown name, `load` says so
     named = [] if installed else [("robot", code)]

@@ -8,9 +8,9 @@ from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.agenda import Agenda, Due
-from rtmms.plant import Described, Plant, Tunable, bare
+from rtmms.plant import Composed, Described, Plant, Tunable, bare
 from rtmms.scenario.reading import Event
-from rtmms.user_file import called, split_word
+from rtmms.user_file import owner_of, peer_name
 
 
 def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
@@ -70,20 +70,25 @@ def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
     """That the word is a fault of that sensor, actuator or fin; ModelError."""
     from rtmms.sensing.faults import check_fault
 
+    target = name.removeprefix("fault.")
     try:
-        check_fault(name.removeprefix("fault."), value, plant)
+        if isinstance(plant, Composed):
+            owner, _, target = target.partition(".")
+            if owner not in plant.robots:
+                raise UnknownNameError("robot", owner, plant.robots)
+            plant = plant.robots[owner]
+        check_fault(target, value, plant)
     except ModelError as fault:
         raise ModelError(f"{told}: {fault}") from None
 
 
 def _owner(name: str, controllers: tuple[str, ...]) -> str:
-    first = name.partition(".")[0]
-    return first if first in called_names(controllers) else ""
+    return owner_of(name, called_names(controllers))
 
 
 def called_names(controllers: tuple[str, ...]) -> list[str]:
     """The names that controllers have on the wire, of the words of a command line."""
-    return [called(split_word(word)[0]) for word in controllers]
+    return [peer_name(word) for word in controllers]
 
 
 def check_plant_event(name: str, value: Any, plant: Plant) -> None:

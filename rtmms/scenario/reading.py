@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import WORLD
 from rtmms.scenario.expect import Expectation, expectation
 from rtmms.scenario.places import Path as Place
 from rtmms.scenario.places import line_of, lines
@@ -31,7 +32,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Scenario:
-    """robot        as on the command line
+    """robot        as on the command line;  robots  of several on one clock each one's table, with a name
     options      of `run` by their long names, with underscores
     controllers  words of a command line, 'NAME:key=value,...'; None where the file says nothing: the robot's default
     events       in the order of their times
@@ -50,6 +51,7 @@ class Scenario:
     sensors: Mapping[str, Any] = field(default_factory=dict)
     sweep: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[Place, int] = field(default_factory=dict)
+    robots: tuple[Mapping[str, Any], ...] = ()
 
     def fault(self, text: str, *place: str | int) -> ModelError:
         """An error that tells file and line of a key."""
@@ -89,6 +91,17 @@ FILE_KEYS = ("file", "config", "cert", "key", "path", "folder", "dir")
 EVENT = ("at_s", "set", "fault", "target", "until_s", "value")
 
 
+_NUMBER = (int, float)
+ROBOT: Mapping[str, Any] = {
+    "name": str, "robot": str, "position": list, "heading_deg": _NUMBER, "preset": str, "parameters": dict,
+    "sensors": str, "estimate": bool,
+}  # fmt: skip
+"""Keys of a table [[robot]], and of what type their values are."""
+_WORDS: Mapping[Any, str] = {
+    str: "a text", list: "a list [x, y, z]", _NUMBER: "a number", dict: "a table", bool: "true or false",
+}  # fmt: skip
+
+
 class _Reader:
     def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any], options: tuple[str, ...]) -> None:
         self._path, self._places, self._data, self._options = path, places, data, options
@@ -111,15 +124,43 @@ class _Reader:
         events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
         return Scenario(
             self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
-            self._expect(), self._sensors(), self._table("sweep"), self._places,
+            self._expect(), self._sensors(), self._table("sweep"), self._places, self._robots(),
         )  # fmt: skip
+
+    def _robots(self) -> tuple[Mapping[str, Any], ...]:
+        """Of several robots on one clock each one's table, of known keys; what they hold is judged where it is used."""
+        found = self._data.get("robot")
+        if not isinstance(found, list):
+            return ()
+        made = []
+        for k, table in enumerate(found):
+            if not isinstance(table, dict):
+                raise self._fault(f"robot: expected tables [[robot]], got {_kind(table)}", "robot")
+            for key, value in table.items():
+                if key not in ROBOT:
+                    raise self._unknown("key of robot", key, ROBOT, "robot", k, key)
+                kind = ROBOT[key]
+                if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
+                    raise self._fault(f"robot: {key}: expected {_WORDS[kind]}, got {_kind(value)}", "robot", k, key)
+            if not table.get("robot"):
+                raise self._fault('[[robot]]: expected robot = "manta"', "robot", k)
+            one = dict(table)
+            for key in ("robot", "preset", "sensors"):
+                if key in one:
+                    one[key] = self._beside(one[key], "robot", k, key)
+            if "sensors" in one:
+                one["profile"] = one.pop("sensors")
+            for key, value in one.get("parameters", {}).items():
+                self._finite(value, f"robot: parameters.{key}", "robot", k, "parameters")
+            made.append(one)
+        if not made:
+            raise self._fault("robot: expected a table [[robot]] at least", "robot")
+        return tuple(made)
 
     def _robot(self) -> str:
         robot = self._data.get("robot")
         if isinstance(robot, list):
-            raise self._fault(
-                '[[robot]]: several robots on one clock are not offered; expected robot = "NAME"', "robot"
-            )
+            return WORLD
         if not isinstance(robot, str) or not robot:
             raise self._fault(f'robot: expected a text as "manta", got {_kind(robot)}', "robot")
         return self._beside(robot, "robot")

@@ -13,10 +13,6 @@ from rtmms.arguments import read_numbers
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import HasTruth, Placed, Plant, bare
 
-NAMES = (
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
-)  # fmt: skip
 MOST = 64
 """Robots on one clock."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
@@ -174,13 +170,3 @@ def _member(one: Any) -> Member:
         if key not in given:
             raise ModelError(f"world: a robot needs a {key}, got {given!r:.60}")
     return Member(**given)
-
-
-def numbered(robots: Iterable[str]) -> list[dict[str, Any]]:
-    """Robots of a command line, 'manta' or 'leader=manta': those without a name are called one, two, three, ..."""
-    found = []
-    for k, word in enumerate(robots):
-        name, sign, robot = word.partition("=")
-        usual = NAMES[k] if k < len(NAMES) else f"r{k + 1}"
-        found.append({"name": name, "robot": robot} if sign else {"name": usual, "robot": word})
-    return found

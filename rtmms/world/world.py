@@ -62,7 +62,7 @@ class World:
             if made[k].dt != self.dt:
                 if not isinstance(member.robot, str):
                     raise ModelError(
-                        f"world: robot '{member.name}' has steps of {made[k].dt:g} s, expected {self.dt:g} s as all have"
+                        f"world: robot '{member.name}' has steps of {made[k].dt:g} s, expected {self.dt:g} s"
                     )
                 made[k] = member.built(self.dt, parameters)
         equipped = [member.equipped(plant) for member, plant in zip(members, made, strict=True)]

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rtmms.bridging.admission import DRIVES
 from rtmms.bridging.counters import read_line
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.user_file import called, split_word
+from rtmms.user_file import called, peer_name, split_word
 from rtmms.wire.peer.placing import MAY_MOVE
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Children:
     def _start(
         self, kind: str, command: str, word: str, exchange: str, keys: Path | None, *, secrets: bool = False
     ) -> Child:
-        name = called(split_word(word)[0])
+        name = peer_name(word) if kind == "controller" else called(split_word(word)[0])
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.cli.running.several import drivers, failing, shared_out, usual
 from rtmms.cli.words import COUPLING, Installed, Near, Number, check_choice, options, plugin, refuse_figure, settings
 from rtmms.contract import MISS_WORDS, MODES, OVERRUN_WORDS
 from rtmms.declared import fact
@@ -92,18 +94,26 @@ class Plan:
         return {**self.parameters, "coupling": self.coupling}
 
 
-def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None = ()) -> Plan:
+def plan(
+    robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None = (),
+    robots: Sequence[Mapping[str, Any]] = (), faults: Iterable[str] = (),
+) -> Plan:  # fmt: skip
     """Check what can be checked before anything is started; RtmmsError or click.UsageError for what is wrong.
 
+    robots       several on one clock, robot is WORLD then: rtmms.world.members;  faults  that events begin
     words        the options by name, as click read them
     controllers  () for none; None for the robot's default
     """
     built_by = builder(robot)
-    if controllers is None:
-        usual = fact(built_by.module, "CONTROLLER")
-        controllers = (usual,) if isinstance(usual, str) else ()
-    check_choice(robot, "coupling", words.get("coupling"))
-    for word in controllers:
+    if robots:
+        robots = [{"name": usual(k), **one} for k, one in enumerate(robots)]
+        controllers = drivers(robots, controllers)
+    elif controllers is None:
+        driver = fact(built_by.module, "CONTROLLER")
+        controllers = (driver,) if isinstance(driver, str) else ()
+    if not robots:
+        check_choice(robot, "coupling", words.get("coupling"))
+    for word in () if robots else controllers:
         check_robot(plugin("rtmms.controllers", "controller", word)[0], robot)
     if words.pop("view", False):
         words["bridges"] = (*words.get("bridges", ()), "view")
@@ -141,6 +151,10 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         from rtmms.record.needs import refuse_without_mcap
 
         refuse_without_mcap("--log")
+    if robots:
+        parameters = shared_out(robots, parameters, words)
+        failing(parameters["robots"], faults)
+        words = words | {"coupling": None, "estimate": False, "sensors": "ideal"}
     return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
 
 

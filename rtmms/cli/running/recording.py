@@ -8,7 +8,7 @@ from rtmms.cli.running.report import plain
 from rtmms.cli.running.timing import told
 from rtmms.contract import TIMED
 from rtmms.errors import ModelError
-from rtmms.plant import Summarised
+from rtmms.plant import Composed, Summarised
 from rtmms.report.figures import small_outputs
 
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from rtmms.plant import Plant
     from rtmms.record.branch import Branch
     from rtmms.record.recorder import Recorder
+
+
+def kept_parameters(plan: Plan, plant: Plant) -> dict[str, Any]:
+    """What the plant is built from again, beside robot, preset and dt."""
+    return {"robots": plant.described()} if isinstance(plant, Composed) else plan.load_parameters()
 
 
 def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | None:
@@ -31,7 +36,7 @@ def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | 
     from rtmms.record.recorder import Recorder
 
     origin = describe(plant, {
-        "robot": plan.robot, "preset": plan.preset, "parameters": plan.load_parameters(), "seed": plan.seed,
+        "robot": plan.robot, "preset": plan.preset, "parameters": kept_parameters(plan, plant), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
         "deadline": plan.deadline, "policies": told(plan), "branch": None if branch is None else branch.as_data(),
     })  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rtmms
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.plant import Coupled, Twinned
+from rtmms.plant import Composed, Coupled, Twinned
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -75,6 +75,22 @@ def add_outcome(
     report["timing_us"] = statistics.timing_us()
 
 
+PARTS_OF_ROBOT = ("final", "summary", "tracking")
+"""Of a report: what names of one robot stand in."""
+
+
+def by_robot(report: Mapping[str, Any], world: Composed) -> dict[str, Any]:
+    """What of the report is each robot's, under the names that it has alone."""
+    found: dict[str, Any] = {}
+    for name, kind in world.kinds.items():
+        begin = name + "."
+        found[name] = {"robot": kind}
+        for part in PARTS_OF_ROBOT:
+            own = {key.removeprefix(begin): value for key, value in report[part].items() if key.startswith(begin)}
+            found[name][part] = own
+    return found
+
+
 def plain(value: Any) -> Any:
     """JSON's own types; what is not finite becomes None."""
     if isinstance(value, Mapping):
@@ -100,6 +116,7 @@ def as_table(report: Mapping[str, Any]) -> str:
     exchange, schedule, realtime = report["exchange"], report["schedule"], report["realtime"]
     blocks = [
         [
+            *[(f"robot {name}", one["robot"]) for name, one in report.get("robots", {}).items()],
             ("robot", f"{report['robot']}, {report['mode']}, dt {_number(report['dt'])} s, "
                       f"coupling {report['coupling'] or 'none'}, seed {report['seed']}"),
             ("ended", report["ended"] or "did not begin"),

@@ -17,7 +17,7 @@ from rtmms.plant import Plant, Summarised
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
 from rtmms.scenario.plant import called_names
-from rtmms.user_file import called, is_file, split_word
+from rtmms.user_file import is_file, owner_of, peer_name, split_word
 
 
 def scenario(path: str, command: click.Command) -> Scenario:
@@ -75,7 +75,8 @@ def _check_events(found: Scenario) -> None:
         place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
         for name in event.values:
             owner, dot, _ = name.partition(".")
-            if dot and owner not in names and owner != "fault":
+            robots = [one["name"] for one in found.robots]
+            if dot and not owner_of(name, [*names, *robots]) and owner != "fault":
                 raise ModelError(f"{place}: {UnknownNameError('controller', owner, names)}")
 
 
@@ -101,7 +102,7 @@ def check_words(
         try:
             check_controller(name)
             if not is_file(name):
-                made.setdefault(called(name), build(word))
+                made.setdefault(peer_name(word), build(word))
         except ModelError as fault:
             raise told("controller", k, fault) from None
         except Exception:  # of its own code: its own process tells it, with its lines
@@ -122,9 +123,9 @@ def check_peers(found: Scenario) -> None:
     made = check_words(found.controllers or (), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault))
     for event in found.events:
         for name, value in event.values.items():
-            owner, _, key = name.partition(".")
-            if owner in made:
-                told = _refused(made[owner], owner, key, value)
+            owner = owner_of(name, made)
+            if owner:
+                told = _refused(made[owner], owner, name.removeprefix(owner + "."), value)
                 if told:
                     raise ModelError(f"{found.path}:{event.line}: event at {event.at_s:g} s: {told}")
 

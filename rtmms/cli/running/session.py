@@ -20,13 +20,13 @@ from rtmms.cli.running.children import (
 )
 from rtmms.cli.running.display import Teller
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
-from rtmms.cli.running.recording import Keepers, begin, conclude
-from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, as_table, blank, plain
+from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameters
+from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, as_table, blank, by_robot, plain
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
 from rtmms.contract import LAST_STEP, LEAST_DT, TIMED
 from rtmms.errors import ModelError, RtmmsError, limit_reached
-from rtmms.plant import HasEndTime, Summarised, Surrounded
+from rtmms.plant import Composed, HasEndTime, Summarised, Surrounded
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
 from rtmms.scenario.plant import agenda, with_faults, with_sensors
@@ -326,6 +326,8 @@ class Session:
 
     def _equipped(self, plant: Plant) -> Plant:
         """With faults and sensors, where the run has some."""
+        if isinstance(plant, Composed):  # each of its robots was built with them
+            return plant
         found = self.plan.scenario
         plant = with_faults(plant, found.events if found is not None else ())
         over = found.sensors if found is not None else {}
@@ -383,14 +385,16 @@ class Session:
             self.report["tracking"] = self.tracking.report()
         if self.estimate is not None:
             self.report["estimate"] = self.estimate.report()
+        if isinstance(plant, Composed):
+            self.report["robots"] = by_robot(self.report, plant)
         plan = self.plan
         if keep.commands is not None and plan.trace is not None:
             from rtmms.record.commands import save
 
             try:
                 save(plan.trace, keep.commands, plant, {
-                    "robot": plan.robot, "dt": plant.dt, "preset": plan.preset, "parameters": plan.load_parameters(),
-                    "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
+                    "robot": plan.robot, "dt": plant.dt, "preset": plan.preset,
+                    "parameters": kept_parameters(plan, plant), "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
                 })  # fmt: skip
             except OSError as error:
                 return 1, f"--trace {plan.trace}: cannot be written: {error.strerror or error}"

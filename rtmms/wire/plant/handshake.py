@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hmac
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from time import monotonic_ns
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.user_file import owner_of
 from rtmms.wire.endpoints.keys import Allowed
 from rtmms.wire.plant.peer import Peer, RateLimit
 from rtmms.wire.plant.peers import Peers
@@ -61,7 +62,7 @@ class Relay:
         if request.op != "set":
             return False
         named = {peer.name for peer in self._peers.all}
-        owners = {_owner(key, named) for key in request.args if "." in key}
+        owners = {owner_of(key, named) or key.partition(".")[0] for key in request.args if "." in key}
         if not owners & named:
             near = [one for owner in owners for one in get_close_matches(owner, named, n=1, cutoff=0.75)]
             if near:
@@ -108,12 +109,6 @@ class Relay:
             for ident in [one for one, (_, _, until_ns) in self._waiting.items() if now_ns > until_ns]:
                 request, peer, _ = self._waiting.pop(ident)
                 self._reply(request, False, None, f"set: {peer.name} did not answer within {ANSWER_NS * 1e-9:g} s")
-
-
-def _owner(key: str, named: Collection[str]) -> str:
-    """Whose parameter it is: the longest name of a peer that it begins with, else what stands before the first dot."""
-    found = [name for name in named if key.startswith(name + ".")]
-    return max(found, key=len) if found else key.partition(".")[0]
 
 
 def _names(request: Request, owner: str) -> list[str]:

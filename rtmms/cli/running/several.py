@@ -1,0 +1,110 @@
+"""Several robots on one clock, as a command line or a scenario says them: which drivers each gets, what is whose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rtmms.cli.words import check_choice, plugin
+from rtmms.declared import fact
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import builder
+from rtmms.user_file import is_file, split_word, told_robot
+from rtmms.wire.peer.plugins import check_robot, declared
+
+MOST = 64
+NAMES = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+
+
+def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
+    """Robots of a command line, 'manta' or 'leader=manta': those without a name are called one, two, three, ..."""
+    found = []
+    for k, word in enumerate(words):
+        name, sign, robot = word.partition("=")
+        found.append({"name": name, "robot": robot} if sign else {"name": usual(k), "robot": word})
+    return found
+
+
+def usual(k: int) -> str:
+    """What the k-th robot is called, from 0, that was given no name."""
+    return NAMES[k] if k < len(NAMES) else f"r{k + 1}"
+
+
+def shared_out(
+    robots: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], words: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters of the world: its robots, each with what was said of it alone, and what was said of all.
+
+    parameters  as --set has them: NAME.parameter of one robot, parameter of all;  words  options by name
+    """
+    if not 0 < len(robots) <= MOST:
+        raise ModelError(f"expected 1 to {MOST} robots, got {len(robots)}")
+    if words.get("preset") is not None:
+        raise ModelError("--preset: of several robots each names its own, in a scenario: preset = in [[robot]]")
+    made = [{"profile": words.get("sensors", "ideal"), **one} for one in robots]
+    names = [str(one["name"]) for one in made]
+    for one in made:
+        builder(one["robot"])
+        check_choice(one["robot"], "coupling", words.get("coupling"))
+        one["estimate"] = bool(one.get("estimate", words.get("estimate", False)))
+        one["parameters"] = dict(one.get("parameters", {}))
+        if words.get("coupling") is not None:
+            one["parameters"].setdefault("coupling", words["coupling"])
+    for_all: dict[str, Any] = {}
+    for key, value in parameters.items():
+        owner, dot, own = key.partition(".")
+        if not dot:
+            for_all[key] = value
+        elif owner in names:
+            made[names.index(owner)]["parameters"][own] = value
+        else:
+            raise ModelError(f"--set {key}={value}: {UnknownNameError('robot', owner, names)}")
+    return {"robots": made, **for_all}
+
+
+def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | None) -> tuple[str, ...]:
+    """Words of controllers, one for each robot that it is for.
+
+    controllers  as they were said; None: each robot's usual one
+    An installed controller that names no robot drives each that it is written for; a user's own file then gets all.
+    """
+    kinds = {str(one["name"]): str(one["robot"]) for one in robots}
+    if controllers is None:
+        found = [(name, fact(builder(kind).module, "CONTROLLER")) for name, kind in kinds.items()]
+        return tuple(_for(str(word), name) for name, word in found if isinstance(word, str))
+    made: list[str] = []
+    for word in controllers:
+        name, _ = split_word(word)
+        plugin("rtmms.controllers", "controller", word)
+        robot = told_robot(word)
+        if robot:
+            if robot not in kinds:
+                raise ModelError(f"controller '{word}': robot: {UnknownNameError('robot', robot, kinds)}")
+            check_robot(name, kinds[robot])
+            made.append(word)
+        elif is_file(name):
+            made.append(word)
+        else:
+            fitting = [one for one, kind in kinds.items() if not declared(name) or kind in declared(name)]
+            if not fitting:
+                here = ", ".join(sorted(set(kinds.values())))
+                raise ModelError(f"controller '{name}' drives {', '.join(declared(name))}; the robots here: {here}")
+            made += [_for(word, one) for one in fitting]
+    return tuple(made)
+
+
+def _for(word: str, robot: str) -> str:
+    name, rest = split_word(word)
+    return f"{name}:{rest},robot={robot}" if rest else f"{name}:robot={robot}"
+
+
+def failing(robots: Sequence[dict[str, Any]], faults: Iterable[str]) -> None:
+    """Mark the robots of which something is to fail.  faults  'fault.NAME.part', as events set them"""
+    for name in faults:
+        owner = name.removeprefix("fault.").partition(".")[0]
+        for one in robots:
+            if one["name"] == owner:
+                one["faults"] = True
