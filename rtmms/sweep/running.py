@@ -59,6 +59,15 @@ def _heed_nobody() -> None:
     os.environ["RTMMS_QUIET"] = "1"
 
 
+def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
+    """What each worker makes of it; one that is lost meanwhile is left out, what it had to do falls to the others."""
+    found = client.run(function, *given, on_error="return")
+    for fault in found.values():
+        if isinstance(fault, Exception) and not isinstance(fault, OSError):
+            raise fault
+    return {worker: one for worker, one in found.items() if not isinstance(one, OSError)}
+
+
 def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], address: str, done: Done) -> None:
     """The same on a cluster that runs; ModelError where there is none, or where its workers have another rtmms."""
     try:
@@ -70,13 +79,13 @@ def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], addr
     except (OSError, ValueError) as fault:
         raise ModelError(f"--dask {address}: no scheduler answered within 10 s ({type(fault).__name__})") from None
     with client:
-        versions = client.run(version)
+        versions = _on_workers(client, version)
         if not versions:
             raise ModelError(f"--dask {address}: the scheduler has no workers")
         for worker, found in versions.items():
             if found != VERSION:
                 raise ModelError(f"--dask {address}: worker {worker} has rtmms {found}, this is {VERSION}")
-        client.run(prepare, study)
+        _on_workers(client, prepare, study)
         futures = {
             client.submit(take, study, form, chunk, pure=False, retries=3, key=parts.file(chunk).stem): chunk
             for chunk in left

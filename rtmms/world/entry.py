@@ -6,7 +6,7 @@ from numba import carray
 
 from rtmms.addresses import ARGUMENTS, call, numbers_at
 from rtmms.jit import kernel
-from rtmms.memory import INTEGER, Layout, given, scratch
+from rtmms.memory import INTEGER, Layout, given, scratch, state
 
 STEP, COMMAND, FIRST, COUNT, ACCOUNT, WIDTH = range(6)
 """Of a robot: address of its step, of where it looks for its command; the first of its actuators and how many; address
@@ -16,10 +16,10 @@ ROBOT, STATUS = range(2)
 
 WORLD = Layout(
     "World",
-    given("given", "actuators"), given("robots", "robots", WIDTH, dtype=INTEGER),
+    state("steps", 1, dtype=INTEGER), given("given", "actuators"), given("robots", "robots", WIDTH, dtype=INTEGER),
     given("further", 2, "robots", ARGUMENTS, dtype=INTEGER), scratch("failed", 2, dtype=INTEGER),
 )  # fmt: skip
-"""given: the command; further: words of each robot's step, then of its outputs."""
+"""steps: since the reset; given: the command; further: words of each robot's step, then of its outputs."""
 _world_at = WORLD.type().at()
 
 
@@ -38,6 +38,7 @@ def enter_step(address: int) -> int:
         if status:
             w.failed[ROBOT], w.failed[STATUS] = r, status
             return int(status)
+    w.steps[0] += 1
     return 0
 
 

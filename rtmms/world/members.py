@@ -10,7 +10,7 @@ from typing import Any
 
 import rtmms.plant
 from rtmms.arguments import read_numbers
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.plant import HasTruth, Placed, Plant, bare
 
 MOST = 64
@@ -53,7 +53,10 @@ class Member:
         if not isinstance(self.robot, str | Plant):
             raise ModelError(f"{where}: robot: expected a name, a file or a plant, got {self.robot!r:.60}")
         if self.position is not None:
-            found = read_numbers(where, "position", self.position, (3,))
+            try:
+                found = read_numbers(where, "position", self.position, (3,))
+            except ArgumentError as fault:
+                raise ModelError(str(fault)) from None
             object.__setattr__(self, "position", tuple(found.tolist()))
         turn = self.heading_deg
         number = isinstance(turn, int | float) and not isinstance(turn, bool)

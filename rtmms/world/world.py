@@ -71,7 +71,6 @@ class World:
         self.kinds: Mapping[str, str] = {one.name: one.kind for one in members}
         self.actuators = self._channels("actuators")
         self.outputs = self._channels("outputs")
-        self._steps = 0
         self._inner: list[Entry] = []
         self._entry: Entry | None = None
         at = 0
@@ -92,7 +91,7 @@ class World:
         seed = read_seed("world", seed)
         for k, plant in enumerate(self.robots.values()):
             plant.reset(seed + k)
-        self._steps = 0
+        self._system.steps[0] = 0
 
     def step(self, command: Array) -> None:
         """See Plant: each robot in turn. DivergedError names the robot that failed; those before it have stepped."""
@@ -100,7 +99,7 @@ class World:
         for name, plant in self.robots.items():
             with self._naming(name):
                 plant.step(given[self._parts[name]])
-        self._steps += 1
+        self._system.steps[0] += 1
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.Entered."""
@@ -126,7 +125,6 @@ class World:
             if k <= failed:
                 with self._naming(name):
                     one.entered(status if k == failed else 0)
-        self._steps += 1
 
     def account(self) -> Account | None:
         """See rtmms.plant.Accounted: where all robots have compiled outputs."""
@@ -153,7 +151,7 @@ class World:
 
     def snapshot(self) -> bytes:
         """See Plant."""
-        own = pack_state(self._key, self.dt, self._steps)
+        own = pack_state(self._key, self.dt, int(self._system.steps[0]))
         return seal_parts(own, *(plant.snapshot() for plant in self.robots.values()))
 
     def restore(self, blob: bytes) -> None:
@@ -168,7 +166,7 @@ class World:
             for plant, part in zip(self.robots.values(), before, strict=True):
                 plant.restore(part)
             raise
-        self._steps = steps
+        self._system.steps[0] = steps
 
     def set(self, **given: Any) -> None:
         """Change parameters while it runs: NAME.parameter of one robot, a bare parameter of all that have it, such as

@@ -89,7 +89,9 @@ FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
     [
         ("mode = 1\n", 1, "robot: expected a text"),
         ("robot = 3", 1, 'robot: expected a text as "manta", got 3'),
-        ('[[robot]]\nname = "manta"', 1, "several robots"),
+        ('[[robot]]\nname = "manta"', 1, 'expected robot = "manta"'),
+        ('[[robot]]\nrobot = "manta"\nplace = 3', 3, "unknown key of robot 'place'"),
+        ('[[robot]]\nrobot = "manta"\nposition = 3', 3, "expected a list"),
         (HEAD + "moed = 1", 3, "unknown key 'moed'; did you mean mode"),
         (HEAD + "[mode]\na = 1", 3, "mode: expected a single value, got a table"),
         (HEAD + "[parameter]\na = 1", 3, "did you mean parameters"),

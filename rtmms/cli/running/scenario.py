@@ -13,7 +13,7 @@ import click
 from rtmms.cli.running.report import add_outcome
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Plant, Summarised
+from rtmms.plant import Composed, Plant, Summarised
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
 from rtmms.scenario.plant import called_names
@@ -175,8 +175,10 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     seen = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
     soon: dict[str, Any] = {"schedule": {}, "tracking": {}}
     add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {})
+    owners = [f"{name}." for name in plant.robots] if isinstance(plant, Composed) else [""]
     soon["tracking"] = {
-        name: dict.fromkeys(("rms", "max", "mean", "settled_s"), 0.0) for name in (*QUANTITIES, CROSS)
+        owner + name: dict.fromkeys(("rms", "max", "mean", "settled_s"), 0.0)
+        for owner in owners for name in (*QUANTITIES, CROSS)
     }  # fmt: skip
     parts = ("position_m", "velocity_m_s", "attitude_deg")
     soon["estimate"] = {name: {"rms": 0.0, "nees": 0.0} for name in parts}

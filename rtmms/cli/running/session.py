@@ -394,7 +394,8 @@ class Session:
             try:
                 save(plan.trace, keep.commands, plant, {
                     "robot": plan.robot, "dt": plant.dt, "preset": plan.preset,
-                    "parameters": kept_parameters(plan, plant), "seed": loop.seed, "mode": plan.mode, "ended": outcome.ended,
+                    "parameters": kept_parameters(plan, plant), "seed": loop.seed,
+                    "mode": plan.mode, "ended": outcome.ended,
                 })  # fmt: skip
             except OSError as error:
                 return 1, f"--trace {plan.trace}: cannot be written: {error.strerror or error}"

@@ -1,0 +1,174 @@
+"""Several robots on one clock: each has the bits that it has alone, by both ways of stepping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.jit import COMPILED
+from rtmms.plant import Plant
+from tests.wire.bench import Toy
+
+TURNED = {"position": (0.0, 1.0, -1.0), "heading_deg": 90.0}
+
+
+@pytest.fixture(scope="module")
+def world() -> rtmms.World:
+    return rtmms.World([("one", "manta"), ("two", "manta", TURNED)])
+
+
+def commands(steps: int) -> Any:
+    return 0.3 * np.sin(0.02 * np.arange(steps)[:, None] + np.arange(8))
+
+
+def alone(which: int) -> Plant:
+    plant: Any = rtmms.load("manta")
+    if which:
+        half = np.radians(45.0)
+        plant.home = {"position": TURNED["position"], "quaternion": (np.cos(half), 0.0, 0.0, np.sin(half))}
+        plant.reset()
+    return plant  # type: ignore[no-any-return]
+
+
+def same(world: Plant, name: str, plant: Plant) -> bool:
+    seen = world.observe()
+    return all(np.array_equal(seen[f"{name}.{output}"], value) for output, value in plant.observe().items())
+
+
+def test_channels_are_called_after_their_robot(world: rtmms.World) -> None:
+    rods = ("left.front", "left.back", "right.front", "right.back")
+    assert [c.name for c in world.actuators] == [f"{name}.{rod}" for name in ("one", "two") for rod in rods]
+    assert world.actuators[5].lower == -world.actuators[5].upper  # type: ignore[operator]
+    assert set(world.observe()) == {channel.name for channel in world.outputs}
+    assert {one.first for one in world.coupled} == {0, 2, 4, 6}
+
+
+def test_each_has_the_bits_that_it_has_alone(world: rtmms.World) -> None:
+    world.reset()
+    first, second = alone(0), alone(1)
+    for command in commands(60):
+        world.step(command)
+        first.step(command[:4])
+        second.step(command[4:])
+    assert same(world, "one", first)
+    assert same(world, "two", second)
+    assert world.observe()["two.position"][1] > 0.9
+
+
+@pytest.mark.skipif(not COMPILED, reason="plain Python has no entries")
+def test_the_compiled_step_and_outputs_are_the_same(world: rtmms.World) -> None:
+    from ctypes import CFUNCTYPE, c_double, c_int64
+
+    kind = CFUNCTYPE(c_int64, *[c_int64] * 12, c_double)
+    world.reset()
+    account = world.account()
+    assert account is not None
+    for command in commands(20):
+        entry = world.enter()
+        assert entry is not None
+        (c_double * 8).from_address(entry.command)[:] = list(command)
+        world.entered(kind(entry.function)(*entry.arguments, *[0] * (12 - len(entry.arguments)), 0.0))
+    seen, after = world.observe(), world.snapshot()
+    kind(account.function)(*account.arguments, *[0] * (12 - len(account.arguments)), 0.0)
+    place, count = account.numbers["two.velocity"]
+    assert list((c_double * count).from_address(place)) == seen["two.velocity"].tolist()
+    world.reset()
+    for command in commands(20):
+        world.step(command)
+    assert world.snapshot() == after
+
+
+def test_a_snapshot_goes_on_with_the_same_bits(world: rtmms.World) -> None:
+    world.reset()
+    world.step(np.full(8, 0.2))
+    blob = world.snapshot()
+    world.step(np.full(8, 0.1))
+    after = world.snapshot()
+    world.restore(blob)
+    world.step(np.full(8, 0.1))
+    assert world.snapshot() == after
+    with pytest.raises(rtmms.ModelError, match="restore"):
+        world.restore(blob[:-1] + bytes([blob[-1] ^ 1]))
+    assert world.snapshot() == after
+    with pytest.raises(rtmms.ModelError, match="world: restore"):
+        rtmms.World([("one", Toy()), ("two", Toy())]).restore(blob)
+
+
+def test_a_robot_is_where_it_was_put_after_every_reset(world: rtmms.World) -> None:
+    for _ in range(2):
+        world.reset()
+        assert world.observe()["two.position"].tolist() == [0.0, 1.0, -1.0]
+        world.step(np.full(8, 0.3))
+
+
+def test_sensors_of_each_have_a_seed_of_their_own() -> None:
+    world = rtmms.World([("one", "manta", {"profile": "typical"}), ("two", "manta", {"profile": "typical"})])
+    world.reset(seed=4)
+    seen = world.observe()
+    told = [c.name.removeprefix("one.") for c in world.outputs if c.name.startswith("one.") and "truth" not in c.name]
+    assert not all(np.array_equal(seen[f"one.{name}"], seen[f"two.{name}"], equal_nan=True) for name in told)
+    assert np.array_equal(seen["one.truth.velocity"], seen["two.truth.velocity"])
+    again = rtmms.load("world", robots=world.described(), dt=world.dt)
+    again.reset(seed=4)
+    assert again.snapshot() == world.snapshot()
+    assert "fault.two.imu" in world.settable
+
+
+def test_what_is_set_of_one_is_its_own_and_of_all_is_shared(world: rtmms.World) -> None:
+    world.reset()
+    world.set(**{"one.body_drag_x": 0.5}) if "one.body_drag_x" in world.settable else None
+    world.set(current_m_s=(0.1, 0.0, 0.0))
+    told: Any = world.parameters
+    assert told["one"].current_m_s == told["two"].current_m_s == (0.1, 0.0, 0.0)
+    world.set(**{"two.current_m_s": (0.0, 0.2, 0.0)})
+    assert world.parameters["one"].current_m_s == (0.1, 0.0, 0.0)
+    with pytest.raises(rtmms.ModelError):
+        world.set(**{"one.current_m_s": (0.3, 0.0, 0.0), "two.current_m_s": (float("nan"), 0.0, 0.0)})
+    assert world.parameters["one"].current_m_s == (0.1, 0.0, 0.0)
+    with pytest.raises(rtmms.UnknownNameError, match=r"did you mean .*current_m_s"):
+        world.set(**{"three.current_m_s": (0.0, 0.0, 0.0)})
+    world.set(current_m_s=(0.0, 0.0, 0.0))
+
+
+class Failing(Toy):
+    def step(self, command: Any) -> None:
+        raise rtmms.DivergedError(0.1, "speed", {})
+
+
+def test_the_one_that_diverges_is_named() -> None:
+    world = rtmms.World([("good", Toy()), ("bad", Failing())])
+    with pytest.raises(rtmms.DivergedError, match="bad: speed"):
+        world.step(np.zeros(8))
+
+
+@pytest.mark.parametrize(
+    ("robots", "told"),
+    [
+        ([("one", "manta"), ("one", "eel")], "two robots are called 'one'"),
+        ([("one", "mante")], "robot 'one': unknown robot 'mante'; did you mean manta"),
+        ([("a.b", "manta")], "expected a letter, then letters"),
+        ([("truth", "manta")], "name of a robot"),
+        ([], "expected 1 to 64 robots, got 0"),
+        ("manta", r"expected \[\(name, robot\)"),
+        ([("one", Toy(), {"positoin": (0, 0, 0)})], "unknown key of a robot 'positoin'; did you mean position"),
+        ([("one", Toy(), {"position": (0, 0)})], "position: expected finite numbers of shape"),
+        ([("one", Toy(), {"position": (0, 0, 0)})], "cannot be placed"),
+        ([("one", Toy(), {"parameters": {"a": 1}})], "is a plant already: parameters"),
+        ([("one", Toy(), {"heading_deg": "north"})], "heading_deg: expected a finite number"),
+        ([{"name": "one"}], "a robot needs a robot"),
+        ([3], r"expected \(name, robot\)"),
+    ],
+)
+def test_what_cannot_be_is_told(robots: Any, told: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=told):
+        rtmms.World(robots)
+
+
+def test_robots_of_other_steps_get_the_shortest() -> None:
+    slow = Toy()
+    slow.dt = 5e-3
+    with pytest.raises(rtmms.ModelError, match=r"'two' has steps of 0\.005 s, expected 0\.001 s"):
+        rtmms.World([("one", Toy()), ("two", slow)])
