@@ -54,6 +54,7 @@ WRONG = {
     "a key": (HEAD + "duraton = 3\n", 4, "unknown key 'duraton'; did you mean duration"),
     "a mode": (HEAD.replace("lockstep", "lockstp"), 2, "unknown mode 'lockstp'; did you mean lockstep"),
     "a duration": ('robot = "manta"\nduration = nan\n', 2, "expected a number > 0 s, got 'nan'"),
+    "a seed": (HEAD + "seed = 1.5\n", 4, "seed: expected a whole number, got 1.5"),
     "a duration without an end": (HEAD.replace("3.0", "1e308"), 3, "from 1e-09 to 1e+09 s"),
     "a parameter that is no number": (HEAD + "[parameters]\nbody_mass_kg = nan\n", 5, "expected a finite number"),
     "a controller": (
