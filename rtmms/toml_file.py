@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import tomllib
 from pathlib import Path
@@ -33,10 +34,13 @@ def read_toml_and_text(path: str | Path) -> tuple[dict[str, Any], str]:
     if len(text) > LONGEST_BYTES:
         raise ModelError(f"{path}: has more than {LONGEST_BYTES >> 20} MiB, which no table that a person wrote has")
     try:
-        said = text.decode()
+        said = text.removeprefix(codecs.BOM_UTF8).decode()
         _refuse_long_keys(said, path)
         table = tomllib.loads(said)
-    except ValueError as error:  # of the form, of UTF-8, or a whole number of thousands of digits
+    except UnicodeDecodeError as error:
+        what = "UTF-16" if text[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else f"byte {text[error.start]:#04x}"
+        raise ModelError(f"{path}: expected text in UTF-8, got {what}") from None
+    except ValueError as error:  # of the form, or a whole number of thousands of digits
         raise ModelError(f"{path}: not TOML: {error}") from None
     except RecursionError:
         raise ModelError(f"{path}: not TOML that can be read: nested too deep") from None

@@ -35,6 +35,18 @@ def test_what_people_write_is_read(tmp_path: Path) -> None:
     assert read_toml(tmp_path / "good.toml")["x"] == numbers
 
 
+def test_files_of_other_editors_are_read_or_told_from_damage(tmp_path: Path) -> None:
+    path = tmp_path / "some.toml"
+    path.write_text("x = 1\n", encoding="utf-8-sig")
+    assert read_toml(path) == {"x": 1}
+    path.write_text("x = 1\n", encoding="utf-16")
+    with pytest.raises(ModelError, match=r"some\.toml: expected text in UTF-8, got UTF-16"):
+        read_toml(path)
+    path.write_bytes(b"x = '\xe4'\n")
+    with pytest.raises(ModelError, match="expected text in UTF-8, got byte 0xe4"):
+        read_toml(path)
+
+
 def test_the_search_for_long_keys_is_one_pass(tmp_path: Path) -> None:
     took = []
     for size in (LONGEST_BYTES // 64, LONGEST_BYTES // 8):

@@ -21,14 +21,18 @@ from rtmms.mechanism.tendons import (
     place_points,
     push_bodies,
     run_along,
+    tendon_loss,
     tighten,
 )
 from rtmms.memory import Layout, scratch, state
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT
 from rtmms.spatial import cross, scalar
 
-PULLED = Layout("Pulled", state("command", "commands"), scratch("wrench", "rods", "along", 6))
-"""command: of all actuators; wrench: of tendons on each point of each rod, in the root's frame about the root."""
+PULLED = Layout(
+    "Pulled", state("command", "commands"), state("lost", 1, unit="J"), scratch("wrench", "rods", "along", 6)
+)  # fmt: skip
+"""command: of all actuators; lost: in friction and dampers of tendons; wrench: of tendons on each point of each rod, in
+the root's frame about the root."""
 
 
 @scalar
@@ -99,6 +103,13 @@ def pull_rods(tendons: Any, pulled: Any, elapsed: float, carriers: Any, places: 
                 one = wrench[r, node]
                 one[0], one[1], one[2] = one[0] + gx, one[1] + gy, one[2] + gz
                 one[3], one[4], one[5] = one[3] + mx, one[4] + my, one[5] + mz
+
+
+@kernel
+def lose(pulled: Any, tendons: Any, h: float) -> None:
+    """Add what friction and dampers of tendons take at the evaluation just made, times h. pulled: None without any."""
+    if pulled is not None:
+        pulled.lost[0] += h * tendon_loss(tendons)
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any
 from rtmms.continuum.condense import condense, root_motion, show
 from rtmms.continuum.kinematics import carry_along
 from rtmms.continuum.layout import K_WIDTH, P_WIDTH, TOLD
-from rtmms.continuum.rod_tendons import PULLED, place_on_rod, pull_rods
+from rtmms.continuum.rod_tendons import PULLED, lose, place_on_rod, pull_rods
 from rtmms.continuum.strain_modes import strain
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import FLUID, act
@@ -176,6 +176,7 @@ def take_step(system: Any) -> int:
     follow(system, two, t + dt)
     if not finite(two):
         return NOT_FINITE
+    lose(system.pulled, system.tendons, dt)  # of the second half's beginning: what extrapolation makes of the three
     for k in range(state.shape[0]):
         state[k] = two[k]
     return SOUND

@@ -117,7 +117,7 @@ class SoftTree:
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
             Channel("joint_position", "rad, m", (n,)), Channel("joint_velocity", "rad/s, m/s", (n,)),
             Channel("joint_torque", "N m, N", (n,)), Channel("strain", "", (r, m)),
-            Channel("tip", "m", (r, 3), "world"), *told_of_tendons(len(more.tendons))[:3],
+            Channel("tip", "m", (r, 3), "world"), *told_of_tendons(len(more.tendons)),
         )  # fmt: skip
         told = [a.tobytes() for a in (*soft.values(), motion, bandwidth, self._joints, self._kinds)]
         if len(more.tendons):
@@ -236,6 +236,7 @@ class SoftTree:
         if self.system.tendons is not None:
             names = {"tendon_length": TOLD_LENGTH, "tendon_rate": TOLD_RATE, "tendon_tension": TOLD_TENSION}
             tendons = {name: self.system.tendons.told[:, k].copy() for name, k in names.items()}
+            tendons["tendon_lost"] = self.system.pulled.lost[0].copy()
         return {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + total : 10 + total],
             "angular_velocity": y[10 + total : 13 + total], "joint_position": y[7 : 7 + n],

@@ -10,6 +10,7 @@ from typing import Any
 from rtmms.fluids.ambient import SAMPLE
 from rtmms.fluids.energy_terms import DAMPERS, DRAG, FLOW, HELD, SPRINGS, TERMS, WAKE, energy_terms
 from rtmms.jit import kernel
+from rtmms.mechanism.body_actuators import spin_energy
 from rtmms.mechanism.tendons import tendon_energy, tendon_loss
 from rtmms.model.layout import C_COULOMB, C_DAMPING, C_RIGID, C_ROTOR, S_TWIST
 from rtmms.spatial import times
@@ -55,6 +56,7 @@ def audit(system: Any, elastic: float, out: Any) -> None:
         kinetic += 0.5 * (p0 * a + p1 * b + p2 * c + p3 * d + p4 * e + p5 * f)
     for j in range(qd.shape[0]):
         kinetic += 0.5 * constant[j + 1, C_ROTOR] * qd[j] * qd[j]
+    kinetic += spin_energy(system.pushes, system.pushes.momentum, s)
     out[A_KINETIC], out[A_FLUID] = kinetic, terms[HELD]
     out[A_ELASTIC] = elastic + terms[SPRINGS] + tendon_energy(system.tendons)
     out[A_FLOW], out[A_WAKE], out[A_DRAG] = terms[FLOW], terms[WAKE], terms[DRAG]

@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms.jit import kernel
 from rtmms.memory import Layout, model, state
-from rtmms.model.layout import S_TWIST, S_WRENCH
+from rtmms.model.layout import S_ACCELERATION, S_TWIST, S_WRENCH
 from rtmms.spatial import cross, scalar
 
 # columns: row of the model, channel, time constant (s), linear and quadratic coefficient, curve's first row and length,
@@ -82,6 +82,55 @@ def spin(pushes: Any, momentum: Any, elapsed: float, s: Any) -> None:
                 s[j, S_WRENCH + 3] -= x * cx + rate * hx
                 s[j, S_WRENCH + 4] -= x * cy + rate * hy
                 s[j, S_WRENCH + 5] -= x * cz + rate * hz
+
+
+@scalar
+def turning(momentum: Any, i: Any, s: Any, j: Any, at: Any) -> Any:
+    """momentum . W or W' of the body on row j; at: S_TWIST or S_ACCELERATION."""
+    return momentum[i, 0] * s[j, at + 3] + momentum[i, 1] * s[j, at + 4] + momentum[i, 2] * s[j, at + 5]
+
+
+@scalar
+def spun_energy(momentum: Any, i: Any, x: Any, s: Any, j: Any) -> Any:
+    """J: 1/2 J (a . W + x)^2 less what the body's own inertia holds of it, J = |momentum|."""
+    mx, my, mz = momentum[i, 0], momentum[i, 1], momentum[i, 2]
+    return x * (turning(momentum, i, s, j, S_TWIST) + 0.5 * np.sqrt(mx * mx + my * my + mz * mz) * x)
+
+
+@scalar
+def spun_power(momentum: Any, i: Any, x: Any, rate: Any, s: Any, j: Any) -> Any:
+    """W of the motor: its torque J (a . W' + x') times x."""
+    mx, my, mz = momentum[i, 0], momentum[i, 1], momentum[i, 2]
+    return x * (turning(momentum, i, s, j, S_ACCELERATION) + np.sqrt(mx * mx + my * my + mz * mz) * rate)
+
+
+@kernel
+def spin_energy(pushes: Any, momentum: Any, s: Any) -> float:
+    """J of what spins, at the evaluation just made at the start of a step; momentum: see `spin`."""
+    energy = 0.0
+    if momentum is not None:
+        for i in range(momentum.shape[0]):
+            energy += spun_energy(momentum, i, pushes.motor[i], s, int(pushes.numbers[i, ROW]))
+    return energy
+
+
+@kernel
+def spin_power(numbers: Any, command: Any, motor: Any, momentum: Any, elapsed: float, s: Any) -> float:
+    """W that motors give to what spins, at the evaluation just made; arrays of PUSHES."""
+    power = 0.0
+    for i in range(numbers.shape[0]):
+        if momentum[i, 0] != 0.0 or momentum[i, 1] != 0.0 or momentum[i, 2] != 0.0:
+            asked, tau = command[int(numbers[i, CHANNEL])], numbers[i, LAG]
+            x = lagged(motor[i], asked, tau, elapsed)
+            power += spun_power(momentum, i, x, (asked - x) / tau, s, int(numbers[i, ROW]))
+    return power
+
+
+@kernel
+def spend_spin(pushes: Any, momentum: Any, elapsed: float, s: Any, h: float, spent: Any) -> None:
+    """Add the motors' power at the evaluation just made, times h, to the work done; momentum: see `spin`."""
+    if momentum is not None:
+        spent[0] += h * spin_power(pushes.numbers, pushes.command, pushes.motor, momentum, elapsed, s)
 
 
 @kernel

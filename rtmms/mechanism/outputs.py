@@ -13,6 +13,7 @@ from rtmms.dynamics.recursion import place
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import kernel
 from rtmms.mechanism.audit import A_ELASTIC, A_FLUID, A_KINETIC, AUDIT, WORKS, audit
+from rtmms.mechanism.body_actuators import spin_energy
 from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.tendons import tendon_energy
 from rtmms.mechanism.unilateral import choose_contacts
@@ -161,6 +162,7 @@ def write_outputs(system: Any) -> None:
         of_body(s, points[i], out[first : first + POINT_OUT])
     first = O_TORQUE + n + POINT_OUT * points.shape[0]
     out[O_ENERGY] += tendon_energy(system.tendons)
+    out[O_ENERGY] += spin_energy(system.pushes, system.pushes.momentum, s)
     if out.shape[0] > first:
         audit(system, elastic, out[first : first + AUDIT])
         out[O_ENERGY] = out[first + A_KINETIC] + out[first + A_ELASTIC] + out[first + A_FLUID] + weight

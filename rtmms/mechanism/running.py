@@ -15,6 +15,7 @@ from rtmms.jit import native
 from rtmms.mechanism import chart as tree
 from rtmms.mechanism.actuators import Attached
 from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS
+from rtmms.mechanism.body_actuators import spin_power
 from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.entry import Entries
 from rtmms.mechanism.equations import evaluate
@@ -151,7 +152,7 @@ class Running:
             refuse_not_finite(self.model.name, self.actuators, self._given)
         failed = self.vector.copy()
         self.system.memory[:] = self.system.last
-        beyond = self._beyond(self.vector, self.time) or self._beyond(self._ahead(), self.time + self.dt)
+        beyond = self._left_the_flow()
         if beyond:
             raise DivergedError(self.time + self.dt, "flow", self.observe(), beyond.removeprefix("the flow "))
         if status == CONTRADICTED:
@@ -179,9 +180,13 @@ class Running:
                 reason += f"; {found.told()}"
         raise DivergedError(self.time + self.dt, name, good, reason)
 
-    def _ahead(self) -> Array:
-        """The state a step on, at its present velocity."""
-        return moved_on(self.vector, self.model.n, self.dt)
+    def _left_the_flow(self) -> str:
+        """Why the flow has no value at an element now, or a step on at the present velocity; '' where it has."""
+        if self.flow.grid is None:
+            return ""
+        with np.errstate(all="ignore"):  # sound, but it may be all but beyond the numbers
+            ahead = moved_on(self.vector, self.model.n, self.dt)
+            return self._beyond(self.vector, self.time) or self._beyond(ahead, self.time + self.dt)
 
     def _beyond(self, vector: Array, time: float) -> str:
         """Why the flow has no value at one of the elements in a state; '' where it has."""
@@ -332,6 +337,12 @@ class Running:
         if self._limited.any():
             values["stop_torque"] = self.system.work.stop.copy()
         values["power"], values["work"] = np.array(torque @ qd), self._spent[0].copy()
+        pushes = self.system.pushes
+        if pushes.momentum is not None:
+            spun = spin_power(
+                pushes.numbers, pushes.command, pushes.motor, pushes.momentum, 0.0, self.system.work.s
+            )  # fmt: skip
+            values["power"] = values["power"] + spun
         values["energy"] = out[O_ENERGY].copy()
         if self.model.base_mode != BASE_FREE:  # from outside on the base
             values["base_wrench"] = out[O_WRENCH : O_WRENCH + 6]

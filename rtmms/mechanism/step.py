@@ -12,7 +12,7 @@ import numpy as np
 
 from rtmms.jit import kernel
 from rtmms.mechanism.audit import SPENT, spend_terms
-from rtmms.mechanism.body_actuators import finish_motors
+from rtmms.mechanism.body_actuators import finish_motors, spend_spin
 from rtmms.mechanism.equations import evaluate, spend
 from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
 from rtmms.mechanism.joint_laws import finish_servo, follow, hold_commands
@@ -28,7 +28,7 @@ MOTION = Layout(
     scratch("states", 3, "13 + 2 * n"),
 )  # fmt: skip
 """vector: see rtmms.mechanism.group. history: rates at the last four steps, newest first, then the predicted one;
-counts: steps since it was empty. spent: work of joints and tendons, and more of a tree that is
+counts: steps since it was empty. spent: work of joints, tendons and spinning rotors, and more of a tree that is
 audited (rtmms.mechanism.audit) or has tendons.
 rates: of the stages, and, last, where a stage stands; states: scratch."""
 BAD_COMMAND, SOUND, NOT_FINITE, CONTRADICTED, THROWN = -1, 0, 1, 2, 3
@@ -55,6 +55,8 @@ def one_step(system: Any, state: Any, t: float, h: float, spent: Any, k: Any, y:
         if spent.shape[0] >= 3 * SPENT:
             spend_terms(system, h * b[i] / over, spent)
         spend_tendons(system.tendons, h * b[i] / over, spent)
+        elapsed = t + c[i] * h - system.hold.start
+        spend_spin(system.pushes, system.pushes.momentum, elapsed, work.s, h * b[i] / over, spent)
         if gamma > 0.0:
             lead(at, k[i], gamma * h)
         if i > 0:
@@ -133,6 +135,7 @@ def multistep(system: Any, t: float, h: float, k: Any, y: Any) -> None:
     if spent.shape[0] >= 3 * SPENT:
         spend_terms(system, 0.5 * h, spent)
     spend_tendons(system.tendons, 0.5 * h, spent)
+    spend_spin(system.pushes, system.pushes.momentum, t - system.hold.start, work.s, 0.5 * h, spent)
     p, q, guess = PREDICTOR, CORRECTOR, y[0]
     for m in range(state.shape[0]):
         guess[m] = state[m] + h / AHEAD * (p[0] * f[0, m] + p[1] * f[1, m] + p[2] * f[2, m] + p[3] * f[3, m])
@@ -142,6 +145,7 @@ def multistep(system: Any, t: float, h: float, k: Any, y: Any) -> None:
     if spent.shape[0] >= 3 * SPENT:
         spend_terms(system, 0.5 * h, spent)
     spend_tendons(system.tendons, 0.5 * h, spent)
+    spend_spin(system.pushes, system.pushes.momentum, t + h - system.hold.start, work.s, 0.5 * h, spent)
     plain_rate(guess, k[0], f[4])
     for m in range(state.shape[0]):
         state[m] += h / BACK * (

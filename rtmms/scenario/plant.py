@@ -45,6 +45,9 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
         for name, value in event.values.items():
             owners.setdefault(_owner(name, controllers), {})[name] = value
         step, told = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
+        for name, value in event.values.items():
+            if isinstance(value, list) and (_owner(name, controllers) or name.startswith("fault.")):
+                raise ModelError(f"{told}: {name}: expected a single value, got a list")
         for name, value in owners.get("", {}).items():
             check_setting(name, value, plant, told)
         acts += [Due(step, owner, values, told) for owner, values in owners.items()]

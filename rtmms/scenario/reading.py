@@ -249,8 +249,9 @@ class _Reader:
             values = dict(_flat(values))
             for name, value in values.items():
                 self._finite(value, f"event: set: {name}", "event", k, "set")
-                if isinstance(value, list):
-                    raise self._fault(f"event: set: {name}: expected a single value, got a list", "event", k, "set")
+                if isinstance(value, list) and not _numbers(value):
+                    what = "expected a single value, or a list of numbers"
+                    raise self._fault(f"event: set: {name}: {what}, got {value}", "event", k, "set")
             yield Event(at_s, values, line)
 
     def _instant(self, k: int, table: Mapping[str, Any], key: str) -> float:
@@ -356,6 +357,10 @@ def _flat(table: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any
             yield from _flat(value, f"{before}{key}.")
         else:
             yield before + key, value
+
+
+def _numbers(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
 
 
 def _kind(value: Any) -> str:

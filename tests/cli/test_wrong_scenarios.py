@@ -54,6 +54,14 @@ WRONG = {
     "a key": (HEAD + "duraton = 3\n", 4, "unknown key 'duraton'; did you mean duration"),
     "a mode": (HEAD.replace("lockstep", "lockstp"), 2, "unknown mode 'lockstp'; did you mean lockstep"),
     "a duration": ('robot = "manta"\nduration = nan\n', 2, "expected a number > 0 s, got 'nan'"),
+    "a list for a controller": (
+        EVENT + 'set = { "autopilot.depth_m" = [1.0, 2.0] }\n', 6,
+        "depth_m: expected a number, got [1.0, 2.0]",
+    ),
+    "a list for a fault": (EVENT + 'set = { "fault.left" = [1.0] }\n', 6, "expected a single value, got a list"),
+    "a list for a number": (EVENT + "set = { gravity_m_s2 = [1.0, 2.0] }\n", 6, "expected a number in m/s2"),
+    "a list of texts": (EVENT + 'set = { current_m_s = ["a"] }\n', 8, "expected a single value, or a list of numbers"),
+    "a seed": (HEAD + "seed = 1.5\n", 4, "seed: expected a whole number, got 1.5"),
     "a duration without an end": (HEAD.replace("3.0", "1e308"), 3, "from 1e-09 to 1e+09 s"),
     "a parameter that is no number": (HEAD + "[parameters]\nbody_mass_kg = nan\n", 5, "expected a finite number"),
     "a controller": (

@@ -187,6 +187,14 @@ def test_an_unstable_run_gives_the_last_sound_outputs():
     assert caught.value.time == pytest.approx(plant.time + 1.0)
 
 
+def test_a_state_all_but_beyond_the_numbers_fails_without_a_warning():
+    """Where no flow has an end, nothing is moved on to look for it."""
+    plant = TreePlant(rtmms.compile(pendulum(4.0)), 1e-3, Law(np.zeros((1, 3))))
+    plant.vector[3:7] = 0.0
+    with pytest.raises(rtmms.DivergedError):
+        plant.step(NONE)
+
+
 def test_exponentials_are_rotations():
     """One long step of constant W is the rotation by W h, and small steps agree with large ones."""
     state = np.zeros(13)

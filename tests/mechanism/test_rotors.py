@@ -17,7 +17,7 @@ PLACE = m.at(0.1, 0.05, 0.08, roll=0.4, pitch=-0.7)
 TAU = 0.05
 
 
-def as_a_rotor(kind: str) -> rtmms.TreePlant:
+def as_a_rotor(kind: str, method: str = "rk4") -> rtmms.TreePlant:
     """The rotor's mass stands in the hull, as if it did not spin."""
     turn, place = PLACE.rotation, PLACE.position
     own = turn @ np.diag([TRANSVERSE, TRANSVERSE, J]) @ turn.T
@@ -28,7 +28,8 @@ def as_a_rotor(kind: str) -> rtmms.TreePlant:
         rotor = m.Rotor("hull", PLACE, 1e-30, 0.0, -1, TAU, inertia=J)
     elif kind == "thruster":
         rotor = m.Thruster("hull", PLACE @ m.at(pitch=-np.pi / 2.0), 0.0, time_constant=TAU, inertia=J)
-    return rtmms.TreePlant(rtmms.Mechanism("one", [hull], gravity=(0, 0, 0)), 1e-3, actuators=[rotor])
+    tree = rtmms.Mechanism("one", [hull], gravity=(0, 0, 0))
+    return rtmms.TreePlant(tree, 1e-3, actuators=[rotor], method=method)
 
 
 def as_a_body() -> rtmms.TreePlant:
@@ -67,6 +68,9 @@ def test_a_rotor_does_what_a_body_on_a_joint_does(kind: str, sign: float, peer: 
     for name in ("position", "quaternion", "velocity", "angular_velocity"):
         np.testing.assert_allclose(seen[name], peer[name], atol=1e-9)
     assert np.abs(seen["angular_velocity"]).max() > 2.0
+    for name in ("energy", "work", "power"):
+        np.testing.assert_allclose(seen[name], peer[name], rtol=1e-6)
+    assert float(seen["work"]) > 10.0
 
 
 def test_angular_momentum_of_the_whole_stays() -> None:
@@ -80,6 +84,19 @@ def test_angular_momentum_of_the_whole_stays() -> None:
     after = dynamics.momentum(plant.model, state, about="centre")[3:] + state.rotation @ own
     np.testing.assert_allclose(after, before, atol=1e-8)
     assert np.linalg.norm(own) > 0.4
+
+
+@pytest.mark.parametrize("method", ["abam", "implicit2"])
+def test_what_motors_give_to_a_spin_is_its_energy(method: str) -> None:
+    plant = as_a_rotor("wheel", method)
+    plant.place(angular_velocity=[0.5, -1.0, 0.8])
+    before = float(plant.observe()["energy"])
+    for _ in range(300):
+        plant.step([250.0])
+    seen = plant.observe()
+    given = float(seen["energy"]) - before
+    assert given > 30.0
+    np.testing.assert_allclose(seen["work"], given, rtol=1e-3)
 
 
 def test_without_inertia_nothing_changes() -> None:

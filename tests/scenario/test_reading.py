@@ -178,3 +178,9 @@ def test_a_report_is_held_to_what_was_expected(name: str, text: str, holds: bool
     (finding,) = judge([expectation(name, text)], REPORT)
     assert finding.holds is holds
     assert finding.sentence.startswith(f"expected {name} ")
+
+
+def test_an_event_may_set_a_vector(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(HEAD + "[[event]]\nat_s = 1.0\nset = { current_m_s = [0.2, 0, 0.0] }\n")
+    assert read(path, OPTIONS).events[0].values == {"current_m_s": [0.2, 0, 0.0]}

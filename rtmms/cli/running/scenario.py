@@ -57,7 +57,8 @@ def _check(found: Scenario, name: str, value: Any, param: click.Parameter) -> No
     if flag:
         right, expected = isinstance(value, bool), "true or false"
     elif numeric:
-        right, expected = number, "a number"
+        whole = isinstance(param.type, click.IntRange)
+        right, expected = (isinstance(value, int) and number, "a whole number") if whole else (number, "a number")
     else:
         right, expected = isinstance(value, str) or (name == "priority" and number), "a text"
     if not right:
