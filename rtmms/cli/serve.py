@@ -19,6 +19,6 @@ def serve(robot: str, **words: Any) -> int:
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    asked = plan(robot, words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False})
+    asked = plan(robot, words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False, "served": True})
     check_words((), asked.bridges)
     return Session(asked).execute()

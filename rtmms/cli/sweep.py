@@ -84,7 +84,7 @@ def _base(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What each run is, and the table [sweep] of the file."""
     from rtmms.cli.run import _driving, run
     from rtmms.cli.running.plan import plan
-    from rtmms.cli.running.scenario import check_peers, check_times, scenario
+    from rtmms.cli.running.scenario import check_peers, check_times, links_of, scenario
     from rtmms.sweep.study import Base
 
     controllers = words.pop("controllers")
@@ -101,12 +101,13 @@ def _base(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     check_peers(found)
     try:
         asked = plan(found.robot, _usual(options), _driving(controllers, found.controllers))
+        links = links_of(found, asked)
     except ModelError as fault:
         raise ModelError(found.located(str(fault))) from None
     base = _of_plan(asked)
     parameters = {**found.parameters, **base.parameters}
     made = {**asdict(base), "parameters": parameters, "over": dict(found.sensors), "events": found.events}
-    return Base(**{**made, "where": str(found.path)}), dict(found.sweep)
+    return Base(**{**made, "links": links, "where": str(found.path)}), dict(found.sweep)
 
 
 def _usual(typed: dict[str, Any]) -> dict[str, Any]:

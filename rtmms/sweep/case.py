@@ -10,6 +10,7 @@ import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
+from rtmms.loop.impairment import impaired_links
 from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
@@ -126,7 +127,7 @@ def _word(value: Any) -> str:
 
 def _run(base: Base, plant: Plant, controllers: Mapping[str, Controller], seed: int, steps: int) -> dict[str, Any]:
     plant.reset(seed)
-    exchange = Direct(plant, base.robot, seed, controllers)
+    exchange = Direct(plant, base.robot, seed, controllers, impaired_links(base.links, plant.dt, seed))
     trace = _trace(plant, steps)
     tracking = Tracking(plant.dt, exchange.set_points, base.tracking_from, None)
     estimate = _estimate(plant) if base.estimate else None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.impairment import Impairment
 from rtmms.scenario import Event
 from rtmms.version import VERSION
 
@@ -56,6 +57,7 @@ class Base:
     estimate: bool = False
     tracking_from: float = 0.0
     where: str = ""
+    links: tuple[Impairment, ...] = ()
 
 
 @dataclass(frozen=True)

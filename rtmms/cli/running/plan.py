@@ -14,12 +14,15 @@ from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
 from rtmms.scenario import Scenario
+from rtmms.scenario.links import from_words, refuse_unknown
+from rtmms.scenario.plant import called_names
 from rtmms.toml_file import read_toml
 from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
 from rtmms.wire.peer.plugins import check_robot
 
 if TYPE_CHECKING:
     from rtmms.cli.running.branching import Parent
+    from rtmms.loop.impairment import Impairment
 
 PROFILES = ("ideal", "typical")
 """Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
@@ -30,6 +33,7 @@ class Plan:
     """One run. Times in s; None: the robot's own, the default, or unlimited (duration).
 
     parent     the log that the run goes on from; dt, preset, parameters, and seed are its own then
+    links      impairments of the links of controllers
     may_move   the exchange endpoint may be another one where the default is busy
     """
 
@@ -72,6 +76,7 @@ class Plan:
     estimate: bool = False
     scenario: Scenario | None = None
     parent: Parent | None = None
+    links: tuple[Impairment, ...] = ()
     wait_for_claim: bool = False
     may_move: bool = True
     peer_failure: str = "fail"
@@ -107,6 +112,7 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
         check_robot(plugin("rtmms.controllers", "controller", word)[0], robot)
     if words.pop("view", False):
         words["bridges"] = (*words.get("bridges", ()), "view")
+    words["links"] = _links(words.get("links", ()), controllers, alone=words.pop("served", False))
     for word in words.get("bridges", ()):
         plugin("rtmms.bridges", "bridge", word)
     parent = words.get("parent")
@@ -142,6 +148,15 @@ def plan(robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None 
 
         refuse_without_mcap("--log")
     return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
+
+
+def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool) -> tuple[Impairment, ...]:
+    """Of --link; ModelError.  alone  the plant is served to whoever comes: names cannot be known"""
+    found = from_words(words)
+    if not alone:
+        names = called_names(controllers)
+        refuse_unknown(found, names, lambda k, _, text: ModelError(f"--link {words[k]}: {text}"))
+    return found
 
 
 KINDS = {"log": (b"\x89MCAP", "log (MCAP)"), "trace": (b"PK\x03\x04", "trace of commands")}
@@ -184,6 +199,9 @@ lateness = options(
 simulation = options(
     click.option("--bridge", "bridges", multiple=True, type=Installed("rtmms.bridges"), metavar="NAME[:KEY=VALUE,...]",
                  help="A bridge to other software, each in a process of its own; may be repeated."),
+    click.option("--link", "links", multiple=True, metavar="CONTROLLER:KEY=VALUE,...",
+                 help="Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, "
+                      "duplicate, reorder, rate_hz, from_s, until_s; may be repeated."),
     click.option("--view", is_flag=True, help="Show it in the browser; the same as --bridge view."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
     click.option("--rate", type=Number(""), default=1.0, help="Simulated time over wall time (default 1)."),

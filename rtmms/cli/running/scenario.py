@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +16,13 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Plant, Summarised
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
+from rtmms.scenario.links import refuse_unknown
 from rtmms.scenario.plant import called_names
 from rtmms.user_file import called, is_file, split_word
+
+if TYPE_CHECKING:
+    from rtmms.cli.running.plan import Plan
+    from rtmms.loop.impairment import Impairment
 
 
 def scenario(path: str, command: click.Command) -> Scenario:
@@ -40,6 +45,17 @@ def merged(found: Scenario, words: dict[str, Any], typed: Collection[str], comma
     if not words.get("bridges"):
         out["bridges"] = found.bridges
     return out
+
+
+def links_of(found: Scenario, asked: Plan) -> tuple[Impairment, ...]:
+    """The scenario's impaired links, but for those of controllers whose links the command line tells. ModelError with
+    file and line where a controller is not of the run."""
+    refuse_unknown(
+        found.links, called_names(asked.controllers),
+        lambda k, key, text: found.fault(f"link: {key}: {text}", "link", k, key),
+    )  # fmt: skip
+    said = {one.controller for one in asked.links}
+    return (*asked.links, *(one for one in found.links if one.controller not in said))
 
 
 def check_times(found: Scenario, duration: float | None) -> None:
