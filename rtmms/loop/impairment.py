@@ -65,17 +65,17 @@ class Direction:
     """One way of a link. Whoever receives takes only what is newer than what it has, as docs/protocol.md says of
     commands: what was overtaken counts for nothing."""
 
-    __slots__ = ("_counts", "_dt", "_impairments", "_key", "_newest", "_order", "_under_way")
+    __slots__ = ("_counts", "_dt", "_impairments", "_key", "_newest", "_order", "_taken_at", "_under_way")
 
     def __init__(self, impairments: Sequence[Impairment], dt: float, key: int, counts: Counts) -> None:
         self._impairments, self._dt, self._key, self._counts = impairments, dt, key, counts
         self._under_way: list[tuple[int, int, int, Any]] = []
-        self._newest = self._order = -1
+        self._newest = self._order = self._taken_at = -1
 
     def forget(self) -> None:
         """Nothing is under way, and nothing has come."""
         self._under_way.clear()
-        self._newest = -1
+        self._newest = self._taken_at = -1
 
     def put(self, number: int, now: int, message: Any, drawn_by: int) -> None:
         """A message sets out at step `now`.  number: rises from message to message;  drawn_by: decides its fate"""
@@ -91,9 +91,8 @@ class Direction:
         while waiting and waiting[0][0] <= now:
             _, number, _, message = heapq.heappop(waiting)
             if number > self._newest:
-                if found is not None:
-                    self._counts.overtaken += 1
-                self._newest, found = number, (number, message)
+                self._counts.overtaken += self._taken_at == now  # within one step, also of two calls
+                self._newest, found, self._taken_at = number, (number, message), now
             elif number < self._newest:  # a second copy of the newest is no news either, and was not overtaken
                 self._counts.overtaken += 1
         return found

@@ -183,13 +183,15 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     """
     import numpy as np
 
+    from rtmms.loop.impairment import impaired_links
     from rtmms.loop.loop import Outcome
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.tracking import CROSS, QUANTITIES
 
     seen = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
     soon: dict[str, Any] = {"schedule": {}, "tracking": {}}
-    add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {})
+    links = {name: one.report() for name, one in impaired_links(found.links, plant.dt, 0).items()}
+    add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {"links": links})
     soon["tracking"] = {
         name: dict.fromkeys(("rms", "max", "mean", "settled_s"), 0.0) for name in (*QUANTITIES, CROSS)
     }  # fmt: skip
