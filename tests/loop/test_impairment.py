@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_a_fate_is_of_the_seed_the_name_and_the_direction() -> None:
 def test_a_rate_holds_in_the_mean(rate: float, gaps: set[int]) -> None:
     came, told = arrivals(3000, rate_hz=rate)
     steps = list(came)
-    assert {b - a for a, b in zip(steps, steps[1:], strict=False)} == gaps
+    assert {b - a for a, b in itertools.pairwise(steps)} == gaps
     assert len(steps) == math.ceil(3.0 * min(rate, 1000.0))
     assert told["withheld"] == 3000 - len(steps)
 

@@ -148,9 +148,7 @@ def test_one_that_does_not_answer_in_time_is_missed_and_its_command_sets_out_lat
     assert host.server.report()["late"] == 1
 
 
-def test_one_that_died_is_missed_at_every_step(
-    make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]
-) -> None:
+def test_one_that_died_is_missed_at_every_step(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]) -> None:
     host = make_host(mode="realtime", **impaired(delay_ms=2.0))
     raw = make_raw(host).join(["left.*"])
     driven(host, raw, 4)
