@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from typing import Annotated, Any
 
@@ -65,6 +65,18 @@ def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
         found.append(_one(k, table, fault, words=True))
     _refuse_overlaps(found, fault)
     return tuple(found)
+
+
+def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impairment]) -> tuple[Impairment, ...]:
+    """The links of a run in which these of a controller's differ from what `over` has. ModelError."""
+
+    def fault(k: int, key: str, text: str) -> ModelError:
+        return ModelError(f"link.{controller}: {text}")
+
+    own = [one for one in over if one.controller == controller] or [Impairment(controller)]
+    said = _one(0, {"controller": controller, **values}, fault, words=False)
+    changed = [replace(one, **{key: getattr(said, key) for key in values}) for one in own]
+    return (*(one for one in over if one.controller != controller), *changed)
 
 
 def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], fault: Fault) -> None:
