@@ -1,6 +1,6 @@
 """A controller as an FMU of FMI 2: both fins of the manta flap, the harder the lower it is. Build it with
 
-    python -m pythonfmu build -f flap.py
+python -m pythonfmu build -f flap.py
 """
 
 import math

@@ -84,7 +84,8 @@ def shares(study: Study, table: pa.Table, expected: Sequence[Expectation]) -> np
         for row, word in enumerate(ended)
     ]
     sizes = [len(axis.values) for axis in study.axes]
-    return np.asarray(good, dtype=np.float64).reshape(sizes).mean(axis=-1)
+    kept: npt.NDArray[np.float64] = np.asarray(good, dtype=np.float64).reshape(sizes).mean(axis=-1)
+    return kept
 
 
 def farthest(values: Sequence[float], share: Sequence[float]) -> float | None:
