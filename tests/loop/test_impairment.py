@@ -130,3 +130,9 @@ def test_answers_of_one_who_never_answers_are_forgotten() -> None:
     assert len(link._owed) <= 128
     assert link.answered(9_999) == 9_999
     assert link.answered(0) == -1
+
+
+def test_a_second_copy_of_the_newest_is_no_news_and_was_not_overtaken() -> None:
+    came, told = arrivals(100, duplicate=1.0)
+    assert came == {k: k for k in range(100)}
+    assert (told["duplicated"], told["overtaken"]) == (100, 0)

@@ -11,7 +11,7 @@ import pytest
 from rtmms.cli.main import rtmms as program
 from rtmms.errors import ModelError
 from rtmms.sweep.envelope import farthest, measured
-from tests.cli.shell import ROOT
+from tests.cli.shell import ROOT, rtmms
 
 pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq
@@ -114,3 +114,14 @@ def test_a_machine_is_half_its_exchange_each_way() -> None:
     assert measured(report) == {"delay_ms": 0.02, "worst_delay_ms": 0.45, "loss": 0.01, "steps": 1000}
     unknown = {"exchange": {"commands_applied": 0, "misses": 0}, "timing_us": {"exchange": dict.fromkeys(timing)}}
     assert measured(unknown | {"steps": 0})["loss"] is None
+
+
+@pytest.mark.slow
+def test_the_tables_do_not_depend_on_the_workers(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(SCENARIO.format("-100"))
+    for workers in ("1", "2"):
+        words = ("one.toml", "-o", f"env{workers}", *SMALL, "--threads", workers, "--quiet", "--no-measure")
+        assert rtmms(tmp_path, "envelope", *words).status == 0
+    for name in ("map", "jitter", "rate"):
+        one, two = (tmp_path / f"env{workers}" / f"{name}.parquet" for workers in ("1", "2"))
+        assert one.read_bytes() == two.read_bytes()
