@@ -18,6 +18,7 @@ NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms
 @click.command("export-fmu")
 @click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.fmu")
+@click.option("--fmi", type=click.Choice(("2", "3")), default="3", help="Version of FMI (default 3).")
 @click.option("--dt", type=Number("s"), help="Step; default the robot's own.")
 @COUPLING
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
@@ -25,10 +26,10 @@ NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def export_fmu(
-    robot: str, output: Path, dt: float | None, coupling: str | None, set_: tuple[str, ...], preset: str | None,
-    seed: int, as_json: bool,
+    robot: str, output: Path, fmi: str, dt: float | None, coupling: str | None, set_: tuple[str, ...],
+    preset: str | None, seed: int, as_json: bool,
 ) -> int:  # fmt: skip
-    """Write ROBOT as an FMU: FMI 3, co-simulation, fixed step."""
+    """Write ROBOT as an FMU: FMI 3 or 2, co-simulation, fixed step."""
     builder(robot)
     check_choice(robot, "coupling", coupling)
     parameters = settings(set_)
@@ -39,10 +40,10 @@ def export_fmu(
         parameters["coupling"] = coupling
     from rtmms.fmi.export import export
 
-    export(robot, output, dt=dt, preset=preset, seed=seed, parameters=parameters)
+    export(robot, output, dt=dt, preset=preset, seed=seed, parameters=parameters, fmi=int(fmi))
     size = output.stat().st_size
     if as_json:
-        print_json(json.dumps({"file": str(output), "bytes": size, "needs": NEEDS}))
+        print_json(json.dumps({"file": str(output), "fmi": int(fmi), "bytes": size, "needs": NEEDS}))
     else:
         print_text(f"{output}: {size / 1e6:.1f} MB; {NEEDS}")
     return 0

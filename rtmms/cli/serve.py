@@ -23,7 +23,7 @@ def serve(robots: tuple[str, ...], **words: Any) -> int:
     from rtmms.cli.running.session import Session
 
     several = len(robots) > 1 or "=" in robots[0]
-    words = words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False}
+    words = words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False, "served": True}
     asked = plan(WORLD, words, (), numbered(robots)) if several else plan(robots[0], words)
     check_words((), asked.bridges)
     return Session(asked).execute()

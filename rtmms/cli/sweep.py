@@ -71,20 +71,20 @@ def sweep(
         refuse_figure("--figure", figure)
     if threads is not None and dask is not None:
         raise click.UsageError("--threads and --dask: expected one of them")
-    base, table = _base(what, words)
+    base, table = base_of(what, words)
     study = read_study(what, base, table, over, samples, method, tuple(columns.split(",")) if columns else ())
-    return _carry_out(study, output, figure, threads or _cores(), dask, as_json=as_json, quiet=quiet)
+    return _carry_out(study, output, figure, threads or cores(), dask, as_json=as_json, quiet=quiet)
 
 
-def _cores() -> int:
+def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _base(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What each run is, and the table [sweep] of the file."""
     from rtmms.cli.run import _driving, run
     from rtmms.cli.running.plan import plan
-    from rtmms.cli.running.scenario import check_peers, check_times, scenario
+    from rtmms.cli.running.scenario import check_peers, check_times, links_of, scenario
     from rtmms.sweep.study import Base
 
     controllers = words.pop("controllers")
@@ -101,12 +101,13 @@ def _base(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     check_peers(found)
     try:
         asked = plan(found.robot, _usual(options), _driving(controllers, found.controllers))
+        links = links_of(found, asked)
     except ModelError as fault:
         raise ModelError(found.located(str(fault))) from None
     base = _of_plan(asked)
     parameters = {**found.parameters, **base.parameters}
     made = {**asdict(base), "parameters": parameters, "over": dict(found.sensors), "events": found.events}
-    return Base(**{**made, "where": str(found.path)}), dict(found.sweep)
+    return Base(**{**made, "links": links, "where": str(found.path)}), dict(found.sweep)
 
 
 def _usual(typed: dict[str, Any]) -> dict[str, Any]:
@@ -125,6 +126,17 @@ def _of_plan(asked: Any) -> Any:
 def _carry_out(
     study: Study, output: Path, figure: Path | None, workers: int, dask: str | None, *, as_json: bool, quiet: bool
 ) -> int:
+    found = carried_out(study, output, workers, dask, quiet=quiet)
+    if found is None:
+        return INTERRUPTED
+    _tell(study, found[0], found[1], output, figure, as_json=as_json)
+    return 0
+
+
+def carried_out(
+    study: Study, output: Path, workers: int, dask: str | None, *, quiet: bool
+) -> tuple[pa.Table, tuple[str, ...]] | None:
+    """The table of a study, which is written, and its columns; None where Ctrl-C broke it off."""
     from rtmms.cli.running.process import brace
     from rtmms.sweep.case import Runner
     from rtmms.sweep.running import on_dask, on_processes
@@ -152,10 +164,8 @@ def _carry_out(
             f"rtmms: broken off; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command goes "
             "on from there", err=True,
         )  # fmt: skip
-        return INTERRUPTED
-    whole = parts.join(output)
-    _tell(study, whole, tuple(units), output, figure, as_json=as_json)
-    return 0
+        return None
+    return parts.join(output), tuple(units)
 
 
 class _Progress:

@@ -1,4 +1,4 @@
-"""Writing a robot as an FMU: FMI 3, co-simulation."""
+"""Writing a robot as an FMU for co-simulation: FMI 3 or FMI 2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,13 @@ SCRIPT = '''"""The robot of this FMU; see robot.json beside it."""
 
 import sys
 
-from pythonfmu3 import Fmi3Slave
+from {library} import {base}
 
 try:
-    from rtmms.fmi.slave import RobotSlave
+    from {module} import {slave} as RobotSlave
 except Exception as fault:  # without a class the binary would crash its host
-    REASON = f"this FMU needs rtmms (pip install 'rtmms[fmi]') in the Python that runs it, {sys.executable}: {fault}"
+    NEEDS = "this FMU needs rtmms (pip install 'rtmms[fmi]') in the Python that runs it"
+    REASON = f"{{NEEDS}}, {{sys.executable}}: {{fault}}"
 
     class RobotSlave:
         """What cannot be had here."""
@@ -40,22 +42,36 @@ except Exception as fault:  # without a class the binary would crash its host
             raise ImportError(REASON)
 
 
-class Robot(RobotSlave, Fmi3Slave):
+class Robot(RobotSlave, {base}):
     """A robot of rtmms as a co-simulation slave."""
 '''
+
+VERSIONS: Mapping[int, Mapping[str, str]] = {
+    2: {"library": "pythonfmu", "base": "Fmi2Slave", "module": "rtmms.fmi.slave2", "slave": "RobotSlave2"},
+    3: {"library": "pythonfmu3", "base": "Fmi3Slave", "module": "rtmms.fmi.slave", "slave": "RobotSlave"},
+}
+OPTIONS_2 = {
+    "canGetAndSetFMUstate": True, "canSerializeFMUstate": True,
+    # in a Python, a second instance of one FMU of pythonfmu 0.7.0 crashes
+    "canBeInstantiatedOnlyOncePerProcess": True,
+}  # fmt: skip
+"""As FMI 2 spells them, and what it has besides."""
 
 
 def export(
     robot: str, path: Path, *, dt: float | None = None, preset: str | None = None, seed: int = 0,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None, fmi: int = 3,
 ) -> Path:  # fmt: skip
     """Write the FMU of a robot to `path`, whole or not at all, and return the path.
 
     The FMU holds the robot's description, not its code: where it is run, the same version of Python with rtmms and
-    pythonfmu3's libraries is needed (FMI's needsExecutionTool). dt and parameters as for rtmms.load.
+    its libraries is needed (FMI's needsExecutionTool). dt and parameters as for rtmms.load; fmi: version 2 or 3.
     Raises ModelError for a robot, a parameter or a path that will not do.
     """
-    builder = needed("pythonfmu3.builder", "an FMU").FmuBuilder
+    if fmi not in VERSIONS:
+        raise ModelError(f"fmi: expected 2 or 3, got {fmi!r}")
+    words = VERSIONS[fmi]
+    builder = needed(f"{words['library']}.builder", "an FMU").FmuBuilder
     path = Path(path)
     if path.suffix != ".fmu":
         raise ModelError(f"{path}: expected a name that ends in .fmu")
@@ -64,7 +80,7 @@ def export(
     if robot.endswith(".fmu"):
         raise ModelError(f"{robot}: is an FMU already")
     if not builder.has_binary():
-        raise ModelError(f"export-fmu: pythonfmu3 has no binary for this system ({sys.platform})")
+        raise ModelError(f"export-fmu: {words['library']} has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
     plant = rtmms.plant.load(robot, dt=dt, preset=preset, **parameters)  # what is wrong with it is said here, by name
     identifier = re.sub(r"\W", "_", robot, flags=re.ASCII)
@@ -80,12 +96,27 @@ def export(
     with tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:
         # The name is the module's within the tool that runs it: two FMUs in one process share modules by name, and
         # this one is the same for all robots.
-        script = Path(folder) / "rtmms_robot.py"
-        script.write_text(SCRIPT)
+        script = Path(folder) / ("rtmms_robot.py" if fmi == 3 else "rtmms_robot2.py")
+        script.write_text(SCRIPT.format(**words))
         (Path(folder) / SPECIFICATION).write_text(text)
-        made = builder.build_FMU(script, dest=folder, project_files=[Path(folder) / SPECIFICATION], **OPTIONS)
+        with _modules_as_before(script.stem):
+            made = builder.build_FMU(
+                script, dest=folder, project_files=[Path(folder) / SPECIFICATION],
+                **OPTIONS, **(OPTIONS_2 if fmi == 2 else {}),
+            )  # fmt: skip
         _place(Path(made), path)
     return path
+
+
+@contextmanager
+def _modules_as_before(name: str) -> Iterator[None]:
+    """pythonfmu imports the script, and leaves it and its folder where Python finds modules."""
+    places = list(sys.path)
+    try:
+        yield
+    finally:
+        sys.path[:] = places
+        sys.modules.pop(name, None)
 
 
 def _place(made: Path, path: Path) -> None:

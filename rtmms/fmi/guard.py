@@ -97,7 +97,7 @@ def _writer(kind: str) -> Callable[..., Any]:
     return guarded(lambda self, vrs, values: self._write(kind, vrs, values))
 
 
-for _kind in ("Float64", "Int64", "Int32", "UInt64", "Boolean", "String"):
+for _kind in ("Float64", "Int64", "Int32", "UInt64", "Boolean", "String", "Real", "Integer"):
     setattr(Variables, f"get_{_kind.lower()}", _reader(_kind))
     setattr(Variables, f"set_{_kind.lower()}", _writer(_kind))
 

@@ -1,4 +1,5 @@
-"""The robot inside an FMU: what pythonfmu3's binary calls, in the process of whatever tool runs it."""
+"""The robot inside an FMU: what the binary of pythonfmu3 (FMI 3) or pythonfmu (FMI 2) calls, in the process of whatever
+tool runs it."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ from rtmms.fmi.guard import Variables, guarded, sentence, state_from_bytes, stat
 from rtmms.fmi.needs import needed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from xml.etree.ElementTree import Element
 
-    from rtmms.plant import Channel
+    from rtmms.plant import Channel, Plant
 
 SPECIFICATION = "robot.json"
 RELEASE = "finalizePythonInterpreter"
@@ -31,9 +33,10 @@ MOST_STEPS = 10**9
 """Within a communication step: with more of them, its length can no longer be told from a multiple."""
 
 
-class RobotSlave(Variables):
-    """To be mixed with pythonfmu3's Fmi3Slave, which comes with each FMU; `robot.json` among the resources says what
-    the plant is (the arguments of rtmms.load, and the seed).
+class Slave(Variables):
+    """What FMI 2 and FMI 3 have in common: to be mixed with the class of a slave that comes with each FMU.
+
+    `robot.json` among the resources says what the plant is (the arguments of rtmms.load, and the seed).
 
     Inputs are the actuators, held over a communication step and moved into their limits, as on the wire; outputs are
     the plant's, arrays in row-major order; `seed` is a parameter. The communication step is a multiple of dt.
@@ -65,19 +68,20 @@ class RobotSlave(Variables):
         self.plant.reset(self.seed)
         self._observed, self.now = None, 0.0
 
-    def do_step(self, current_time: float, step_size: float) -> Any:
-        """Whole steps of the plant under the present inputs; an error, with nothing done, for any other length."""
-        result = needed("pythonfmu3.fmi3slave", "an FMU").Fmi3StepResult
-        status = needed("pythonfmu3.enums", "an FMU").Fmi3Status
+    def _refusal(self, current_time: float, step_size: float) -> str:
+        """Whole steps of the plant under the present inputs; a sentence, with nothing done, for any other length.
+        Raises nothing: that would be answered with a fatal error."""
         try:
             self._advance(current_time, step_size)
         except DivergedError as fault:
-            self._say(str(fault), status.error)
-        except Exception as fault:  # raised further, it would be answered with fmi3Fatal
-            self._say(sentence(fault), status.error)
-        else:
-            return result()
-        return result(status=status.error)
+            return str(fault)
+        except Exception as fault:
+            return sentence(fault)
+        return ""
+
+    def _declare(self) -> None:
+        """Register the variables."""
+        raise NotImplementedError
 
     def _advance(self, current_time: float, step_size: float) -> None:
         dt = self.plant.dt
@@ -110,21 +114,6 @@ class RobotSlave(Variables):
             if release is not None:
                 release()
 
-    def to_xml(self, model_options: Any = None) -> Element:
-        """The model description with what pythonfmu3 has no words for: the fixed step, and limits of inputs."""
-        root: Element = super().to_xml(model_options or {})  # type: ignore[misc]
-        root.set("generationTool", f"rtmms {self.version}, {root.get('generationTool')}")
-        simulation = root.find("CoSimulation")
-        assert simulation is not None  # what Fmi3Slave is
-        simulation.set("fixedInternalStepSize", repr(self.plant.dt))
-        limits = {channel.name: channel for channel in self.plant.actuators}
-        for variable in root.iter("Float64"):
-            channel = limits.get(variable.get("name", ""))
-            for key, value in (("min", channel.lower), ("max", channel.upper)) if channel is not None else ():
-                if value is not None:
-                    variable.set(key, f"{value:.17g}")
-        return root
-
     # --- state --------------------------------------------------------------------------------------------------------
 
     @guarded
@@ -147,6 +136,62 @@ class RobotSlave(Variables):
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
+    def _add(self, variable: Any) -> None:
+        self.register_variable(variable, nested=False)  # type: ignore[attr-defined]
+
+    def _observe(self, channel: Channel) -> Any:
+        if self._observed is None:
+            self._observed = self.plant.observe()
+        return self._observed[channel.name]
+
+    def _set_seed(self, value: int) -> None:
+        if value < 0:
+            raise ModelError(f"seed: expected a whole number >= 0, got {value}")
+        self.seed = int(value)
+
+    def _say(self, text: str, status: Any) -> None:
+        self.log(text, status)  # type: ignore[attr-defined]
+
+    def _known_units(self) -> dict[str, dict[str, int]]:
+        """Of all channels, by name, those that can be told by base units."""
+        named = {channel.unit for channel in (*self.plant.actuators, *self.plant.outputs)}
+        found = {unit: base_units(unit) for unit in sorted(named)}
+        return {unit: exponents for unit, exponents in found.items() if exponents is not None}
+
+
+def limits_to_xml(root: Element, plant: Plant, of: Callable[[Element], Element]) -> None:
+    """The limits of inputs, which neither library has words for.  of: a variable's element that has them"""
+    channels = {channel.name: channel for channel in plant.actuators}
+    for variable in [one for one in root.iter() if one.get("causality") == "input"]:
+        channel = channels[variable.get("name", "")]
+        for key, value in (("min", channel.lower), ("max", channel.upper)):
+            if value is not None:
+                of(variable).set(key, f"{value:.17g}")
+
+
+class RobotSlave(Slave):
+    """To be mixed with pythonfmu3's Fmi3Slave."""
+
+    def do_step(self, current_time: float, step_size: float) -> Any:
+        """See `_refusal`; an error for what is refused."""
+        result = needed("pythonfmu3.fmi3slave", "an FMU").Fmi3StepResult
+        refusal = self._refusal(current_time, step_size)
+        if not refusal:
+            return result()
+        status = needed("pythonfmu3.enums", "an FMU").Fmi3Status
+        self._say(refusal, status.error)
+        return result(status=status.error)
+
+    def to_xml(self, model_options: Any = None) -> Element:
+        """The model description with what pythonfmu3 has no words for: the fixed step, and limits of inputs."""
+        root: Element = super().to_xml(model_options or {})  # type: ignore[misc]
+        root.set("generationTool", f"rtmms {self.version}, {root.get('generationTool')}")
+        simulation = root.find("CoSimulation")
+        assert simulation is not None  # what Fmi3Slave is
+        simulation.set("fixedInternalStepSize", repr(self.plant.dt))
+        limits_to_xml(root, self.plant, lambda variable: variable)
+        return root
+
     def _declare(self) -> None:
         of = needed("pythonfmu3", "an FMU")
         causality, variability, initial = of.Fmi3Causality, of.Fmi3Variability, of.Fmi3Initial
@@ -161,7 +206,7 @@ class RobotSlave(Variables):
         for place, channel in enumerate(self.plant.actuators):
             self._add(of.Float64(
                 channel.name, causality=causality.input, variability=variability.continuous, initial=initial.exact,
-                unit=_unit(channel), description=_about(channel),
+                unit=unit_of(channel), description=about(channel),
                 getter=lambda place=place: self.command[place],
                 setter=lambda value, place=place: self.command.__setitem__(place, value),
             ))  # fmt: skip
@@ -169,46 +214,30 @@ class RobotSlave(Variables):
             size = [of.Dimension(start=str(n)) for n in channel.shape]
             self._add(of.Float64(
                 channel.name, causality=causality.output, variability=variability.continuous,
-                initial=initial.calculated, unit=_unit(channel), description=_about(channel), dimensions=size,
+                initial=initial.calculated, unit=unit_of(channel), description=about(channel), dimensions=size,
                 getter=lambda channel=channel: self._output(channel),
             ))  # fmt: skip
 
     def _units(self, of: Any) -> None:
-        named = {channel.unit for channel in (*self.plant.actuators, *self.plant.outputs)}
-        found = {unit: base_units(unit) for unit in sorted(named)}
-        self.register_units([  # type: ignore[attr-defined]
-            needed("pythonfmu3.unit", "an FMU").Unit(unit, **exponents)
-            for unit, exponents in found.items() if exponents is not None
-        ])  # fmt: skip
+        unit = needed("pythonfmu3.unit", "an FMU").Unit
+        self.register_units([unit(name, **exponents) for name, exponents in self._known_units().items()])  # type: ignore[attr-defined]
         self.default_experiment = of.DefaultExperiment(start_time=0.0, step_size=self.plant.dt)
 
-    def _add(self, variable: Any) -> None:
-        self.register_variable(variable, nested=False)  # type: ignore[attr-defined]
-
     def _output(self, channel: Channel) -> Any:
-        if self._observed is None:
-            self._observed = self.plant.observe()
-        value = self._observed[channel.name]
+        value = self._observe(channel)
         return value.ravel().tolist() if channel.shape else float(value)
-
-    def _set_seed(self, value: int) -> None:
-        if value < 0:
-            raise ModelError(f"seed: expected a whole number >= 0, got {value}")
-        self.seed = int(value)
-
-    def _say(self, text: str, status: Any) -> None:
-        self.log(text, status)  # type: ignore[attr-defined]
 
 
 def _or(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def _unit(channel: Channel) -> str | None:
+def unit_of(channel: Channel) -> str | None:
+    """As FMI has it; None where it cannot be said."""
     return channel.unit if base_units(channel.unit) is not None else None
 
 
-def _about(channel: Channel) -> str | None:
+def about(channel: Channel) -> str | None:
     """What the variable's name and unit leave out: the frame, and a unit that FMI cannot say."""
     parts = [f"in the {channel.frame} frame"] if channel.frame else []
     if channel.unit and base_units(channel.unit) is None:

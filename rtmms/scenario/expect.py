@@ -31,6 +31,11 @@ class Expectation:
     def text(self) -> str:
         return f"{self.comparison} {self.value}"
 
+    def holds(self, got: float | str | None) -> bool:
+        """It does of this value; None: there is none."""
+        alike = isinstance(got, str) == isinstance(self.value, str)
+        return got is not None and alike and bool(_COMPARISONS[self.comparison](got, self.value))
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -74,11 +79,8 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Fi
     found = []
     for one in expected:
         got = _value(report, one.name)
-        alike = isinstance(got, str) == isinstance(one.value, str)
-        holds = got is not None and alike and _COMPARISONS[one.comparison](got, one.value)
-        found.append(
-            Finding(one.name, one.text, got, bool(holds), "" if got is not None else _instead(report, one.name))
-        )
+        instead = "" if got is not None else _instead(report, one.name)
+        found.append(Finding(one.name, one.text, got, one.holds(got), instead))
     return found
 
 

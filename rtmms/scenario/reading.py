@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.impairment import Impairment
 from rtmms.plant import WORLD
 from rtmms.scenario.expect import Expectation, expectation
+from rtmms.scenario.links import from_tables
 from rtmms.scenario.places import Path as Place
 from rtmms.scenario.places import line_of, lines
 from rtmms.toml_file import read_toml_and_text
 from rtmms.trust import refuse_foreign_code
 
-TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "event", "expect", "sweep")
+TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "link", "event", "expect", "sweep")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Scenario:
     controllers  words of a command line, 'NAME:key=value,...'; None where the file says nothing: the robot's default
     events       in the order of their times
     sensors      tables over those of the profile, which is an option
+    links        what impairs the links of controllers
     sweep        what `rtmms sweep` reads (rtmms.sweep.study); a single run leaves it alone
     """
 
@@ -51,6 +54,7 @@ class Scenario:
     sensors: Mapping[str, Any] = field(default_factory=dict)
     sweep: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[Place, int] = field(default_factory=dict)
+    links: tuple[Impairment, ...] = ()
     robots: tuple[Mapping[str, Any], ...] = ()
 
     def fault(self, text: str, *place: str | int) -> ModelError:
@@ -107,7 +111,7 @@ class _Reader:
         self._path, self._places, self._data, self._options = path, places, data, options
 
     def scenario(self) -> Scenario:
-        known = [name for name in self._options if name not in ("controllers", "bridges", "set_")]
+        known = [name for name in self._options if name not in ("controllers", "bridges", "links", "set_")]
         options: dict[str, Any] = {}
         for key, value in self._data.items():
             if key in TABLES:
@@ -124,7 +128,7 @@ class _Reader:
         events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
         return Scenario(
             self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
-            self._expect(), self._sensors(), self._table("sweep"), self._places, self._robots(),
+            self._expect(), self._sensors(), self._table("sweep"), self._places, self._links(), self._robots(),
         )  # fmt: skip
 
     def _robots(self) -> tuple[Mapping[str, Any], ...]:
@@ -280,6 +284,13 @@ class _Reader:
                     f"event: until_s: expected a time after at_s, {at_s:g} s, got {until_s:g}", "event", k, "until_s"
                 )
             yield Event(until_s, {name: ""}, line)
+
+    def _links(self) -> tuple[Impairment, ...]:
+        """Of [[link]] tables; that each is of a controller which the run has is seen when that is known."""
+        found = self._data.get("link", [])
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise self._fault(f"link: expected tables [[link]], got {_kind(found)}", "link")
+        return from_tables(found, lambda k, key, text: self._fault(f"link: {text}", "link", k, *([key] if key else [])))
 
     def _expect(self) -> tuple[Expectation, ...]:
         found = []

@@ -10,15 +10,17 @@ import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
+from rtmms.loop.impairment import Impairment, impaired_links
 from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Trace
 from rtmms.loop.tracking import Tracking
 from rtmms.plant import Plant, Summarised, Tunable, load
+from rtmms.scenario.links import from_values
 from rtmms.scenario.plant import agenda, called_names, with_faults, with_sensors
 from rtmms.sweep.exchange import Direct, Unwatched
-from rtmms.sweep.study import OPTIONS, Base, Study
+from rtmms.sweep.study import LINK, OPTIONS, Base, Study
 from rtmms.user_file import called
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec
@@ -75,12 +77,13 @@ class Runner:
         base, given = self.study.base, dict(zip((axis.key for axis in self.study.axes), case, strict=True))
         options = {key: given.pop(key) for key in OPTIONS if key in given}
         seed = int(options.get("seed", base.seed))
+        links = _links(base, given)
         names = called_names(base.controllers)
         theirs = {key: value for key, value in given.items() if key.partition(".")[0] in names and "." in key}
         own = {key: value for key, value in given.items() if key not in theirs}
         plant = self._with(own, options.get("dt", base.dt))
         steps = max(1, round(float(options.get("duration", base.duration)) / plant.dt))
-        return _run(base, plant, self._controllers(theirs), seed, min(steps, most_steps or steps))
+        return _run(base, plant, self._controllers(theirs), seed, min(steps, most_steps or steps), links)
 
     def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
         """A plant with these parameters, new or the last one with others set."""
@@ -124,9 +127,23 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)
 
 
-def _run(base: Base, plant: Plant, controllers: Mapping[str, Controller], seed: int, steps: int) -> dict[str, Any]:
+def _links(base: Base, given: dict[str, Any]) -> tuple[Impairment, ...]:
+    """The impaired links of a case, whose words are taken from what it is given."""
+    links, own = base.links, dict[str, dict[str, Any]]()
+    for key in [one for one in given if one.startswith(LINK)]:
+        controller, _, name = key.removeprefix(LINK).rpartition(".")
+        own.setdefault(controller, {})[name] = given.pop(key)
+    for controller, values in own.items():
+        links = from_values(controller, values, links)
+    return links
+
+
+def _run(
+    base: Base, plant: Plant, controllers: Mapping[str, Controller], seed: int, steps: int,
+    links: tuple[Impairment, ...] = (),
+) -> dict[str, Any]:  # fmt: skip
     plant.reset(seed)
-    exchange = Direct(plant, base.robot, seed, controllers)
+    exchange = Direct(plant, base.robot, seed, controllers, impaired_links(links, plant.dt, seed))
     trace = _trace(plant, steps)
     tracking = Tracking(plant.dt, exchange.set_points, base.tracking_from, None)
     estimate = _estimate(plant) if base.estimate else None

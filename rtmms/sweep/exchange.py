@@ -11,6 +11,7 @@ import numpy as np
 
 from rtmms.contract import Applied
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.kernels.fallback import within
 from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.plant import Channel, Plant
@@ -40,13 +41,20 @@ class _Peer:
     settable: Settable
     waiting: dict[int, Mapping[str, float]] = field(default_factory=dict)
     seq: int = -1
+    link: ImpairedLink | None = None
 
 
 class Direct:
     """An Exchange (rtmms.loop.ports) of controllers by name. ModelError where a controller asks for what the plant has
-    not, for what another one has, or answers with what is no command."""
+    not, for what another one has, or answers with what is no command.
 
-    def __init__(self, plant: Plant, robot: str, seed: int, controllers: Mapping[str, Controller]) -> None:
+    links   impaired ones, by controller"""
+
+    def __init__(
+        self, plant: Plant, robot: str, seed: int, controllers: Mapping[str, Controller],
+        links: Mapping[str, ImpairedLink] | None = None,
+    ) -> None:  # fmt: skip
+        self._links = dict(links or {})
         self._plant, self.applied = plant, Applied()
         n = len(plant.actuators)
         self.claimed, self.fresh, self.renewed = (np.zeros(n, dtype=bool) for _ in range(3))
@@ -88,7 +96,9 @@ class Direct:
         )  # fmt: skip
         settable = Settable({key: getattr(controller, key) for key in controller.settable}, controller.change)
         multirate = Multirate(every, delay, controller.interpolation)
-        return _Peer(name, controller, info, index, reads, multirate, settable)
+        return _Peer(
+            name, controller, info, index, reads, multirate, settable, link=self._links.get(name)
+        )  # fmt: skip
 
     def set_points(self) -> dict[str, Any]:
         """What the controllers track, by name, with the present values."""
@@ -117,8 +127,13 @@ class Direct:
             turns = peer.multirate
             if turns.asks(step):
                 turns.asked(step)
-                self._ask(peer, step)
-            values = peer.waiting.pop(step, None)
+                if peer.link is None:
+                    number = step + turns.delay
+                    peer.waiting[number] = self._answer(peer, self._message(peer, step))
+                    self._note(peer.seq, number)
+                elif peer.link.sends(step, turns.every):
+                    peer.link.states.put(step, step, self._message(peer, step), step)
+            values = peer.waiting.pop(step, None) if peer.link is None else self._carried(peer, peer.link, step)
             if values:
                 for name, value in values.items():
                     if turns.linear:
@@ -130,10 +145,32 @@ class Direct:
         self.fresh[:] = self.claimed
         return True
 
-    def _ask(self, peer: _Peer, step: int) -> None:
+    def _carried(self, peer: _Peer, link: ImpairedLink, step: int) -> Mapping[str, float] | None:
+        """The newest command that an impaired link brings at this step, after the state that it brings is answered."""
+        delay, state = peer.multirate.delay, link.states.take(step)
+        if state is not None:
+            number, message = state
+            values = self._answer(peer, message)
+            link.commands.put(peer.seq, step + delay, (number + delay, values), number)
+        found = link.commands.take(step)
+        if found is None:
+            return None
+        self._note(found[0], found[1][0])
+        carried: Mapping[str, float] = found[1][1]
+        return carried
+
+    def _note(self, seq: int, step: int) -> None:
+        self.applied.seq, self.applied.step = seq, step
+
+    def _message(self, peer: _Peer, step: int) -> dict[str, Any]:
+        """The present state, as it sets out."""
         at, time, outputs = self._state
         told = {one.name: _plain(outputs[one.name]) for one in peer.reads} if at == step else {}
-        message = {"step": step, "timestamp": time, "outputs": told, "applied": _applied(self.applied)}
+        return {"step": step, "timestamp": time, "outputs": told, "applied": _applied(self.applied)}
+
+    def _answer(self, peer: _Peer, message: dict[str, Any]) -> dict[str, float]:
+        """Its command in answer to a state."""
+        step = message["step"]
         values = peer.controller.update(State(message, peer.info))
         checked: dict[str, float] = {}
         for name, value in (values or {}).items():
@@ -148,8 +185,7 @@ class Direct:
             checked[name] = within(number, *self._limits[i])
             self.applied.clamped = checked[name] != number
         peer.seq += 1
-        self.applied.seq, self.applied.step = peer.seq, step + peer.multirate.delay
-        peer.waiting[step + peer.multirate.delay] = checked
+        return checked
 
     def serve(self, until_ns: int) -> None:
         """Nobody comes."""
@@ -158,7 +194,8 @@ class Direct:
         return ()
 
     def report(self) -> dict[str, Any]:
-        return {"late": 0, "rejected": {}, "peers": []}
+        links = {name: link.report() for name, link in self._links.items()}
+        return {"late": 0, "rejected": {}, "peers": [], "links": links}
 
     # -- as Passing: what events set ---------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.impairment import Impairment
 from rtmms.scenario import Event
 from rtmms.version import VERSION
 
@@ -22,6 +23,8 @@ KEYS = ("method", "samples", "seed", "columns", "over")
 """Of the table [sweep]."""
 OPTIONS = ("seed", "dt", "duration")
 """What can differ beside parameters of the robot and, as CONTROLLER.PARAMETER, of its controllers."""
+LINK = "link."
+"""Before CONTROLLER.KEY: what differs is the link of a controller."""
 MOST_RUNS = 10_000_000
 MOST_AXES = 64
 LONGEST_WORD = 4096
@@ -56,6 +59,7 @@ class Base:
     estimate: bool = False
     tracking_from: float = 0.0
     where: str = ""
+    links: tuple[Impairment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -241,12 +245,29 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
 
     names = called_names(base.controllers)
     for key in axes:
+        if key.startswith(LINK) and "link" not in names:
+            _check_link(key, axes[key], base, names)
+            continue
         owner, dot, _ = key.partition(".")
         if dot and owner not in names:
             raise ModelError(f"--over {key}: {UnknownNameError('controller', owner, names)}")
         if key in OPTIONS:
             for one in (*axes[key].values, axes[key].low):
                 _check_option(key, one)
+
+
+def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
+    """ModelError for a link of no controller, a key that links have not, a value that it cannot be."""
+    from rtmms.scenario.links import KEYS, from_values
+
+    controller, _, name = key.removeprefix(LINK).rpartition(".")
+    if controller not in names:
+        raise ModelError(f"--over {key}: {UnknownNameError('controller', controller, names)}")
+    if name not in KEYS:
+        raise ModelError(f"--over {key}: {UnknownNameError('key of link', name, KEYS)}")
+    for one in (*axis.values, axis.low, axis.high):
+        if one is not None:
+            from_values(controller, {name: one}, base.links)
 
 
 def _check_option(key: str, value: Any) -> None:

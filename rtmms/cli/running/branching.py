@@ -17,6 +17,7 @@ from rtmms.plant import robots
 from rtmms.record.branch import Branch, branch_of, sha256_of
 from rtmms.record.log import Log, Start, open_log
 from rtmms.record.origin import rebuilt, refuse_untrusted
+from rtmms.scenario.plant import called_names
 from rtmms.user_file import is_file, split_word
 from rtmms.version import VERSION
 
@@ -175,6 +176,8 @@ def parent(
         out["duration"] = (end - step) * origin["dt"] if end > step else USUAL_S
     recorded = _recorded_controllers(origin)
     chosen = recorded if controllers is None else controllers
+    if not words.get("links"):
+        out["links"] = _recorded_links(origin, chosen)
     if controllers is None:
         _refuse_files(recorded, word, trusted=trusted)
     faulty = any(key.startswith("fault.") for key in changed)
@@ -193,6 +196,13 @@ def _span(log: Log, word: str) -> tuple[int, int, int]:
 def _recorded_controllers(origin: Mapping[str, Any]) -> tuple[str, ...]:
     found = origin.get("controllers")
     return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+
+
+def _recorded_links(origin: Mapping[str, Any], controllers: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of controllers that the run has."""
+    found, names = origin.get("links"), called_names(controllers)
+    told = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return tuple(one for one in told if one.partition(":")[0] in names)
 
 
 _NAMES_A_FILE = re.compile(r"[/\\~]|\.[A-Za-z_.]")

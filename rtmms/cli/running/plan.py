@@ -16,12 +16,15 @@ from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
 from rtmms.scenario import Scenario
+from rtmms.scenario.links import from_words, refuse_unknown
+from rtmms.scenario.plant import called_names
 from rtmms.toml_file import read_toml
 from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
 from rtmms.wire.peer.plugins import check_robot
 
 if TYPE_CHECKING:
     from rtmms.cli.running.branching import Parent
+    from rtmms.loop.impairment import Impairment
 
 PROFILES = ("ideal", "typical")
 """Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
@@ -32,6 +35,7 @@ class Plan:
     """One run. Times in s; None: the robot's own, the default, or unlimited (duration).
 
     parent     the log that the run goes on from; dt, preset, parameters, and seed are its own then
+    links      impairments of the links of controllers
     may_move   the exchange endpoint may be another one where the default is busy
     """
 
@@ -74,6 +78,7 @@ class Plan:
     estimate: bool = False
     scenario: Scenario | None = None
     parent: Parent | None = None
+    links: tuple[Impairment, ...] = ()
     wait_for_claim: bool = False
     may_move: bool = True
     peer_failure: str = "fail"
@@ -117,6 +122,7 @@ def plan(
         check_robot(plugin("rtmms.controllers", "controller", word)[0], robot)
     if words.pop("view", False):
         words["bridges"] = (*words.get("bridges", ()), "view")
+    words["links"] = _links(words.get("links", ()), controllers, alone=words.pop("served", False))
     for word in words.get("bridges", ()):
         plugin("rtmms.bridges", "bridge", word)
     parent = words.get("parent")
@@ -156,6 +162,15 @@ def plan(
         failing(parameters["robots"], faults)
         words = words | {"coupling": None, "estimate": False, "sensors": "ideal"}
     return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
+
+
+def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool) -> tuple[Impairment, ...]:
+    """Of --link; ModelError.  alone  the plant is served to whoever comes: names cannot be known"""
+    found = from_words(words)
+    if not alone:
+        names = called_names(controllers)
+        refuse_unknown(found, names, lambda k, _, text: ModelError(f"--link {words[k]}: {text}"))
+    return found
 
 
 KINDS = {"log": (b"\x89MCAP", "log (MCAP)"), "trace": (b"PK\x03\x04", "trace of commands")}
@@ -198,6 +213,9 @@ lateness = options(
 simulation = options(
     click.option("--bridge", "bridges", multiple=True, type=Installed("rtmms.bridges"), metavar="NAME[:KEY=VALUE,...]",
                  help="A bridge to other software, each in a process of its own; may be repeated."),
+    click.option("--link", "links", multiple=True, metavar="CONTROLLER:KEY=VALUE,...",
+                 help="Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, "
+                      "duplicate, reorder, rate_hz, from_s, until_s; may be repeated."),
     click.option("--view", is_flag=True, help="Show it in the browser; the same as --bridge view."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
     click.option("--rate", type=Number(""), default=1.0, help="Simulated time over wall time (default 1)."),

@@ -10,6 +10,7 @@ from rtmms.contract import TIMED
 from rtmms.errors import ModelError
 from rtmms.plant import Composed, Summarised
 from rtmms.report.figures import small_outputs
+from rtmms.scenario.links import as_word
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -38,7 +39,8 @@ def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | 
     origin = describe(plant, {
         "robot": plan.robot, "preset": plan.preset, "parameters": kept_parameters(plan, plant), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-        "deadline": plan.deadline, "policies": told(plan), "branch": None if branch is None else branch.as_data(),
+        "deadline": plan.deadline, "links": [as_word(one) for one in plan.links],
+        "policies": told(plan), "branch": None if branch is None else branch.as_data(),
     })  # fmt: skip
     timed = plan.mode in TIMED
     return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)

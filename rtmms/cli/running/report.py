@@ -34,7 +34,7 @@ def blank(plan: Plan) -> dict[str, Any]:
         "wall_s": None, "real_time_factor": None, "coupling": plan.coupling, "seed": plan.seed,
         "version": rtmms.__version__, "ended": None,
         "exchange": {"commands_applied": 0, "misses": 0, "unclaimed": 0, "reused": 0, "max_consecutive_misses": 0,
-                     "late": 0, "rejected": {}, "peers": []},
+                     "late": 0, "rejected": {}, "peers": [], "links": {}},
         "schedule": {"period_us": None, "deadline_us": None, "overruns": 0, "skipped": 0,
                      "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "blame": dict.fromkeys(CAUSES, 0)},
         "witness": None,
@@ -65,7 +65,7 @@ def add_outcome(
         "commands_applied": statistics.applied, "misses": statistics.misses, "unclaimed": statistics.unclaimed,
         "reused": statistics.reused, "max_consecutive_misses": statistics.max_consecutive,
         "late": exchange.get("late", 0), "rejected": dict(exchange.get("rejected", {})),
-        "peers": list(exchange.get("peers", [])),
+        "peers": list(exchange.get("peers", [])), "links": dict(exchange.get("links", {})),
         **({"ticks": exchange["ticks"]} if exchange.get("ticks") else {}),
     }  # fmt: skip
     report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
@@ -134,6 +134,7 @@ def as_table(report: Mapping[str, Any]) -> str:
             ("late, rejected", f"{exchange['late']}, {sum(exchange['rejected'].values())}"
                                + "".join(f"; {reason} {count}" for reason, count in exchange["rejected"].items())),
             ("peers", _peers(exchange["peers"]) or "none"),
+            *[("link " + name, _link(counts)) for name, counts in exchange.get("links", {}).items()],
             *[("bridge " + name, _counted(counts)) for name, counts in report.get("bridges", {}).items()],
             ("schedule", f"period {_number(schedule['period_us'])} us, deadline {_number(schedule['deadline_us'])} us, "
                          f"{schedule['overruns']} overruns, {schedule['skipped']} periods skipped "
@@ -208,6 +209,12 @@ def _blame(blame: Mapping[str, int], witness: Mapping[str, Any] | None) -> list[
 def _rows(rows: list[tuple[str, str]]) -> list[str]:
     width = max(16, *(len(name) for name, _ in rows)) if rows else 16
     return [f"{name:<{width}}  {text}" for name, text in rows]
+
+
+def _link(counts: Mapping[str, Any]) -> str:
+    """What became of the messages of an impaired link, on one line."""
+    told = [f"{counts[name]} {name}" for name in counts if name != "mean_delay_ms" and (counts[name] or name == "lost")]
+    return ", ".join(told) + f"; mean delay {_number(counts['mean_delay_ms'])} ms one way"
 
 
 def _counted(counts: Mapping[str, Any] | None) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +16,13 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Composed, Plant, Summarised
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
+from rtmms.scenario.links import refuse_unknown
 from rtmms.scenario.plant import called_names
 from rtmms.user_file import is_file, owner_of, peer_name, split_word
+
+if TYPE_CHECKING:
+    from rtmms.cli.running.plan import Plan
+    from rtmms.loop.impairment import Impairment
 
 
 def scenario(path: str, command: click.Command) -> Scenario:
@@ -40,6 +45,17 @@ def merged(found: Scenario, words: dict[str, Any], typed: Collection[str], comma
     if not words.get("bridges"):
         out["bridges"] = found.bridges
     return out
+
+
+def links_of(found: Scenario, asked: Plan) -> tuple[Impairment, ...]:
+    """The scenario's impaired links, but for those of controllers whose links the command line tells. ModelError with
+    file and line where a controller is not of the run."""
+    refuse_unknown(
+        found.links, called_names(asked.controllers),
+        lambda k, key, text: found.fault(f"link: {key}: {text}", "link", k, key),
+    )  # fmt: skip
+    said = {one.controller for one in asked.links}
+    return (*asked.links, *(one for one in found.links if one.controller not in said))
 
 
 def check_times(found: Scenario, duration: float | None) -> None:
@@ -169,13 +185,15 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     """
     import numpy as np
 
+    from rtmms.loop.impairment import impaired_links
     from rtmms.loop.loop import Outcome
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.tracking import CROSS, QUANTITIES
 
     seen = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
     soon: dict[str, Any] = {"schedule": {}, "tracking": {}}
-    add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {})
+    links = {name: one.report() for name, one in impaired_links(found.links, plant.dt, 0).items()}
+    add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {"links": links})
     owners = [f"{name}." for name in plant.robots] if isinstance(plant, Composed) else [""]
     soon["tracking"] = {
         owner + name: dict.fromkeys(("rms", "max", "mean", "settled_s"), 0.0)

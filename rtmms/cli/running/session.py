@@ -243,6 +243,7 @@ class Session:
         self, plant: Plant, sockets: Sockets, ready: Readiness, stack: ExitStack
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
+        from rtmms.loop.impairment import impaired_links
         from rtmms.loop.loop import Beside, Loop
         from rtmms.loop.machine.costs import shortest_wait_s
         from rtmms.loop.machine.realtime import raised
@@ -266,6 +267,7 @@ class Session:
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token, telemetry_hz=plan.telemetry_hz,
+            links=impaired_links(plan.links, plant.dt, plan.seed),
         )  # fmt: skip
         self.holders = server.holders
         if plan.mode == "external":

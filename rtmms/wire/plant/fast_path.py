@@ -282,7 +282,10 @@ class WireFastPath:
         listeners = peers.listeners
         self._patterns.clear()
         self._learn_at.clear()
-        plain = all(peer.actuators and peer.multirate.plain and not peer.multirate.linear for peer in listeners)
+        plain = all(
+            peer.actuators and peer.multirate.plain and not peer.multirate.linear and peer.link is None
+            for peer in listeners
+        )
         if not plain or len(listeners) > MOST_PEERS:
             return
         found = [(peer, socket.line(peer.identity)) for peer in listeners]

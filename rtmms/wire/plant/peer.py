@@ -10,6 +10,7 @@ from rtmms.wire.plant.selection import Selection
 from rtmms.wire.protocol.messages import AHEAD_STEPS, LINEAR, WARM_STEPS, Hello, Reason, Refused
 
 if TYPE_CHECKING:
+    from rtmms.loop.impairment import ImpairedLink
     from rtmms.loop.ports import Array
 
 
@@ -147,6 +148,7 @@ class Peer(PeerState):
     owed        states sent since its last message;  probes  likewise, and on this connection
     early       its command for the next step has come (free mode)
     heard       its last good command, as it came
+    link        what impairs its messages; None for nothing
     turns       when it is asked for a command, and for which step
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
     said        messages of it that were read one by one since the step began;  floods  steps on end with too many
@@ -157,7 +159,7 @@ class Peer(PeerState):
 
     __slots__ = (
         "actuators", "asked", "claim", "clamped", "commands", "early", "error", "error_ns", "exchange_id", "figures",
-        "floods", "fresh", "heard", "identity", "index", "key", "late", "multirate", "name", "observer", "owed",
+        "floods", "fresh", "heard", "identity", "index", "key", "late", "link", "multirate", "name", "observer", "owed",
         "prefix", "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "said", "selection", "seq",
         "settable", "since_ns", "skipped", "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
     )  # fmt: skip
@@ -178,6 +180,7 @@ class Peer(PeerState):
         self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
         self.key = b""
         self.multirate = Multirate(hello.every, hello.delay, hello.interpolation)
+        self.link: ImpairedLink | None = None
         self.index = index
         self.actuators: list[int] = list(index.values())
         self.ticks = self.wants_ticks = hello.ticks

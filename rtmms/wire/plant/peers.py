@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rtmms.errors import UnknownNameError
+from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant import Channel
 from rtmms.wire.plant.peer import ADMITTED, DEAD, LEFT, Peer
 from rtmms.wire.plant.selection import Matching, Selection
@@ -29,10 +30,12 @@ class Peers:
     ticker     the one peer that may tick (mode external)
     gone       what is left to report of those that went;  changes   counts comings and goings
     departed   identities of those that said bye: what was still under way from them is no stranger's
+    links      the impaired ones, by the name of the peer
     displaced  those that lost all they held to another one, and its name: to be told
     """
 
-    def __init__(self, actuators: Sequence[Channel]) -> None:
+    def __init__(self, actuators: Sequence[Channel], links: Mapping[str, ImpairedLink] | None = None) -> None:
+        self.links = dict(links or {})
         self._names = {channel.name: i for i, channel in enumerate(actuators)}
         self._owner: list[Peer | None] = [None] * len(actuators)
         self.claimed = np.zeros(len(actuators), dtype=np.bool_)
@@ -129,6 +132,9 @@ class Peers:
             self._owner[i] = peer
             self.claimed[i] = True
         peer.on(ADMITTED)
+        peer.link = self.links.get(peer.name) if peer.actuators else None
+        if peer.link is not None:
+            peer.link.forget()
         peer.fresh = True  # it has not been asked for the present step
         self.changes += 1
         if peer.actuators and peer not in self.claimants:

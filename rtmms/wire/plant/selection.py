@@ -171,6 +171,21 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
     return tuple(channel for channel in outputs if channel.name in wanted)
 
 
+_DEADLINE = b"\xabdeadline_ns"
+_BUDGET_KEY = b"\xa9budget_ns"
+_WIDTHS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+"""Of msgpack's whole numbers: bytes after the first."""
+
+
+def dated(payload: bytes, deadline_ns: int, budget_ns: int) -> bytes:
+    """A packed state that is sent later than it was made, with the deadline and the budget of then."""
+    for key, value in ((_DEADLINE, deadline_ns), (_BUDGET_KEY, budget_ns)):
+        before, _, rest = payload.partition(key)
+        after = rest[1 + _WIDTHS.get(rest[0], 0) :]
+        payload = b"".join((before, key, b"\xcf", value.to_bytes(8, "big"), after))
+    return payload
+
+
 class Selection:
     """Packs states with a fixed set of outputs; the message and the packer's buffer are used again each time.
 
@@ -200,6 +215,11 @@ class Selection:
         self._ready: bytes | StateTemplate = b""
         self.round = 0
         self.payload = b""
+
+    @property
+    def later_ns(self) -> int:
+        """See the class."""
+        return self._later_ns
 
     def packed(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied

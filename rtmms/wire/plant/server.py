@@ -14,6 +14,7 @@ import numpy as np
 
 from rtmms.contract import Applied
 from rtmms.errors import ModelError
+from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant import Composed, Coupling, Plant, bare
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
@@ -64,6 +65,7 @@ class Server:
     sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
     token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
     keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/endpoints/keys.py
+    links       impaired ones, by the name of the peer
     telemetry_hz   states sent to observers, at most, per second of wall time
     """
 
@@ -72,7 +74,7 @@ class Server:
         exchange: str | None = None, step: str | None = None, telemetry: str | None = None, seed: int = 0,
         token: str | None = None, free_ports: bool = False, io_priority: int | None = None,
         threads: Threads | None = None, sockets: Sockets | None = None, telemetry_hz: float = 100.0,
-        keys: ServerKeys | None = None,
+        keys: ServerKeys | None = None, links: Mapping[str, ImpairedLink] | None = None,
     ) -> None:  # fmt: skip
         self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
         self.session = secrets.token_hex(8)
@@ -92,7 +94,7 @@ class Server:
             self._sockets.close(0)
             raise
         behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
-        self._peers, sound = Peers(plant.actuators), bare(plant)
+        self._peers, sound = Peers(plant.actuators, links), bare(plant)
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
@@ -233,6 +235,7 @@ class Server:
             "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
             "set_points": self.set_points(), "ticks": None if ticks is None else ticks.report(),
             "forced_looks": self._forced_looks,
+            "links": {name: link.report() for name, link in self._peers.links.items()},
         }  # fmt: skip
 
     # -- for the owner of the run ------------------------------------------------------------------------------------

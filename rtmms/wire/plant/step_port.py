@@ -20,6 +20,7 @@ from rtmms.wire.kernels.step_memory import AFTER_DEADLINE
 from rtmms.wire.plant.allowance import Allowance
 from rtmms.wire.plant.peer import DEAD, HEARD, LIVE, READY, WARM, WARMING, Peer
 from rtmms.wire.plant.peers import Peers
+from rtmms.wire.plant.selection import dated
 from rtmms.wire.plant.ticks import Ticks
 from rtmms.wire.protocol.codec import decode, packer
 from rtmms.wire.protocol.messages import (
@@ -156,6 +157,9 @@ class StepPort:
         self.begin(step, deadline_ns)
         self._round += 1
         for peer in self._peers.listeners:
+            if peer.link is not None:
+                self._send_impaired(peer, step, time, deadline_ns, budget_ns, outputs, applied)
+                continue
             turns = peer.multirate
             if not turns.plain and not self._free:
                 if not turns.asks(step):
@@ -166,12 +170,19 @@ class StepPort:
             if peer.owed > self.credits:
                 peer.skipped += not self._free
                 continue
-            selection = peer.selection
-            if selection.round != self._round:  # not the step: that one comes again after a reset
-                selection.due(step, time, deadline_ns, budget_ns, outputs, applied)
-                selection.round = self._round
+            self._pack_state(peer, step, time, deadline_ns, budget_ns, outputs, applied)
             peer.owed += 1
-            self.transmit(peer, selection.payload)
+            self.transmit(peer, peer.selection.payload)
+
+    def _pack_state(
+        self, peer: Peer, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array],
+        applied: Applied,
+    ) -> None:  # fmt: skip
+        """Into the payload of its selection, once for all that share it."""
+        selection = peer.selection
+        if selection.round != self._round:  # not the step: that one comes again after a reset
+            selection.due(step, time, deadline_ns, budget_ns, outputs, applied)
+            selection.round = self._round
 
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
@@ -195,6 +206,75 @@ class StepPort:
                 peer.dies()
             return False
         return True
+
+    # -- an impaired link, see rtmms.loop.impairment ------------------------------------------------------------------
+
+    def _send_impaired(
+        self, peer: Peer, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array],
+        applied: Applied,
+    ) -> None:  # fmt: skip
+        """The state of this step sets out; the newest of those that have come is the peer's."""
+        link, turns = peer.link, peer.multirate
+        assert link is not None
+        if peer.state is not DEAD and (self._free or turns.asks(step)) and link.sends(step, turns.every):
+            self._pack_state(peer, step, time, deadline_ns, budget_ns, outputs, applied)
+            link.states.put(step, step, peer.selection.payload, step)
+        self._deliver(peer, step, deadline_ns, budget_ns)
+
+    def _deliver(self, peer: Peer, step: int, deadline_ns: int, budget_ns: int) -> None:
+        """What the link has brought the peer by this step goes to it. It owes an answer then, and only then."""
+        link = peer.link
+        assert link is not None
+        found = link.states.take(step)
+        if found is None or peer.state is DEAD:
+            return
+        if peer.owed > self.credits:
+            peer.skipped += not self._free
+        else:
+            later_ns = peer.selection.later_ns
+            payload = dated(found[1], deadline_ns + later_ns, budget_ns + later_ns) if deadline_ns else found[1]
+            peer.owed += 1
+            self.transmit(peer, payload)
+        due = step if self._free else step + peer.multirate.delay
+        link.asked(found[0], due)
+        if due == step and peer.fresh:
+            peer.fresh = False
+            self._missing += 1
+            for i in peer.actuators:
+                self.fresh[i] = False
+
+    def _hear_impaired(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
+        """A command sets out, at the step at which it is owed, or later where it came too late for that."""
+        link, now = peer.link, self._step
+        assert link is not None
+        number = step - (0 if self._free else peer.multirate.delay)
+        due = link.answered(number)
+        open_ = self._command is not None or (not self._free and not self._closed())
+        if due < 0:
+            due = max(now, step)
+        elif not self._free and (due < now or (due == now and not open_)):
+            peer.late += 1
+            self.late += 1
+            for i in peer.actuators:
+                self.renewed[i] = True
+        link.commands.put(seq, max(now + (not open_), due), (step, values), number)
+        if due == now and open_ and not peer.fresh:
+            peer.fresh = True
+            self._missing -= 1
+            for i in peer.actuators:
+                self.fresh[i] = True
+        if self._command is not None:
+            self._take_impaired(peer)
+
+    def _take_impaired(self, peer: Peer) -> None:
+        """The newest command that the link has brought by this step is applied from now on."""
+        assert peer.link is not None
+        found = peer.link.commands.take(self._step)
+        if found is not None:
+            seq, (step, values) = found
+            clamped = self._set(peer, values, self._step) or (self.applied.clamped and not self._first)
+            self._first = False
+            self._note(seq, step, 0, clamped)
 
     def say(self, peer: Peer, message: Mapping[str, Any]) -> None:
         """An error or a bye, if it can be sent at once."""
@@ -244,13 +324,16 @@ class StepPort:
             for peer in self._peers.claimants:
                 peer.forget_queue()
                 peer.multirate.forget()
+                if peer.link is not None:
+                    peer.link.forget()
         self._step, self._deadline_ns, self._first, self._done = step, deadline_ns, True, False
         self._deadlines[step % _DEADLINES] = (step, deadline_ns)
         self._allowance.renew()
         self.fresh[:] = False
         self._missing = 0
         for peer in self._peers.claimants:
-            peer.fresh, peer.early = peer.early or (not peer.multirate.plain and self._spared(peer, step)), False
+            spared = self._spared(peer, step) if peer.link is not None or not peer.multirate.plain else False
+            peer.fresh, peer.early = peer.early or spared, False
             if peer.fresh:
                 for i in peer.actuators:
                     self.fresh[i] = True
@@ -260,11 +343,16 @@ class StepPort:
 
     def _spared(self, peer: Peer, step: int) -> bool:
         """Nothing was asked of it for this step: its last command stands."""
+        if peer.link is not None:
+            return peer.state is LIVE and not (peer.owed if self._free else peer.link.owes(step))
         return not peer.multirate.owes(step) and peer.state is LIVE and not self._free
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
         if step != self._step:
             self.begin(step, 0)
+            for peer in self._peers.claimants:  # in free not every state is published, and links go on
+                if peer.link is not None:
+                    self._deliver(peer, step, 0, 0)
         self._command = command
         try:
             if self._seen != self._peers.changes:
@@ -278,6 +366,9 @@ class StepPort:
                 self._held_note = None
             if self._first:
                 self._take_queued(step)
+            for peer in self._peers.claimants:
+                if peer.link is not None:
+                    self._take_impaired(peer)
             complete = self._gather(until_ns) if self._peers.claimants else True
             for peer in self._peers.linear:
                 peer.multirate.move(step, command)
@@ -411,9 +502,15 @@ class StepPort:
         ahead = (
             0
             if step == now or (self._free and step < now)
-            else check_step(step, now, self._behind, peer.multirate.delay)
+            else check_step(
+                step, now, self._behind + (peer.link.longest if peer.link is not None else 0), peer.multirate.delay
+            )
         )
         check_values(peer.index, values, peer.state is LIVE, lambda name: self._peers.known(peer.prefix + name))
+        if peer.link is not None:
+            peer.seq, peer.commands = seq, peer.commands + 1
+            self._hear_impaired(peer, seq, step, values)
+            return
         if ahead > 0:
             peer.queue_up(step, seq, values, now)
         peer.seq = seq

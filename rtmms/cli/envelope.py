@@ -1,0 +1,150 @@
+"""rtmms envelope: what link a scenario's controller bears."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtmms.cli.words import folder
+from rtmms.errors import ModelError
+from rtmms.terminal import print_json, print_text
+
+MEASURED_S = 5.0
+INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("scenario", metavar="SCENARIO", type=click.Path(path_type=str))
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR")
+@click.option("--of", "controller", metavar="CONTROLLER", help="Whose link; default the scenario's only controller.")
+@click.option("--delay", default="0:200:20", metavar="A:B:N", help="Delays each way, ms (default 0:200:20).")
+@click.option("--loss", default="0:0.95:20", metavar="A:B:N", help="Chances of loss each way (default 0:0.95:20).")
+@click.option("--jitter", default="0:200:11", metavar="A:B:N", help="Jitters, +- ms (default 0:200:11).")
+@click.option("--rates", default="200,100,50,20,10,5,2,1", metavar="HZ,...", help="Rates, Hz (default 200 down to 1).")
+@click.option("--seeds", type=click.IntRange(1, 1000), default=5, help="Runs of each (default 5).")
+@click.option("--threads", type=click.IntRange(min=1), help="Processes (default the cores that we may use).")
+@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tcp://127.0.0.1:8786.")
+@click.option("--measure/--no-measure", default=True, help="Mark this machine, by 5 s in real time (default).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+def envelope(
+    scenario: str, output: Path, controller: str | None, delay: str, loss: str, jitter: str, rates: str, seeds: int,
+    threads: int | None, dask: str | None, measure: bool, as_json: bool, quiet: bool,
+) -> int:  # fmt: skip
+    """Find how much delay, jitter, loss, and how low a rate the controller of SCENARIO bears.
+
+    A run is within the tolerance where all that a run alone tells of [expect] holds: seeded runs in lockstep, with a
+    link of each delay and loss, of each jitter, of each rate. Writes map.parquet, jitter.parquet, rate.parquet,
+    envelope.png and envelope.json to DIR. The same command goes on where it was broken off.
+    """
+    from rtmms.cli.run import run
+    from rtmms.cli.running.process import brace
+    from rtmms.cli.running.scenario import scenario as read_scenario
+    from rtmms.cli.sweep import base_of, carried_out, cores
+    from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
+    from rtmms.sweep.table import refuse_missing
+
+    refuse_missing("-o")
+    if threads is not None and dask is not None:
+        raise click.UsageError("--threads and --dask: expected one of them")
+    if not scenario.endswith(".toml"):
+        raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] says what the tolerance is")
+    ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
+    found = read_scenario(scenario, run)
+    base, _ = base_of(scenario, {"controllers": ()})
+    own = controller_of(base, controller)
+    _refuse_values(own, ranges)
+    brace(base.robot)
+    kept, left_out = tolerance(base, found.expect)
+    made = studies(base, own, ranges, seeds, [one.name for one in kept])
+    folder("-o", output)
+    if left_out and not quiet:
+        print_text(
+            f"rtmms: left out of the tolerance, as a run alone does not tell it: {', '.join(left_out)}", err=True
+        )
+    machine = measured(_in_real_time(base)) if measure else None
+    held: dict[str, Any] = {}
+    for name, study in made.items():
+        if not quiet:
+            print_text(f"rtmms: {name}: {study.runs:,} runs", err=True)
+        done = carried_out(study, output / f"{name}.parquet", threads or cores(), dask, quiet=quiet)
+        if done is None:
+            return INTERRUPTED
+        held[name] = shares(study, done[0], kept)
+    from rtmms.sweep.envelope_figure import draw
+    from rtmms.whole_file import beside
+
+    figure = output / "envelope.png"
+    draw(figure, f"{own} in {Path(scenario).stem}", made, held, machine)
+    told = {
+        "scenario": scenario, "controller": own, "tolerance": {one.name: one.text for one in kept},
+        "left_out": left_out, "seeds": seeds, "runs": sum(study.runs for study in made.values()),
+        "limits": limits(made, held), "machine": machine,
+        "delay_ms": list(ranges.delay_ms), "loss": list(ranges.loss), "share": held["map"].tolist(),
+        "files": [str(output / f"{name}.parquet") for name in made] + [str(figure)],
+    }  # fmt: skip
+    with beside(output / "envelope.json") as place:
+        Path(place).write_text(json.dumps(told, indent=1))
+    if as_json:
+        print_json(json.dumps(told))
+    else:
+        _tell(told)
+    return 0
+
+
+def _values(option: str, word: str) -> tuple[float, ...]:
+    """'A:B:N' or 'V,V,...'; one value is one, too."""
+    from rtmms.sweep.study import read_axis
+
+    axis = read_axis(f"--{option}", option, word, "grid")
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in axis.values):
+        raise ModelError(f"--{option} {word}: expected numbers")
+    return tuple(float(one) for one in axis.values)
+
+
+def _refuse_values(controller: str, ranges: Any) -> None:
+    """ModelError for what no link can have."""
+    from rtmms.scenario.links import from_values
+
+    for option, key in (("delay", "delay_ms"), ("loss", "loss"), ("jitter", "jitter_ms"), ("rates", "rate_hz")):
+        for one in getattr(ranges, key):
+            try:
+                from_values(controller, {key: one}, ())
+            except ModelError as fault:
+                raise ModelError(f"--{option}: {str(fault).partition(': ')[2]}") from None
+
+
+def _in_real_time(base: Any) -> dict[str, Any]:
+    """The report of the scenario's robot and controllers in real time, in a process of its own."""
+    words = [word for one in base.controllers for word in ("--controller", one)] or ["--controller", "none"]
+    for key, value in base.parameters.items():
+        words += ["--set", f"{key}={json.dumps(value) if not isinstance(value, str) else value}"]
+    for key, value in (("--preset", base.preset), ("--dt", base.dt), ("--sensors", base.sensors)):
+        words += [] if value is None else [key, str(value)]
+    command = [sys.executable, "-m", "rtmms.cli.main", "run", base.robot, *words, "--mode", "realtime", "--json",
+               "--quiet", "--duration", str(MEASURED_S), "--seed", str(base.seed)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
+        raise ModelError(f"the run in real time failed: {done.stderr.strip()[-300:]}; --no-measure leaves it out")
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def _tell(told: dict[str, Any]) -> None:
+    print_text(f"{told['controller']}: {told['runs']:,} runs; all of {told['seeds']} seeds keep "
+               + ", ".join(f"{name} {text}" for name, text in told["tolerance"].items()))  # fmt: skip
+    for key, text in (("delay_ms", "delay up to {:g} ms each way"), ("loss", "loss up to {:g} each way"),
+                      ("jitter_ms", "jitter up to +- {:g} ms"), ("rate_hz", "a rate down to {:g} Hz")):  # fmt: skip
+        value = told["limits"][key]
+        print_text("  " + (text.format(value) if value is not None else f"{key}: not even the first value"))
+    machine = told["machine"]
+    if machine is not None and machine["delay_ms"] is not None:
+        delays = f"{machine['delay_ms']:.3g} ms each way, {machine['worst_delay_ms']:.3g} ms at worst"
+        print_text(f"  this machine: delay {delays}, {machine['loss']:.2%} missed")
+    for file in told["files"]:
+        print_text(f"  {file}")

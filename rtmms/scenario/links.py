@@ -1,0 +1,125 @@
+"""Impaired links as a person types them: [[link]] tables of a scenario, and the words of --link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache
+from typing import Annotated, Any
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.loop.impairment import LONGEST_MS, Impairment
+from rtmms.typed import typed
+from rtmms.user_file import called, split_word
+
+KEYS = tuple(one.name for one in fields(Impairment) if one.name != "controller")
+Fault = Callable[[int, str, str], ModelError]
+"""Of a table's number, a key ('' for the table) and a text: the error that is raised."""
+
+
+@cache
+def _types() -> dict[str, Any]:
+    from msgspec import Meta  # not with the command line
+
+    ms, chance = Annotated[float, Meta(ge=0.0, le=LONGEST_MS)], Annotated[float, Meta(ge=0.0, le=1.0)]
+    time, rate = Annotated[float, Meta(ge=0.0)], Annotated[float, Meta(gt=0.0, le=1e6)]
+    return {
+        "delay_ms": ms, "jitter_ms": ms, "loss": chance, "duplicate": chance, "reorder": chance, "rate_hz": rate,
+        "from_s": time, "until_s": time,
+    }  # fmt: skip
+
+
+def as_word(link: Impairment) -> str:
+    """'CONTROLLER:key=value,...', which `from_words` reads."""
+    usual = Impairment(link.controller)
+    said = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(usual, key)]
+    return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in said or [("delay_ms", 0.0)])
+
+
+def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impairment, ...]:
+    """One for each table. What `fault` makes of what is wrong is raised: key, what was got, what is expected."""
+    found = tuple(_one(k, table, fault, words=False) for k, table in enumerate(tables))
+    _refuse_overlaps(found, fault)
+    return found
+
+
+def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
+    """Of 'CONTROLLER:key=value,...', as after --link. ModelError."""
+
+    def fault(k: int, key: str, text: str) -> ModelError:
+        return ModelError(f"--link {words[k]}: {text}")
+
+    found = []
+    for k, word in enumerate(words):
+        name, rest = split_word(word)
+        table: dict[str, Any] = {"controller": called(name)}
+        for pair in filter(None, rest.split(",")):
+            key, equals, text = pair.partition("=")
+            if not equals or not text:
+                raise fault(k, "", f"expected CONTROLLER:key=value,..., got '{pair}'")
+            if key in table:
+                raise fault(k, "", f"'{key}' is set twice")
+            table[key.strip()] = text.strip()
+        if not name or len(table) == 1:
+            raise fault(k, "", f"expected CONTROLLER:key=value,... with some of {', '.join(KEYS)}")
+        found.append(_one(k, table, fault, words=True))
+    _refuse_overlaps(found, fault)
+    return tuple(found)
+
+
+def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impairment]) -> tuple[Impairment, ...]:
+    """The links of a run in which these of a controller's differ from what `over` has. ModelError."""
+
+    def fault(k: int, key: str, text: str) -> ModelError:
+        return ModelError(f"link.{controller}: {text}")
+
+    own = [one for one in over if one.controller == controller] or [Impairment(controller)]
+    said = _one(0, {"controller": controller, **values}, fault, words=False)
+    changed = [replace(one, **{key: getattr(said, key) for key in values}) for one in own]
+    return (*(one for one in over if one.controller != controller), *changed)
+
+
+def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], fault: Fault) -> None:
+    """That each is of a controller which the run has.  controllers  names on the wire"""
+    names = tuple(controllers)
+    for k, one in enumerate(links):
+        if one.controller not in names:
+            said = UnknownNameError("controller", one.controller, names) if names else "the run has no controller"
+            raise fault(k, "controller", str(said))
+
+
+def _one(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impairment:
+    known = ["controller", *KEYS]
+    for key in table:
+        if key not in known:
+            raise fault(k, key, str(UnknownNameError("key of link", key, known)))
+    name = table.get("controller")
+    if not isinstance(name, str) or not name:
+        raise fault(k, "controller" if "controller" in table else "", "controller: expected the name of a controller")
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key != "controller":
+            try:
+                values[key] = float(typed(key, value, _types()[key], words=words))
+            except ModelError as wrong:
+                raise fault(k, key, str(wrong)) from None
+    found = Impairment(name, **values)
+    if found.until_s is not None and found.until_s <= found.from_s:
+        raise fault(k, "until_s", f"until_s: expected a time after from_s, {found.from_s:g} s, got {found.until_s:g}")
+    return found
+
+
+def _refuse_overlaps(links: Sequence[Impairment], fault: Fault) -> None:
+    """ModelError where two say what a controller's link is at one time."""
+    for k, one in enumerate(links):
+        for other in links[:k]:
+            if one.controller == other.controller and _overlap(one, other):
+                raise fault(
+                    k, "", f"two links of controller '{one.controller}' hold at t = {max(one.from_s, other.from_s):g} "
+                    "s: expected times apart (from_s, until_s)",
+                )  # fmt: skip
+
+
+def _overlap(one: Impairment, other: Impairment) -> bool:
+    first, second = sorted((one, other), key=lambda found: found.from_s)
+    return first.until_s is None or second.from_s < first.until_s
