@@ -38,8 +38,9 @@ SHARES = (1.0, 0.5, 0.25, 0.1, 0.04, 0.01)
 """Of a correction, that are tried."""
 ENOUGH = 1e-4
 """Of the decrease that the quadratic problem promises, that must come of it."""
-LEAST, MOST, FIRST, UP, DOWN = 1e-9, 1e6, 1e-6, 10.0, 0.2
-"""Of the regularisation, in the largest diagonal element of Q_uu: bounds, where it begins, how it changes."""
+LEAST, MOST, FIRST, UP, DOWN, TRIES = 1e-9, 1e6, 1e-6, 30.0, 0.2, 3
+"""Of the regularisation, in the largest diagonal element of Q_uu: bounds, where it begins, how it changes, and how
+often in an iteration. The next iteration, or plan, goes on from there."""
 SETTLED = 1e-6
 """Of the cost: a decrease by less ends a plan."""
 
@@ -248,7 +249,8 @@ class IterativeLqr:
     def plan(
         self, state: Array, since: float, until: float = math.inf, fixed: Callable[[Array], Array] | None = None
     ) -> Plan:
-        """See Planner.plan; the first knot, where the plan begins, stays."""
+        """See Planner.plan; the first knot, where the plan begins, stays. What something holds is asked for what it was
+        asked for before."""
         begin = time.monotonic()
         before = self.words.shifted(self.mean, since) if since > 0.0 else self.mean.copy()
         knots, lower, upper = np.clip(before, self.words.lower, self.words.upper), self.words.lower, self.words.upper
@@ -275,6 +277,8 @@ class IterativeLqr:
                 break
         if good:
             self.mean, self.motion = motion.knots.copy(), motion
+            held = lower == upper  # asked for what it did before, to see whether it follows again
+            self.mean[:, held] = before[:, held]
         else:
             self.mean, self._regularisation = before, self._first
         path = motion.outputs.get("position", np.zeros((0, 3)))
@@ -299,7 +303,7 @@ class IterativeLqr:
         reach, n = self.stages.reach, motion.knots.shape[1]
         count = len(motion.knots) - 1
         lowest, highest = np.tile(lower, (count, 1)), np.tile(upper, (count, 1))
-        while self._regularisation <= MOST:
+        for _ in range(TRIES):
             policy = backward(problem, self._regularisation)
             if policy is not None:
                 self.policy = policy
@@ -318,5 +322,6 @@ class IterativeLqr:
                     if not going():
                         return None
             self._regularisation = max(self._first, UP * self._regularisation)
-        self._regularisation = self._first
+        if self._regularisation > MOST:
+            self._regularisation = self._first
         return None

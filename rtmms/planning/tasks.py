@@ -211,25 +211,26 @@ def hold_from(held: Cost, position: Array) -> None:
 
 @kernel
 def _hovers(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of a place. data: (x, y, z, yaw)"""
+    """Running cost of a place, as the distance where that is far. data: (x, y, z, yaw)"""
     _, _, yaw = angles(state.quaternion)
-    found = 0.0
+    off, slow = 0.0, 0.0
     for k in range(3):
-        off = state.position[k] - data[k]
-        found += off * off + 0.12 * state.velocity[k] ** 2 + 0.01 * state.angular_velocity[k] ** 2
+        off += (state.position[k] - data[k]) ** 2
+        slow += 0.12 * state.velocity[k] ** 2 + 0.01 * state.angular_velocity[k] ** 2
     turned = wrapped(yaw - data[3])
     tilt = state.quaternion[1] ** 2 + state.quaternion[2] ** 2
-    return found + 0.2 * turned * turned + 0.2 * tilt  # type: ignore[no-any-return]
+    return 2.0 * (math.sqrt(1.0 + off) - 1.0) + slow + 0.2 * turned * turned + tilt  # type: ignore[no-any-return]
 
 
 @kernel
 def _end_of_hover(state: Any, memory: Any, data: Any) -> float:
-    found = 0.0
+    off, fast = 0.0, 0.0
     v = to_world(state.quaternion, state.velocity)
     for k in range(3):
-        off = state.position[k] - data[k] + 0.5 * v[k]
-        found += 2.0 * off * off + 0.3 * v[k] ** 2 + 0.01 * state.angular_velocity[k] ** 2
-    return found + 0.5 * (state.quaternion[1] ** 2 + state.quaternion[2] ** 2)  # type: ignore[no-any-return]
+        off += (state.position[k] - data[k] + 0.5 * v[k]) ** 2
+        fast += 0.3 * v[k] ** 2 + 0.01 * state.angular_velocity[k] ** 2
+    tilt = state.quaternion[1] ** 2 + state.quaternion[2] ** 2
+    return 4.0 * (math.sqrt(1.0 + off) - 1.0) + fast + tilt  # type: ignore[no-any-return]
 
 
 @kernel
