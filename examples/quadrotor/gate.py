@@ -10,17 +10,17 @@ import numpy as np
 import rtmms
 
 GATE, BEYOND = (2.0, 0.3, 1.0), (4.0, 0.0, 0.5)
-"""m, the gate's middle and where to go; the gate's wall stands across x."""
+"""m, the gate's middle, in a wall across x, and where to go. What is off counts within 1 m of the wall."""
 
 
 @rtmms.cost
 def gate(state: Any, command: Any, time: float) -> float:
     p, v, q, w = state.position, state.velocity, state.quaternion, state.angular_velocity
-    wall = np.exp(-8.0 * (p[0] - GATE[0]) ** 2)
+    wall = np.exp(-2.0 * (p[0] - GATE[0]) ** 2)
     off = (p[1] - GATE[1]) ** 2 + (p[2] - GATE[2]) ** 2
     far = (p[0] - BEYOND[0]) ** 2 + (p[1] - BEYOND[1]) ** 2 + (p[2] - BEYOND[2]) ** 2
     slow = 0.12 * (v[0] ** 2 + v[1] ** 2 + v[2] ** 2) + 0.01 * (w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
-    return 20.0 * wall * off + 2.0 * np.sqrt(1.0 + far) + slow + q[1] ** 2 + q[2] ** 2 + 0.2 * q[3] ** 2  # type: ignore[no-any-return]
+    return 200.0 * wall * off + 2.0 * np.sqrt(1.0 + far) + slow + q[1] ** 2 + q[2] ** 2 + 0.2 * q[3] ** 2  # type: ignore[no-any-return]
 
 
 @gate.terminal

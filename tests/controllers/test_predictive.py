@@ -154,6 +154,19 @@ def test_a_quadrotor_flies_to_a_place() -> None:
     controller.stop("")
 
 
+@pytest.mark.slow
+def test_a_quadrotor_flies_through_a_gate() -> None:
+    """By the example's own cost: where it passes the wall it is near the gate's middle."""
+    cost = PAGE.parents[1] / "examples" / "quadrotor" / "gate.py"
+    controller = Predictive(robot="quadrotor", method="ilqr", cost=f"{cost}:gate", rate_hz=25.0)
+    controller.prepare()
+    path = swim(controller, rtmms.load("quadrotor", dt=DT), 1.5, robot="quadrotor")
+    at = path[np.argmax(path[:, 0] >= 2.0)]
+    assert at[0] >= 2.0
+    assert np.hypot(at[1] - 0.3, at[2] - 1.0) < 0.1
+    controller.stop("")
+
+
 def test_another_robot_than_it_was_told_is_refused(prepared: Predictive) -> None:
     plant = rtmms.load("quadrotor", dt=DT)
     with pytest.raises(rtmms.ModelError, match=r"robot: this plant \('quadrotor'\) is no manta; give robot="):
