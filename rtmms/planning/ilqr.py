@@ -249,8 +249,8 @@ class IterativeLqr:
     def plan(
         self, state: Array, since: float, until: float = math.inf, fixed: Callable[[Array], Array] | None = None
     ) -> Plan:
-        """See Planner.plan; the first knot, where the plan begins, stays. What something holds is asked for what it was
-        asked for before."""
+        """See Planner.plan; one iteration is always done. The first knot, where the plan begins, stays. What something
+        holds is asked for what it was asked for before."""
         begin = time.monotonic()
         before = self.words.shifted(self.mean, since) if since > 0.0 else self.mean.copy()
         knots, lower, upper = np.clip(before, self.words.lower, self.words.upper), self.words.lower, self.words.upper
@@ -265,8 +265,8 @@ class IterativeLqr:
             motion = self.stages.roll(np.concatenate([knots[:1], np.clip(self.words.home[1:], lower, upper)]))
             least = at_first = self.total(motion)
         good = math.isfinite(least)
-        while good and iterations < self.samples and time.monotonic() < until:
-            found = self._iterate(motion, least, lower, upper, until)
+        while good and iterations < self.samples and (not iterations or time.monotonic() < until):
+            found = self._iterate(motion, least, lower, upper, until if iterations else math.inf)
             if found is None:
                 break
             iterations += 1

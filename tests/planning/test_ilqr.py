@@ -196,11 +196,12 @@ def test_a_quadrotor_that_lies_on_its_back_rights_itself(quadrotor: Any) -> None
 
 
 def test_when_time_is_up_the_best_so_far_counts(quadrotor: Any) -> None:
+    """One iteration is always done: a plan that is late is better than none."""
     quadrotor.reset()
     found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level)
     told = found.plan(np.zeros(0), 0.0, time.monotonic() - 1.0)
-    assert (told.good, told.iterations, told.spread) == (True, 0, 0.0)
-    np.testing.assert_array_equal(told.words, found.words.home)
+    assert (told.good, told.iterations) == (True, 1)
+    assert told.spread > 0.0
 
 
 def test_the_warm_start_is_the_rest_of_the_last_plan(quadrotor: Any) -> None:
@@ -208,7 +209,8 @@ def test_the_warm_start_is_the_rest_of_the_last_plan(quadrotor: Any) -> None:
     found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level, samples=3)
     found.plan(np.zeros(0), 0.0)
     mean = found.mean.copy()
-    told = found.plan(np.zeros(0), 0.04, time.monotonic() - 1.0)
+    found.samples = 0
+    told = found.plan(np.zeros(0), 0.04)
     np.testing.assert_allclose(told.words[:9], mean[2:], rtol=1e-14)
     np.testing.assert_allclose(told.words[9:], mean[[-1, -1]])
 
