@@ -2,10 +2,13 @@
 
     rtmms bench predictive --seeds 3
     rtmms bench predictive --seeds 0 --seconds 600
+    rtmms bench predictive --seeds 0 --tasks-too
 
 Typical sensors without GPS, the estimator in the loop, a current of 0.1 m/s that nobody tells the controller of. Each
 run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix in real time, too, one run after the other in
-quarters of that time: the loop's misses with the planner beside it and without, and what the planner took.
+quarters of that time: the loop's misses with the planner beside it and without, and what the planner took. With
+--tasks-too single tasks from rest, without errors of sensors: iLQR, sampling, and the controller without a model, one
+after the other.
 """
 
 from __future__ import annotations
@@ -85,21 +88,59 @@ def tell_beside(rows: list[dict[str, Any]], seconds: float) -> None:
         )
 
 
-def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> int:
-    """Run the tables; --seconds: of real time, for each controller."""
+AWAY = "x_m=2,z_m=1"
+DEEPER = "depth_m=0.5"
+TASKS = (
+    ("quadrotor, 2 m ahead and 1 m up", "quadrotor", 5.0, ("x_m", "y_m", "z_m"),
+     (f"predictive:robot=quadrotor,method=ilqr,{AWAY}", f"hover:{AWAY}")),
+    ("manta, 0.5 m deeper", "manta", 15.0, ("depth_m",),
+     (f"predictive:method=ilqr,{DEEPER}", f"predictive:{DEEPER}", f"autopilot:{DEEPER}")),
+)  # fmt: skip
+"""What is to be done, robot, s, what is to settle, and controllers."""
+
+
+def tasks() -> list[dict[str, Any]]:
+    """A row for each task and controller: s until all is settled, the rms after that, what the planner took."""
+    rows: list[dict[str, Any]] = []
+    for what, robot, seconds, quantities, controllers in TASKS:
+        for word in controllers:
+            report = run([robot, "--controller", word, "--mode", "lockstep", "--duration", f"{seconds:g}",
+                          "--priority", "off"])  # fmt: skip
+            tracked = [report["tracking"][name] for name in quantities]
+            settled = [one["settled_s"] for one in tracked]
+            told: dict[str, Any] = next((one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {})
+            rows.append({
+                "task": what, "controller": word, "settled_s": None if None in settled else max(settled),
+                "rms": max(one["rms"] for one in tracked), "power_w": report["summary"].get("mean_power_w"),
+                "core": told.get("core"), "iterations_a_plan": told.get("iterations_a_plan"),
+            })  # fmt: skip
+            print_text(f"{what}, {word}: done", err=True)
+    return rows
+
+
+def tell_tasks(rows: list[dict[str, Any]]) -> None:
+    """As a table."""
+    print_text("\n| task | controller | settled after | then, rms | power | of a core |\n|---|---|---|---|---|---|")
+    for row in rows:
+        numbers = [
+            "-" if row[name] is None else f"{scale * row[name]:.2f} {unit}"
+            for name, scale, unit in (
+                ("settled_s", 1.0, "s"), ("rms", 100.0, "cm"), ("power_w", 1.0, "W"), ("core", 1.0, ""),
+            )
+        ]  # fmt: skip
+        print_text(f"| {row['task']} | `{row['controller']}` | {' | '.join(one.strip() for one in numbers)} |")
+
+
+def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0, tasks_too: bool = False) -> int:
+    """Run the tables; --seconds: of real time, for each controller; --tasks-too: single tasks."""
     setting.refuse_less("predictive: --seeds", seeds, 0)
     setting.refuse_less("predictive: --seconds", seconds, 0.0)
     if 0.0 < seconds < _QUARTERS * 5.0:
         setting.refuse_less("predictive: --seconds", seconds, _QUARTERS * 5.0)
     loops = beside(seconds) if seconds else []
-    if seeds == 0:
-        if as_json:
-            print_json(json.dumps({"commit": setting.commit(), "rows": [], "realtime": loops}))
-        else:
-            tell_beside(loops, seconds)
-        return 0
+    single = tasks() if tasks_too else []
     rows: list[dict[str, Any]] = []
-    for course, controller, scenario, target in LINES:
+    for course, controller, scenario, target in LINES if seeds else ():
         found = [measured(scenario, seed) for seed in range(1, seeds + 1)]
         kept = [one for one in found if one[0] is not None]
         means = [
@@ -112,8 +153,19 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
         })  # fmt: skip
         print_text(f"{course}, {controller}: done", err=True)
     if as_json:
-        print_json(json.dumps({"commit": setting.commit(), "rows": rows, "realtime": loops}))
+        print_json(json.dumps({"commit": setting.commit(), "rows": rows, "realtime": loops, "tasks": single}))
         return 0
+    if rows:
+        tell_courses(rows)
+    if loops:
+        tell_beside(loops, seconds)
+    if single:
+        tell_tasks(single)
+    return 0
+
+
+def tell_courses(rows: list[dict[str, Any]]) -> None:
+    """As a table."""
     print_text(
         "| course | controller | target | mean | worst | power | speed | runs |\n|---|---|---|---|---|---|---|---|"
     )
@@ -124,9 +176,6 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
             for name, unit in (("mean_cm", "cm"), ("worst_cm", "cm"), ("power_w", "W"), ("speed_m_s", "m/s"))
         ]
         print_text(f"| {row['course']} | `{row['controller']}` | {wanted} | {' | '.join(numbers)} | {row['runs']} |")
-    if loops:
-        tell_beside(loops, seconds)
-    return 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 rtmms run manta --controller predictive:course=helix,radius_m=3,rise_m=-1 --sensors typical
 rtmms run manta --controller predictive:depth_m=1,heading_deg=90
 rtmms run manta --controller predictive:cost=mine.py:deep
+rtmms run quadrotor --controller predictive:robot=quadrotor,method=ilqr,x_m=2,z_m=1
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import rtmms
 from rtmms.terminal import print_text
 
 from .following import Following
+from .planned import ILQR, USUAL, gait_knots, model_of, rotor_knots
 from .rods import checked, rod_ratio
 from .senses import Motion, Senses
 from .strokes import RODS
@@ -27,24 +29,28 @@ if TYPE_CHECKING:
     from rtmms.planning.background import Background
     from rtmms.planning.planner import Plan
 
-COARSE_CHAINS = 16
-"""Of the planner's model: one block of lanes, which fewer chains would not make faster."""
-_METHODS = ("cem", "mppi", "ps")
+_METHODS = ("cem", "mppi", "ps", ILQR)
+_ROBOTS = ("manta", "quadrotor")
 _SPENT = 0.8
 """Of the time between two plans, in real time: then no further candidates are begun."""
 
 
 @dataclass
 class Predictive(rtmms.Controller):
-    """Plans over gait words of both fins on the full model, and follows the plan until the next.
+    """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
+    until the next.
+
+    robot         manta or quadrotor
 
     course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
                   `path`; without one it holds depth, heading and speed
     depth_m       positive down;  heading_deg  to the left from world x;  speed_m_s  over the ground
+    x_m, y_m, z_m, yaw_deg   of the quadrotor: where it flies to
     cost          FILE.py:NAME, a cost of your own (rtmms.cost) in place of these
-    method        cem, mppi or ps;  samples  candidates of a plan
+    method        cem, mppi, ps or ilqr;  samples  candidates of a plan;  iterations  of ilqr, at most, of a plan
     horizon_s     more than a beat;  rate_hz  plans a second
     grid_s        step of the planner's model;  targets  of each word within the horizon
+    stage_s       of ilqr: from knot to knot of the commands;  smooth  what it costs to change them
     frequency_hz  of the stroke
     observe_current  whether a current is looked for, by replays of the last seconds;  threads, seed
     """
@@ -61,20 +67,28 @@ class Predictive(rtmms.Controller):
     cost: str = ""
     method: str = "cem"
     samples: int = 32
-    horizon_s: float = 2.5
-    rate_hz: float = 10.0
-    grid_s: float = 0.02
-    targets: int = 1
+    horizon_s: float | None = None
+    rate_hz: float | None = None
+    grid_s: float | None = None
+    targets: int | None = None
     frequency_hz: float = 0.6
     observe_current: bool = True
     threads: int = 1
     seed: int = 0
+    robot: str = "manta"
+    x_m: float = 0.0
+    y_m: float = 0.0
+    z_m: float = 1.0
+    yaw_deg: float = 0.0
+    iterations: int = 2
+    stage_s: float | None = None
+    smooth: float = 1e-3
 
-    robots = ("manta",)
-    claim = RODS
+    robots = ("manta", "quadrotor")
+    claim = ("*",)
     every = 5
     interpolation = "linear"
-    settable = ("depth_m", "heading_deg", "speed_m_s")
+    settable = ("depth_m", "heading_deg", "speed_m_s", "x_m", "y_m", "z_m", "yaw_deg")
     figures = (
         "plans",
         "late_plans",
@@ -83,29 +97,49 @@ class Predictive(rtmms.Controller):
         "core",
         "tried",
         "failed",
+        "iterations_a_plan",
         "least_cost",
         "spread_of_costs",
     )
 
     def __post_init__(self) -> None:
+        for name, one, known in (("method", self.method, _METHODS), ("robot", self.robot, _ROBOTS)):
+            if one not in known:
+                unknown = rtmms.UnknownNameError(name, one, known)
+                raise rtmms.ModelError(f"controller 'predictive': {name}: {unknown}")
+        usual = USUAL[self.robot, self.method == ILQR]
+        for name in ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets"):
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(usual, name))
         for name, least, most in _RANGES:
             checked("predictive", name, getattr(self, name), least, most)
-        for name, least, most in (("samples", 2, 4096), ("targets", 1, 16), ("threads", 1, 64), ("seed", 0, 2**63)):
+        for name, least, most in (
+            ("samples", 2, 4096),
+            ("targets", 1, 16),
+            ("threads", 1, 64),
+            ("seed", 0, 2**63),
+            ("iterations", 1, 1000),
+        ):
             checked("predictive", name, getattr(self, name), least, most)
-        if self.method not in _METHODS:
-            unknown = rtmms.UnknownNameError("method", self.method, _METHODS)
-            raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
-        self._per_tick = _whole("1 / rate_hz", 1.0 / self.rate_hz, self.grid_s)
-        _whole("horizon_s", self.horizon_s, self.grid_s)
+        horizon, rate, grid, stage = (float(getattr(self, name)) for name in _TIMES)
+        self._horizon, self._grid = horizon, grid
+        self._per_tick = _whole("1 / rate_hz", 1.0 / rate, "grid_s", grid)
+        _whole("horizon_s", horizon, "grid_s", grid)
+        self._rows = int(self.targets or 1)
+        if self.method == ILQR:
+            _whole("stage_s", stage, "grid_s", grid)
+            self._rows = 1 + _whole("horizon_s", horizon, "stage_s", stage)
         if self.cost and self.course:
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
-        self._track(() if self.cost else ("depth_m", "heading_deg", "speed_m_s"))
+        if self.robot != "manta" and (self.course or self.waypoints):
+            raise rtmms.ModelError(f"controller 'predictive': course: a {self.robot} follows none; give cost, or x_m")
+        self._track(() if self.cost else usual.tracks)
         self._way: Any = None
         if self.course:
             self._find_course()
         elif self.waypoints:
             raise rtmms.ModelError("controller 'predictive': waypoints: they go with course=waypoints, got no course")
-        self._tick_s = self._per_tick * self.grid_s
+        self._tick_s = self._per_tick * grid
         self._senses, self._watch = Senses("predictive"), Watch("predictive", _tell)
         self._following = Following("predictive", _tell)
         self._own: Any = None
@@ -136,7 +170,7 @@ class Predictive(rtmms.Controller):
     def prepare(self) -> None:
         """Compile the model's kernels and the cost; see rtmms.Controller."""
         from rtmms.planning.background import Background
-        from rtmms.planning.tasks import along_course, hold
+        from rtmms.planning.tasks import along_course, hold, hover_at
 
         self._senses.prepare()
         if self.cost:
@@ -147,9 +181,11 @@ class Predictive(rtmms.Controller):
                 raise rtmms.ModelError(f"controller 'predictive': cost: expected FILE.py:NAME, got '{self.cost}'")
             self._own = load_named("cost", self.cost, lambda one: isinstance(one, Cost), "a cost (rtmms.cost)")
         elif self._way is not None:
-            self._own = along_course(self._way, self.speed_m_s, self.horizon_s)
+            self._own = along_course(self._way, self.speed_m_s, self._horizon)
+        elif self.robot == "quadrotor":
+            self._own = hover_at(self.x_m, self.y_m, self.z_m, radians(self.yaw_deg))
         else:
-            self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self.horizon_s)
+            self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self._horizon)
         self._lockstep = True
         self._background = Background("planner")
         self._build({})
@@ -157,13 +193,20 @@ class Predictive(rtmms.Controller):
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """A model with the plant's own parameters; begin anew."""
+        self._names = tuple(channel.name for channel in plant.actuators)
+        if {"manta": "left.front", "quadrotor": "front.speed"}[self.robot] not in self._names:
+            raise rtmms.ModelError(
+                f"controller 'predictive': robot: this plant ('{plant.robot}') is no {self.robot}; give robot=, one of "
+                f"{', '.join(_ROBOTS)}"
+            )
         self._senses.start(plant)
-        self._following.start(plant)
+        if self.robot == "manta":
+            self._following.start(plant)
         self._measured = next((name for name in ("encoder.angle", "rod_angle") if name in
                                {channel.name for channel in plant.outputs}), "")  # fmt: skip
         self._lockstep = plant.period_s is None
         self._lead = (plant.delay + plant.every) * plant.dt
-        limits = [abs(x) for rod in RODS for x in (plant.actuator(rod).lower, plant.actuator(rod).upper) if x]
+        limits = [abs(x) for one in plant.actuators for x in (one.lower, one.upper) if x]
         self._build(dict(plant.parameters), min(limits, default=1.2))
         self._begin()
 
@@ -198,6 +241,11 @@ class Predictive(rtmms.Controller):
         return round(self._share(sum(plan.finished for plan in self._plans)), 4)
 
     @property
+    def iterations_a_plan(self) -> float:
+        """That were done, of those plans that go from one to a better one: at most `iterations`."""
+        return round(sum(plan.iterations for plan in self._plans) / max(1, len(self._plans)), 2)
+
+    @property
     def failed(self) -> float:
         """Share of the candidates that ended early or cost no number."""
         return round(self._share(sum(plan.failed for plan in self._plans)), 4)
@@ -213,35 +261,49 @@ class Predictive(rtmms.Controller):
         return _finite(self._plans[-1].spread) if self._plans else None
 
     def _share(self, count: int) -> float:
-        return count / max(1, int(self.samples) * len(self._plans))
+        return count / max(1, int(self.iterations if self.method == ILQR else self.samples) * len(self._plans))
 
     def _build(self, told: Mapping[str, Any], limit: float = 1.2) -> None:
+        from rtmms.planning.ilqr import IterativeLqr
         from rtmms.planning.planner import Planner
         from rtmms.planning.shadow import CurrentObserver, Shadow
-        from rtmms.planning.strokes import Strokes
 
         key = tuple(sorted((name, str(value)) for name, value in told.items()))
         if self._made == key:
             return
         self._close()
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
-        }
-        given["chains"] = min(COARSE_CHAINS, int(given.get("chains", COARSE_CHAINS)))
-        for name in ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost"):
-            given.pop(name, None)  # what the robot is in, and what has befallen it: nobody tells
 
         def model() -> Any:
-            return rtmms.load("manta", dt=self.grid_s, **given)
+            return model_of(self.robot, told, self._grid, self.method)
 
-        self._words = Strokes(rod_ratio(told), limit, self.frequency_hz, int(self.targets), self.horizon_s)
+        planned = model()
+        self._words = self._make_words(planned, told, limit)
         self._shadow = Shadow(model())
-        self._observer = CurrentObserver(model(), self._tick_s) if self.observe_current else None
-        self._planner: Planner = Planner(
-            model(), self._words, self._own, method=self.method, horizon_s=self.horizon_s, samples=int(self.samples),
-            threads=int(self.threads), seed=int(self.seed),
-        )  # fmt: skip
+        drifting = self.observe_current and self.robot == "manta"
+        self._observer = CurrentObserver(model(), self._tick_s) if drifting else None
+        self._planner: Planner | IterativeLqr
+        if self.method == ILQR:
+            self._planner = IterativeLqr(
+                planned, self._words, self._own, samples=int(self.iterations), threads=int(self.threads),
+                change=self.smooth,
+            )  # fmt: skip
+        else:
+            self._planner = Planner(
+                planned, self._words, self._own, method=self.method, horizon_s=self._horizon,
+                samples=int(self.samples), threads=int(self.threads), seed=int(self.seed),
+            )  # fmt: skip
         self._made = key
+
+    def _make_words(self, model: Any, told: Mapping[str, Any], limit: float) -> Any:
+        """What plans are made of: knots, or gait words of the fins (rtmms.planning.words)."""
+        from rtmms.planning.strokes import Strokes
+
+        if self.robot == "quadrotor":
+            return rotor_knots(model, self._rows, self._horizon)
+        if self.method == ILQR:
+            strokes = Strokes(rod_ratio(told), limit, self.frequency_hz, 1, self._horizon)
+            return gait_knots(model, strokes, self._rows, self._horizon, limit)
+        return Strokes(rod_ratio(told), limit, self.frequency_hz, self._rows, self._horizon)
 
     def _begin(self) -> None:
         self._finish()
@@ -266,14 +328,17 @@ class Predictive(rtmms.Controller):
         super().change(values)
         if self._way is not None and self._own is not None:
             self._own.data[3][0] = self.speed_m_s
+        elif self.robot == "quadrotor" and not self.cost and self._own is not None:
+            self._own.data[:] = self.x_m, self.y_m, self.z_m, radians(self.yaw_deg)
         elif not self.cost and self._own is not None:
             self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Rod angles in rad."""
+        """Rod angles in rad, or speeds of rotors in rad/s."""
         now = self._senses.hear(state)
         self._watch(now)
-        self._following.look(state)
+        if self.robot == "manta":
+            self._following.look(state)
         if now.time < self._time:  # a reset
             self._begin()
         first = self._time == -inf
@@ -290,15 +355,16 @@ class Predictive(rtmms.Controller):
             }
             self._turn_over(now, first)
         commands, _ = self._words.commands(self._plan[None], self._word_state, self._since, 1, self._lead)
-        angles = dict(zip(RODS, commands[0, 0].tolist(), strict=True))
-        self._following.sent(angles)
-        return angles
+        values = dict(zip(self._names, commands[0, 0].tolist(), strict=True))
+        if self.robot == "manta":
+            self._following.sent(values)
+        return values
 
     def _turn_over(self, now: Motion, first: bool) -> None:
         """A plan is due: take the last one up, and begin the next, for where the robot will be when that is due."""
         if not first:
             since = self._since - (now.time - self._tick)
-            sent, _ = self._words.commands(self._plan[None], self._tick_state, since, self._per_tick, self.grid_s)
+            sent, _ = self._words.commands(self._plan[None], self._tick_state, since, self._per_tick, self._grid)
             self._sent.append(sent[0])
         job = self._job
         if job is not None and (self._lockstep or job.done()):
@@ -345,7 +411,7 @@ class Predictive(rtmms.Controller):
             elif self._observer.hear(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
                 self._set_current(tuple(self._observer.current.tolist()))
                 shadow.put(known)
-        ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self.grid_s)
+        ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self._grid)
         shadow.go(obeyed(ahead[0]))
         self._planner.model.put(shadow.state, 0)
         there = np.array(shadow.model.observe()["position"])
@@ -354,7 +420,7 @@ class Predictive(rtmms.Controller):
             from rtmms.planning.tasks import begin_at
 
             begin_at(self._own, there)
-        elif not self.cost:
+        elif not self.cost and self.robot == "manta":
             from rtmms.planning.tasks import hold_from
 
             hold_from(self._own, there)
@@ -374,7 +440,7 @@ class Predictive(rtmms.Controller):
         """What the planner did, in a line."""
         self._finish()
         if self._plans:
-            _tell(f"predictive: {summary(self._plans, self._late, self._planner.samples)}")
+            _tell(f"predictive: {summary(self._plans, self._late, self._planner.samples, self.method == ILQR)}")
         self._close()
         if self._background is not None:
             self._background.close()
@@ -390,14 +456,17 @@ class Predictive(rtmms.Controller):
             self._made = None
 
 
+_TIMES = ("horizon_s", "rate_hz", "grid_s", "stage_s")
 _RANGES = (
     ("radius_m", 0.1, 1e4), ("rise_m", -1e4, 1e4), ("turns", 0.05, 1e4), ("depth_m", -1e4, 1e4),
     ("course_heading_deg", -360.0, 360.0), ("heading_deg", -360.0, 360.0), ("speed_m_s", 0.0, 2.0),
     ("horizon_s", 0.1, 60.0), ("rate_hz", 0.1, 100.0), ("grid_s", 1e-4, 0.1), ("frequency_hz", 0.1, 2.0),
+    ("x_m", -1e4, 1e4), ("y_m", -1e4, 1e4), ("z_m", -1e4, 1e4), ("yaw_deg", -360.0, 360.0), ("stage_s", 1e-4, 1.0),
+    ("smooth", 0.0, 1e6),
 )  # fmt: skip
 
 
-def summary(plans: list[Plan], late: int, samples: int) -> str:
+def summary(plans: list[Plan], late: int, samples: int, iterating: bool = False) -> str:
     """What a run's plans were, for a person."""
     seconds = sorted(plan.seconds for plan in plans)
     finished = sum(plan.finished for plan in plans)
@@ -405,7 +474,9 @@ def summary(plans: list[Plan], late: int, samples: int) -> str:
     spread = sorted(plan.spread for plan in plans if plan.spread == plan.spread)
     told = [
         f"{len(plans)} plans, {1e3 * seconds[len(seconds) // 2]:.0f} ms in the median, {1e3 * seconds[-1]:.0f} at most",
-        f"{finished / max(1, samples * len(plans)):.1%} of the candidates tried, {failed} failed",
+        f"{sum(plan.iterations for plan in plans) / len(plans):.2f} iterations a plan, {failed} plans begun anew"
+        if iterating
+        else f"{finished / max(1, samples * len(plans)):.1%} of the candidates tried, {failed} failed",
         f"{late} late",
     ]
     if spread:
@@ -417,12 +488,12 @@ def _finite(value: float) -> float | None:
     return float(f"{value:.4g}") if isfinite(value) else None
 
 
-def _whole(name: str, span: float, grid_s: float) -> int:
-    """How many steps of the grid a span is; ModelError where it is none."""
-    steps = round(span / grid_s)
-    if steps < 1 or abs(steps * grid_s - span) > 1e-6 * span:
+def _whole(name: str, span: float, unit: str, of: float) -> int:
+    """How many of another span one is; ModelError where it is none."""
+    steps = round(span / of)
+    if steps < 1 or abs(steps * of - span) > 1e-6 * span:
         raise rtmms.ModelError(
-            f"controller 'predictive': {name}: expected whole steps of grid_s = {grid_s:g} s, got {span:g} s"
+            f"controller 'predictive': {name}: expected whole steps of {unit} = {of:g} s, got {span:g} s"
         )
     return steps
 

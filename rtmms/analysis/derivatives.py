@@ -191,18 +191,23 @@ class _Room:
     def add(self, plant: Coordinated, fork: Fork | None = None) -> None:
         own = plant.fork() if fork is None else fork
         assert own is not None
-        settle = plant.settling(own)
-        steps, settling = _words(own.entry), _words(settle)
-        entered = np.array(
-            [own.entry.function, steps.ctypes.data, own.entry.command, settle.function, settling.ctypes.data,
-             own.start.ctypes.data], dtype=np.int64,
-        )  # fmt: skip
-        self.forks.append((own, entered, (steps, settling)))
+        self.forks.append((own, *entered(plant, own)))
 
     def threads(self, count: int) -> ThreadPoolExecutor:
         if self.pool is None or self.workers < count:
             self.pool, self.workers = ThreadPoolExecutor(count, thread_name_prefix="linearise"), count
         return self.pool
+
+
+def entered(plant: Coordinated, fork: Fork) -> tuple[Any, Any]:
+    """What kernels of derivatives get of a fork (rtmms.analysis.derivative_kernel), and what must live as long."""
+    settle = plant.settling(fork)
+    steps, settling = _words(fork.entry), _words(settle)
+    found = np.array(
+        [fork.entry.function, steps.ctypes.data, fork.entry.command, settle.function, settling.ctypes.data,
+         fork.start.ctypes.data], dtype=np.int64,
+    )  # fmt: skip
+    return found, (steps, settling)
 
 
 _rooms: WeakKeyDictionary[Any, _Room] = WeakKeyDictionary()

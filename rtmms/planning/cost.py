@@ -58,23 +58,38 @@ class Cost:
         taken     (runs,) steps that each took
         ModelError where the functions do not compile.
         """
+        runs, samples = next(iter(outputs.values())).shape[:2]
+        costs = np.full(runs, math.inf)
+        memory = np.zeros(max(1, self.memory))
+        self._call("total", outputs, commands, dt * every, every, samples, np.asarray(taken), memory, self.data, costs)
+        return costs
+
+    def each(
+        self, outputs: Mapping[str, Array], commands: Array, times: Array, memories: Array, weight: float,
+        lasts: npt.NDArray[np.bool_],
+    ) -> Array:  # fmt: skip
+        """(count,) of samples one by one: the running cost, and where one is a run's last `weight` times the terminal
+        one.
+
+        outputs   {name: (count, *shape)};  commands (count, actuators);  times (count,) s
+        memories  (count, max(1, memory)) what a run's memory is before the sample; afterwards it is what is there then
+        """
+        costs = np.empty(len(commands))
+        self._call("each", outputs, commands, times, memories, weight, lasts, self.data, costs)
+        return costs
+
+    def _call(self, name: str, outputs: Mapping[str, Array], *given: Any) -> None:
+        """One of the compiled loops; ModelError where the functions do not compile."""
         from numba.core.errors import NumbaError
 
         if self._total is None:
             self._total = _evaluator(self)
-        runs, samples = next(iter(outputs.values())).shape[:2]
-        costs = np.full(runs, math.inf)
-        given = self._total.State(*(outputs[name] for name in self.outputs))
-        memory = np.zeros(max(1, self.memory))
         try:
-            self._total.function(
-                given, commands, dt * every, every, samples, np.asarray(taken), memory, self.data, costs
-            )
+            getattr(self._total, name)(self._total.State(*(outputs[one] for one in self.outputs)), *given)
         except NumbaError as fault:
             text = str(fault).strip().splitlines()
             told = next((line.strip() for line in text if "rror" not in line and line.strip()), text[-1])
             raise ModelError(f"cost '{self.__name__}': numba cannot compile it: {told[:300]}") from None
-        return costs
 
 
 def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0) -> Any:
@@ -120,7 +135,8 @@ def _record(fields: Sequence[str]) -> Any:
 
 
 class _evaluator:
-    """Of one cost: `function` writes the costs of all runs, `State` is what it takes the outputs in."""
+    """Of one cost: `total` writes the costs of all runs, `each` those of samples; `State` is what they take the outputs
+    in."""
 
     def __init__(self, of: Cost) -> None:
         from numba import njit
@@ -150,9 +166,18 @@ def total(outputs, commands, dt, every, samples, taken, memory, data, costs):
             {f"    found += samples * terminal({ended})" if last is not None else ""}
         if np.isfinite(found):
             costs[run] = found / samples
+
+def each(outputs, commands, times, memories, weight, lasts, data, costs):
+    for run in range(len(costs)):
+        memory, command, time = memories[run], commands[run], times[run]
+        state = State({", ".join(f"outputs.{one}[run]" for one in fields)})
+        found = running({ran})
+        if lasts[run]:
+            found += {f"weight * terminal({ended})" if last is not None else "0.0"}
+        costs[run] = found
 """
         names: dict[str, Any] = {"State": self.State, "np": np, "running": _compiled(of.running)}
         if last is not None:
             names["terminal"] = _compiled(last)
         exec(source, names)
-        self.function = njit(names["total"], nogil=True)
+        self.total, self.each = njit(names["total"], nogil=True), njit(names["each"], nogil=True)

@@ -17,10 +17,13 @@ USUAL = 0.1
 class Knots:
     """Words (rtmms.planning.words): the values of all actuators at `rows` times, evenly spaced over the horizon.
 
-    actuators  with limits to both sides, else ModelError;  home (n,) their values at first
+    actuators  with limits to both sides, else ModelError;  home (n,) or (rows, n) their values at first
+    period_s   of a gait: beyond its end a plan goes on as it was a period before; 0: it stays
     """
 
-    def __init__(self, actuators: tuple[Channel, ...], rows: int, horizon_s: float, home: Array) -> None:
+    def __init__(
+        self, actuators: tuple[Channel, ...], rows: int, horizon_s: float, home: Array, period_s: float = 0.0
+    ) -> None:
         for one in actuators:
             if one.lower is None or one.upper is None or not np.isfinite([one.lower, one.upper]).all():
                 raise ModelError(f"knots: actuator '{one.name}' has no limits: a plan needs them to both sides")
@@ -28,9 +31,9 @@ class Knots:
         self.lower = np.array([one.lower for one in actuators], dtype=np.float64)
         self.upper = np.array([one.upper for one in actuators], dtype=np.float64)
         self.scale = USUAL * (self.upper - self.lower)
-        self.home = np.tile(np.clip(home, self.lower, self.upper), (rows, 1))
+        self.home = np.array(np.broadcast_to(np.clip(home, self.lower, self.upper), (rows, len(actuators))))
         self.library = (self.home,)
-        self.at = np.linspace(0.0, horizon_s, rows)
+        self.at, self._period = np.linspace(0.0, horizon_s, rows), min(period_s, horizon_s)
 
     def start(self) -> Array:
         """See Words."""
@@ -47,5 +50,9 @@ class Knots:
 
     def shifted(self, plan: Array, by: float) -> Array:
         """See Words."""
-        later = np.minimum(self.at + by, self.at[-1])
+        later = self.at + by
+        if self._period > 0.0:
+            beyond = np.maximum(later - self.at[-1], 0.0)
+            later = later - self._period * np.ceil(beyond / self._period - 1e-9)
+        later = np.minimum(later, self.at[-1])
         return np.array([np.interp(later, self.at, column) for column in plan.T]).T

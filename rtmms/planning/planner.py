@@ -36,6 +36,7 @@ class Plan:
     least, spread   of the costs: the least, and the median less the least
     path      (samples, 3) m, of the best candidate
     seconds   it took
+    iterations   of a method that goes from one plan to a better one
     """
 
     words: Array
@@ -46,6 +47,7 @@ class Plan:
     spread: float
     path: Array
     seconds: float
+    iterations: int = 1
 
 
 class Planner:

@@ -207,3 +207,51 @@ def hold(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float)
 def hold_from(held: Cost, position: Array) -> None:
     """Where a plan of `hold` begins."""
     held.data[4:6] = position[:2]
+
+
+@kernel
+def _hovers(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
+    """Running cost of a place, as the distance where that is far. data: (x, y, z, yaw)"""
+    _, _, yaw = angles(state.quaternion)
+    off, slow = 0.0, 0.0
+    for k in range(3):
+        off += (state.position[k] - data[k]) ** 2
+        slow += 0.12 * state.velocity[k] ** 2 + 0.01 * state.angular_velocity[k] ** 2
+    turned = wrapped(yaw - data[3])
+    tilt = state.quaternion[1] ** 2 + state.quaternion[2] ** 2
+    return 2.0 * (math.sqrt(1.0 + off) - 1.0) + slow + 0.2 * turned * turned + tilt  # type: ignore[no-any-return]
+
+
+@kernel
+def _end_of_hover(state: Any, memory: Any, data: Any) -> float:
+    off, fast = 0.0, 0.0
+    v = to_world(state.quaternion, state.velocity)
+    for k in range(3):
+        off += (state.position[k] - data[k] + 0.5 * v[k]) ** 2
+        fast += 0.3 * v[k] ** 2 + 0.01 * state.angular_velocity[k] ** 2
+    tilt = state.quaternion[1] ** 2 + state.quaternion[2] ** 2
+    return 4.0 * (math.sqrt(1.0 + off) - 1.0) + fast + tilt  # type: ignore[no-any-return]
+
+
+@kernel
+def _hover_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+    samples = outputs.position.shape[1]
+    for run in range(len(costs)):
+        if not taken[run]:
+            continue
+        found = 0.0
+        for k in range(samples):
+            state = Pose(
+                outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
+                outputs.angular_velocity[run, k],
+            )  # fmt: skip
+            found += _hovers(state, memory, (k + 1) * dt, memory, data)
+            if k == samples - 1:
+                found += samples * _end_of_hover(state, memory, data)
+        if np.isfinite(found):
+            costs[run] = found / samples
+
+
+def hover_at(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> Cost:
+    """To fly to a place, and to stay there."""
+    return Given(_hovers, _end_of_hover, _hover_totals, 0, np.array([x_m, y_m, z_m, yaw_rad]))

@@ -19,16 +19,18 @@ DT = 1e-2
 SMALL: dict[str, Any] = {"chains": 4}
 
 
-def told(plant: Any) -> PlantInfo:
+def told(plant: Any, robot: str = "manta") -> PlantInfo:
     return PlantInfo(
-        "manta", DT, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
+        robot, DT, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
         every=1, delay=0,
     )  # fmt: skip
 
 
-def swim(controller: Predictive, plant: Any, seconds: float, stuck: int | None = None) -> np.ndarray:
+def swim(
+    controller: Predictive, plant: Any, seconds: float, stuck: int | None = None, robot: str = "manta"
+) -> np.ndarray:
     """(steps, 3) m."""
-    info = told(plant)
+    info = told(plant, robot)
     controller.start(info)
     path = []
     for k in range(round(seconds / plant.dt)):
@@ -117,11 +119,58 @@ def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
         ({"waypoints": "0 0 0; 1 0 0"}, "waypoints: they go with course=waypoints"),
         ({"cost": "a.py:b", "course": "helix"}, "cost, course: expected one of them"),
         ({"speed_m_s": float("nan")}, "speed_m_s: expected a number"),
+        ({"robot": "cat"}, "robot: .*'cat'"),
+        ({"method": "ilqr", "stage_s": 0.07}, "stage_s: expected whole steps of grid_s = 0.02 s"),
+        ({"method": "ilqr", "stage_s": 0.3}, "horizon_s: expected whole steps of stage_s = 0.3 s"),
+        ({"robot": "quadrotor", "course": "helix"}, "course: a quadrotor follows none"),
     ],
 )
 def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
         Predictive(**given)
+
+
+@pytest.mark.slow
+def test_by_ilqr_the_manta_goes_deeper_and_swims_straight(prepared: Predictive) -> None:
+    controller = Predictive(method="ilqr", depth_m=0.3)
+    controller.prepare()
+    path = swim(controller, rtmms.load("manta", dt=DT, **SMALL), 6.0)
+    assert np.abs(path[-200:, 2] + 0.3).max() < 0.03
+    assert np.abs(path[-200:, 1]).max() < 0.05
+    assert (path[-1, 0] - path[-201, 0]) / 2.0 == pytest.approx(0.4, abs=0.1)
+    assert 1.0 <= controller.iterations_a_plan <= 2.0
+    assert "iterations a plan" in summary(controller._plans, 0, 2, iterating=True)
+    controller.stop("")
+
+
+@pytest.mark.slow
+def test_a_quadrotor_flies_to_a_place() -> None:
+    controller = Predictive(robot="quadrotor", method="ilqr", x_m=1.0, z_m=0.5, rate_hz=25.0)
+    controller.prepare()
+    path = swim(controller, rtmms.load("quadrotor", dt=DT), 2.5, robot="quadrotor")
+    np.testing.assert_allclose(path[-1], [1.0, 0.0, 0.5], atol=0.06)
+    assert np.abs(path[:, 1]).max() < 0.1
+    assert getattr(controller, "tracks") == ("x_m", "y_m", "z_m", "yaw_deg")  # noqa: B009
+    controller.stop("")
+
+
+@pytest.mark.slow
+def test_a_quadrotor_flies_through_a_gate() -> None:
+    """By the example's own cost: where it passes the wall it is near the gate's middle."""
+    cost = PAGE.parents[1] / "examples" / "quadrotor" / "gate.py"
+    controller = Predictive(robot="quadrotor", method="ilqr", cost=f"{cost}:gate", rate_hz=25.0)
+    controller.prepare()
+    path = swim(controller, rtmms.load("quadrotor", dt=DT), 1.5, robot="quadrotor")
+    at = path[np.argmax(path[:, 0] >= 2.0)]
+    assert at[0] >= 2.0
+    assert np.hypot(at[1] - 0.3, at[2] - 1.0) < 0.1
+    controller.stop("")
+
+
+def test_another_robot_than_it_was_told_is_refused(prepared: Predictive) -> None:
+    plant = rtmms.load("quadrotor", dt=DT)
+    with pytest.raises(rtmms.ModelError, match=r"robot: this plant \('quadrotor'\) is no manta; give robot="):
+        Predictive(method="ilqr").start(told(plant, "quadrotor"))
 
 
 def test_a_cost_that_is_none_is_refused(tmp_path: Path) -> None:

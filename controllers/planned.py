@@ -1,0 +1,80 @@
+"""What the controller `predictive` is by default on each robot, and what its plans are made of there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+ILQR = "ilqr"
+CLAMPED = 0.85
+"""rad: as far as iLQR moves a rod of the manta. The supports of its fins are singular where two rods are 1.81 rad
+apart."""
+CHAINS = {ILQR: 4}
+"""A fin's chains in the planner's model, at most, by the method; each is six states more."""
+COARSE_CHAINS = 16
+"""For other methods: one block of lanes, which fewer chains would not make faster."""
+
+
+@dataclass(frozen=True)
+class Usual:
+    """horizon_s, rate_hz, grid_s   as the controller's;  stage_s  from knot to knot of iLQR;  targets  of sampling
+    tracks   set-points without a course or a cost of one's own"""
+
+    horizon_s: float
+    rate_hz: float
+    grid_s: float
+    stage_s: float
+    targets: int
+    tracks: tuple[str, ...]
+
+
+USUAL: Mapping[tuple[str, bool], Usual] = {
+    ("manta", False): Usual(2.5, 10.0, 0.02, 0.1, 1, ("depth_m", "heading_deg", "speed_m_s")),
+    ("manta", True): Usual(2.0, 10.0, 0.02, 0.08, 1, ("depth_m", "heading_deg", "speed_m_s")),
+    ("quadrotor", False): Usual(0.8, 25.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
+    ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
+}
+"""By robot, and whether the method is iLQR."""
+
+
+def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) -> Any:
+    """The planner's model: with the parameters that the plant tells, but for what nobody knows."""
+    import rtmms
+
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    if robot == "manta":
+        most = CHAINS.get(method, COARSE_CHAINS)
+        given["chains"] = min(most, int(given.get("chains", most)))
+        unknown: tuple[str, ...] = ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost")
+    else:
+        unknown = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
+    for name in unknown:  # what the robot is in, and what has befallen it
+        given.pop(name, None)
+    return rtmms.load(robot, dt=grid_s, **given)
+
+
+def gait_knots(model: Any, strokes: Any, rows: int, horizon_s: float, limit: float) -> Any:
+    """Knots of the manta's rods, at first of its usual gait."""
+    import numpy as np
+
+    from rtmms.planning.knots import Knots
+
+    span = horizon_s / (rows - 1)
+    (gait,), _ = strokes.commands(strokes.home[None], strokes.start(), 0.0, rows - 1, span)
+    most = min(limit, CLAMPED)
+    words = Knots(model.actuators, rows, horizon_s, np.zeros(4), 1.0 / strokes.home[0, 0])
+    words.lower, words.upper = np.maximum(words.lower, -most), np.minimum(words.upper, most)
+    words.home[1:] = np.clip(gait, -most, most)
+    return words
+
+
+def rotor_knots(model: Any, rows: int, horizon_s: float) -> Any:
+    """Knots of the quadrotor's rotors, at first those that carry it."""
+    import numpy as np
+
+    from rtmms.planning.knots import Knots
+
+    words = Knots(model.actuators, rows, horizon_s, np.full(4, model.parameters.hover_rad_s))
+    words.scale[:] = 20.0
+    return words

@@ -1,0 +1,327 @@
+"""Iterative LQR within the limits of the actuators: one plan, made better by the derivatives of the model.
+
+About the last plan's motion the model is linear and the cost quadratic; the best correction of such a problem is a
+correction of each knot and a feedback on the way the motion goes then. Each step of the recursion is a quadratic
+programme within the box of the limits; knots that stand at one get no feedback.
+
+    Q_uu du = -Q_u,  lower <= u + du <= upper,   K = -Q_uu^-1 Q_uz of what is free
+
+Tassa, Mansard and Todorov, Control-limited differential dynamic programming, ICRA 2014, without the second derivatives
+of the model (Li and Todorov 2004). The state of the recursion is z = (x, u_before): commands go in straight lines from
+knot to knot, and a change of them may cost something.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.analysis.stage_kernel import multiply
+from rtmms.analysis.stages import Motion, Slopes, Stages
+from rtmms.errors import ModelError
+from rtmms.jit import kernel
+from rtmms.planning.box_qp import box_step
+from rtmms.planning.cost import Cost
+from rtmms.planning.cost_slopes import CostSlopes
+from rtmms.planning.knots import Knots
+from rtmms.planning.planner import Plan
+
+Array = npt.NDArray[np.float64]
+
+SHARES = (1.0, 0.5, 0.25, 0.1, 0.04, 0.01)
+"""Of a correction, that are tried."""
+ENOUGH = 1e-4
+"""Of the decrease that the quadratic problem promises, that must come of it."""
+LEAST, MOST, FIRST, UP, DOWN, TRIES = 1e-9, 1e6, 1e-6, 30.0, 0.2, 3
+"""Of the regularisation, in the largest diagonal element of Q_uu: bounds, where it begins, how it changes, and how
+often in an iteration. The next iteration, or plan, goes on from there."""
+SETTLED = 1e-6
+"""Of the cost: a decrease by less ends a plan."""
+
+
+@dataclass
+class Problem:
+    """Quadratic about a motion; inputs in units of `reach`.
+
+    a (s, k, k), before, own (s, k, n)    see rtmms.analysis.stages.Slopes
+    gradient, hessian   (s, k + n), (s, k + n, k + n)  of the cost at a stage's end, by its state and its knot
+    change   what (u - u_before)^2 costs, of each stage;  moved (s, n) u - u_before
+    lower, upper   (s, n) bounds of a correction
+    """
+
+    a: Array
+    before: Array
+    own: Array
+    gradient: Array
+    hessian: Array
+    change: float
+    moved: Array
+    lower: Array
+    upper: Array
+
+
+@dataclass
+class Policy:
+    """correction (s, n), gain (s, n, k + n), and what the cost is to fall by: share * linear + share^2 * square."""
+
+    correction: Array
+    gain: Array
+    linear: float
+    square: float
+
+    def promised(self, share: float) -> float:
+        return share * self.linear + share * share * self.square
+
+
+@kernel
+def recursion(
+    a: Any, before: Any, own: Any, gradient: Any, hessian: Any, change: float, moved: Any, lower: Any, upper: Any,
+    regularisation: float, correction: Any, gain: Any, promised: Any,
+) -> bool:  # fmt: skip
+    """See `backward`; promised (2,) written: the linear and the square part of what the cost is to fall by."""
+    count, k, n = own.shape
+    z, wide = k + n, k + 2 * n
+    slope, bend = np.zeros(z), np.zeros((z, z))
+    step, half, qq, q = np.zeros((z, wide)), np.empty((z, wide)), np.empty((wide, wide)), np.empty(wide)
+    across, quu, damped, quz, qu = (
+        np.zeros((wide, z)),
+        np.empty((n, n)),
+        np.empty((n, n)),
+        np.empty((n, z)),
+        np.empty(n),
+    )
+    qdu, qk, more = np.empty(n), np.empty((n, z)), np.empty((n, z))
+    largest = 0.0
+    promised[:] = 0.0
+    for i in range(n):
+        step[k + i, z + i] = across[z + i, k + i] = 1.0
+    for t in range(count - 1, -1, -1):
+        for i in range(z):
+            slope[i] += gradient[t, i]
+            for j in range(z):
+                bend[i, j] += hessian[t, i, j]
+        # (x, u)+ = (A B_before; 0 0) z + (B; 1) u
+        for i in range(k):
+            for j in range(k):
+                step[i, j] = across[j, i] = a[t, i, j]
+            for j in range(n):
+                step[i, k + j] = across[k + j, i] = before[t, i, j]
+                step[i, z + j] = across[z + j, i] = own[t, i, j]
+        multiply(bend, step, half)
+        multiply(across, half, qq)
+        for i in range(wide):
+            q[i] = 0.0
+            for j in range(z):
+                q[i] += across[i, j] * slope[j]
+        for i in range(n):
+            q[z + i] += 2.0 * change * moved[t, i]
+            q[k + i] -= 2.0 * change * moved[t, i]
+            qq[z + i, z + i] += 2.0 * change
+            qq[k + i, k + i] += 2.0 * change
+            qq[z + i, k + i] -= 2.0 * change
+            qq[k + i, z + i] -= 2.0 * change
+        for i in range(n):
+            largest = max(largest, qq[z + i, z + i])
+        for i in range(n):
+            qu[i] = q[z + i]
+            for j in range(n):
+                quu[i, j] = damped[i, j] = qq[z + i, z + j]
+            damped[i, i] += regularisation * largest
+            for j in range(z):
+                quz[i, j] = qq[z + i, j]
+        du, feedback = correction[t], gain[t]
+        for i in range(n):
+            du[i] = correction[t + 1, i] if t + 1 < count else 0.0
+        if box_step(damped, qu, quz, lower[t], upper[t], du, feedback) < 0:
+            return False
+        for i in range(n):
+            qdu[i] = 0.0
+            for j in range(n):
+                qdu[i] += quu[i, j] * du[j]
+            promised[0] -= du[i] * qu[i]
+            promised[1] -= 0.5 * du[i] * qdu[i]
+        # V of the policy, whatever was added to Q_uu
+        multiply(quu, feedback, qk)
+        for i in range(n):
+            for j in range(z):
+                more[i, j] = qk[i, j] + quz[i, j]
+        for i in range(z):
+            slope[i] = q[i]
+            for j in range(n):
+                slope[i] += feedback[j, i] * (qdu[j] + qu[j]) + quz[j, i] * du[j]
+        for i in range(z):
+            for j in range(z):
+                bend[i, j] = qq[i, j]
+            for w in range(n):
+                f, p = feedback[w, i], quz[w, i]
+                for j in range(z):
+                    bend[i, j] += f * more[w, j] + p * feedback[w, j]
+        for i in range(z):
+            for j in range(i):
+                bend[i, j] = bend[j, i] = 0.5 * (bend[i, j] + bend[j, i])
+    return True
+
+
+def backward(of: Problem, regularisation: float) -> Policy | None:
+    """The recursion from the last stage to the first; None where Q_uu is not positive definite.
+
+    regularisation   of the largest diagonal element of Q_uu so far, added to its diagonal
+    """
+    count, k, n = of.own.shape
+    correction, gain, promised = np.zeros((count, n)), np.zeros((count, n, k + n)), np.zeros(2)
+    well = recursion(
+        of.a, of.before, of.own, of.gradient, of.hessian, of.change, of.moved, of.lower, of.upper, regularisation,
+        correction, gain, promised,
+    )  # fmt: skip
+    return Policy(correction, gain, float(promised[0]), float(promised[1])) if well else None
+
+
+class IterativeLqr:
+    """A planner as rtmms.planning.planner.Planner.
+
+    model      of the robot (rtmms.plant.Coordinated); its dt is the plan's grid
+    words      the knots of a plan: a stage from each to the next, whole steps of the model
+    samples    iterations at most;  threads   that linearise and roll out
+    change     what it costs a mean over the horizon of ((u - u_before) / reach)^2, reach half of an actuator's range
+    regularisation   where it begins
+    """
+
+    def __init__(
+        self, model: Any, words: Knots, cost: Cost, *, samples: int = 8, threads: int = 1, change: float = 0.0,
+        regularisation: float = FIRST,
+    ) -> None:  # fmt: skip
+        self.model, self.words, self.cost, self.samples, self.change = model, words, cost, samples, change
+        stages = len(words.at) - 1
+        span = (words.at[-1] - words.at[0]) / max(1, stages)
+        per = round(span / model.dt)
+        if stages < 1 or per < 1 or abs(per * model.dt - span) > 1e-6 * span:
+            raise ModelError(f"ilqr: knots must be whole steps of {model.dt:g} s apart, got {span:g} s")
+        self.stages = Stages(model, per, tuple(dict.fromkeys((*cost.outputs, "position"))), threads)
+        for name in cost.outputs:
+            if name not in self.stages.shapes:
+                raise ModelError(f"ilqr: the model has no output '{name}', which cost '{cost.__name__}' names")
+        self.slopes = CostSlopes(cost, self.stages)
+        self.span = span
+        self._first = regularisation
+        self.clear()
+
+    def clear(self) -> None:
+        """As new."""
+        self.stages.close()
+        self.mean = self.words.home.copy()
+        self._regularisation = self._first
+        self.policy: Policy | None = None
+        self.motion: Motion | None = None
+
+    def close(self) -> None:
+        """End its threads."""
+        self.stages.close()
+
+    def total(self, motion: Motion) -> float:
+        """J of a motion; infinite where it ended early or costs no number."""
+        if not motion.whole:
+            return math.inf
+        outputs = {name: motion.outputs[name][None] for name in self.cost.outputs}
+        knots = motion.knots[None, 1:]
+        (found,) = self.cost.total(outputs, knots, self.span, 1, np.array([knots.shape[1]]))
+        moved = np.diff(motion.knots, axis=0) / self.stages.reach
+        return float(found + self.change * np.mean(np.sum(moved * moved, axis=1)))
+
+    def problem(self, motion: Motion, slopes: Slopes, lower: Array, upper: Array) -> Problem:
+        """About a motion, with the limits lower, upper (n,) of the knots."""
+        reach, n = self.stages.reach, motion.knots.shape[1]
+        gradient, hessian = self.slopes(motion, self.span, slopes.told)
+        gradient[:, -n:] *= reach
+        hessian[:, -n:, :] *= reach[:, None]
+        hessian[:, :, -n:] *= reach
+        return Problem(
+            slopes.a, slopes.before * reach, slopes.own * reach, gradient, hessian, self.change / len(gradient),
+            np.diff(motion.knots, axis=0) / reach, (lower - motion.knots[1:]) / reach,
+            (upper - motion.knots[1:]) / reach,
+        )  # fmt: skip
+
+    def plan(
+        self, state: Array, since: float, until: float = math.inf, fixed: Callable[[Array], Array] | None = None
+    ) -> Plan:
+        """See Planner.plan; one iteration is always done. The first knot, where the plan begins, stays. What something
+        holds is asked for what it was asked for before."""
+        begin = time.monotonic()
+        before = self.words.shifted(self.mean, since) if since > 0.0 else self.mean.copy()
+        knots, lower, upper = np.clip(before, self.words.lower, self.words.upper), self.words.lower, self.words.upper
+        if fixed is not None:
+            knots, lower, upper = (fixed(one[None].copy())[0] for one in (knots, lower, upper))
+        self.stages.follow()
+        motion = self.stages.roll(knots)
+        least = self.total(motion)
+        at_first, iterations, failed = least, 0, 0
+        if not math.isfinite(least):  # the last plan fails from here: as at the start
+            failed = 1
+            motion = self.stages.roll(np.concatenate([knots[:1], np.clip(self.words.home[1:], lower, upper)]))
+            least = at_first = self.total(motion)
+        good = math.isfinite(least)
+        while good and iterations < self.samples and (not iterations or time.monotonic() < until):
+            found = self._iterate(motion, least, lower, upper, until if iterations else math.inf)
+            if found is None:
+                break
+            iterations += 1
+            better, cost = found
+            settled = least - cost <= SETTLED * abs(least)
+            motion, least = better, cost
+            if settled:
+                break
+        if good:
+            self.mean, self.motion = motion.knots.copy(), motion
+            held = lower == upper  # asked for what it did before, to see whether it follows again
+            self.mean[:, held] = before[:, held]
+        else:
+            self.mean, self._regularisation = before, self._first
+        path = motion.outputs.get("position", np.zeros((0, 3)))
+        spread = at_first - least if good else math.nan
+        seconds = time.monotonic() - begin
+        return Plan(
+            self.mean.copy(), good, max(1, iterations), failed, least, spread, path, seconds, iterations
+        )  # fmt: skip
+
+    def _iterate(
+        self, motion: Motion, least: float, lower: Array, upper: Array, until: float
+    ) -> tuple[Motion, float] | None:
+        """A motion that costs less, and what; None where none is found, or time is up."""
+
+        def going() -> bool:
+            return time.monotonic() < until
+
+        slopes = self.stages.slopes(motion, going)
+        if slopes is None:
+            return None
+        problem = self.problem(motion, slopes, lower, upper)
+        reach, n = self.stages.reach, motion.knots.shape[1]
+        count = len(motion.knots) - 1
+        lowest, highest = np.tile(lower, (count, 1)), np.tile(upper, (count, 1))
+        for _ in range(TRIES):
+            policy = backward(problem, self._regularisation)
+            if policy is not None:
+                self.policy = policy
+                correction, gain = policy.correction * reach, policy.gain * reach[:, None]
+                gain[:, :, -n:] /= reach
+                if policy.promised(1.0) <= 1e-14 * abs(least):
+                    return motion, least
+                for at in range(0, len(SHARES), self.stages.threads):
+                    shares = SHARES[at : at + self.stages.threads]
+                    tried = self.stages.guide(motion, correction, gain, shares, lowest, highest)
+                    for share, one in zip(shares, tried, strict=True):
+                        cost = self.total(one)
+                        if cost < least and least - cost >= ENOUGH * policy.promised(share):
+                            self._regularisation = max(LEAST, DOWN * self._regularisation)
+                            return one, cost
+                    if not going():
+                        return None
+            self._regularisation = max(self._first, UP * self._regularisation)
+        if self._regularisation > MOST:
+            self._regularisation = self._first
+        return None
