@@ -3,7 +3,7 @@
 rtmms run manta --controller predictive:course=helix,radius_m=3,rise_m=-1 --sensors typical
 rtmms run manta --controller predictive:depth_m=1,heading_deg=90
 rtmms run manta --controller predictive:cost=mine.py:deep
-rtmms run quadrotor --controller predictive:robot=quadrotor,method=ilqr,x_m=2,z_m=1
+rtmms run quadrotor --controller predictive:model=quadrotor,method=ilqr,x_m=2,z_m=1
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Predictive(rtmms.Controller):
     """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
     until the next.
 
-    robot         manta or quadrotor
+    model         of which robot its model is: manta or quadrotor
 
     course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
                   `path`; without one it holds depth, heading and speed
@@ -75,7 +75,7 @@ class Predictive(rtmms.Controller):
     observe_current: bool = True
     threads: int = 1
     seed: int = 0
-    robot: str = "manta"
+    model: str = "manta"
     x_m: float = 0.0
     y_m: float = 0.0
     z_m: float = 1.0
@@ -103,11 +103,11 @@ class Predictive(rtmms.Controller):
     )
 
     def __post_init__(self) -> None:
-        for name, one, known in (("method", self.method, _METHODS), ("robot", self.robot, _ROBOTS)):
+        for name, one, known in (("method", self.method, _METHODS), ("model", self.model, _ROBOTS)):
             if one not in known:
                 unknown = rtmms.UnknownNameError(name, one, known)
                 raise rtmms.ModelError(f"controller 'predictive': {name}: {unknown}")
-        usual = USUAL[self.robot, self.method == ILQR]
+        usual = USUAL[self.model, self.method == ILQR]
         for name in ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets"):
             if getattr(self, name) is None:
                 setattr(self, name, getattr(usual, name))
@@ -131,8 +131,8 @@ class Predictive(rtmms.Controller):
             self._rows = 1 + _whole("horizon_s", horizon, "stage_s", stage)
         if self.cost and self.course:
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
-        if self.robot != "manta" and (self.course or self.waypoints):
-            raise rtmms.ModelError(f"controller 'predictive': course: a {self.robot} follows none; give cost, or x_m")
+        if self.model != "manta" and (self.course or self.waypoints):
+            raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} follows none; give cost, or x_m")
         self._track(() if self.cost else usual.tracks)
         self._way: Any = None
         if self.course:
@@ -182,7 +182,7 @@ class Predictive(rtmms.Controller):
             self._own = load_named("cost", self.cost, lambda one: isinstance(one, Cost), "a cost (rtmms.cost)")
         elif self._way is not None:
             self._own = along_course(self._way, self.speed_m_s, self._horizon)
-        elif self.robot == "quadrotor":
+        elif self.model == "quadrotor":
             self._own = hover_at(self.x_m, self.y_m, self.z_m, radians(self.yaw_deg))
         else:
             self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self._horizon)
@@ -194,13 +194,13 @@ class Predictive(rtmms.Controller):
     def start(self, plant: rtmms.PlantInfo) -> None:
         """A model with the plant's own parameters; begin anew."""
         self._names = tuple(channel.name for channel in plant.actuators)
-        if {"manta": "left.front", "quadrotor": "front.speed"}[self.robot] not in self._names:
+        if {"manta": "left.front", "quadrotor": "front.speed"}[self.model] not in self._names:
             raise rtmms.ModelError(
-                f"controller 'predictive': robot: this plant ('{plant.robot}') is no {self.robot}; give robot=, one of "
+                f"controller 'predictive': model: this plant ('{plant.robot}') is no {self.model}; give model=, one of "
                 f"{', '.join(_ROBOTS)}"
             )
         self._senses.start(plant)
-        if self.robot == "manta":
+        if self.model == "manta":
             self._following.start(plant)
         self._measured = next((name for name in ("encoder.angle", "rod_angle") if name in
                                {channel.name for channel in plant.outputs}), "")  # fmt: skip
@@ -274,12 +274,12 @@ class Predictive(rtmms.Controller):
         self._close()
 
         def model() -> Any:
-            return model_of(self.robot, told, self._grid, self.method)
+            return model_of(self.model, told, self._grid, self.method)
 
         planned = model()
         self._words = self._make_words(planned, told, limit)
         self._shadow = Shadow(model())
-        drifting = self.observe_current and self.robot == "manta"
+        drifting = self.observe_current and self.model == "manta"
         self._observer = CurrentObserver(model(), self._tick_s) if drifting else None
         self._planner: Planner | IterativeLqr
         if self.method == ILQR:
@@ -298,7 +298,7 @@ class Predictive(rtmms.Controller):
         """What plans are made of: knots, or gait words of the fins (rtmms.planning.words)."""
         from rtmms.planning.strokes import Strokes
 
-        if self.robot == "quadrotor":
+        if self.model == "quadrotor":
             return rotor_knots(model, self._rows, self._horizon)
         if self.method == ILQR:
             strokes = Strokes(rod_ratio(told), limit, self.frequency_hz, 1, self._horizon)
@@ -328,7 +328,7 @@ class Predictive(rtmms.Controller):
         super().change(values)
         if self._way is not None and self._own is not None:
             self._own.data[3][0] = self.speed_m_s
-        elif self.robot == "quadrotor" and not self.cost and self._own is not None:
+        elif self.model == "quadrotor" and not self.cost and self._own is not None:
             self._own.data[:] = self.x_m, self.y_m, self.z_m, radians(self.yaw_deg)
         elif not self.cost and self._own is not None:
             self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
@@ -337,7 +337,7 @@ class Predictive(rtmms.Controller):
         """Rod angles in rad, or speeds of rotors in rad/s."""
         now = self._senses.hear(state)
         self._watch(now)
-        if self.robot == "manta":
+        if self.model == "manta":
             self._following.look(state)
         if now.time < self._time:  # a reset
             self._begin()
@@ -356,7 +356,7 @@ class Predictive(rtmms.Controller):
             self._turn_over(now, first)
         commands, _ = self._words.commands(self._plan[None], self._word_state, self._since, 1, self._lead)
         values = dict(zip(self._names, commands[0, 0].tolist(), strict=True))
-        if self.robot == "manta":
+        if self.model == "manta":
             self._following.sent(values)
         return values
 
@@ -420,7 +420,7 @@ class Predictive(rtmms.Controller):
             from rtmms.planning.tasks import begin_at
 
             begin_at(self._own, there)
-        elif not self.cost and self.robot == "manta":
+        elif not self.cost and self.model == "manta":
             from rtmms.planning.tasks import hold_from
 
             hold_from(self._own, there)

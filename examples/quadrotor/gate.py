@@ -1,6 +1,6 @@
 """A cost of one's own for the quadrotor: through a gate, then on to a place beyond it. In this folder:
 
-rtmms run quadrotor --controller predictive:robot=quadrotor,method=ilqr,cost=gate.py:gate --mode lockstep --duration 5
+rtmms run quadrotor --controller predictive:model=quadrotor,method=ilqr,cost=gate.py:gate --mode lockstep --duration 5
 """
 
 from typing import Any

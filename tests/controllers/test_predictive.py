@@ -145,7 +145,7 @@ def test_by_ilqr_the_manta_goes_deeper_and_swims_straight(prepared: Predictive) 
 
 @pytest.mark.slow
 def test_a_quadrotor_flies_to_a_place() -> None:
-    controller = Predictive(robot="quadrotor", method="ilqr", x_m=1.0, z_m=0.5, rate_hz=25.0)
+    controller = Predictive(model="quadrotor", method="ilqr", x_m=1.0, z_m=0.5, rate_hz=25.0)
     controller.prepare()
     path = swim(controller, rtmms.load("quadrotor", dt=DT), 2.5, robot="quadrotor")
     np.testing.assert_allclose(path[-1], [1.0, 0.0, 0.5], atol=0.06)
@@ -158,7 +158,7 @@ def test_a_quadrotor_flies_to_a_place() -> None:
 def test_a_quadrotor_flies_through_a_gate() -> None:
     """By the example's own cost: where it passes the wall it is near the gate's middle."""
     cost = PAGE.parents[1] / "examples" / "quadrotor" / "gate.py"
-    controller = Predictive(robot="quadrotor", method="ilqr", cost=f"{cost}:gate", rate_hz=25.0)
+    controller = Predictive(model="quadrotor", method="ilqr", cost=f"{cost}:gate", rate_hz=25.0)
     controller.prepare()
     path = swim(controller, rtmms.load("quadrotor", dt=DT), 1.5, robot="quadrotor")
     at = path[np.argmax(path[:, 0] >= 2.0)]
@@ -169,7 +169,7 @@ def test_a_quadrotor_flies_through_a_gate() -> None:
 
 def test_another_robot_than_it_was_told_is_refused(prepared: Predictive) -> None:
     plant = rtmms.load("quadrotor", dt=DT)
-    with pytest.raises(rtmms.ModelError, match=r"robot: this plant \('quadrotor'\) is no manta; give robot="):
+    with pytest.raises(rtmms.ModelError, match=r"model: this plant \('quadrotor'\) is no manta; give model="):
         Predictive(method="ilqr").start(told(plant, "quadrotor"))
 
 
