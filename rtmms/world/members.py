@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import rtmms.plant
@@ -114,10 +114,11 @@ class Member:
         """For a log, from which `read` makes it again; `plant` as it is equipped."""
         from rtmms.sensing.faults import Faulty
 
+        sensors = plant.sensors if isinstance(plant, HasTruth) else {}
         return {
             "name": self.name, "robot": self.kind, "preset": self.preset, "position": self.position,
             "heading_deg": self.heading_deg, "parameters": dict(self.parameters),
-            "suite": dict(plant.sensors) if isinstance(plant, HasTruth) else {}, "estimate": self.estimate,
+            "suite": {name: asdict(one) for name, one in sensors.items()}, "estimate": self.estimate,
             "faults": isinstance(plant.truth if isinstance(plant, HasTruth) else plant, Faulty),
         }  # fmt: skip
 

@@ -15,7 +15,7 @@ import numpy as np
 from rtmms.contract import Applied
 from rtmms.errors import ModelError
 from rtmms.loop.impairment import ImpairedLink
-from rtmms.plant import Composed, Coupling, Plant, bare
+from rtmms.plant import Coupling, Plant, bare
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.plant.allowance import most_said
@@ -344,7 +344,7 @@ class Server:
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
             "near_step_endpoint": self.near_step, "topic": self.robot, "member": hello.robot,
-            **({"robots": self._scopes.robots()} if not hello.robot and isinstance(plant, Composed) else {}),
+            "robots": {} if hello.robot else self._scopes.robots(),
         }  # fmt: skip
 
     def _selection(self, scope: Scope, names: tuple[str, ...], delay: int) -> Selection:

@@ -1,0 +1,83 @@
+"""Several robots from the command line: who drives whom, what is said of mistakes, replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmms.cli.running.several import drivers, failing, numbered, shared_out
+from rtmms.errors import ModelError
+from tests.cli.shell import finish, start
+
+TWO = [{"name": "one", "robot": "manta"}, {"name": "two", "robot": "eel"}]
+
+
+def test_robots_without_a_name_are_numbered() -> None:
+    named = [(one["name"], one["robot"]) for one in numbered(["manta", "follower=eel", "manta"])]
+    assert named == [("one", "manta"), ("follower", "eel"), ("three", "manta")]
+
+
+def test_each_gets_its_own_drivers() -> None:
+    assert drivers(TWO, None) == ("gait:robot=one",)  # the eel swims by itself
+    assert drivers(TWO, ("gait:frequency_hz=0.6",)) == ("gait:frequency_hz=0.6,robot=one",)
+    assert drivers(TWO, ("gait:robot=one",)) == ("gait:robot=one",)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("gait:robot=oen", "unknown robot 'oen'; did you mean one"),
+        ("gait:robot=two", "drives manta, not eel"),
+        ("hover", "the robots here: eel, manta"),
+        ("nosuch", "unknown controller 'nosuch'"),
+    ],
+)
+def test_a_driver_of_nobody_is_told(word: str, told: str) -> None:
+    with pytest.raises(ModelError, match=told):
+        drivers(TWO, (word,))
+
+
+def test_what_is_said_of_one_and_of_all() -> None:
+    made = shared_out(TWO, {"one.chains": 8, "dens": 1.0}, {"sensors": "typical"})
+    assert made["dens"] == 1.0
+    assert made["robots"][0]["parameters"] == {"chains": 8}
+    assert [one["profile"] for one in made["robots"]] == ["typical", "typical"]
+    with pytest.raises(ModelError, match="unknown robot 'three'"):
+        shared_out(TWO, {"three.chains": 8}, {})
+    with pytest.raises(ModelError, match="--preset"):
+        shared_out(TWO, {}, {"preset": "small"})
+
+
+def test_only_robots_of_which_something_fails_are_built_for_it() -> None:
+    robots: list[dict[str, Any]] = [dict(one) for one in TWO]
+    failing(robots, ["fault.two.joint_1"])
+    assert [one.get("faults", False) for one in robots] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("manta", "mante"), "unknown robot 'mante'; did you mean manta"),
+        (("a=manta", "a=manta"), "two robots are called 'a'"),
+        (("manta", "manta", "--set", "three.chains=4"), "unknown robot 'three'"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    said = finish(start(tmp_path, "run", *words, "--mode", "lockstep", "--duration", "0.1", "--quiet"), 200)
+    assert said.status == 2
+    assert told in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.slow
+def test_two_run_and_replay_to_the_bit(tmp_path: Path) -> None:
+    words = ("manta", "eel", "--mode", "lockstep", "--duration", "1", "--log", "w.mcap", "--json", "--quiet")
+    said = finish(start(tmp_path, "run", *words), 240)
+    assert said.status == 0, said.err
+    assert {name: one["robot"] for name, one in said.report["robots"].items()} == {"one": "manta", "two": "eel"}
+    own = said.report["robots"]["two"]["final"]["position"]
+    assert own == said.report["final"]["two.position"]
+    again = finish(start(tmp_path, "replay", "w.mcap", "--check"), 240)
+    assert again.status == 0, again.err
