@@ -54,10 +54,13 @@ def refuse_origin(origin: Mapping[str, Any], place: str) -> None:
     parameters = origin.get("parameters")
     named = isinstance(parameters, dict) and not {"robot", "dt", "preset"} & parameters.keys()
     expect(named, "parameters", "a table without robot, dt and preset")
-    shape = origin.get("shape")
-    lists = [value for value in shape.values() if isinstance(value, list)] if isinstance(shape, dict) else []
-    small = all(len(one) <= MOST_PARTS for one in lists)
-    expect(shape is None or (isinstance(shape, dict) and small), "shape", f"a table of {MOST_PARTS} parts at most")
+    expect(_small_shape(origin.get("shape")), "shape", f"a table of {MOST_PARTS} parts at most")
+    robots = origin.get("robots")
+    known = isinstance(robots, dict) and all(
+        isinstance(one, dict) and _named(one.get("robot")) and _small_shape(one.get("shape"))
+        and isinstance(one.get("description"), dict | None) for one in robots.values()
+    )  # fmt: skip
+    expect(robots is None or known, "robots", "tables with robot, shape and description, or null")
     sensors = origin.get("sensors")
     tables = isinstance(sensors, dict) and all(isinstance(one, dict) for one in sensors.values())
     expect(sensors is None or tables, "sensors", "tables or null")
@@ -119,6 +122,12 @@ def refuse_report(told: Mapping[str, Any], place: str) -> None:
                 good = value is None or (isinstance(value, int | float) and abs(value) < LARGEST)
                 if not good:
                     raise ModelError(f"{place}: report: {above}: expected a number or null, got {value!r:.60}")
+
+
+def _small_shape(shape: Any) -> bool:
+    """None, or what viewers draw, of few parts."""
+    lists = [value for value in shape.values() if isinstance(value, list)] if isinstance(shape, dict) else []
+    return shape is None or (isinstance(shape, dict) and all(len(one) <= MOST_PARTS for one in lists))
 
 
 def _named(value: Any) -> bool:

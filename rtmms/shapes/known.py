@@ -19,6 +19,7 @@ from rtmms.shapes.modal_moth import ModalMothShape
 from rtmms.shapes.moth import MothShape
 from rtmms.shapes.shape import Shape
 from rtmms.shapes.shape_robots import PARTS, ShapeRobotShape
+from rtmms.shapes.together import TogetherShape, of_one
 from rtmms.shapes.wheeled import PLATES, WheeledShape
 from rtmms.wire.protocol.state import PlantInfo
 
@@ -35,6 +36,9 @@ BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowE
 def shape_of(plant: PlantInfo) -> Shape | None:
     """The shape of the plant's robot; None where it is not known, or the plant tells too little."""
     known = {channel.name for channel in plant.outputs}
+    if plant.robots:
+        together = TogetherShape({name: shape_of(of_one(plant, name)) for name in plant.robots})
+        return together if known.issuperset(together.needs) else None
     for build in (SHAPES.get(plant.robot), BodiesShape if plant.shape else None):
         if build is None:
             continue

@@ -65,10 +65,13 @@ class Picture:
     def __init__(self, plant: PlantInfo) -> None:
         channels = {channel.name: channel for channel in plant.outputs}
         # a plant that is seen through sensors tells the truth under other names
-        self._names = {name.removeprefix(TRUTH): name for name in channels}
-        self._names.update(
-            {name: name for name in channels if not name.startswith(TRUTH) and TRUTH + name not in channels}
-        )
+        owners = [f"{name}." for name in plant.robots]
+        true = {name: _true(name, owners) for name in channels}
+        self._names = {bare: name for name, bare in true.items() if bare != name}
+        self._names.update({name: name for name, bare in true.items() if bare == name and name not in self._names})
+        if owners:  # the first of several robots is where the picture is
+            first = {name: self._names.get(owners[0] + name) for name in ("position", "quaternion")}
+            self._names |= {name: told for name, told in first.items() if told is not None}
         bare = tuple(replace(channels[told], name=name) for name, told in self._names.items())
         self.shape = shape_of(replace(plant, outputs=bare))
         shapes = {channel.name: channel.shape for channel in bare}
@@ -84,7 +87,7 @@ class Picture:
         needed = [*self._pose, *self._ghost, *(force.output for force in self._forces)]
         self._shape_needs = self.shape.needs if self.shape else ()
         self.needs = tuple(dict.fromkeys(self._names[name] for name in (*needed, *self._shape_needs)))
-        self.current = _current(plant.parameters)
+        self.current = _current(next(iter(plant.robots.values()), plant).parameters)
         self.size = 1.0
 
     def measure(self, drawn: Drawn) -> None:
@@ -127,6 +130,14 @@ class Picture:
                     vector = rotate((w, -a, -b, -c), vector)
                 found.append((places[row] if len(places) == force.rows > 1 else HOME[0], vector))
         return np.array(found, dtype=float).reshape(-1, 2, 3)
+
+
+def _true(name: str, owners: Sequence[str]) -> str:
+    """What an output is called where it is the truth's.  owners  'ROBOT.' of several robots"""
+    for owner in owners:
+        if name.startswith(owner):
+            return owner + name.removeprefix(owner).removeprefix(TRUTH)
+    return name.removeprefix(TRUTH)
 
 
 def _current(told: Mapping[str, Any]) -> tuple[float, ...]:

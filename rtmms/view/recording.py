@@ -88,9 +88,15 @@ def info_of(log: Log) -> PlantInfo:
     def channels(told: Any) -> tuple[Channel, ...]:
         return tuple(Channel(c["name"], c["unit"], tuple(c["shape"]), c["frame"]) for c in told)
 
+    dt, mode = float(origin["dt"]), origin["mode"]
+    robots = {
+        name: PlantInfo(told["robot"], dt, mode, None, None, (), (), parameters=told.get("description") or {},
+                        shape=told.get("shape") or {}, member=name)
+        for name, told in (origin.get("robots") or {}).items()
+    }  # fmt: skip
     return PlantInfo(
-        origin["robot"], float(origin["dt"]), origin["mode"], None, None, channels(origin["actuators"]),
-        channels(origin["outputs"]), parameters=origin.get("description") or {}, shape=origin.get("shape") or {},
+        origin["robot"], dt, mode, None, None, channels(origin["actuators"]), channels(origin["outputs"]),
+        parameters=origin.get("description") or {}, shape=origin.get("shape") or {}, robots=robots,
     )  # fmt: skip
 
 
