@@ -33,7 +33,8 @@ def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) 
     assert report["ended"] == "duration"
     exchange = report["exchange"]
     assert set(exchange) == {
-        "commands_applied", "misses", "unclaimed", "reused", "max_consecutive_misses", "late", "rejected", "peers", "links",
+        "commands_applied", "misses", "unclaimed", "reused", "max_consecutive_misses", "late", "rejected", "peers",
+        "links",
     }  # fmt: skip
     assert exchange["commands_applied"] + exchange["misses"] + exchange["unclaimed"] == 100
     assert exchange["commands_applied"] > 0

@@ -119,10 +119,10 @@ def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
         ({"waypoints": "0 0 0; 1 0 0"}, "waypoints: they go with course=waypoints"),
         ({"cost": "a.py:b", "course": "helix"}, "cost, course: expected one of them"),
         ({"speed_m_s": float("nan")}, "speed_m_s: expected a number"),
-        ({"robot": "cat"}, "robot: .*'cat'"),
+        ({"model": "cat"}, "model: .*'cat'"),
         ({"method": "ilqr", "stage_s": 0.07}, "stage_s: expected whole steps of grid_s = 0.02 s"),
         ({"method": "ilqr", "stage_s": 0.3}, "horizon_s: expected whole steps of stage_s = 0.3 s"),
-        ({"robot": "quadrotor", "course": "helix"}, "course: a quadrotor follows none"),
+        ({"model": "quadrotor", "course": "helix"}, "course: a quadrotor follows none"),
     ],
 )
 def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:

@@ -333,14 +333,16 @@ class Server:
                 selection = self._selection(scope, names, hello.delay)
                 peer = self._peers.welcome(hello, exchange_id, selection, monotonic_ns(), scope.prefix)
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
-        plant, paced = self._plant, self.mode == "realtime"
+        plant, paced, told = self._plant, self.mode == "realtime", scope.told()
         return {
             "type": "welcome", "protocol": PROTOCOL, "session": self.session, "identity": identity,
-            "step_endpoint": self.endpoints["step"], "dt": plant.dt, "mode": self.mode, **scope.told(),
+            "step_endpoint": self.endpoints["step"], "robot": scope.robot, "dt": plant.dt, "mode": self.mode,
             "period_s": plant.dt / self.rate if paced else None,
             "deadline_s": self.deadline_s if paced or self.mode == "external" else None,
-            "granted": granted, "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "selected": [channel.name for channel in channels],
+            "actuators": told["actuators"], "outputs": told["outputs"], "granted": granted,
+            "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
+            "selected": [channel.name for channel in channels], "parameters": told["parameters"],
+            "surroundings": told["surroundings"], "shape": told["shape"],
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
             "near_step_endpoint": self.near_step, "topic": self.robot, "member": hello.robot,
