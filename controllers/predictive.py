@@ -169,6 +169,7 @@ class Predictive(rtmms.Controller):
 
     def prepare(self) -> None:
         """Compile the model's kernels and the cost; see rtmms.Controller."""
+        from rtmms.jit import compile_progress
         from rtmms.planning.background import Background
         from rtmms.planning.tasks import along_course, hold, hover_at
 
@@ -188,8 +189,9 @@ class Predictive(rtmms.Controller):
             self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self._horizon)
         self._lockstep = True
         self._background = Background("planner")
-        self._build({})
-        self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # compiles the cost, or refuses it
+        with compile_progress("the planner's kernels"):
+            self._build({})
+            self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # or the cost is refused
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """A model with the plant's own parameters; begin anew."""

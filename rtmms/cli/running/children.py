@@ -90,6 +90,12 @@ class Child:
         last = self.last_line()
         return f"{self.name} ended with exit status {status}" + (f": {last}" if last else "")
 
+    def compiling(self) -> bool:
+        """It said that it compiles (rtmms.jit.compile_progress), and not yet that it did."""
+        lines = self.last_lines()
+        begun, done = (sum(line.startswith(f"rtmms: {word} ") for line in lines) for word in ("compiling", "compiled"))
+        return begun > done
+
     def last_line(self) -> str:
         """The last line that it wrote, '' for none."""
         lines = self.last_lines()
@@ -240,8 +246,9 @@ def _wait(children: Sequence[Child], patience_s: float) -> None:
 
 # --- The wait for the processes that a run starts: step 0 is theirs, too.
 
-ADMISSION_S, STARVED_S = 10.0, 50.0
-"""For a hello; and besides, at most, for as long as who is to say it was ready to run and got no core."""
+ADMISSION_S, STARVED_S, COMPILING_S = 10.0, 50.0, 300.0
+"""For a hello; and besides, at most, for as long as who is to say it was ready to run and got no core. Who says that it
+compiles may do so first, so long."""
 _SAID_S = 3.0
 
 
@@ -265,6 +272,7 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
     elif for_claim:
         tell("waiting for a controller to claim an actuator")
     begun, told = time.monotonic(), False
+    latest, compiled = begun + COMPILING_S, True
     while True:
         server.serve(time.monotonic_ns() + 2_000_000)
         if expected <= server.admitted() and (not for_claim or bool(server.claimed.any())):
@@ -275,6 +283,13 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
         if expected and time.monotonic() > begun + ADMISSION_S:
             here = server.admitted()
             silent = [child for child in children.all if child.peer not in here]
+            if any(child.compiling() for child in silent) and time.monotonic() < latest:
+                begun = time.monotonic() - ADMISSION_S + 1.0  # look again in a second
+                compiled = False
+                continue
+            if not compiled:
+                begun, compiled = time.monotonic(), True
+                continue
             names = ", ".join(child.name for child in silent)
             starved = max(waited_s(child.process.pid) for child in silent)
             if time.monotonic() > begun + ADMISSION_S + min(starved, STARVED_S):

@@ -1,0 +1,53 @@
+"""A controller that compiles before it says hello is waited for."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import pytest
+
+from rtmms.cli.running import children
+from rtmms.cli.running.children import Child, Children, StartError, await_peers
+
+PROGRAM = "import sys, time; print('rtmms: compiling it', file=sys.stderr, flush=True); time.sleep(60)"
+
+
+class Nobody:
+    """A plant to which nobody says hello."""
+
+    def serve(self, until_ns: int) -> None: ...
+
+    def admitted(self) -> set[str]:
+        return set()
+
+
+def test_it_is_known_by_its_words() -> None:
+    words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
+    child = Child("controller slow", "slow", ["-c", "pass"], words=words)
+    child.process.wait(30)
+    for text, compiling in (
+        ("", False), ("rtmms: compiling the planner\n", True), ("rtmms: compiling the manta\n", True),
+        ("rtmms: compiled 3 functions in 2.0 s\n", True), ("rtmms: compiled 4 functions in 3.0 s\n", False),
+    ):  # fmt: skip
+        words.write(text.encode())
+        assert child.compiling() is compiling, text
+    words.close()
+
+
+def test_it_is_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "ADMISSION_S", 0.2)
+    monkeypatch.setattr(children, "COMPILING_S", 3.0)
+    monkeypatch.setattr(children, "waited_s", lambda pid: 0.0)
+    words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
+    every = Children()
+    child = Child("controller slow", "slow", ["-c", PROGRAM], words=words)
+    every.all.append(child)
+    said: list[str] = []
+    server: Any = Nobody()
+    with pytest.raises(StartError, match="controller slow did not say hello"):
+        await_peers(server, every, False, said.append)
+    assert child.compiling(), "it gave up before the child had said anything"
+    child.process.kill()
+    child.process.wait()
+    words.close()
