@@ -176,7 +176,8 @@ def test_the_first_two_commands_need_python_alone() -> None:
     for line in (run, test):
         assert line.startswith("python3 -m venv .venv && .venv/bin/pip install -q -e ")
     assert "rtmms run manta" in run
-    assert (ROOT / ".ci" / "run").read_text().splitlines()[-2:] == [test, f"{test.rpartition('&& ')[2]} -m slow"], (
+    pytests = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if "-m pytest" in line]
+    assert pytests[-2:] == [test, f"{test.rpartition('&& ')[2]} -m slow"], (
         "CI must end with the README's test command, and then all that it leaves out"
     )
 
