@@ -38,7 +38,8 @@ class Late:
 
 def waited(monkeypatch: pytest.MonkeyPatch, looks: int, starved: float) -> list[str]:
     """What is told while a controller is waited for that had no core for so long; patience for its hello is 0 s."""
-    child = SimpleNamespace(peer="gait", name="controller gait", process=SimpleNamespace(pid=1), compiling=lambda: False)
+    process = SimpleNamespace(pid=1)
+    child = SimpleNamespace(peer="gait", name="controller gait", process=process, compiling=lambda: False)
     every = SimpleNamespace(all=[child], ended=lambda: [])
     monkeypatch.setattr(children, "ADMISSION_S", 0.0)
     monkeypatch.setattr(children, "waited_s", lambda pid: starved)
