@@ -1,5 +1,5 @@
-"""docs/tutorials: what is printed there works when it is typed in its order. Blocks of `sh` are run, `python` and
-`toml` blocks whose first line is `# NAME` are written to that file; `text` is for the eye, or for a second terminal:
+"""docs/tutorials: what is printed there works when it is typed in its order. Blocks of `sh` are run; those of `python`,
+`toml` and `xml` are written to the file that their first line names; `text` is for the eye, or for a second terminal:
 what is at work there (a board, an autopilot) is played by a peer of BESIDE."""
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from tests.cli.shell import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-BLOCK = re.compile(r"```(sh|python|toml)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(sh|python|toml|xml)\n(.*?)```", re.DOTALL)
 MADE = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"], "own_robot": ["swim.mcap", "swim.gif"],
         "own_plant": ["cart/pyproject.toml"],
         "serial": ["board.mcap", "board.gif"], "ardupilot": ["dive.gif", "dive.svg"], "px4": ["px4.svg"],
+        "control_design": ["gain.npz"], "learning": ["policy.npy"], "several_robots": ["two.mcap"],
+        "urdf": ["arm.mcap", "arm.gif"], "own_bridge": ["lamp/pyproject.toml", "swim.csv"],
         "identify": ["pool.mcap", "fitted.toml", "fit.html"],
         "replay": ["both.png", "run.csv", "run.svg", "run.gif", "run.html"]}  # fmt: skip
 
@@ -100,8 +102,8 @@ def test_it_works_as_printed(page: Path, tmp_path: Path) -> None:
     blocks = BLOCK.findall(page.read_text())
     for kind, text in blocks:
         if kind != "sh":
-            name = text.splitlines()[0].removeprefix("# ")
-            assert name.endswith((".py", ".toml"))
+            name = text.splitlines()[0].removeprefix("# ").removeprefix("<!-- ").removesuffix(" -->")
+            assert name.endswith((".py", ".toml", ".urdf"))
             (tmp_path / name).write_text(text)
     with BESIDE.get(page.stem, nullcontext)(tmp_path):
         _typed(page, blocks, tmp_path)
@@ -113,9 +115,11 @@ def _typed(page: Path, blocks: list[tuple[str, str]], tmp_path: Path) -> None:
         if kind != "sh":
             continue
         for line in text.splitlines():
-            assert line.startswith("rtmms "), line
+            program, *words = shlex.split(line)
+            assert program in ("rtmms", "python"), line
+            ours = ["-m", "rtmms.cli.main"] if program == "rtmms" else []
             ran = subprocess.run(
-                [sys.executable, "-m", "rtmms.cli.main", *shlex.split(line)[1:]], cwd=tmp_path, capture_output=True,
+                [sys.executable, *ours, *words], cwd=tmp_path, capture_output=True,
                 env=environment(tmp_path) | {"PATH": os.environ["PATH"]}, text=True, timeout=240, check=False,
             )  # fmt: skip
             assert ran.returncode == 0, f"{line}\n{ran.stderr}"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import Any, TypeGuard
 
 from rtmms.bridging.bridge import Bridge, refuse_without
 from rtmms.bridging.config import construct, hints
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, UnknownNameError
 from rtmms.typed import spelled
+from rtmms.user_file import is_file, load_named, path_of
 from rtmms.wire.peer.plugins import Parameter, astray, load, registered, split_spec
 
 GROUP = "rtmms.bridges"
+OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see bridges/template.py"
+_EXPECTED = "a dataclass derived from rtmms.Bridge"
 
 
 def bridges() -> dict[str, EntryPoint]:
@@ -20,15 +23,32 @@ def bridges() -> dict[str, EntryPoint]:
     return registered(GROUP)
 
 
+def check_bridge(name: str) -> None:
+    """That there is one of that name, or a file; nothing is loaded. ModelError."""
+    if is_file(name):
+        path_of("bridge", name)
+    elif name not in (known := registered(GROUP)):
+        raise UnknownNameError("bridge", name, known, OWN)
+
+
 def load_bridge(name: str) -> type[Bridge]:
-    """The class behind a name; UnknownNameError, or ModelError where it cannot be loaded or is none."""
+    """The class behind a name, or in a file FILE.py[:CLASS]; UnknownNameError, or ModelError where it cannot be loaded
+    or is none."""
+    if is_file(name):
+        own: type[Bridge] = load_named("bridge", name, _bridges, _EXPECTED)
+        return own
+    check_bridge(name)
     point, found = load("bridge", GROUP, name)
-    if not (isinstance(found, type) and issubclass(found, Bridge) and dataclasses.is_dataclass(found)):
+    if not _bridges(found):
         raise ModelError(
-            f"bridge '{name}': expected {point.value} to be a dataclass derived from rtmms.Bridge, "
+            f"bridge '{name}': expected {point.value} to be {_EXPECTED}, "
             f"got {getattr(found, '__name__', type(found).__name__)}{astray(point)}"
         )
     return found
+
+
+def _bridges(found: object) -> TypeGuard[type[Bridge]]:
+    return isinstance(found, type) and issubclass(found, Bridge) and dataclasses.is_dataclass(found)
 
 
 def build_bridge(spec: str) -> Bridge:

@@ -15,8 +15,6 @@ from click.shell_completion import CompletionItem
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
-from rtmms.user_file import split_word
-from rtmms.wire.peer.plugins import check_controller
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 """Endings of the formats in which figures can be written."""
@@ -128,18 +126,6 @@ def settings(pairs: Iterable[str], option: str = "--set ") -> dict[str, Any]:
             raise ModelError(f"{option}{pair}: '{key}' is set twice")
         found[key] = value(text.strip())
     return found
-
-
-def plugin(group: str, kind: str, word: str) -> tuple[str, str]:
-    """'NAME[:key=value,...]' -> (name, word), the name checked against the entry points of the group.
-
-    A controller may be a file FILE.py[:NAME]; UnknownNameError, ModelError."""
-    name, _ = split_word(word)
-    if kind == "controller":
-        check_controller(name)
-    elif name not in (known := plugins(group)):
-        raise UnknownNameError(kind, name, known)
-    return name, word
 
 
 def plugins(group: str) -> Mapping[str, EntryPoint]:

@@ -385,4 +385,6 @@ def _check_inertias(model: Model, where: str) -> None:
         size = 1.0 / np.sqrt(np.where(np.diag(m) > 0.0, np.diag(m), 1.0))
         smallest = np.linalg.eigvalsh(m * np.outer(size, size))[0]
         if np.any(np.diag(m) <= 0.0) or smallest < 1e-13:
-            raise ModelError(f"{where}: the free base meets no inertia in some direction; give it mass and inertia")
+            raise ModelError(
+                f"{where}: the free base meets no inertia in some direction; give it mass and inertia, or base='fixed'"
+            )

@@ -13,6 +13,7 @@ from rtmms.fluids.shapes import immersed_body
 from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
+from rtmms.model.description import Mechanism
 from rtmms.model.urdf import Limit, Urdf, read_urdf
 from rtmms.robots.parameters import build, step_of
 
@@ -21,7 +22,7 @@ from rtmms.robots.parameters import build, step_of
 class Options:
     """What `--set` may say of a URDF file.
 
-    base           'free' or 'fixed', of the root link
+    base           'free' or 'fixed', of the root link; 'auto': fixed where it has no mass, with what is fixed to it
     drive          'transmissions': as the file's transmissions say, and torque on every joint where it has none;
                    'torque', 'servo', 'motion' (imposed through a filter of second order) or 'none': of every joint
     servo_n_m, servo_n_m_s   N m/rad, N m s/rad, of servos
@@ -37,7 +38,7 @@ class Options:
     integrator, substeps     the method, its steps in a plant's step
     """
 
-    base: str = "free"
+    base: str = "auto"
     drive: str = "transmissions"
     servo_n_m: float = 20.0
     servo_n_m_s: float = 1.0
@@ -57,7 +58,7 @@ class Options:
 
 
 CHOICES = {
-    "base": ("free", "fixed"),
+    "base": ("auto", "free", "fixed"),
     "drive": ("transmissions", "torque", "servo", "motion", "none"),
     "buoyancy": ("none", "shapes", "neutral"),
     "integrator": tuple(METHODS),
@@ -81,7 +82,8 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
         given["buoyancy"] = "shapes" if given["buoyancy"] else "none"
     p: Options = build(Options, given, CHOICES, _MAY_VANISH, _SIGNED, robot="urdf")
     step = step_of("urdf", dt, 1e-3)
-    file = read_urdf(path, base=p.base, gravity=(0.0, 0.0, -p.gravity_m_s2))
+    file = read_urdf(path, gravity=(0.0, 0.0, -p.gravity_m_s2))
+    base = _base(file.mechanism) if p.base == "auto" else p.base
     bodies = [
         immersed_body(
             body, file.shapes[body.name], p.fluid_density_kg_m3, p.drag, p.added_mass, p.buoyancy
@@ -90,10 +92,18 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     actuators = [*_on_joints(file, p, path), *(_device(*device, path) for device in file.devices)]
     immersed = p.buoyancy != "none" or p.drag > 0.0 or p.added_mass > 0.0
     return TreePlant(
-        replace(file.mechanism, bodies=bodies), step, actuators=actuators, parameters=p, method=p.integrator,
+        replace(file.mechanism, bodies=bodies, base=base), step, actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
         density=p.fluid_density_kg_m3 if immersed else 0.0,
     )  # fmt: skip
+
+
+def _base(mechanism: Mechanism) -> str:
+    """'fixed' where the root link has no mass, with what is fixed to it: it is then the world's frame, as of an arm."""
+    rigid = {body.name for body in mechanism.bodies} - {joint.child for joint in mechanism.joints}
+    for _ in mechanism.joints:  # in whatever order they stand: each pass reaches one further
+        rigid |= {one.child for one in mechanism.joints if one.type == "fixed" and one.parent in rigid}
+    return "free" if any(body.mass > 0.0 for body in mechanism.bodies if body.name in rigid) else "fixed"
 
 
 def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:

@@ -82,3 +82,22 @@ def test_joint_limits_are_told(tmp_path: Path) -> None:
         "shoulder": {"lower": -1.2, "upper": 1.2, "velocity": 3.0, "effort": 2.0},
         "elbow": {"lower": 0.3, "upper": 1.2, "velocity": 3.0, "effort": 2.0},
     }
+
+
+def test_a_root_link_without_mass_holds_the_base(tmp_path: Path) -> None:
+    """An arm on the world's frame stands still; on a footprint that carries mass it falls; what is asked for wins."""
+    text = Path(arm(tmp_path)).read_text()
+    fixed = '<joint name="mount" type="{}"><parent link="world"/><child link="base"/><axis xyz="0 1 0"/>{}</joint>'
+    hung = '<limit lower="-1" upper="1" effort="2" velocity="3"/>'
+    for kind, limit, given, falls in (
+        ("fixed", "", {}, True), ("revolute", hung, {}, False), ("fixed", "", {"base": "fixed"}, False),
+    ):  # fmt: skip
+        path = tmp_path / "hung.urdf"
+        path.write_text(text.replace("</robot>", f'<link name="world"/>{fixed.format(kind, limit)}</robot>'))
+        plant: Any = rtmms.load(str(path), **given)
+        for _ in range(100):
+            plant.step(np.zeros(len(plant.actuators)))
+        assert (plant.observe()["position"][2] < -0.04) == falls
+    with pytest.raises(rtmms.ModelError, match="the free base meets no inertia in some direction"):
+        path.write_text(text.replace("</robot>", f'<link name="world"/>{fixed.format("revolute", hung)}</robot>'))
+        rtmms.load(str(path), base="free")

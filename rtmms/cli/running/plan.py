@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.bridging.plugins import check_bridge
 from rtmms.cli.running.several import drivers, failing, shared_out, usual
-from rtmms.cli.words import COUPLING, Installed, Near, Number, check_choice, options, plugin, refuse_figure, settings
+from rtmms.cli.words import COUPLING, Installed, Near, Number, check_choice, options, refuse_figure, settings
 from rtmms.contract import MISS_WORDS, MODES, OVERRUN_WORDS
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
@@ -19,8 +20,9 @@ from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
 from rtmms.scenario.plant import called_names
 from rtmms.toml_file import read_toml
+from rtmms.user_file import split_word
 from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
-from rtmms.wire.peer.plugins import check_robot
+from rtmms.wire.peer.plugins import check_controller, check_robot
 
 if TYPE_CHECKING:
     from rtmms.cli.running.branching import Parent
@@ -119,12 +121,14 @@ def plan(
     if not robots:
         check_choice(robot, "coupling", words.get("coupling"))
     for word in () if robots else controllers:
-        check_robot(plugin("rtmms.controllers", "controller", word)[0], robot)
+        name = split_word(word)[0]
+        check_controller(name)
+        check_robot(name, robot)
     if words.pop("view", False):
         words["bridges"] = (*words.get("bridges", ()), "view")
     words["links"] = _links(words.get("links", ()), controllers, alone=words.pop("served", False))
     for word in words.get("bridges", ()):
-        plugin("rtmms.bridges", "bridge", word)
+        check_bridge(split_word(word)[0])
     parent = words.get("parent")
     parameters = dict(parent.parameters) if parent is not None else settings(words.pop("set_", ()))
     for key in ("dt", "preset", "coupling") if parent is None else ():

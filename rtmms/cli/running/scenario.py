@@ -110,7 +110,7 @@ def check_words(
     """Each controller and bridge with its parameters, before anything is started; those in files of a user's own are
     only looked for. Gives the controllers by name.  told: of kind, number and fault, the error that is raised"""
     from rtmms.bridging.config import construct as make_bridge
-    from rtmms.bridging.plugins import load_bridge
+    from rtmms.bridging.plugins import check_bridge, load_bridge
     from rtmms.wire.peer.plugins import build, check_controller
 
     made: dict[str, Any] = {}
@@ -127,7 +127,9 @@ def check_words(
     for k, word in enumerate(bridges):
         name, words = split_words(word)
         try:
-            make_bridge(load_bridge(name), "bridge", name, words)
+            check_bridge(name)
+            if not is_file(name):
+                make_bridge(load_bridge(name), "bridge", name, words)
         except ModelError as fault:
             raise told("bridge", k, fault) from None
         except Exception:

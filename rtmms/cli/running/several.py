@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rtmms.cli.words import check_choice, plugin
+from rtmms.cli.words import check_choice
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
 from rtmms.user_file import is_file, split_word, told_robot
-from rtmms.wire.peer.plugins import check_robot, declared
+from rtmms.wire.peer.plugins import check_controller, check_robot, declared
 
 MOST = 64
 NAMES = (
@@ -78,7 +78,7 @@ def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | No
     made: list[str] = []
     for word in controllers:
         name, _ = split_word(word)
-        plugin("rtmms.controllers", "controller", word)
+        check_controller(name)
         robot = told_robot(word)
         if robot:
             if robot not in kinds:
