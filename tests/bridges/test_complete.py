@@ -152,7 +152,7 @@ def test_a_third_partys_is_found_as_ours_are(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_one_in_a_file_is_found_by_the_files_name(tmp_path: Path) -> None:
-    lines = "from dataclasses import dataclass\nimport rtmms\n@dataclass(kw_only=True)\nclass {}(rtmms.Bridge):\n    {}\n"
+    lines = "import dataclasses, rtmms\n@dataclasses.dataclass(kw_only=True)\nclass {}(rtmms.Bridge):\n    {}\n"
     (tmp_path / "lamp.py").write_text(lines.format("Lamp", "red: float = 0.5"))
     (tmp_path / "two.py").write_text(lines.format("Lamp", "pass") + lines.format("Bell", "pass"))
     assert vars(build_bridge(f"{tmp_path}/lamp.py:red=0.25"))["red"] == 0.25

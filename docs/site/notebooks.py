@@ -1,0 +1,38 @@
+"""Runs the notebooks in docs/notebooks and keeps what their cells say, for the site: `make notebooks`. Needs the extra
+`notebook`. A page within a cell is left out: it would be megabytes of the file.
+
+`notebooks.py NAME...` runs those alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import nbclient
+import nbformat
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+MOST = 400_000
+"""Characters of what a cell says that are kept."""
+
+
+def main() -> None:
+    for name in sys.argv[1:] or sorted(file.stem for file in FOLDER.glob("*.ipynb")):
+        print(name, flush=True)
+        file = FOLDER / f"{name}.ipynb"
+        made = nbformat.read(file, as_version=4)
+        with tempfile.TemporaryDirectory() as place:
+            nbclient.NotebookClient(made, timeout=600, resources={"metadata": {"path": place}}).execute()
+        for cell in made.cells:
+            cell.metadata.pop("execution", None)  # times of day
+            cell["outputs"] = [one for one in cell.get("outputs", []) if len(str(one)) < MOST]
+            if cell.cell_type != "code":
+                del cell["outputs"]
+        made.metadata.pop("language_info", None)
+        nbformat.write(made, file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""docs/notebooks: each runs from its first cell to its last, as in Jupyter; a cell that raises fails it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def test_there_are_some() -> None:
+    assert len(NOTEBOOKS) >= 5
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")  # of Jupyter's own client
+def test_it_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbclient = pytest.importorskip("nbclient", reason="needs pip install 'rtmms[notebook]'")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    made = nbformat.read(file, as_version=4)
+    nbclient.NotebookClient(made, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    said = [one for cell in made.cells if cell.cell_type == "code" for one in cell.outputs]
+    pictures = sum("image/png" in one.get("data", {}) for one in said)
+    assert pictures >= 1
+    assert not any(one.output_type == "error" for one in said)
+    kept = nbformat.read(file, as_version=4)  # the site shows what the file keeps
+    assert any("image/png" in one.get("data", {}) for cell in kept.cells for one in cell.get("outputs", []))
