@@ -1,9 +1,9 @@
-"""Which step keeps 1 % and 0.1 % of the path: what earlier runs of the same plant measured, kept beside its kernels.
+"""Which step keeps 1 % and 0.1 % of the path: what earlier runs of the same plant under the same controllers measured,
+kept beside its kernels.
 
 A run's errors of path and work at one step give the steps for other errors by the method's order; the work may be off
 by five times the path's error, as where a run is doubted. A method with a bound is not trusted beyond a step that was
-measured: there it may be unstable. Where nothing was measured, the plant itself may know (`Calibrated`). Commands are
-no part of it: a livelier gait needs a shorter step.
+measured: there it may be unstable. Where nothing was measured, the plant itself may know (`Calibrated`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,15 @@ _KEYS = ("path_error", "work_error", "count")
 
 
 class Calibration:
-    """Of one plant. folder: where what was measured is kept."""
+    """Of one plant.
 
-    def __init__(self, plant: Plant, twin: Twin, folder: Path) -> None:
+    folder      where what was measured is kept
+    driven_by   the words of its controllers: a livelier gait needs a shorter step
+    """
+
+    def __init__(self, plant: Plant, twin: Twin, folder: Path, driven_by: Sequence[str] = ()) -> None:
         self.twin = twin
-        self.file = folder / f"accuracy-{_key(plant, twin)}.json"
+        self.file = folder / f"accuracy-{_key(plant, twin, driven_by)}.json"
         self._own = dict(plant.accurate) if isinstance(plant, Calibrated) else {}
 
     def read(self) -> Measured:
@@ -115,13 +119,14 @@ class Calibration:
         )
 
 
-def _key(plant: Plant, twin: Twin) -> str:
-    """What the same plant has in common with itself at another step."""
+def _key(plant: Plant, twin: Twin, driven_by: Sequence[str]) -> str:
+    """What the same plant, driven alike, has in common with itself at another step."""
     given = plant.parameters if isinstance(plant, Described) else None
     named: dict[str, Any] = {}
     if is_dataclass(given) and not isinstance(given, type):
         named = {name: value for name, value in asdict(given).items() if name not in _STEPS}
-    what = (type(plant).__name__, getattr(plant, "coupling", ""), twin.order, twin.bounded, sorted(named.items()))
+    what = (type(plant).__name__, getattr(plant, "coupling", ""), twin.order, twin.bounded, sorted(named.items()),
+            sorted(driven_by))  # fmt: skip
     digest = hashlib.sha256(repr(what).encode())
     model = getattr(plant, "model", None)
     # of a tree that has no parameters

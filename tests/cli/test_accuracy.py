@@ -50,7 +50,7 @@ def ran(dt: float, **given: Any) -> tuple[Accuracy, dict[str, Any]]:
     """A run of Purcell's swimmer, its joints to and fro."""
     plant = rtmms.load("purcell", dt=dt)
     plant.reset()
-    told = Accuracy(plant, 10)
+    told = Accuracy(plant, 10, ())
     for k in range(10):
         command = np.array([0.5, -0.5]) * (-1.0) ** k
         plant.step(command)
@@ -74,10 +74,12 @@ def test_what_an_undisturbed_run_measured_is_kept_for_the_next(folder: Path) -> 
     assert list(accuracy["use"]) == ["dt"]
     assert report["warnings"] == [accuracy["sentence"]]
     assert list(folder.iterdir()) == []
+    ran(1.0, peers=[{"commands": 3}])  # somebody else's, of whom the next start knows nothing
+    assert list(folder.iterdir()) == []
     told, _ = ran(1.0)
     assert len(list(folder.iterdir())) == 1
     assert told.at_start(quiet=True) == []
-    again = Accuracy(rtmms.load("purcell", dt=1.0), 10)
+    again = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
     assert any("dt = 1 s is known to be inaccurate: use dt <= 0." in line for line in again.at_start(quiet=True))
 
 
@@ -93,7 +95,7 @@ def test_what_was_foretold_stands_where_nothing_was_measured(
     folder: Path, verdict: Verdict, warnings: list[str]
 ) -> None:
     ran(1.0)
-    told = Accuracy(rtmms.load("purcell", dt=1.0), 10)
+    told = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
     assert told.monitor is not None
     told.monitor.conclude = lambda *_: verdict  # type: ignore[method-assign]
     report = ended()
@@ -111,7 +113,7 @@ def test_the_table_has_the_sentence_once(folder: Path) -> None:
 
 
 def test_while_it_runs_there_is_doubt_but_no_advice(folder: Path) -> None:
-    told = Accuracy(rtmms.load("purcell", dt=1.0), 10)
+    told = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
     assert told.news() == []
     told.monitor = SimpleNamespace(  # type: ignore[assignment]
         settled=True, verdict=Verdict("doubtful", 0.2, np.nan, np.nan, 50, ("dt", 0.1))

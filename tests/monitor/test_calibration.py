@@ -93,3 +93,12 @@ def test_what_is_hopeless_or_cannot_be_written_is_not_kept(tmp_path):
     one.file.write_text("")
     one.file = one.file / "below"
     one.keep(verdict(1e-3))
+
+
+def test_what_one_gait_needs_is_not_asked_of_another(tmp_path):
+    plant = rtmms.load("manta", dt=5e-3)
+    wild, calm = (Calibration(plant, plant.twin(), tmp_path, (word,)) for word in ("gait:frequency_hz=2", "gait"))
+    wild.keep(verdict(0.3))
+    assert "known to be inaccurate" in wild.sentences()[1]
+    assert "known to be inaccurate" not in calm.sentences()[1]
+    assert "the default gait" in calm.sentences()[0]

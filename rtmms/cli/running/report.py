@@ -254,9 +254,11 @@ class Accuracy:
     """monitor   of the run's plant; None for a plant that offers no twin, and where none is given
 
     steps   of the run, None where it has no end: so many commands are kept, as far as there is room
+    driven_by   the words of the controllers that the run starts
     """
 
-    def __init__(self, plant: Plant | None, steps: int | None) -> None:
+    def __init__(self, plant: Plant | None, steps: int | None, driven_by: tuple[str, ...]) -> None:
+        self._driven = bool(driven_by)
         self.monitor: Monitor | None = None
         self._calibration: Calibration | None = None
         self._known, self._warning, self._told = "", "", False
@@ -271,7 +273,7 @@ class Accuracy:
             rows = min(TAPE_BYTES // (8 * max(1, n)), TAPE_BYTES if steps is None else steps)
             # written, not only reserved: a first touch within the run would be a page fault within a step
             self.monitor = Monitor(plant.twin(), np.full((rows, n), 0.0))
-            self._calibration = Calibration(plant, self.monitor.twin, cache_folder())
+            self._calibration = Calibration(plant, self.monitor.twin, cache_folder(), driven_by)
             self._known, self._warning = self._calibration.sentences()
 
     def at_start(self, *, quiet: bool) -> list[str]:
@@ -303,7 +305,8 @@ class Accuracy:
         # what was measured of this run, rather than what others foretold
         said = self._warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
         report["warnings"] += [said] if said else []
-        if self._calibration is not None and verdict.seconds is None and not disturbed(report, loop):
+        others = not self._driven and any(peer["commands"] for peer in report["exchange"]["peers"])
+        if self._calibration is not None and verdict.seconds is None and not (others or disturbed(report, loop)):
             self._calibration.keep(verdict)
 
 

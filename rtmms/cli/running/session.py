@@ -279,7 +279,7 @@ class Session:
         self.estimate = self._estimating(plant)
         beside = [self.estimate] if self.estimate is not None else []
         observers = [*keep.observers, self.tracking, *beside, *([self.recorder] if self.recorder is not None else [])]
-        self.accuracy = Accuracy(None if plan.parent is not None else plant, steps)
+        self.accuracy = Accuracy(None if plan.parent is not None else plant, steps, plan.controllers)
         self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_attribution(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
