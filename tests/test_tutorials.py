@@ -133,4 +133,4 @@ def _typed(page: Path, blocks: list[tuple[str, str]], tmp_path: Path) -> None:
         assert (np.ptp(commands, axis=0) > 0.2).all()
     if page.stem == "steer":
         (report,) = (out for line, out in told.items() if "pilot.py" in line)
-        assert float(re.search(r"turn_rate_deg_s +(-?[\d.]+)", report).group(1)) < -1.0  # type: ignore[union-attr]
+        assert float(re.search(r"turn rate +(-?[\d.]+)", report).group(1)) < -1.0  # type: ignore[union-attr]

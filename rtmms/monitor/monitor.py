@@ -87,13 +87,17 @@ class Verdict:
         over = "" if self.seconds is None else f" over the first {self.seconds:.3g} s"
         told = []
         if math.isfinite(self.path):
-            what = "path is off by at most" if self.place == "path" else "joints are off by at most"
+            what = "path is off by" if self.place == "path" else "joints are off by"
             whose = "its length" if self.place == "path" else "their way"
-            told = [(self.path / PATH, f"the {what} {_percent(self.path)} of {whose}{over}"),
-                    (self.work / WORK, f"the work is off by at most {_percent(self.work)}{over}")]  # fmt: skip
+            told = [(self.path / PATH, f"the {what} {_most(self.path)} of {whose}{over}"),
+                    (self.work / WORK, f"the work is off by {_most(self.work)}{over}")]  # fmt: skip
         if not told or (self.verdict == "doubtful" and max(told)[0] <= 1.0):
             told = [(0.0, f"the steps are off by {_percent(self.step)} of what changes within them")]
         return max(told)[1]
+
+
+def _most(fraction: float) -> str:
+    return f"at most {_percent(fraction)}" if fraction <= 1.0 else _percent(fraction)
 
 
 def _percent(fraction: float) -> str:

@@ -57,11 +57,11 @@ class Way:
     """A run's places (steps + 1, k), m (rad or m of joints on a fixed base), its work, J (or power, W, at some steps),
     and how many steps of it were taken. `failed`: the next one could not be."""
 
-    def __init__(self, twin: Twin, begin: Kept, commands: Array, parts: int, until: float) -> None:
-        """parts  of each step, 1 for the run as it was;  until  instant at which no step is begun any more"""
+    def __init__(self, twin: Twin, begin: Kept, commands: Array, parts: int, until: float, every: int) -> None:
+        """parts  of each step, 1 for the run as it was;  until  instant at which no step is begun any more
+        every  steps from one power to the next: the same for all ways that are compared, however far each came"""
         powered = twin if isinstance(twin, HasPower) and begin.work is None else None
         steps, fine, state = len(commands), parts > 1, twin.state
-        every = max(1, steps // POWERS)
         places = state.position if twin.base_moves else state.joints
         if fine:
             twin.divide(parts)
@@ -122,14 +122,15 @@ def replay(
     """
     began = monotonic()
     with np.errstate(all="ignore"):
-        own = Way(twin, begin, commands, 1, began + SHARE * seconds)
+        every = max(1, len(commands) // POWERS)
+        own = Way(twin, begin, commands, 1, began + SHARE * seconds, every)
         cost, left = monotonic() - began, began + seconds - monotonic()
         if own.taken < (1 if own.failed else 2):
             return None
         if end is not None and own.taken == len(commands) and not _ends(twin, own, begin, end):
             return None
         parts = next((one for one in PARTS if one <= most and one * cost <= left), PARTS[-1])
-        fine = Way(twin, begin, commands[: own.taken], parts, monotonic() + left)
+        fine = Way(twin, begin, commands[: own.taken], parts, monotonic() + left, every)
         taken = fine.taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
             return Replayed(1.0, 1.0, (taken + 1) * twin.dt)
@@ -137,7 +138,7 @@ def replay(
         shorter = list[tuple[int, float, float]]()
         for n in sorted(PARTS):
             if (path > bounds[0] or work > bounds[1]) and n < parts and n * cost <= began + seconds - monotonic():
-                between = Way(twin, begin, commands[:taken], n, math.inf)
+                between = Way(twin, begin, commands[:taken], n, math.inf, every)
                 if not between.failed:
                     shorter.append((n, *_apart(twin, between, n, fine, parts)))
     return Replayed(path, work, taken * twin.dt, tuple(shorter))

@@ -11,7 +11,8 @@ import pytest
 
 import rtmms
 import rtmms.jit
-from rtmms.cli.running.report import Accuracy, as_table, blank, disturbed
+from rtmms.cli.running.report import Accuracy, blank, disturbed
+from rtmms.cli.running.report_table import as_table
 from rtmms.monitor.monitor import Verdict
 
 PLAN: Any = SimpleNamespace(

@@ -17,7 +17,8 @@ import rtmms
 from rtmms.cli.running import display
 from rtmms.cli.running.display import SIZE, Board
 from rtmms.cli.running.plan import Plan
-from rtmms.cli.running.report import as_json, as_table, blank, plain
+from rtmms.cli.running.report import as_json, blank, plain
+from rtmms.cli.running.report_table import as_table
 from rtmms.plant import Surrounded
 from rtmms.robots import eel, moth
 

@@ -19,7 +19,7 @@ from tests.cli.shell import environment, finish, rtmms, start
 KEYS = {
     "robot", "mode", "dt", "rate", "steps", "simulated_s", "wall_s", "real_time_factor", "coupling", "seed", "version",
     "ended", "exchange", "schedule", "witness", "timing_us", "realtime", "final", "summary", "accuracy", "warnings",
-    "tracking", "estimate",
+    "tracking", "estimate", "units",
 }  # fmt: skip
 
 
@@ -105,7 +105,8 @@ def test_free_runs_far_faster_than_time_and_without_a_claim(tmp_path: Path) -> N
 def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.5")
     assert said.status == 0
-    for words in ("ended             duration", "50 steps", "exchange", "mean_angle_rad", "policies hold, skip"):
+    for words in ("0.5 s simulated in", "50 steps of 10 ms", "state out, commands in", "mean angle",
+                  "late commands: hold, late steps: skip"):  # fmt: skip
         assert words in said.out
     assert "waiting for swing" in said.err or "misses" in said.err
 

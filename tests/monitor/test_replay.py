@@ -218,3 +218,17 @@ def test_the_step_that_is_named_would_do():
     assert name == "dt"
     assert run(step).verdict == "fine"
     assert step > 0.001
+
+
+def test_power_is_summed_alike_however_far_the_run_is_taken_again(monkeypatch):
+    """The manta's power is asked for at some steps alone: a run of which time reaches the beginning is judged by the
+    same ones. (Its work was told to be off by more than 100 %.)"""
+    plant = rtmms.load("manta", chains=5)
+    monitor = watched(plant, 2100, lambda k: RODS * math.sin(0.004 * k))
+    whole = monitor.conclude(60.0, most=2)
+    clock = iter([*[0.0] * 40, 1e9, *[0.0] * 10_000])  # of the run as it was time is up after forty looks
+    monkeypatch.setattr("rtmms.monitor.replay.monotonic", lambda: next(clock))
+    part = monitor.conclude(1.0, most=2)
+    assert part.seconds is not None
+    assert 0.2 < part.seconds < 1.0
+    assert part.work < 0.05 + 2.0 * whole.work

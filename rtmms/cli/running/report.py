@@ -1,4 +1,4 @@
-"""The report of a run: one object, printed as JSON or as a table."""
+"""The report of a run: one object, printed as JSON, or as text by report_table.py."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import rtmms
+from rtmms.contract import PARTS
 from rtmms.loop.fault_attribution import CAUSES
 from rtmms.plant import Composed, Coupled, Twinned
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
 """Wall time for taking a run again to see how wrong it is: a tenth of the run's, within these; after Ctrl-C."""
-PARTS = ("wake", "exchange", "plant", "slack")
 QUANTILES = ("p50", "p99", "p999", "max")
 
 
@@ -40,13 +40,14 @@ def blank(plan: Plan) -> dict[str, Any]:
         "witness": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
-        "final": {}, "summary": {}, "accuracy": None, "tracking": {}, "estimate": {}, "warnings": [],
+        "final": {}, "units": {}, "summary": {}, "accuracy": None, "tracking": {}, "estimate": {}, "warnings": [],
     }  # fmt: skip
 
 
 def add_plant(report: dict[str, Any], plant: Plant) -> None:
-    """What the plant itself says: its dt and coupling."""
+    """What the plant itself says: its dt, its coupling, and the units of its outputs."""
     report["dt"] = plant.dt
+    report["units"] = {channel.name: channel.unit for channel in plant.outputs}
     if isinstance(plant, Coupled) and isinstance(plant.coupling, str):
         report["coupling"] = plant.coupling
 
@@ -109,141 +110,6 @@ def plain(value: Any) -> Any:
 def as_json(report: Mapping[str, Any]) -> str:
     """The one object, on one line for a pipe to read."""
     return json.dumps(plain(report), allow_nan=False)
-
-
-def as_table(report: Mapping[str, Any]) -> str:
-    """The same facts for a person."""
-    exchange, schedule, realtime = report["exchange"], report["schedule"], report["realtime"]
-    blocks = [
-        [
-            *[(f"robot {name}", one["robot"]) for name, one in report.get("robots", {}).items()],
-            ("robot", f"{report['robot']}, {report['mode']}, dt {_number(report['dt'])} s, "
-                      f"coupling {report['coupling'] or 'none'}, seed {report['seed']}"),
-            ("ended", report["ended"] or "did not begin"),
-            ("simulated", f"{_number(report['simulated_s'])} s in {_number(report['wall_s'])} s "
-                          f"({_number(report['real_time_factor'])} x real time), {report['steps']} steps"),
-            *[("from", f"{one['log']} at {_number(one['seconds'])} s") for one in [report.get("from")] if one],
-            *[("accuracy", text) for text in _accuracy(report["accuracy"])],
-            *[("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("sentence")],
-            *[("expected", _expected(one)) for one in report.get("expect", [])],
-        ],
-        [
-            ("commands", f"{exchange['commands_applied']} steps applied, {exchange['misses']} missed "
-                         f"(at most {exchange['max_consecutive_misses']} in a row), {exchange['unclaimed']} unclaimed"
-                         + (f", {exchange['reused']} reused" if exchange["reused"] else "")),
-            ("late, rejected", f"{exchange['late']}, {sum(exchange['rejected'].values())}"
-                               + "".join(f"; {reason} {count}" for reason, count in exchange["rejected"].items())),
-            ("peers", _peers(exchange["peers"]) or "none"),
-            *[("link " + name, _link(counts)) for name, counts in exchange.get("links", {}).items()],
-            *[("bridge " + name, _counted(counts)) for name, counts in report.get("bridges", {}).items()],
-            ("schedule", f"period {_number(schedule['period_us'])} us, deadline {_number(schedule['deadline_us'])} us, "
-                         f"{schedule['overruns']} overruns, {schedule['skipped']} periods skipped "
-                         f"(policies {schedule['policy']['miss']}, {schedule['policy']['overrun']})"),
-            *[("blame", text) for text in _blame(schedule['blame'], report['witness'])],
-            ("scheduler", f"{realtime['scheduler']} {realtime['priority']}, memory "
-                          f"{'locked' if realtime['memory_locked'] else 'not locked'}, cores {realtime['affinity']}"),
-            *[("  not set up", text) for text in realtime["failed"]],
-        ],
-    ]  # fmt: skip
-    lines = [line for block in blocks for line in (*_rows(block), "")]
-    lines += _timings(report["timing_us"])
-    if report["tracking"]:
-        lines += ["", "off the set-points, once settled"]
-        lines += _rows([("  " + name, _tracked(one)) for name, one in report["tracking"].items()])
-    if report["estimate"]:
-        lines += ["", "off by the estimate (nees: 3 where it knows how wrong it is)"]
-        found = report["estimate"].items()
-        lines += _rows(
-            [("  " + name, f"rms {_number(one['rms'])}, nees {_number(one['nees'])}") for name, one in found]
-        )
-    if report["summary"]:
-        lines += ["", *_rows([(name, _number(value)) for name, value in report["summary"].items()])]
-    small = [(n, _array(v)) for n, v in report["final"].items() if not isinstance(v, list) or len(v) <= 4]
-    small = [(name, text) for name, text in small if text]
-    if small:
-        lines += ["", "at the end", *_rows([(f"  {name}", text) for name, text in small])]
-    return "\n".join(lines)
-
-
-def _expected(one: Mapping[str, Any]) -> str:
-    got = one["got"]
-    told = "not in the report" if got is None else _number(got) if isinstance(got, float) else str(got)
-    return f"{one['name']} {one['expected']}: {told}, {'holds' if one['holds'] else 'DOES NOT HOLD'}"
-
-
-def _tracked(one: Mapping[str, Any]) -> str:
-    after = "never settled" if one["settled_s"] is None else f"settled after {_number(one['settled_s'])} s"
-    return f"rms {_number(one['rms'])}, mean {_number(one['mean'])}, most {_number(one['max'])}; {after}"
-
-
-def _peers(peers: list[Mapping[str, Any]]) -> str:
-    """Names, with what a person should know of each; `rtmms set` and the like are nobody's business."""
-    told = []
-    for peer in peers:
-        if peer.get("name") == "rtmms" and not peer.get("claim"):
-            continue
-        more = [f"{peer[key]} {key}" for key in ("late", "clamped", "rejected") if peer.get(key)]
-        told.append(peer.get("name", "?") + (f" ({', '.join(more)})" if more else ""))
-    return ", ".join(told)
-
-
-def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
-    """How wrong the run is, in a sentence; none where it is not known."""
-    if accuracy is None or accuracy["verdict"] == "unknown":
-        return []
-    return [accuracy["sentence"].removeprefix("accuracy: ")]
-
-
-def _blame(blame: Mapping[str, int], witness: Mapping[str, Any] | None) -> list[str]:
-    """Whose fault it was, in a line; none when there was none."""
-    counted = [f"{cause} {count}" for cause, count in blame.items() if count]
-    if not counted:
-        return []
-    share, base = (witness or {}).get("machine_share"), (witness or {}).get("base_rate")
-    if share is None:
-        return [", ".join(counted) + " (no witness of the machine)"]
-    return [", ".join(counted) + f"; the machine explains {100 * share:.3g} %, "
-            f"its stalls touch {100 * (base or 0.0):.3g} % of all periods"]  # fmt: skip
-
-
-def _rows(rows: list[tuple[str, str]]) -> list[str]:
-    width = max(16, *(len(name) for name, _ in rows)) if rows else 16
-    return [f"{name:<{width}}  {text}" for name, text in rows]
-
-
-def _link(counts: Mapping[str, Any]) -> str:
-    """What became of the messages of an impaired link, on one line."""
-    told = [f"{counts[name]} {name}" for name in counts if name != "mean_delay_ms" and (counts[name] or name == "lost")]
-    return ", ".join(told) + f"; mean delay {_number(counts['mean_delay_ms'])} ms one way"
-
-
-def _counted(counts: Mapping[str, Any] | None) -> str:
-    """What a bridge did, on one line."""
-    if counts is None:
-        return "ended without a word"
-    refused = counts.get("refused") or {}
-    told = [f"{name} {number}" for name, number in counts.items() if name != "refused"]
-    return ", ".join([*told, *(f"refused ({reason}) {number}" for reason, number in refused.items())]) or "idle"
-
-
-def _timings(timing: Mapping[str, Mapping[str, float | None]]) -> list[str]:
-    known = [part for part in PARTS if timing[part]["p50"] is not None]
-    if not known:
-        return []
-    head = f"{'us':<16}" + "".join(f"{name:>10}" for name in QUANTILES)
-    return [head, *(f"{part:<16}" + "".join(f"{timing[part][q]:>10.1f}" for q in QUANTILES) for part in known)]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"
-
-
-def _array(value: Any) -> str:
-    if not isinstance(value, list):
-        return _number(value)
-    if any(isinstance(item, list) for item in value):
-        return ""
-    return "  ".join(f"{item:.4g}" for item in value)
 
 
 # --- How wrong the steps of a run are, from the side of the command line: what is told while it goes and in its

@@ -21,7 +21,8 @@ from rtmms.cli.running.children import (
 from rtmms.cli.running.display import Teller
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
 from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameters
-from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, as_table, blank, by_robot, plain
+from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, blank, by_robot, plain
+from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
 from rtmms.contract import LAST_STEP, LEAST_DT, TIMED

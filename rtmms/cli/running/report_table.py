@@ -1,0 +1,251 @@
+"""The report of a run for a person: the most important lines first, in words, with a unit beside every number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rtmms.contract import PARTS
+
+QUANTILES = {"p50": "median", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
+PART_WORDS = {
+    "wake": "start after its instant", "exchange": "state out, commands in", "plant": "the robot's step",
+    "slack": "time left",
+}  # fmt: skip
+CAUSE_WORDS = {
+    "peer_late": "controllers that answered late", "peer_gone": "controllers that were gone",
+    "peer_starved": "controllers that got no processor", "peer_refused": "refused commands",
+    "plant_slow": "long steps of the robot", "own_exchange": "the exchange itself", "machine": "the computer",
+    "page_fault": "page faults", "involuntary_switch": "other processes on the core", "unknown": "unknown causes",
+}  # fmt: skip
+ENDS = {
+    "interrupt": "ended by Ctrl-C", "stop": "ended by a request", "policy": "ended by a policy",
+    "peer": "ended as a peer was missing", "diverged": "diverged",
+}  # fmt: skip
+"""How a run ended that did not reach its duration."""
+UNITS = {
+    "m_s": "m/s", "deg_s": "deg/s", "rad_s": "rad/s", "n_m": "N m", "n": "N", "w": "W", "j": "J", "m": "m",
+    "deg": "deg", "rad": "rad", "s": "s", "hz": "Hz",
+}  # fmt: skip
+"""How the name of a quantity ends, and its unit."""
+
+
+def as_table(report: Mapping[str, Any]) -> str:
+    """The report as text, some 40 lines."""
+    robots = [(f"robot {name}", one["robot"]) for name, one in report.get("robots", {}).items()]
+    blocks = [
+        [_what_ran(report), *_in_time(report), *_accuracy(report["accuracy"])],
+        _rows([
+            *(("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("sentence")),
+            *(("expected", _expected(one)) for one in report.get("expect", [])),
+        ]),
+        _rows(robots),
+        _headed("motion", [_quantity(name, value) for name, value in report["summary"].items()]),
+        _headed("off the set-points, once settled",
+                [(_words(name), _tracked(name, one)) for name, one in report["tracking"].items()]),
+        _headed("off by the estimate (nees: 3 where it knows how wrong it is)",
+                [(_words(name), f"rms {_number(one['rms'])}{_unit(name)}, nees {_number(one['nees'])}")
+                 for name, one in report["estimate"].items()]),
+        _headed("at the end", _final(report)),
+        _timings(report["timing_us"]),
+        _headed("messages", _messages(report)),
+        _headed("computer", _computer(report)),
+    ]  # fmt: skip
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines)
+
+
+def _what_ran(report: Mapping[str, Any]) -> str:
+    branch = ""
+    if report.get("from"):
+        branch = f", from {report['from']['log']} at {_number(report['from']['seconds'])} s on"
+    if report["ended"] is None:
+        return f"{report['robot']}, {report['mode']}: did not begin{branch}"
+    factor = report["real_time_factor"]
+    pace = "" if factor is None or report["mode"] == "realtime" else f" ({_number(factor)} x real time)"
+    more = "".join(f", {word} {report[word]}" for word in ("coupling", "seed") if report[word] not in (None, 0))
+    end = f"; {ENDS[report['ended']]}" if report["ended"] in ENDS else ""
+    return (
+        f"{report['robot']}, {report['mode']}: {_number(report['simulated_s'])} s simulated in "
+        f"{_number(report['wall_s'])} s{pace}, {report['steps']} steps of {_time(report['dt'])}{more}{branch}{end}"
+    )
+
+
+def _in_time(report: Mapping[str, Any]) -> list[str]:
+    """How many commands and steps were late, and why: of a run that kept to a schedule."""
+    exchange, schedule = report["exchange"], report["schedule"]
+    if report["ended"] is None or (schedule["period_us"] is None and report["mode"] not in ("realtime", "external")):
+        return []
+    misses, overruns = exchange["misses"], schedule["overruns"]
+    if not misses and not overruns:
+        return ["in time: every command and every step"]
+    found = []
+    if misses:
+        most = exchange["max_consecutive_misses"]
+        found.append(f"{misses} late command{'s' * (misses > 1)}" + (f" (at most {most} in a row)" if most > 1 else ""))
+    if overruns:
+        found.append(f"{overruns} late step{'s' * (overruns > 1)}")
+    causes = {CAUSE_WORDS.get(name, name): count for name, count in schedule["blame"].items() if count}
+    why = ""
+    if len(causes) == 1:
+        why = f", {'all ' if misses + overruns > 1 else ''}caused by {next(iter(causes))}"
+    elif causes:
+        why = "; caused by " + ", ".join(f"{name} {count}" for name, count in sorted(causes.items(), key=_most_first))
+    skipped = f"; {schedule['skipped']} periods skipped" if schedule["skipped"] else ""
+    return [f"{' and '.join(found)} of {report['steps']}{why}{skipped}"]
+
+
+def _most_first(pair: tuple[str, int]) -> int:
+    return -pair[1]
+
+
+def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
+    """How wrong the run is, in a sentence; none where it is not known."""
+    return [] if accuracy is None or accuracy["verdict"] == "unknown" else [accuracy["sentence"]]
+
+
+def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if report["ended"] is None:
+        return []
+    exchange = report["exchange"]
+    told = [f"in time for {exchange['commands_applied']} steps"]
+    told += [f"{words} {exchange[name]}" for name, words in (
+        ("misses", "missing for"), ("reused", "as before for"), ("unclaimed", "unclaimed for"), ("late", "late ones"),
+    ) if exchange[name]]  # fmt: skip
+    refused = ", ".join(f"{reason} {count}" for reason, count in exchange["rejected"].items())
+    return [
+        ("commands", ", ".join(told)),
+        *([("refused", refused)] if refused else []),
+        ("peers", _peers(exchange["peers"]) or "none"),
+        *(("link " + name, _link(counts)) for name, counts in exchange.get("links", {}).items()),
+        *(("bridge " + name, _counted(counts)) for name, counts in report.get("bridges", {}).items()),
+    ]
+
+
+def _computer(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    schedule, realtime, witness = report["schedule"], report["realtime"], report["witness"] or {}
+    if report["ended"] is None:
+        return []
+    rows = []
+    if schedule["period_us"] is not None:
+        deadline = f", commands due after {_number(schedule['deadline_us'])} us" if schedule["deadline_us"] else ""
+        policy = f"; late commands: {schedule['policy']['miss']}, late steps: {schedule['policy']['overrun']}"
+        rows.append(("schedule", f"a step each {_number(schedule['period_us'])} us{deadline}{policy}"))
+    if witness.get("machine_share") is not None and any(schedule["blame"].values()):
+        touched = 100 * (witness.get("base_rate") or 0.0)
+        rows.append(("stalls", f"they explain {100 * witness['machine_share']:.3g} % of what was late, "
+                               f"and touch {touched:.3g} % of all periods"))  # fmt: skip
+    rows.append(("scheduler", f"{realtime['scheduler']} {realtime['priority']}, memory "
+                              f"{'locked' if realtime['memory_locked'] else 'not locked'}, "
+                              f"cores {realtime['affinity']}"))  # fmt: skip
+    return [*rows, *(("not set up", text) for text in realtime["failed"])]
+
+
+def _final(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What of the last state is short."""
+    units, rows = report.get("units", {}), []
+    for name, value in report["final"].items():
+        if isinstance(value, list) and (len(value) > 4 or any(isinstance(item, list) for item in value)):
+            continue
+        numbers = "  ".join(f"{item:.4g}" for item in value) if isinstance(value, list) else _number(value)
+        unit = units.get(name, "")
+        rows.append((_words(name), numbers + (f" {unit}" if unit not in ("", "-") else "")))
+    return rows
+
+
+def _timings(timing: Mapping[str, Mapping[str, float | None]]) -> list[str]:
+    known = [part for part in PARTS if timing[part]["p50"] is not None]
+    if not known:
+        return []
+    width = max(len(PART_WORDS[part]) for part in known)
+    head = f"{'time of a step, us':<{width + 2}}" + "".join(f"{name:>10}" for name in QUANTILES.values())
+    return [head, *(f"  {PART_WORDS[part]:<{width}}" + "".join(f"{timing[part][q]:>10.1f}" for q in QUANTILES)
+                    for part in known)]  # fmt: skip
+
+
+def _expected(one: Mapping[str, Any]) -> str:
+    got = one["got"]
+    told = "not in the report" if got is None else _number(got) if isinstance(got, float) else str(got)
+    return f"{one['name']} {one['expected']}: {told}, {'holds' if one['holds'] else 'DOES NOT HOLD'}"
+
+
+def _tracked(name: str, one: Mapping[str, Any]) -> str:
+    unit = _unit(name)
+    after = "never settled" if one["settled_s"] is None else f"settled after {_number(one['settled_s'])} s"
+    return (
+        f"rms {_number(one['rms'])}{unit}, mean {_number(one['mean'])}{unit}, most {_number(one['max'])}{unit}; {after}"
+    )
+
+
+def _peers(peers: Iterable[Mapping[str, Any]]) -> str:
+    """Names, with what a person should know of each; `rtmms set` and the like are nobody's business."""
+    told = []
+    for peer in peers:
+        if peer.get("name") == "rtmms" and not peer.get("claim"):
+            continue
+        more = [f"{peer[key]} {key}" for key in ("late", "clamped", "rejected") if peer.get(key)]
+        told.append(peer.get("name", "?") + (f" ({', '.join(more)})" if more else ""))
+    return ", ".join(told)
+
+
+def _link(counts: Mapping[str, Any]) -> str:
+    """What became of the messages of an impaired link, on one line."""
+    told = [f"{counts[name]} {name}" for name in counts if name != "mean_delay_ms" and (counts[name] or name == "lost")]
+    return ", ".join(told) + f"; mean delay {_number(counts['mean_delay_ms'])} ms one way"
+
+
+def _counted(counts: Mapping[str, Any] | None) -> str:
+    """What a bridge did, on one line."""
+    if counts is None:
+        return "ended without a word"
+    refused = counts.get("refused") or {}
+    told = [f"{name} {number}" for name, number in counts.items() if name != "refused"]
+    return ", ".join([*told, *(f"refused ({reason}) {number}" for reason, number in refused.items())]) or "idle"
+
+
+# --- Names, numbers, units.
+
+
+def _ending(name: str) -> str:
+    """The unit's part of a name such as mean_speed_m_s: 'm_s'; '' for none."""
+    return max((end for end in UNITS if name.endswith("_" + end)), key=len, default="")
+
+
+def _unit(name: str) -> str:
+    ending = _ending(name)
+    return f" {UNITS[ending]}" if ending else ""
+
+
+def _words(name: str) -> str:
+    """mean_speed_m_s -> 'mean speed'."""
+    ending = _ending(name)
+    return (name.removesuffix("_" + ending) if ending else name).replace("_", " ")
+
+
+def _quantity(name: str, value: float | None) -> tuple[str, str]:
+    return _words(name), _number(value) + (_unit(name) if value is not None else "")
+
+
+def _number(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 1e4 and float(value).is_integer() else f"{value:.4g}"
+
+
+def _time(seconds: float | None) -> str:
+    """A step's length in a handy unit."""
+    if seconds is None:
+        return "-"
+    scale, unit = (1.0, "s") if seconds >= 1.0 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "us")
+    return f"{seconds * scale:.6g} {unit}"
+
+
+def _rows(rows: Iterable[tuple[str, str]]) -> list[str]:
+    rows = list(rows)
+    width = max(16, *(len(name) for name, _ in rows)) if rows else 16
+    return [f"{name:<{width}}  {text}" for name, text in rows]
+
+
+def _headed(head: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    lines = _rows(rows)
+    return [head, *(f"  {line}" for line in lines)] if lines else []
