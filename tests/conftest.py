@@ -1,20 +1,24 @@
-"""Two workers, a core each (pyproject.toml): which tests must not meet one another take turns on one of them.
+"""Workers (pyproject.toml): which tests must not meet one another take turns on one of them.
 
-A file stays on one worker, with what its fixtures made. So do all that use the default ports, and all that speak where
-the other worker could hear it: multicast groups, brokers.
+A file stays on one worker, with what its fixtures made. So do all that speak where another worker could hear it:
+multicast groups, brokers. Each worker has default ports of its own.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+if WORKER != "0":  # before rtmms is imported, which reads it
+    os.environ["RTMMS_PORT"] = str(19870 + 10 * int(WORKER))
+
 settings.register_profile("untimed", deadline=None)  # no test judges real time
 settings.load_profile("untimed")
 
-DEFAULT_PORTS = ("cli", "test_examples.py", "test_wheel.py")
 HEARD = (
     "test_bench_bridges.py", "test_bench_views.py", "test_dds.py", "test_foxglove.py", "test_from_here.py",
     "test_lcm.py", "test_mqtt.py", "test_plotjuggler.py", "test_zenoh.py",
@@ -30,12 +34,12 @@ LONG = "scenario/test_examples.py"
 def group(nodeid: str) -> str:
     """What a test takes turns with."""
     path = nodeid.partition("::")[0].removeprefix("tests/")
-    first, name = path.partition("/")[0], path.rpartition("/")[2]
+    name = path.rpartition("/")[2]
     if path == LONG:
         return nodeid
     if path.startswith(GROUND):
         return "ground"
-    return "ports" if first in DEFAULT_PORTS else "network" if name in HEARD else path
+    return "network" if name in HEARD else path
 
 
 @pytest.hookimpl(optionalhook=True)

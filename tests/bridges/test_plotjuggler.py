@@ -12,6 +12,7 @@ import msgpack
 import pytest
 import zmq
 
+from rtmms.wire.endpoints.addresses import TELEMETRY
 from tests.bridges.harness import free_port
 from tests.cli.shell import finish, start
 from tests.wire.bench import PATIENCE_S
@@ -24,7 +25,7 @@ class PlotJuggler:
     topic/a/b, lists a[0], booleans 0 and 1; bin, ext and nil are passed over; a list at the top is a batch.
     """
 
-    def __init__(self, endpoint: str = "tcp://127.0.0.1:9872", time_field: str = "timestamp") -> None:
+    def __init__(self, endpoint: str = TELEMETRY, time_field: str = "timestamp") -> None:
         self.context = zmq.Context()
         self.socket = self.context.socket(zmq.SUB)
         self.socket.setsockopt(zmq.SUBSCRIBE, b"")

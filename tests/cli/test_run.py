@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from rtmms.wire.endpoints.addresses import first_port
 from tests.cli.shell import environment, finish, rtmms, start
 
 KEYS = {
@@ -278,7 +279,7 @@ def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path
         squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         for _ in range(300):  # some other run may hold it now, and not for long
             try:
-                squatter.bind(("127.0.0.1", 9870))
+                squatter.bind(("127.0.0.1", first_port()))
                 break
             except OSError:
                 time.sleep(0.1)

@@ -22,6 +22,7 @@ from rtmms.scenario.plant import called_names
 from rtmms.toml_file import read_toml
 from rtmms.user_file import split_word
 from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
+from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
 from rtmms.wire.peer.plugins import check_controller, check_robot
 
 if TYPE_CHECKING:
@@ -238,9 +239,9 @@ simulation = options(
                  help="Encrypt, and admit only the keys in this folder (rtmms keys DIR makes one)."),
     click.option("--affinity", default="auto", metavar="auto|off|CORE[:CORE,...]",
                  help="Core of the loop; after ':' those of controllers. Default: the last for both, where permitted."),
-    click.option("--exchange", metavar="ENDPOINT", help="Where peers say hello (default tcp://127.0.0.1:9870)."),
-    click.option("--step", metavar="ENDPOINT", help="Where states and commands go (default tcp://127.0.0.1:9871)."),
-    click.option("--telemetry", metavar="ENDPOINT", help="Where observers listen (default tcp://127.0.0.1:9872)."),
+    click.option("--exchange", metavar="ENDPOINT", help=f"Where peers say hello (default {EXCHANGE})."),
+    click.option("--step", metavar="ENDPOINT", help=f"Where states and commands go (default {STEP})."),
+    click.option("--telemetry", metavar="ENDPOINT", help=f"Where observers listen (default {TELEMETRY})."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot; a log of that name is overwritten."),
     click.option("--force", is_flag=True, help="--log and --trace overwrite files of other kinds, too."),

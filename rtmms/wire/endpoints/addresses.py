@@ -151,9 +151,29 @@ def private_files() -> Iterator[None]:
         os.umask(before)
 
 
-EXCHANGE = "tcp://127.0.0.1:9870"
-STEP = "tcp://127.0.0.1:9871"
-TELEMETRY = "tcp://127.0.0.1:9872"
+PORT_VARIABLE, USUAL_PORT = "RTMMS_PORT", 9870
+LAST_PORT = 65535 - 2
+
+
+def first_port() -> int:
+    """Of the three default endpoints: that of the environment, or the usual one. AddressError for what is no port."""
+    word = os.environ.get(PORT_VARIABLE, "")
+    if not word:
+        return USUAL_PORT
+    if not (word.isascii() and word.isdigit() and 1 <= int(word[:6]) <= LAST_PORT):
+        raise AddressError(f"{PORT_VARIABLE}: expected a port from 1 to {LAST_PORT}, got {word!r:.60}")
+    return int(word)
+
+
+def _defaults() -> tuple[str, str, str]:
+    try:
+        port = first_port()
+    except AddressError:  # `checked` says so, where one of them is used
+        port = USUAL_PORT
+    return f"tcp://127.0.0.1:{port}", f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}"
+
+
+EXCHANGE, STEP, TELEMETRY = _defaults()
 ANYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 """Hosts that stand for every address of a machine, and how the machine itself reaches them."""
 
@@ -172,6 +192,8 @@ def checked(endpoint: str, role: str, *, inproc: bool = False) -> str:
     role    what it is for, for the error: 'exchange', 'step', 'telemetry'
     inproc  inproc://NAME is one, too: within a program (rtmms.embed)
     """
+    if endpoint in DEFAULTS.values():
+        first_port()
     if endpoint.startswith("ipc://") and len(endpoint) > len("ipc://"):
         return short_enough(resolved(endpoint), role)
     if inproc and endpoint.startswith(INPROC) and len(endpoint) > len(INPROC):

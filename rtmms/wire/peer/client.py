@@ -44,8 +44,8 @@ def connect(
     every      of a claimant: get each every-th state only, for what takes longer than a step
     delay      the command for state k is that of step k + delay, due by that step's deadline; None: `every` steps
                where that is more than one, else 0. `state.budget_s` is what is left of all that
-    between    what stands between two commands: 'hold' (the last one's values) or 'linear' (a straight line to the
-               new ones, reached after `every` steps)
+    interpolation  between two commands: 'hold' (the last one's values) or 'linear' (a straight line to the new ones,
+               reached after `every` steps)
     meanwhile  called about every 20 ms while waiting, by those who have other things to look after
     keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
     ticks      ask to be the one whose `link.tick()` starts each step, in the mode external

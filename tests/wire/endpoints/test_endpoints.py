@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,22 @@ def test_an_address_that_others_reach_is_refused(address: str) -> None:
 def test_a_malformed_address_is_refused(address: str) -> None:
     with pytest.raises(EndpointError, match="expected tcp://HOST:PORT"):
         Sockets(exchange=address)
+
+
+def test_the_default_ports_are_of_the_environment(tmp_path: Path) -> None:
+    """RTMMS_PORT moves all three; what is no port is refused where a default is used, and nowhere else."""
+    ask = "from rtmms.wire.endpoints.addresses import DEFAULTS; print(*DEFAULTS.values())"
+    for word, first in (("19990", 19990), ("", 9870)):
+        told = subprocess.run([sys.executable, "-c", ask], env=os.environ | {"RTMMS_PORT": word}, capture_output=True)
+        assert told.stdout.decode().split() == [f"tcp://127.0.0.1:{first + k}" for k in range(3)]
+
+
+@pytest.mark.parametrize("word", ["port", "0", "65534", "-1", "9" * 5000, "1.5"])
+def test_a_default_port_that_is_none_is_refused(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTMMS_PORT", word)
+    with pytest.raises(AddressError, match=r"RTMMS_PORT: expected a port from 1 to 65533, got"):
+        checked(DEFAULTS["exchange"], "exchange")
+    assert checked("tcp://127.0.0.1:4000", "exchange") == "tcp://127.0.0.1:4000"
 
 
 def test_localhost_is_the_loopback_address() -> None:
