@@ -388,7 +388,8 @@ def test_autopilots_sentences() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"$PRTMS,1,2,3", "checksum"), (b"$PRTMS,1,2,3*00", "checksum"), (b"\xff", "garbled"), (b"", "garbled"), (b"pGPRMB,A", "garbled"),
+        (b"$PRTMS,1,2,3", "checksum"), (b"$PRTMS,1,2,3*00", "checksum"), (b"\xff", "garbled"), (b"", "garbled"),
+        (b"pGPRMB,A", "garbled"),
         (sentence("GPGGA", "1").encode(), "unknown"), (sentence("PPRMB", "A").encode(), "unknown"),
         (sentence("PRTMS", "1", "2").encode(), "wrong_length"),
         (sentence("PRTMS", "nan", "2", "3").encode(), "wrong_type"),
