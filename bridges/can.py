@@ -147,6 +147,8 @@ class Can(rtmms.Bridge):
         for message, fields in by_message(database, signals, "signals").values():
             layout = self._layout(message, fields, "signals")
             self._sent.append(Sent(layout, fields, (message.cycle_time or self.cycle_ms) * 1e-3))
+        for k, one in enumerate(self._sent):
+            one.phase = k / len(self._sent)
         words = {entry.channel: entry.channel for entry in self._map.entries}
         for name, (message, fields) in by_message(database, words, "channels").items():
             if any(one.layout.message.name == name for one in self._sent):

@@ -86,12 +86,14 @@ class Sent:
     layout: Layout
     fields: dict[str, tuple[Callable[[Any], float], float]]
     period_s: float
+    phase: float = 0.0
+    """Part of a period by which it goes before others: all at one state would keep the next one waiting."""
     slot: int = -1
     count: int = 0
 
     def due(self, time: float) -> bool:
         """A period of simulated time has begun since the last one."""
-        slot = int(time / self.period_s + 1e-6)
+        slot = int(time / self.period_s + self.phase + 1e-6)
         if slot == self.slot:
             return False
         self.slot = slot
