@@ -81,7 +81,9 @@ class CanBus:
                 self._bus = can.Bus(interface=self._interface, channel=self._channel or None, **options)
         except can.CanInterfaceNotImplementedError as fault:
             raise rtmms.ModelError(f"interface: {fault}") from None
-        except (can.CanError, OSError, ValueError, TypeError, ImportError) as fault:
+        except TypeError as fault:
+            raise rtmms.ModelError(f"options: {fault}") from None
+        except (can.CanError, OSError, ValueError, ImportError) as fault:
             self._counts.add("not_there")
             if self._backoff.failed(now) <= self._backoff.first_s:
                 self._io.tell(f"{self.place}: {fault}; looking for it")

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,9 +27,9 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.sea.imc_messages import parse, places, sample_plan, set_points, udp_services
 from rtmms_bridges.sea.imc_nodes import Nodes
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import ROOT, free_port, plant_info, state
+from tests.bridges.harness import ROOT, Beside, free_port, plant_info, state, wait
 from tests.bridges.swimmer import Sailing
-from tests.wire.bench import PATIENCE_S
+from tests.wire.bench import PATIENCE_S, Host
 
 HOME = Home(lat_deg=41.184, lon_deg=-8.705)
 DRIVES = (
@@ -271,6 +271,22 @@ def test_abort_lets_go(peer: socket.socket, asked: dict[str, float]) -> None:
     say(bridge, peer, thrust, dst=0x0999)  # for another
     assert len(bridge.io.commands) == 2  # type: ignore[attr-defined]
     bridge.close("the test is over")
+
+
+def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+    port = free_port()
+    bridge = Imc(port=port, channels=(ChannelMapping(channel="servo.1", actuator="left.front"),))
+    servo = imcpy.SetServoPosition()
+    servo.id, servo.value, servo.src, servo.dst = 1, 0.5, 0x4001, 0x0801
+    good = bytes(imcpy.Packet.serialize(servo))
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["states"])
+        for i in range(5000):
+            peer.sendto((good[:-1] + b"x", b"\xff" * 3000, b"")[i % 3], ("127.0.0.1", port))
+        states = beside.bridged.counts["states"]
+        wait(lambda: beside.bridged.counts["states"] > states + 100)
+        wait(lambda: peer.sendto(good, ("127.0.0.1", port)) and beside.command[0] == 0.5)
+    assert set(beside.bridged.counts.reasons()) == {"garbled"}
 
 
 @pytest.mark.parametrize(

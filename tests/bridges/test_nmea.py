@@ -495,6 +495,48 @@ def test_over_a_serial_line(tmp_path: Path, make_host: Callable[..., Host]) -> N
     os.close(slave)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+def test_a_serial_line_that_goes_and_comes_back(tmp_path: Path, make_host: Callable[..., Host]) -> None:
+    name = tmp_path / "line"
+
+    def plug() -> tuple[int, int]:
+        ends = os.openpty()
+        tty.setraw(ends[0])
+        name.symlink_to(os.ttyname(ends[1]))
+        return ends
+
+    ends = plug()
+    # a line's address begins with a slash, and may be a link: /dev/serial/by-id/...
+    with Beside(Nmea(to=f"{name}@115200", sentences=("GGA:10",), **DRIVES), make_host) as beside:
+        wait(lambda: beside.bridged.counts["connections"] == 1)
+        os.write(ends[0], sentence("PRTMS", "0.25").encode())
+        wait(lambda: beside.command[0] == 0.25)
+        name.unlink()
+        for end in ends:
+            os.close(end)
+        wait(lambda: beside.bridged.counts["unplugged"] == 1)
+        wait(lambda: beside.command[0] == 0.0)
+        ends = plug()
+        wait(lambda: beside.bridged.counts["connections"] == 2)
+        os.write(ends[0], sentence("PRTMS", "0.5").encode())
+        wait(lambda: beside.command[0] == 0.5)
+    for end in ends:
+        os.close(end)
+
+
+def test_a_flood_costs_no_state(hearing: socket.socket, make_host: Callable[..., Host]) -> None:
+    port = free_port()
+    bridge = Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
+    with Beside(bridge, make_host) as beside, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        hearing.recv(4096)
+        for i in range(5000):
+            peer.sendto((b"$PRTMS,1*00\r\n", b"\xff" * 3000, b"$" * 300)[i % 3], ("127.0.0.1", port))
+        states = beside.bridged.counts["states"]
+        wait(lambda: beside.bridged.counts["states"] > states + 100)
+        wait(lambda: peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port)) and beside.command[0] == 0.5)
+    assert set(beside.bridged.counts.reasons()) <= {"checksum", "garbled", "oversize"}
+
+
 def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) -> None:
     info = plant_info(*POSE)
     bridge = opened(
