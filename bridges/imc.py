@@ -73,9 +73,11 @@ class Imc(Worded):
         if not 1 <= self.number < EVERYONE:
             raise rtmms.ModelError(f"number: expected an IMC number from 1 to {EVERYONE - 1}, got {self.number}")
         try:
-            ipaddress.IPv4Address(self.network)
+            usable = not ipaddress.IPv4Address(self.network).is_unspecified  # others are told to send there
         except ValueError:
-            raise rtmms.ModelError(f"network: expected an IPv4 address of this machine, got '{self.network}'") from None
+            usable = False
+        if not usable:
+            raise rtmms.ModelError(f"network: expected an IPv4 address of this machine, got '{self.network}'")
         for name in ("state_hz", "reached_m"):
             if not 0 < getattr(self, name) < 1e6:
                 raise rtmms.ModelError(f"{name}: expected a number > 0, got {getattr(self, name)}")

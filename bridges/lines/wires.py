@@ -86,7 +86,12 @@ class UdpOut:
         family, to = resolved(f"[{address.host}]:{address.port}", "to")
         self._socket, self._counts = socket.socket(family, socket.SOCK_DGRAM), counts
         self._socket.setblocking(False)
-        self._socket.connect(to)  # nothing is heard of others, and of loopback alone where it goes to loopback
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        try:
+            self._socket.connect(to)  # nothing is heard of others, and of loopback alone where it goes to loopback
+        except OSError as fault:
+            self._socket.close()
+            raise rtmms.RtmmsError(f"cannot send to {address}: {fault.strerror or fault}") from None
 
     def send(self, message: bytes) -> None:
         try:

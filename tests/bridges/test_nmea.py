@@ -385,6 +385,24 @@ def test_autopilots_sentences() -> None:
     assert found == {"PRTMS.speed": pytest.approx(2 * KNOT), "PRTMS.heading": -90.0}
 
 
+def test_opencpns_sentences_are_taken() -> None:
+    """As its autopilot output has them: talker EC, a mode at the end of RMB, empty waypoints."""
+    told = sentence("ECAPB", "A", "A", "0.037", "L", "N", "V", "V", "82.3", "T", "003", "84.9", "T", "85.1", "T")
+    found = points().parse(told.encode())
+    assert (found["APB.heading_deg"], found["APB.bearing_deg"]) == pytest.approx((4.9, 5.1))
+    assert found["APB.xte_m"] == pytest.approx(-68.524)
+    place = ("4306.600", "N", "00556.400", "E")
+    told = sentence("ECRMB", "A", "0.037", "L", "", "003", *place, "0.250", "84.900", "0.000", "V", "A")
+    found = points().parse(told.encode())
+    assert (found["RMB.x"], found["RMB.y"]) == pytest.approx((0.0, 0.0), abs=0.1)
+    assert found["RMB.range_m"] == pytest.approx(463.0)
+
+
+def test_an_address_that_cannot_be_sent_to_is_told(hearing: socket.socket) -> None:
+    with pytest.raises(rtmms.RtmmsError, match=r"to: '\S+' has no address|cannot send to"):
+        opened(Nmea(to="udp://no-such-host.invalid:10110"), plant_info(*POSE))
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
