@@ -23,7 +23,7 @@ from .motion.pose import Motion, PoseNames, PoseReader, unveiled
 from .sea.imc_messages import CHANNELS, EVERYONE, LONGEST, Place, channels_known, parse, places, set_points
 from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_announce, message_socket
 
-_READS = 16
+_READS = 8
 _ANNOUNCE_S, _BEAT_S = 10.0, 1.0
 _PLANS = 32
 _PLAN_CHANNELS = ("heading_deg", "depth_m", "speed_m_s")

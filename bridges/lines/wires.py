@@ -17,7 +17,7 @@ from .addresses import bound, family_of, host_port, resolved
 from .serial_line import SerialLine, checked_device
 from .tcp_peer import TcpPeer
 
-_READS, _BYTES = 8, 8192  # of one look: a state that comes meanwhile waits for no more than that
+_READS, _BYTES = 4, 2048  # of one look: a state that comes meanwhile waits for no more than that
 _LONGEST = 4096
 _WAITING = 64
 _BAUD = 4800  # NMEA 0183's
