@@ -20,12 +20,13 @@ from .autopilot.words import Worded, Words
 from .lines.addresses import resolved
 from .motion.frames import Home, flu_frd
 from .motion.pose import Motion, PoseNames, PoseReader, unveiled
-from .sea.imc_messages import CHANNELS, EVERYONE, LONGEST, Place, channels_known, parse, places, set_points
+from .sea.imc_messages import CHANNELS, EVERYONE, LONGEST, Place, channels_known, name_of, parse, places, set_points
 from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_announce, message_socket
 
 _READS = 8
 _ANNOUNCE_S, _BEAT_S = 10.0, 1.0
 _PLANS = 32
+_PLANS_AT_ONCE, _PLANS_PER_S = 20.0, 5.0
 _PLAN_CHANNELS = ("heading_deg", "depth_m", "speed_m_s")
 _UNDER_M = 0.3
 Kind = Literal["UUV", "USV", "UAV", "UGV"]
@@ -107,6 +108,7 @@ class Imc(Worded):
         self._motion: Motion | None = None
         self._slot, self._time, self._beat_at, self._announce_at = -1, -1.0, 0.0, 0.0
         self._plans: dict[str, list[Place]] = {}
+        self._plans_left, self._plans_at = _PLANS_AT_ONCE, 0.0
         self._course: list[Place] = []
         self._plan, self._leg_at, self._outcome = "", 0.0, imcpy.PlanControlState.LastPlanOutcomeEnum.NONE
         self.tick_s = 0.1
@@ -266,6 +268,12 @@ class Imc(Worded):
     def _take(self, data: bytes, sender: tuple[str, int]) -> None:
         if not self._admission.admits(sender):
             raise Refusal("stranger", f"a message from {sender[0]}")
+        name = name_of(data)
+        if not name:
+            self.counts.add("passed_over")
+            return
+        if name.startswith("Plan"):
+            self._allow_plan(monotonic())
         message = parse(data)
         if message.src == self.number or message.dst not in (self.number, EVERYONE):
             return
@@ -285,6 +293,14 @@ class Imc(Worded):
             self._abort()
         else:
             self._on_set_points(set_points(message, self.home))
+
+    def _allow_plan(self, now: float) -> None:
+        """imcpy loses up to 0.5 kB for each plan that is broken inside: so few of them are read, and no flood."""
+        self._plans_left = min(_PLANS_AT_ONCE, self._plans_left + (now - self._plans_at) * _PLANS_PER_S)
+        self._plans_at = now
+        if self._plans_left < 1.0:
+            raise Refusal("too_many", f"more than {_PLANS_PER_S:g} messages about plans a second")
+        self._plans_left -= 1.0
 
     def _meet(self, message: Any, sender: tuple[str, int], now: float) -> None:
         node = self._nodes.announced(message.src, message.sys_name, message.services, sender[0], now)

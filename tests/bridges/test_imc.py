@@ -24,7 +24,7 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from rtmms_bridges.imc import Imc
 from rtmms_bridges.motion.frames import Home
-from rtmms_bridges.sea.imc_messages import parse, places, sample_plan, set_points, udp_services
+from rtmms_bridges.sea.imc_messages import name_of, parse, places, sample_plan, set_points, udp_services
 from rtmms_bridges.sea.imc_nodes import Nodes
 from tests.bridges.by_hand import opened
 from tests.bridges.harness import ROOT, Beside, free_port, plant_info, state, wait
@@ -220,13 +220,14 @@ def test_set_points_and_their_units() -> None:
 
 def test_bytes_that_are_no_message() -> None:
     good = bytes(imcpy.Packet.serialize(imcpy.DesiredHeading()))
-    assert type(parse(good)) is imcpy.DesiredHeading
+    assert (name_of(good), type(parse(good))) == ("DesiredHeading", imcpy.DesiredHeading)
+    assert name_of(bytes(imcpy.Packet.serialize(imcpy.AirSaturation()))) == ""
     for data, reason in (
         (b"", "garbled"), (good[:-1], "garbled"), (good + b"x", "garbled"), (b"xx" + good[2:], "garbled"),
         (good[:-1] + bytes((good[-1] ^ 1,)), "garbled"), (good * 700, "oversize"),
     ):  # fmt: skip
         with pytest.raises(Refusal) as refused:
-            parse(data)
+            parse(data if name_of(data) else b"")
         assert refused.value.reason == reason
 
 
@@ -244,6 +245,20 @@ def test_who_announces_is_answered_at_its_own_address_alone() -> None:
         nodes.announced(i + 2, "b", "imc+udp://127.0.0.1:1/", "127.0.0.1", 50.0)
     assert len(nodes) == 32
     assert [one.number for one in nodes.forget(62.0)] == [1]
+
+
+def test_a_flood_of_plans_is_not_read(peer: socket.socket) -> None:
+    bridge = opened(Imc(port=0, home=HOME), plant_info(*POSE))
+
+    def many() -> None:
+        for _ in range(20):
+            say(bridge, peer, sample_plan(HOME, ((1.0, 2.0),)))
+
+    many()
+    with pytest.raises(Refusal) as refused:
+        many()
+    assert refused.value.reason == "too_many"
+    bridge.close("the test is over")
 
 
 def test_a_stranger_is_not_heard(peer: socket.socket) -> None:
