@@ -21,6 +21,22 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
 
+_CAN_GROUP = "239.74.163.10"
+_CAN_FILE = """VERSION ""
+BU_: Robot Peer
+BO_ 256 State: 8 Robot
+ SG_ sent : 0|64@1- (1,0) [0|0] "s" Peer
+BO_ 257 Answer: 16 Peer
+ SG_ sent : 0|64@1- (1,0) [0|0] "s" Robot
+ SG_ received : 64|64@1- (1,0) [0|0] "s" Robot
+BA_DEF_ BO_ "VFrameFormat" ENUM "StandardCAN","ExtendedCAN","reserved","J1939PG","StandardCAN_FD";
+BA_DEF_DEF_ "VFrameFormat" "StandardCAN";
+BA_ "VFrameFormat" BO_ 257 4;
+SIG_VALTYPE_ 256 sent : 2;
+SIG_VALTYPE_ 257 sent : 2;
+SIG_VALTYPE_ 257 received : 2;
+"""
+
 Row = Callable[[float], AbstractContextManager[str]]
 
 
@@ -84,7 +100,21 @@ def mqtt(port: int) -> None:
     client.loop_forever()
 
 
-PEERS: dict[str, Callable[[int], None]] = {"udp_json": udp_json, "udp_struct": udp_struct, "mqtt": mqtt}
+def can_fd(port: int) -> None:
+    import can
+
+    with can.Bus(interface="udp_multicast", channel=_CAN_GROUP, port=port, hop_limit=0) as bus:
+        while True:
+            frame = bus.recv()
+            now = monotonic()
+            if frame is not None and frame.arbitration_id == 256:
+                data = bytes(frame.data) + struct.pack("<d", now)
+                bus.send(can.Message(arbitration_id=257, data=data, is_fd=True, is_extended_id=False))
+
+
+PEERS: dict[str, Callable[[int], None]] = {
+    "udp_json": udp_json, "udp_struct": udp_struct, "mqtt": mqtt, "can_fd": can_fd,
+}  # fmt: skip
 
 
 # -- rows: peer and bridge ------------------------------------------------------------------------------------------
@@ -137,7 +167,30 @@ def mqtt_row(rate: float) -> Iterator[str]:
             broker.wait()
 
 
+@contextmanager
+def can_row(rate: float) -> Iterator[str]:
+    try:
+        import can
+
+        port = free_port()
+        with can.Bus(interface="udp_multicast", channel=_CAN_GROUP, port=port, hop_limit=0):
+            pass
+    except ImportError:
+        raise NotHere("python-can") from None
+    except (OSError, can.CanError):
+        raise NotHere("multicast route") from None
+    with tempfile.TemporaryDirectory(prefix="rtmms-bench-") as folder, _process("can_fd", str(port)):
+        file = Path(folder) / "bench.dbc"
+        file.write_text(_CAN_FILE)
+        yield (
+            f"can:interface=udp_multicast,channel={_CAN_GROUP},options=port={port},fd=true,dbc={file},"
+            f"cycle_ms={max(1, round(1000.0 / rate))},signals=State.sent=sent,"
+            "channels=Answer.sent:sent+Answer.received:received"
+        )
+
+
 ROWS: dict[str, Row] = {
+    "can, multicast": can_row,
     "template": template_row,
     "udp, JSON": udp_json_row,
     "udp, packed": udp_struct_row,

@@ -6,27 +6,21 @@ replaces is counted. A device that is unplugged is looked for until it is there 
 
 from __future__ import annotations
 
-import contextlib
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import rtmms
-from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal
 
-from .lines.framing import END, Deframer, Line, encode, longest
+from .lines.framing import END, Deframer, encode, longest
 from .lines.pacing import Pacer
 from .lines.packing import SEQ, Endian, Packed, Packer, Unpacker
+from .lines.serial_line import Flow, Parity, SerialLine, StopBits, checked_device
 
-_CHUNK = 4096
-_READS = 16
 _AGAIN_S = 0.1
 
 
@@ -65,9 +59,9 @@ class Serial(rtmms.Bridge):
 
     device: str
     baud: int = 115200
-    parity: Literal["none", "even", "odd"] = "none"
-    stop_bits: Literal[1, 2] = 1
-    flow: Literal["none", "rtscts"] = "none"
+    parity: Parity = "none"
+    stop_bits: StopBits = 1
+    flow: Flow = "none"
     endian: Endian = "little"
     state_fields: tuple[Packed, ...]
     command_fields: tuple[Packed, ...] = ()
@@ -80,12 +74,7 @@ class Serial(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.device:
-            raise rtmms.ModelError("device: expected the name of a line, such as /dev/ttyUSB0, got ''")
-        if os.path.exists(self.device) and not stat.S_ISCHR(os.stat(self.device).st_mode) and os.name == "posix":
-            raise rtmms.ModelError(f"device: '{self.device}' is no serial line")
-        if not self.baud > 0:
-            raise rtmms.ModelError(f"baud: expected a number > 0, got {self.baud}")
+        checked_device(self.device, self.baud)
         self._map = ChannelMap(self.channels)
         if self.paced and not self.claims():
             raise rtmms.ModelError("paced: needs a claim, or channels")
@@ -96,11 +85,7 @@ class Serial(rtmms.Bridge):
         if self.command_fields or self.claims():
             self._unpack = Unpacker(self.command_fields, self.endian, "command_fields")
         self._seq_bits = next((entry.bits for entry in self.command_fields if entry.field == SEQ), 0)
-        self._port: Any = None
-        self._line = Line(self.baud, 9 + self.stop_bits + (self.parity != "none"))
-        self._backoff = Backoff(0.1, 2.0)
         self._last: rtmms.State | None = None
-        self._begun = b""  # the rest of a frame that the line has the beginning of
         self._kept: dict[str, float] = {}
         self._seq, self._newest = 0, -1
 
@@ -113,14 +98,17 @@ class Serial(rtmms.Bridge):
         self._map.check(plant)
         self._pack = Packer(self.state_fields, self.endian, plant, "state_fields")
         self._check_channels(plant)
-        self._outbox: Outbox[bytes] = Outbox(1, self.counts)
+        self._line = SerialLine(
+            self.io, self.counts, self.device, self.baud, received=self._on_bytes, came=self._came,
+            gone=self.on_peer_lost, parity=self.parity, stop_bits=self.stop_bits, flow=self.flow, begin=END,
+        )  # fmt: skip
         self.waits = self.paced
         self._pacer = Pacer(self, self.paced and plant.mode == "lockstep", "the device")
         size = longest(self._pack.size)
         self._turns = Turns(max(_AGAIN_S, 3.0 * self._line.time_s(size)))
         self.tick_s = min(0.05, max(1e-3, self._line.time_s(size)))
         self.io.tell(f"{size} bytes a state: {self.device} carries {1 / self._line.time_s(size):.0f} of them a second")
-        self._plug_in(monotonic())
+        self._line.plug_in(monotonic())
 
     def on_state(self, state: rtmms.State) -> None:
         self._last = state
@@ -128,7 +116,7 @@ class Serial(rtmms.Bridge):
         frame = self._told(state, None)
         if self._pacer.locked:
             self._turns.ask(frame, monotonic())
-        self._put(frame)
+        self._line.put(frame)
 
     def on_silence(self) -> None:
         if self.safe:
@@ -141,73 +129,33 @@ class Serial(rtmms.Bridge):
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
-        if self._port is None:
-            if self._backoff.due(now):
-                self._plug_in(now)
+        if not self._line.tick(now):
             return
-        if self.silent and self.safe and not len(self._outbox):
+        if self.silent and self.safe and not self._line.waiting:
             self._put_safe()  # again: one may have been lost
         again = b"" if self.silent else self._turns.due(now)
         if again:
             self.counts.add("sent_again")
-            self._put(again)
+            self._line.put(again)
         if self._turns.settled(now):
             self._answer()
-        self._pump(now)
+        self._line.pump(now)
 
     def close(self, reason: str) -> None:
-        if self._port is not None:
-            if self.safe and self._last is not None:
-                with contextlib.suppress(OSError):
-                    os.write(self._port.fileno(), self._begun + self._told(self._last, self.safe))
-            self._unplug()
+        if hasattr(self, "_line"):
+            self._line.close(self._told(self._last, self.safe) if self.safe and self._last is not None else b"")
 
     # -- the line ----------------------------------------------------------------------------------------------------
 
-    def _plug_in(self, now: float) -> None:
-        import serial
-
-        try:
-            self._port = serial.Serial(
-                self.device, self.baud, parity=self.parity[0].upper(), stopbits=self.stop_bits, timeout=0,
-                write_timeout=0, rtscts=self.flow == "rtscts", exclusive=True,
-            )  # fmt: skip
-        except (OSError, ValueError) as fault:  # SerialException is an OSError
-            self.counts.add("not_there")
-            if self._backoff.failed(now) <= self._backoff.first_s:
-                self.io.tell(f"{self.device}: {fault}; looking for it")
-            return
-        os.set_blocking(self._port.fileno(), False)
-        self._backoff.succeeded()
-        self.counts.add("connections")
-        self.io.tell(f"{self.device} is open")
+    def _came(self, now: float) -> None:
         limit = self._unpack.size if self._unpack is not None else 1
         self._deframer = Deframer(limit, self.counts.refuse)
-        self._line.clear()
-        self._begun = END  # ends whatever the device heard before
         self._newest = -1
-        self.io.watch(self._port.fileno(), self._on_readable)
         if not self._pacer.waiting:
             self._pacer.wake()
         elif self._last is not None:  # it may have missed the one that the plant waits at
             self._turns.ask(self._told(self._last, None), now)
-            self._outbox.put(self._turns.message)
-        self._pump(now)
-
-    def _unplug(self) -> None:
-        port, self._port = self._port, None
-        self.io.unwatch(port.fileno())
-        self._begun = b""
-        self._outbox.clear()
-        with contextlib.suppress(OSError):
-            port.close()
-
-    def _broken(self, fault: OSError) -> None:
-        self.io.tell(f"{self.device} is gone ({fault}); looking for it")
-        self.counts.add("unplugged")
-        self._unplug()
-        self._backoff.failed()
-        self.on_peer_lost("unplugged")
+            self._line.put(self._turns.message)
 
     def on_peer_lost(self, why: str) -> None:
         """Nobody there who could answer. In lockstep the plant waits for the device to be there again."""
@@ -224,67 +172,24 @@ class Serial(rtmms.Bridge):
         self._seq += 1
         return encode(self._pack(state, self._seq, instead))
 
-    def _put(self, frame: bytes) -> None:
-        if self._port is not None:
-            self._outbox.put(frame)
-            self._pump(monotonic())
-
     def _put_safe(self) -> None:
         if self._last is not None:
-            self._put(self._told(self._last, self.safe))
-
-    def _pump(self, now: float) -> None:
-        """The rest of a frame; then the next one, if the line is through with the last."""
-        if self._port is None:
-            return
-        try:
-            if not self._begun and len(self._outbox) and self._line.free(now) and not self._held_up():
-                self._begun = self._outbox.take() or b""
-            count = os.write(self._port.fileno(), self._begun) if self._begun else 0
-        except BlockingIOError:
-            count = 0
-        except OSError as fault:
-            self._broken(fault)
-            return
-        self._line.sent(count, now)
-        whole, self._begun = self._begun, self._begun[count:]
-        if whole and not self._begun and whole != END:
-            self.counts.add("sent")
-        self.io.watch(self._port.fileno(), self._on_readable, self._on_writable if self._begun else None)
-
-    def _held_up(self) -> bool:
-        """Flow control stops the line: what the system still has would be old when it goes out."""
-        return self.flow != "none" and self._port.out_waiting > 0
-
-    def _on_writable(self) -> None:
-        self._pump(monotonic())
+            self._line.put(self._told(self._last, self.safe))
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
-    def _on_readable(self) -> None:
-        """All that is there, a bounded number at a time; the newest command counts."""
+    def _on_bytes(self, data: bytes) -> None:
+        """All that was there; the newest command counts."""
         over, now = False, monotonic()
-        for i in range(_READS):
+        for payload in self._deframer.feed(data):
             try:
-                data = os.read(self._port.fileno(), _CHUNK)
-                if not data and i == 0:
-                    raise OSError("ready, and nothing to read")  # as a device has it that was unplugged
-            except BlockingIOError:
-                break
-            except OSError as fault:
-                self._broken(fault)
-                return
-            if not data:
-                break
-            for payload in self._deframer.feed(data):
-                try:
-                    self._kept, surely = self._read(payload)
-                except Refusal as refusal:
-                    self.counts.refuse(refusal.reason)
-                    continue
-                self.peer_watch.fed(now)
-                self.waits = self.paced
-                over |= self._turns.answered(now, surely)
+                self._kept, surely = self._read(payload)
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                continue
+            self.peer_watch.fed(now)
+            self.waits = self.paced
+            over |= self._turns.answered(now, surely)
         if over and self.plant.granted:
             self._answer()
 

@@ -20,8 +20,8 @@ settings.register_profile("untimed", deadline=None)  # no test judges real time
 settings.load_profile("untimed")
 
 HEARD = (
-    "test_bench_bridges.py", "test_bench_views.py", "test_dds.py", "test_foxglove.py", "test_from_here.py",
-    "test_lcm.py", "test_mqtt.py", "test_plotjuggler.py", "test_zenoh.py",
+    "test_bench_bridges.py", "test_bench_views.py", "test_can.py", "test_dds.py", "test_foxglove.py",
+    "test_from_here.py", "test_imc.py", "test_lcm.py", "test_mqtt.py", "test_plotjuggler.py", "test_zenoh.py",
 )  # fmt: skip
 
 GROUND = ("locomotion", "robots/test_wheeled.py", "shapes", "cli/test_gaits.py")

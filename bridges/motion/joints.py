@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan, prod
-from typing import Any
+from typing import Any, Literal
 
 from rtmms.wire.protocol.state import PlantInfo, State
 
@@ -48,6 +48,13 @@ class Joints:
     def __call__(self, state: State) -> tuple[list[float], list[float], list[float]]:
         """Angles, rates, torques: each as long as `names`, or empty where none is known; NaN for one that is not."""
         return self._all(state, "position"), self._all(state, "velocity"), self._all(state, "effort")
+
+    def output_of(self, name: str, part: Literal["position", "velocity", "effort"]) -> str:
+        """The output, with its index, that tells this of a joint; '' for none."""
+        for group in self._groups:
+            if name in group.names and getattr(group, part):
+                return f"{getattr(group, part)}[{group.names.index(name)}]"
+        return ""
 
     def _all(self, state: State, part: str) -> list[float]:
         if not any(getattr(group, part) for group in self._groups):

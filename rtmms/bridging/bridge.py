@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.rates import Filter
@@ -177,6 +177,14 @@ class Bridge:
     def neutral(self) -> dict[str, float]:
         """The neutral value of each actuator that is claimed here."""
         return {channel.name: channel.neutral for channel in self.plant.actuators if channel.name in self.plant.granted}
+
+
+@runtime_checkable
+class Laid(Protocol):
+    """A bridge whose messages a DBC file lays out, and that can write the file for a robot that has none."""
+
+    def dbc_of(self, plant: PlantInfo) -> str:
+        """The text of the file."""
 
 
 def refuse_without(bridge: type[Bridge], name: str, package: str = "rtmms") -> None:

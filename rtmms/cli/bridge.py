@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from rtmms.bridging.bridge import Laid
 from rtmms.bridging.plugins import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
@@ -22,7 +23,9 @@ from rtmms.cli.words import Installed
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.terminal import print_text
 from rtmms.user_file import own_lines
+from rtmms.whole_file import beside, refuse_other_than_file
 from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
 from rtmms.wire.peer.session import GONE
 from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
@@ -44,10 +47,15 @@ _STAY_S = 10.0
     "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."
 )
 @click.option("--stay", is_flag=True, help="Wait for another plant for ever when this one ends (10 s without).")
+@click.option(
+    "--write-dbc", "dbc", type=click.Path(path_type=Path), metavar="FILE.dbc",
+    help="Write the file that lays out the robot's messages on a CAN bus, and end.",
+)  # fmt: skip
 @click.option("--once", is_flag=True, help="End when the plant ends.")
 def bridge(
-    spec: str, exchange: str, peer: str | None, timeout_s: float | None, keys: Path | None, stay: bool, once: bool
-) -> None:
+    spec: str, exchange: str, peer: str | None, timeout_s: float | None, keys: Path | None, stay: bool, once: bool,
+    dbc: Path | None,
+) -> None:  # fmt: skip
     """Connect a running plant to another program or device, until the plant ends."""
     if stay and once:
         raise click.UsageError("--stay and --once exclude each other")
@@ -61,6 +69,9 @@ def bridge(
     status, reason = 0, ""
     try:
         with _ended_by_sigterm():
+            if dbc is not None:
+                _write_dbc(dbc, spec, exchange, keys, timeout_s)
+                return
             runner = _made(spec, exchange, peer, keys)
             reason = runner.run(timeout_s, stay_s)
         status = 1 if reason == GONE else 0
@@ -97,6 +108,20 @@ def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runn
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not look at it
     return Runner(made, exchange, peer or name, None, _tell, keys)
+
+
+def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_s: float) -> None:
+    """For the plant that is there."""
+    name, _ = split_spec(spec, "bridge")
+    made = build_bridge(spec)
+    if not isinstance(made, Laid):
+        raise ModelError(f"--write-dbc: bridge '{name}' has no messages that a DBC file lays out")
+    refuse_other_than_file(path, "--write-dbc")
+    with connect(exchange, name=name, outputs=made.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
+        text = made.dbc_of(link.plant)
+    with beside(path) as place:
+        place.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
+    _say(f"{path}: written")
 
 
 @contextlib.contextmanager

@@ -27,6 +27,16 @@ def test_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:
     assert "udp, packed" in capsys.readouterr().out
 
 
+def test_a_can_bus_that_carries_clocks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bridges.main(True, seconds=1.0, what="can, multicast", rates="50", blocks=0) == 0
+    found = json.loads(capsys.readouterr().out)["bridges"]["can, multicast"]
+    if "skipped" in found:
+        pytest.skip(found["skipped"]["skipped"])
+    assert found["50"]["states"] == 50
+    assert found["50"]["lost"] < 50
+    assert 0 < found["50"]["out_us"]["p50"] <= found["50"]["out_us"]["max"] < 60e6
+
+
 @contextmanager
 def broken(rate: float):  # type: ignore[no-untyped-def]
     yield "template:nonsense=1"

@@ -103,8 +103,9 @@ def test_inputs_at_random(name: str, frames: int, capsys: pytest.CaptureFixture[
     from benchmarks import fuzz
 
     module = PARSERS[name].partition(":")[0].removeprefix("rtmms_bridges.")
-    for library in load_bridge(module).requires if module in NAMES else ():
-        pytest.importorskip(library)  # Cyclone DDS has no wheel for every machine
+    for owner in {module, name} & {*NAMES}:
+        for library in load_bridge(owner).requires:
+            pytest.importorskip(library)  # Cyclone DDS and imcpy have no wheel for every machine
     status = fuzz.main(as_json=True, frames=frames, what=name, seed=1, processes=1)
     result = json.loads(capsys.readouterr().out)["parsers"][name]
     assert (status, result["findings"]) == (0, [])

@@ -36,8 +36,8 @@ class Far:
     def __init__(self) -> None:
         self.name = f"rtmms{os.getpid() % 100000}"
 
-    def send(self, port: int, text: bytes) -> None:
-        program = [sys.executable, "-c", FAR, GROUP, OURS, str(port), text.hex()]
+    def send(self, port: int, text: bytes, group: str = GROUP) -> None:
+        program = [sys.executable, "-c", FAR, group, OURS, str(port), text.hex()]
         subprocess.run(["ip", "netns", "exec", self.name, *program], check=True)
 
     def __enter__(self) -> Far:
@@ -149,3 +149,59 @@ def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Ca
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
                 here.sendto(packet, (GROUP, port))
                 wait(lambda: beside.command[0] == 0.75)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
+    far: Far, make_host: Callable[..., Host], told: bool
+) -> None:
+    can = pytest.importorskip("can", reason="pip install 'rtmms[can]'")
+    from can.interfaces.udp_multicast.utils import pack_message
+
+    from rtmms_bridges.can import Can
+    from tests.bridges.harness import Beside
+
+    port = free_port()
+    subprocess.run(["ip", "route", "replace", f"{GROUP}/32", "dev", f"{far.name}a"], check=True)  # it joins there
+    bridge = Can(
+        interface="udp_multicast", channel=GROUP, options={"port": str(port)}, far=told, counter="", checksum="",
+        claim=("left.*",), time_out_cycles=0.0,
+    )  # fmt: skip
+    data = struct.pack("<fH", 0.75, 0)
+    packet = bytes(pack_message(can.Message(arbitration_id=0x100, data=data, is_extended_id=False)))
+    with Beside(bridge, make_host) as beside:
+        wait(lambda: beside.bridged.counts["sent"])
+        far.send(port, packet)
+        if told:
+            wait(lambda: beside.command[0] == 0.75)
+        else:
+            sent = beside.bridged.counts["sent"]
+            wait(lambda: beside.bridged.counts["sent"] > sent + 20)
+            assert beside.bridged.counts["received"] == 0
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+                here.sendto(packet, (GROUP, port))
+                wait(lambda: beside.command[0] == 0.75)
+
+
+@pytest.mark.parametrize("network", ["127.0.0.1", OURS])
+def test_imc_announces_are_heard_on_its_network_alone(far: Far, make_host: Callable[..., Host], network: str) -> None:
+    imcpy = pytest.importorskip("imcpy", reason="pip install 'rtmms[imc]'")
+    from rtmms_bridges.imc import Imc
+    from rtmms_bridges.sea.imc_nodes import GROUP as ANNOUNCES
+    from rtmms_bridges.sea.imc_nodes import PORTS
+    from tests.bridges.harness import Beside
+
+    announce = imcpy.Announce()
+    announce.src, announce.dst, announce.sys_name = 0x4001, 0xFFFF, "far"
+    announce.services = f"imc+udp://{THEIRS}:6001/"
+    packet = bytes(imcpy.Packet.serialize(announce))
+    with Beside(Imc(port=0, network=network), make_host) as beside:
+        wait(lambda: any("announces at" in line for line in beside.bridged.said))
+        for port in PORTS:
+            far.send(port, packet, ANNOUNCES)
+        if network == OURS:
+            wait(lambda: beside.bridged.counts["nodes"] == 1)
+        else:
+            states = beside.bridged.counts["states"]
+            wait(lambda: beside.bridged.counts["states"] > states + 100)
+            assert beside.bridged.counts["received"] == 0

@@ -1,0 +1,216 @@
+"""A CAN bus by python-can: opened when it is there, read without waiting, and looked for again when it is gone."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from typing import Any
+
+import rtmms
+from rtmms.bridging.backoff import Backoff
+from rtmms.bridging.bridge import Io
+from rtmms.bridging.counters import Counters
+
+from ..lines.from_here import from_here
+from ..lines.inbox import Inbox
+
+_AT_ONCE = 16
+"""Frames of one look: a state that comes meanwhile waits for no more than that."""
+_WAITING = 1024
+_LOOK_S = 0.2
+
+
+class CanBus:
+    """One bus.
+
+    options    what python-can wants besides, as text: bitrate=500000
+    accepted   (identifier, extended) of the frames that are looked at; none: all
+    far        a multicast group that other machines may be in; else it is kept to this machine
+    received   gets each frame;  came, gone: the bus is there, or not any more, with the reason
+    """
+
+    def __init__(
+        self, io: Io, counts: Counters, interface: str, channel: str, options: Mapping[str, str], *, fd: bool,
+        far: bool, accepted: Sequence[tuple[int, bool]], received: Callable[[Any], None], came: Callable[[], None],
+        gone: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._io, self._counts, self._interface, self._channel = io, counts, interface, channel
+        self._far, self._received, self._came, self._gone = far, received, came, gone
+        self._options: dict[str, Any] = {name: _number(text) for name, text in options.items()}
+        self._accepted = set(accepted)
+        if accepted:
+            self._options["can_filters"] = [
+                {"can_id": number, "can_mask": 0x1FFFFFFF if extended else 0x7FF, "extended": extended}
+                for number, extended in accepted
+            ]
+        if fd:
+            self._options["fd"] = True
+        self._bus: Any = None
+        self._inbox: Inbox[Any] | None = None
+        self._backoff = Backoff(0.1, 2.0)
+        self._reader: threading.Thread | None = None
+        self._broken: list[str] = []
+
+    @property
+    def place(self) -> str:
+        return f"CAN {self._interface} {self._channel}".rstrip()
+
+    @property
+    def open(self) -> bool:
+        return self._bus is not None
+
+    def tick(self, now: float) -> None:
+        if self._broken:
+            self._lose(self._broken.pop())
+        if self._bus is None and self._backoff.due(now):
+            self.connect(now)
+
+    def connect(self, now: float) -> None:
+        """Open it, if it is there."""
+        import can
+
+        group = self._interface == "udp_multicast"
+        options = dict(self._options)
+        if group:
+            options.setdefault("hop_limit", 1 if self._far else 0)
+        here = group and not self._far
+        try:
+            with from_here(self._io.tell) if here else nullcontext():
+                self._bus = can.Bus(interface=self._interface, channel=self._channel or None, **options)
+        except can.CanInterfaceNotImplementedError as fault:
+            raise rtmms.ModelError(f"interface: {fault}") from None
+        except TypeError as fault:
+            raise rtmms.ModelError(f"options: {fault}") from None
+        except (can.CanError, OSError, ValueError, ImportError) as fault:
+            self._counts.add("not_there")
+            if self._backoff.failed(now) <= self._backoff.first_s:
+                self._io.tell(f"{self.place}: {fault}; looking for it")
+            return
+        logging.getLogger("can").setLevel(logging.CRITICAL)  # what is lost is counted here
+        self._backoff.succeeded()
+        self._counts.add("connections")
+        self._io.tell(f"{self.place} is open")
+        self._watch()
+        self._came()
+
+    def send(self, identifier: int, data: bytes, *, extended: bool = False, fd: bool = False) -> bool:
+        """Now or not at all; whether it went."""
+        import can
+
+        if self._bus is None:
+            return False
+        frame = can.Message(arbitration_id=identifier, data=data, is_extended_id=extended, is_fd=fd)
+        try:
+            self._bus.send(frame, timeout=0)
+        except (can.CanError, OSError) as fault:
+            self._counts.add("dropped")
+            if _gone(fault):
+                self._broken.append(str(fault))
+            return False
+        self._counts.add("sent")
+        return True
+
+    def close(self) -> None:
+        bus, self._bus = self._bus, None
+        if bus is None:
+            return
+        if self._inbox is not None:
+            self._io.unwatch(self._inbox)
+            self._inbox.close()
+            if self._reader is not None:
+                self._reader.join(2.0 * _LOOK_S)
+        else:
+            self._io.unwatch(bus.fileno())
+        with suppress(Exception):  # whatever its driver thinks of a bus that is gone
+            bus.shutdown()
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        try:
+            number = int(self._bus.fileno())
+        except (NotImplementedError, OSError):
+            number = -1
+        if number >= 0:
+            self._inbox = None
+            self._io.watch(number, self._on_readable)
+            return
+        self._inbox = Inbox(_WAITING)  # an interface that cannot be waited for: a thread does
+        self._io.watch(self._inbox, self._on_inbox)
+        self._reader = threading.Thread(target=self._read_on, args=(self._bus, self._inbox), daemon=True)
+        self._reader.start()
+
+    def _read_on(self, bus: Any, inbox: Inbox[Any]) -> None:
+        while self._bus is bus:
+            try:
+                frame = bus.recv(_LOOK_S)
+            except Exception as fault:  # a driver's; the bridge goes on without the bus
+                if self._bus is bus:
+                    self._broken.append(str(fault))
+                return
+            if frame is not None:
+                inbox.put(frame)
+
+    def _on_inbox(self) -> None:
+        assert self._inbox is not None
+        frames, dropped = self._inbox.take_all()
+        if dropped:
+            self._counts.add("frames_dropped", dropped)
+        for frame in frames:
+            self._take(frame)
+
+    def _on_readable(self) -> None:
+        """What is there, so many at a time."""
+        import can
+
+        for _ in range(_AT_ONCE):
+            if self._bus is None:
+                return
+            try:
+                frame = self._bus.recv(timeout=0)
+            except can.CanOperationError as fault:
+                if _gone(fault):
+                    self._lose(str(fault))
+                    return
+                self._counts.refuse("garbled")  # no frame: somebody sends other things to a multicast group
+                continue
+            except (can.CanError, OSError) as fault:
+                self._lose(str(fault))
+                return
+            if frame is None:
+                return
+            self._take(frame)
+
+    def _take(self, frame: Any) -> None:
+        if frame.is_error_frame:
+            self._counts.add("bus_errors")
+        elif not frame.is_remote_frame and (
+            not self._accepted or (frame.arbitration_id, frame.is_extended_id) in self._accepted
+        ):
+            self._received(frame)
+
+    def _lose(self, why: str) -> None:
+        if self._bus is None:
+            return
+        self._io.tell(f"{self.place} is gone ({why}); looking for it")
+        self._counts.add("lost")
+        self.close()
+        self._backoff.failed()
+        self._gone("the bus is gone")
+
+
+def _gone(fault: BaseException) -> bool:
+    """The interface is down, or there is none any more; not a full buffer, or bytes that are no frame."""
+    code = getattr(fault, "error_code", None) or getattr(fault, "errno", None)
+    return code in (19, 100, 6, 9, 104)  # ENODEV, ENETDOWN, ENXIO, EBADF, ECONNRESET
+
+
+def _number(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text

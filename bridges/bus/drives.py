@@ -1,0 +1,242 @@
+"""A servo drive as CiA 402 has it: its state machine, its modes, and what of both an actuator gets. No bus in here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from rtmms.errors import ModelError
+
+PROFILE_POSITION, PROFILE_VELOCITY, CYCLIC_POSITION, CYCLIC_VELOCITY = 1, 3, 8, 9
+_POSITION_MODES, _VELOCITY_MODES = (PROFILE_POSITION, CYCLIC_POSITION), (PROFILE_VELOCITY, CYCLIC_VELOCITY)
+_ENABLE_VOLTAGE, _REMOTE, _TARGET_REACHED, _ACKNOWLEDGED = 1 << 4, 1 << 9, 1 << 10, 1 << 12
+_NEW_SET_POINT, _FAULT_RESET, _HALT, _RELATIVE = 1 << 4, 1 << 7, 1 << 8, 1 << 6
+_LEAST, _MOST = -(1 << 31), (1 << 31) - 1
+
+
+class Power(Enum):
+    """States, by the bits of the status word that tell them (CiA 402-2, table of the finite state automaton)."""
+
+    SWITCH_ON_DISABLED = 0x40
+    READY_TO_SWITCH_ON = 0x21
+    SWITCHED_ON = 0x23
+    OPERATION_ENABLED = 0x27
+    QUICK_STOP_ACTIVE = 0x07
+    FAULT = 0x08
+
+
+def _commanded(power: Power, word: int) -> Power:
+    """Where a control word leads from a state; the same state where it leads nowhere from there."""
+    down = {Power.READY_TO_SWITCH_ON, Power.SWITCHED_ON, Power.OPERATION_ENABLED, Power.QUICK_STOP_ACTIVE}
+    if power is Power.FAULT:
+        return power
+    if not word & 0x02:  # disable voltage
+        return Power.SWITCH_ON_DISABLED
+    if not word & 0x04:  # quick stop
+        return {Power.OPERATION_ENABLED: Power.QUICK_STOP_ACTIVE, Power.READY_TO_SWITCH_ON: Power.SWITCH_ON_DISABLED,
+                Power.SWITCHED_ON: Power.SWITCH_ON_DISABLED}.get(power, power)  # fmt: skip
+    if not word & 0x01:  # shutdown
+        return Power.READY_TO_SWITCH_ON if power in down | {Power.SWITCH_ON_DISABLED} else power
+    if not word & 0x08:  # switch on, or disable operation
+        return Power.SWITCHED_ON if power in (Power.READY_TO_SWITCH_ON, Power.OPERATION_ENABLED) else power
+    # enable operation, from ready by way of switched on
+    return Power.OPERATION_ENABLED if power in down else power
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveAt:
+    """A node of the bus, and the actuator it is.
+
+    node       1 to 127
+    actuator   its unit says what it is: rad or m a position, rad/s or m/s a velocity, otherwise name `kind`
+    counts     per unit of the actuator (rad, m, ...), with a sign
+    kind       position or velocity; '' by the unit
+    position, velocity   the plant's outputs of what the drive has, OUTPUT[INDEX]; '' for what it is commanded
+
+    As a word NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].
+    """
+
+    node: int
+    actuator: str
+    counts: float = 10_000.0
+    kind: str = ""
+    position: str = ""
+    velocity: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.node <= 127:
+            raise ModelError(f"node: expected a number from 1 to 127, got {self.node}")
+        if not self.counts or not abs(self.counts) < 1e9:
+            raise ModelError(f"counts: expected a finite number and not 0, got {self.counts}")
+        if self.kind not in ("", "position", "velocity"):
+            raise ModelError(f"kind: expected position or velocity, got '{self.kind}'")
+
+    @classmethod
+    def from_word(cls, word: str, place: str) -> DriveAt:
+        node, *rest = word.split(":")
+        try:
+            number, counts = int(node), float(rest[1]) if len(rest) > 1 and rest[1] else 10_000.0
+        except ValueError:
+            number, counts = -1, 0.0
+        if number < 0 or not 1 <= len(rest) <= 4 or not rest[0]:
+            raise ModelError(f"{place}: expected NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]], got '{word}'")
+        more = [*rest[2:], "", ""]
+        return cls(node=number, actuator=rest[0], counts=counts, position=more[0], velocity=more[1])
+
+    def of(self, channel: Any) -> str:
+        """Position or velocity, by the unit; ModelError where that does not say."""
+        if self.kind:
+            return self.kind
+        found = {"rad": "position", "m": "position", "rad/s": "velocity", "m/s": "velocity"}.get(channel.unit)
+        if found is None:
+            raise ModelError(
+                f"drives: node {self.node}: actuator '{self.actuator}' has the unit '{channel.unit}': a drive has a "
+                "position or a velocity; say which, with kind"
+            )
+        return found
+
+
+@dataclass(slots=True)
+class Drive:
+    """One drive. Positions in counts, velocities in counts/s, whole numbers of 32 bits on the bus.
+
+    kind       of its actuator: position or velocity
+    counts     per unit of the actuator
+    least, most, neutral   of the actuator, in its unit
+    """
+
+    kind: str
+    counts: float
+    least: float
+    most: float
+    neutral: float
+    power: Power = Power.SWITCH_ON_DISABLED
+    mode: int = CYCLIC_POSITION
+    target_position: int = 0
+    target_velocity: int = 0
+    profile_velocity: int = 0
+    position: float = 0.0
+    velocity: float = 0.0
+    demand: float = field(default=0.0)
+    """Where it wants to be, counts (a position drive), or how fast, counts/s (a velocity drive)."""
+    _word: int = 0
+    _taken: int = 0
+    _acknowledged: bool = False
+    _ready: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind == "velocity":
+            self.mode = CYCLIC_VELOCITY
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        return _VELOCITY_MODES if self.kind == "velocity" else _POSITION_MODES + _VELOCITY_MODES
+
+    @property
+    def supported(self) -> int:
+        """Object 0x6502: a bit a mode."""
+        return sum(1 << (mode - 1) for mode in self.modes)
+
+    def set_mode(self, mode: int) -> bool:
+        """Whether it has that; 0 is no mode, and changes nothing."""
+        if mode == 0:
+            return True
+        if mode not in self.modes:
+            return False
+        if mode != self.mode:
+            self.mode = mode
+            self._taken = round(self.demand if self.kind == "position" else 0.0)
+        return True
+
+    def control(self, word: int) -> None:
+        """A control word has come."""
+        rose, self._word = word & ~self._word, word
+        if self.power is Power.FAULT:
+            if rose & _FAULT_RESET:
+                self.power = Power.SWITCH_ON_DISABLED
+            return
+        before, self.power = self.power, _commanded(self.power, word)
+        if self.power is Power.OPERATION_ENABLED and before is not Power.OPERATION_ENABLED:
+            self._hold()
+        if self.mode == PROFILE_POSITION:
+            if rose & _NEW_SET_POINT and self.power is Power.OPERATION_ENABLED:
+                base = self._taken if word & _RELATIVE else 0
+                self._taken = self.target_position + base
+                self._acknowledged = True
+            if not word & _NEW_SET_POINT:
+                self._acknowledged = False
+
+    def fail(self) -> None:
+        """A fault: it drives no more until it is reset."""
+        self.power = Power.FAULT
+
+    def reset(self) -> None:
+        """As when it is switched on."""
+        self.power, self._word, self._acknowledged = Power.SWITCH_ON_DISABLED, 0, False
+        self.target_velocity, self.mode = 0, CYCLIC_VELOCITY if self.kind == "velocity" else CYCLIC_POSITION
+
+    def status(self) -> int:
+        """The status word."""
+        word = self.power.value | _REMOTE
+        if self.power not in (Power.SWITCH_ON_DISABLED, Power.FAULT):
+            word |= _ENABLE_VOLTAGE
+        if self._reached():
+            word |= _TARGET_REACHED
+        enabled = self.power is Power.OPERATION_ENABLED
+        if (self.mode == PROFILE_POSITION and self._acknowledged) or (
+            enabled and self.mode in (CYCLIC_POSITION, CYCLIC_VELOCITY)
+        ):  # acknowledged in the former; in the latter: follows the command
+            word |= _ACKNOWLEDGED
+        return word
+
+    def measured(self, position: float | None, velocity: float | None) -> None:
+        """What the plant tells, in units of the actuator; None where it does not: then it is where it wants to be."""
+        if position is not None:
+            self.position = position * self.counts
+        elif self.kind == "position":
+            self.position = self.demand
+        if velocity is not None:
+            self.velocity = velocity * self.counts
+        elif self.kind == "velocity":
+            self.velocity = self.demand
+        if not self._ready:
+            self._ready = True
+            self._hold()
+            self.target_position = self._taken
+
+    def drive(self, lapse_s: float) -> float:
+        """The actuator's value for the next lapse of simulated time."""
+        low, high = sorted((self.least * self.counts, self.most * self.counts))
+        enabled = self.power is Power.OPERATION_ENABLED and not self._word & _HALT
+        if self.kind == "velocity":
+            wanted = float(self.target_velocity) if enabled else self.neutral * self.counts
+            self.demand = min(high, max(low, wanted))
+            return self.demand / self.counts
+        if enabled and self.mode == CYCLIC_POSITION:
+            self.demand = float(self.target_position)
+        elif enabled and self.mode == PROFILE_POSITION:
+            far = self._taken - self.demand
+            step = self.profile_velocity * lapse_s if self.profile_velocity > 0 else abs(far)
+            self.demand += min(step, max(-step, far))
+        elif enabled:
+            self.demand += self.target_velocity * lapse_s
+        self.demand = min(high, max(low, self.demand))
+        return self.demand / self.counts
+
+    def _hold(self) -> None:
+        """Where it is is where it stays until it is told otherwise."""
+        self._taken = round(self.position)
+        if self.kind == "position":
+            self.demand = self.position
+
+    def _reached(self) -> bool:
+        if self.mode in _VELOCITY_MODES:
+            return abs(self.velocity - self.target_velocity) <= max(10.0, 0.01 * abs(self.target_velocity))
+        target = self._taken if self.mode == PROFILE_POSITION else self.target_position
+        return abs(self.position - target) <= max(10.0, 0.002 * abs(self.counts))
+
+
+def limited(value: float) -> int:
+    """As a whole number of 32 bits with a sign."""
+    return min(_MOST, max(_LEAST, round(value)))

@@ -1,0 +1,89 @@
+"""The DBC file of a robot that has none: each output and each actuator as a float of 32 bits.
+
+Commands: one actuator a message, with a counter and a checksum, from the first identifier on. Outputs: two numbers a
+message, from the identifier 0x100 above it. The order is the plant's, so that the same robot has the same file.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isfinite, prod
+from typing import Any
+
+from rtmms.errors import ModelError
+from rtmms.wire.protocol.state import PlantInfo
+
+_OUTPUTS_FROM = 0x100
+_COUNTER, _CHECKSUM = "Counter", "Checksum"
+
+
+class RobotDbc:
+    """What a plant's file says.
+
+    text       the file
+    signals    MESSAGE.SIGNAL to a field of the plant's outputs
+    channels   MESSAGE.SIGNAL to an actuator
+    """
+
+    def __init__(self, plant: PlantInfo, first: int, cycle_ms: int) -> None:
+        from cantools.database.can import Database, Message, Node, Signal
+        from cantools.database.conversion import BaseConversion
+
+        self._names: set[str] = set()
+        self.signals: dict[str, str] = {}
+        self.channels: dict[str, str] = {}
+        number = BaseConversion.factory(is_float=True)
+        messages = []
+        for i, channel in enumerate(plant.actuators):
+            name, signal = self._name(f"Command_{channel.name}"), _identifier(channel.name)
+            self.channels[f"{name}.{signal}"] = channel.name
+            ends = [end if end is not None and isfinite(end) else None for end in (channel.lower, channel.upper)]
+            value = Signal(signal, 0, 32, is_signed=True, conversion=number, unit=channel.unit or None,
+                           minimum=ends[0], maximum=ends[1], receivers=["Robot"])  # fmt: skip
+            count = Signal(_COUNTER, 32, 8, receivers=["Robot"])
+            check = Signal(_CHECKSUM, 40, 8, receivers=["Robot"])
+            messages.append(Message(
+                first + i, name, 6, [value, count, check], senders=["Controller"], cycle_time=cycle_ms,
+                comment=f"Actuator {channel.name}",
+            ))  # fmt: skip
+        at = first + _OUTPUTS_FROM
+        if len(plant.actuators) > _OUTPUTS_FROM:
+            raise ModelError(f"dbc: a file of our own has at most {_OUTPUTS_FROM} actuators, the plant has more")
+        for channel in plant.outputs:
+            if channel.name not in plant.selected:
+                continue
+            size = prod(channel.shape) if channel.shape else 1
+            fields = [f"{channel.name}[{k}]" for k in range(size)] if channel.shape else [channel.name]
+            for part in range(0, size, 2):
+                pair = fields[part : part + 2]
+                name = self._name(channel.name if size <= 2 else f"{channel.name}_{part // 2}")
+                signals = []
+                for k, field in enumerate(pair):
+                    signal = _identifier(channel.name) + (f"_{part + k}" if channel.shape else "")
+                    self.signals[f"{name}.{signal}"] = field
+                    signals.append(Signal(signal, 32 * k, 32, is_signed=True, conversion=number,
+                                          unit=channel.unit or None, receivers=["Controller"]))  # fmt: skip
+                comment = f"Output {channel.name}" + (f", {channel.frame} frame" if channel.frame else "")
+                messages.append(Message(at, name, 4 * len(pair), signals, senders=["Robot"], cycle_time=cycle_ms,
+                                        comment=comment))  # fmt: skip
+                at += 1
+        if at > 0x800:
+            raise ModelError(f"dbc: identifiers from {first:#x} to {at - 1:#x} do not fit into 11 bits: fewer outputs=")
+        nodes = [Node("Robot", f"{plant.robot}, simulated"), Node("Controller", "whoever drives it")]
+        database: Any = Database(messages, nodes=nodes, version="")
+        self.text: str = database.as_dbc_string()
+
+    def _name(self, text: str) -> str:
+        """A name that no message has yet."""
+        name = made = _identifier(text)
+        n = 2
+        while made in self._names:
+            made, n = f"{name}_{n}", n + 1
+        self._names.add(made)
+        return made
+
+
+def _identifier(text: str) -> str:
+    """As C has them."""
+    name = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return name if not name[:1].isdigit() else f"_{name}"

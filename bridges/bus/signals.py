@@ -1,0 +1,258 @@
+"""Messages laid out by a DBC file (cantools): a plant's numbers out, actuators in; counters and checksums of both.
+
+A message has a counter or a checksum where it has a signal of that name. The counter goes up by one with each message
+and begins anew at the end of its range; the checksum is over all bytes but its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from math import isfinite
+from operator import xor
+from pathlib import Path
+from typing import Any, Literal
+
+from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms.errors import ModelError, UnknownNameError
+
+Checksum = Literal["crc8", "xor", "sum"]
+"""crc8: SAE J1850 (polynomial 0x1D, from 0xFF, inverted) over the identifier, low byte first, and the bytes; xor and
+sum: of the bytes, 8 bits."""
+
+
+def checksum(kind: Checksum, identifier: int, data: bytes) -> int:
+    """Of the bytes of a message without that of the checksum."""
+    if kind == "crc8":
+        from crccheck.crc import Crc8SaeJ1850
+
+        return int(Crc8SaeJ1850.calc((identifier & 0xFFFF).to_bytes(2, "little") + data))
+    return reduce(xor, data, 0) if kind == "xor" else sum(data) & 0xFF
+
+
+def load(path: str) -> Any:
+    """A DBC file (or another that cantools reads); ModelError."""
+    import cantools
+
+    try:
+        return cantools.database.load_file(Path(path).expanduser())
+    except OSError as fault:
+        raise ModelError(f"dbc: {path}: {fault.strerror}") from None
+    except (cantools.Error, ValueError) as fault:
+        raise ModelError(f"dbc: {path}: {str(fault)[:200]}") from None
+
+
+class Layout:
+    """A message, with the places of its counter and its checksum; ModelError where these make no sense."""
+
+    def __init__(self, message: Any, counter: str, check: str, kind: Checksum) -> None:
+        if message.is_multiplexed():
+            raise ModelError(f"dbc: message '{message.name}' is multiplexed: it cannot be mapped")
+        self.message, self.kind = message, kind
+        self.identifier, self.extended, self.fd = message.frame_id, message.is_extended_frame, message.is_fd
+        signals = {signal.name: signal for signal in message.signals}
+        self.counter = signals.get(counter) if counter else None
+        self.check = signals.get(check) if check else None
+        if self.counter is not None and (
+            self.counter.is_signed or self.counter.is_float or (self.counter.scale, self.counter.offset) != (1, 0)
+        ):
+            raise ModelError(f"dbc: {message.name}.{counter}: expected an unsigned whole number as the counter")
+        self.most = 0 if self.counter is None else (1 << self.counter.length) - 1
+        self._at = 0
+        if self.check is not None:
+            place = self.check.start if self.check.byte_order == "little_endian" else self.check.start - 7
+            if self.check.length != 8 or place % 8 or self.check.is_signed:
+                raise ModelError(f"dbc: {message.name}.{check}: expected one whole byte as the checksum")
+            self._at = place // 8
+
+    def seal(self, data: bytes) -> bytes:
+        """With its checksum."""
+        if self.check is None:
+            return data
+        right = checksum(self.kind, self.identifier, data[: self._at] + data[self._at + 1 :])
+        return data[: self._at] + bytes((right,)) + data[self._at + 1 :]
+
+    @property
+    def own(self) -> set[str]:
+        """The signals that are no values."""
+        return {signal.name for signal in (self.counter, self.check) if signal is not None}
+
+
+@dataclass(slots=True)
+class Sent:
+    """A message that goes out: its signals, each a number of the plant's state times a scale."""
+
+    layout: Layout
+    fields: dict[str, tuple[Callable[[Any], float], float]]
+    period_s: float
+    phase: float = 0.0
+    """Part of a period by which it goes before others: all at one state would keep the next one waiting."""
+    slot: int = -1
+    count: int = 0
+
+    def due(self, time: float) -> bool:
+        """A period of simulated time has begun since the last one."""
+        slot = int(time / self.period_s + self.phase + 1e-6)
+        if slot == self.slot:
+            return False
+        self.slot = slot
+        return True
+
+    def bytes(self, state: Any) -> bytes:
+        """ValueError for a number that is not finite; what does not fit becomes the nearest that does."""
+        layout = self.layout
+        values: dict[str, float] = {}
+        for signal in layout.message.signals:
+            found = self.fields.get(signal.name)
+            values[signal.name] = _fitting(signal, found[0](state) * found[1]) if found is not None else _idle(signal)
+        if layout.counter is not None:
+            values[layout.counter.name] = self.count
+            self.count = 0 if self.count >= layout.most else self.count + 1
+        if layout.check is not None:
+            values[layout.check.name] = _idle(layout.check)
+        return layout.seal(bytes(layout.message.encode(values, strict=False)))
+
+
+@dataclass(slots=True)
+class Taken:
+    """A message that drives actuators: its signals to the channels that have their names."""
+
+    layout: Layout
+    channels: dict[str, str]
+    period_s: float
+    """Between two of them, as the file has it; 0: not known."""
+    count: int = -1
+    heard: float = 0.0
+    missed: int = 0
+    """Since they were last asked for."""
+
+    def read(self, data: bytes) -> dict[str, float]:
+        """Values by channel; Refusal: length, garbled, checksum, repeated, not_finite."""
+        layout = self.layout
+        if len(data) < layout.message.length:
+            raise Refusal("length", f"expected {layout.message.length} bytes, got {len(data)}")
+        data = bytes(data[: layout.message.length])
+        if layout.seal(data) != data:
+            raise Refusal("checksum", "the checksum does not fit")
+        try:
+            told = layout.message.decode(data, decode_choices=False)
+        except (ValueError, KeyError, OverflowError):
+            raise Refusal("garbled", "not laid out as the file has it") from None
+        values = {channel: float(told[name]) for name, channel in self.channels.items()}
+        if not all(map(isfinite, values.values())):
+            raise Refusal("not_finite", "expected finite numbers")
+        if layout.counter is not None:
+            self._follow(int(told[layout.counter.name]), layout.most)
+        return values
+
+    def _follow(self, count: int, most: int) -> None:
+        """The counter must go on: one that stands is a sender that does not."""
+        before, self.count = self.count, count
+        if before < 0:
+            return
+        step = (count - before) % (most + 1)
+        if step == 0:
+            raise Refusal("repeated", "the counter stands still")
+        self.missed += step - 1
+
+    def begin(self) -> None:
+        """Of a bus that was gone: the next counter is as good as any."""
+        self.count, self.heard = -1, 0.0
+
+
+def find(database: Any, word: str, place: str) -> tuple[Any, str]:
+    """The message and the signal of MESSAGE.SIGNAL, or of a SIGNAL that one message alone has; ModelError."""
+    name, dot, signal = word.partition(".")
+    known = [f"{message.name}.{one.name}" for message in database.messages for one in message.signals]
+    if dot:
+        if word not in known:
+            raise ModelError(f"{place}: {UnknownNameError('signal', word, known)}")
+        return database.get_message_by_name(name), signal
+    having = [message for message in database.messages if any(one.name == word for one in message.signals)]
+    if not having:
+        names = sorted({one.partition(".")[2] for one in known})
+        raise ModelError(f"{place}: {UnknownNameError('signal', word, names)}")
+    if len(having) > 1:
+        raise ModelError(f"{place}: '{word}' is in {', '.join(one.name for one in having)}: expected MESSAGE.SIGNAL")
+    return having[0], word
+
+
+def by_message(database: Any, words: Mapping[str, Any], place: str) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """What the words stand for, gathered by message: name to (message, signal to value)."""
+    found: dict[str, tuple[Any, dict[str, Any]]] = {}
+    for word, value in words.items():
+        message, signal = find(database, word, place)
+        found.setdefault(message.name, (message, {}))[1][signal] = value
+    return found
+
+
+def _fitting(signal: Any, value: float) -> float:
+    if not isfinite(value):
+        raise ValueError(f"{signal.name}: not a finite number")
+    if not signal.conversion.is_float:
+        low, high = ((-(1 << (signal.length - 1)), (1 << (signal.length - 1)) - 1) if signal.is_signed
+                     else (0, (1 << signal.length) - 1))  # fmt: skip
+        ends = sorted(float(raw * signal.scale + signal.offset) for raw in (low, high))
+        value = min(ends[1], max(ends[0], value))
+    if signal.minimum is not None and signal.maximum is not None and signal.minimum < signal.maximum:
+        value = min(float(signal.maximum), max(float(signal.minimum), value))
+    return value
+
+
+def _idle(signal: Any) -> float:
+    """Of a signal that nothing is mapped to."""
+    return float(signal.initial if isinstance(signal.initial, int | float) else signal.offset)
+
+
+def fuzzed() -> Fuzzed:
+    """A frame is two bytes of identifier, and its data: messages with and without a counter and a checksum; for
+    `rtmms bench fuzz`."""
+    import cantools
+
+    database = cantools.database.load_string(_SAMPLE, "dbc")
+    layouts = [Layout(message, "Counter", "Checksum", "crc8") for message in database.messages]
+    taken = {
+        one.identifier: Taken(one, {signal.name: signal.name for signal in one.message.signals
+                                    if signal.name not in one.own}, 0.01) for one in layouts
+    }  # fmt: skip
+
+    def read(frame: bytes) -> str:
+        one = taken.get(int.from_bytes(frame[:2], "little"))
+        if one is None:
+            return "passed over"
+        try:
+            one.read(frame[2:])
+        except Refusal as refusal:
+            if refusal.reason != "checksum":
+                return refusal.reason
+            if len(frame) >= 2 + one.layout.message.length:  # and what it would say, were its checksum right
+                try:
+                    one.read(one.layout.seal(frame[2 : 2 + one.layout.message.length]))
+                except Refusal as again:
+                    return again.reason
+            return "checksum"
+        return "taken"
+
+    samples = []
+    for number, data in ((0x100, bytes(8)), (0x101, b"\0\0\x80?\1\0"), (0x102, b"\1\2\3\4\5\6\7\10")):
+        samples.append(
+            number.to_bytes(2, "little") + taken[number].layout.seal(data[: taken[number].layout.message.length])
+        )
+    return read, samples
+
+
+_SAMPLE = """VERSION ""
+BU_: A B
+BO_ 256 Angles: 8 A
+ SG_ Left : 0|16@1- (0.001,0) [0|0] "rad" B
+ SG_ Right : 23|16@0- (0.001,0) [0|0] "rad" B
+ SG_ Flags : 32|7@1+ (1,0) [0|0] "" B
+BO_ 257 Guarded: 6 A
+ SG_ Speed : 0|32@1- (1,0) [0|0] "m/s" B
+ SG_ Counter : 32|4@1+ (1,0) [0|0] "" B
+ SG_ Checksum : 40|8@1+ (1,0) [0|0] "" B
+BO_ 258 Wide: 8 A
+ SG_ Whole : 0|64@1+ (1,0) [0|0] "" B
+SIG_VALTYPE_ 257 Speed : 1;
+"""

@@ -1,0 +1,337 @@
+"""CAN: a robot's outputs and actuators as messages laid out by a DBC file, and its actuators as CiA 402 drives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isfinite
+from time import monotonic
+from typing import Any, ClassVar, Literal
+
+import rtmms
+from rtmms.bridging.admission import DRIVES
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
+from rtmms.bridging.fields import Field
+from rtmms.bridging.fields import field as find_field
+from rtmms.bridging.untrusted import Refusal
+from rtmms.wire.protocol.state import PlantInfo
+
+from .bus.can_bus import CanBus
+from .bus.canopen_node import DriveNode
+from .bus.drives import Drive, DriveAt
+from .bus.robot_dbc import RobotDbc
+from .bus.signals import Checksum, Layout, Sent, Taken, by_message, load
+from .motion.joints import Joints
+
+OWN, NONE = "own", "none"
+_FAR = 1e6
+
+
+@dataclass(kw_only=True)
+class Can(rtmms.Bridge):
+    """CAN: outputs and sensors as cyclic messages by a DBC file, actuators from messages; and as CiA 402 drives.
+
+    interface, channel   of python-can: socketcan and can0, udp_multicast and 239.74.163.2, pcan, slcan, ...
+    options      what the interface wants besides: bitrate=500000
+    fd           CAN FD
+    far          udp_multicast: other machines may hear and drive; else it is kept to this one
+    dbc          FILE.dbc; own: the robot's own, as --write-dbc writes it; none: no messages but the drives'.
+                 '': own, or none where there are drives
+    first_id     own: the first identifier
+    cycle_ms     of messages that the file has no cycle of, in simulated time
+    signals      with a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX], with *SCALE or without
+    channels     with a file: [MESSAGE.]SIGNAL to actuators
+    counter, checksum   signals of these names are counters and checksums; '' for none
+    checksum_kind   crc8 (SAE J1850), xor or sum
+    time_out_cycles   a command that has not come for so many of its cycles is late (peer_timeout_s where the file has
+                 no cycle); 0: never
+    time_out     peer_lost: its actuators do what peer_lost says; loop: the plant gets no command, so that its own miss
+                 policy acts
+    drives       actuators as CiA 402 drives, NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]]
+    drive_ms     between TPDOs that answer no SYNC (wall time);  heartbeat_ms  of the drives
+    """
+
+    interface: str = "socketcan"
+    channel: str = "can0"
+    options: dict[str, str] = field(default_factory=dict)
+    fd: bool = False
+    far: bool = False
+    dbc: str = ""
+    first_id: int = 0x100
+    cycle_ms: int = 10
+    signals: dict[str, str] = field(default_factory=dict)
+    channels: tuple[ChannelMapping, ...] = ()
+    counter: str = "Counter"
+    checksum: str = "Checksum"
+    checksum_kind: Checksum = "crc8"
+    time_out_cycles: float = 5.0
+    time_out: Literal["peer_lost", "loop"] = "peer_lost"
+    drives: tuple[DriveAt, ...] = ()
+    drive_ms: int = 10
+    heartbeat_ms: int = 500
+    peer_timeout_s: float = 1.0
+
+    extra: ClassVar[str] = "can"
+    requires: ClassVar[dict[str, str]] = {"can": "python-can", "cantools": "cantools", "canopen": "canopen"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.first_id <= 0x600:
+            raise rtmms.ModelError(f"first_id: expected a number from 1 to {0x600}, got {self.first_id}")
+        for name, least in (("cycle_ms", 1), ("drive_ms", 1), ("heartbeat_ms", 0)):
+            if not least <= getattr(self, name) <= 65535:
+                raise rtmms.ModelError(f"{name}: expected a number from {least} to 65535, got {getattr(self, name)}")
+        if not self.time_out_cycles >= 0:
+            raise rtmms.ModelError(f"time_out_cycles: expected a number >= 0, got {self.time_out_cycles}")
+        self._dbc = self.dbc or (NONE if self.drives else OWN)
+        if self._dbc in (OWN, NONE) and (self.signals or self.channels):
+            raise rtmms.ModelError(f"signals and channels: need a file (dbc=FILE.dbc), got dbc={self._dbc}")
+        if self._dbc == NONE and not self.drives:
+            raise rtmms.ModelError("dbc=none: without drives there is nothing to do")
+        self._map = ChannelMap(self.channels)
+        for what in ("node", "actuator"):
+            told = [getattr(one, what) for one in self.drives]
+            twice = next((one for one in told if told.count(one) > 1), None)
+            if twice is not None:
+                raise rtmms.ModelError(f"drives: {what} {twice} stands in it twice")
+        self._driven = tuple(one.actuator for one in self.drives)
+        both = set(self._driven) & {*self._map.actuators, *self.claim}
+        if both:
+            raise rtmms.ModelError(f"drives: '{min(both)}' is driven by messages as well")
+
+    def claims(self) -> tuple[str, ...]:
+        return (self.claim or self._map.actuators) + self._driven
+
+    def dbc_of(self, plant: PlantInfo) -> str:
+        """The robot's own file, for --write-dbc."""
+        return RobotDbc(plant, self.first_id, self.cycle_ms).text
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self._sent: list[Sent] = []
+        self._taken: dict[tuple[int, bool], Taken] = {}
+        if self._dbc != NONE:
+            self._lay_out(plant)
+        self._open_drives(plant)
+        self._late: set[str] = set()
+        self._time = -1.0
+        self._heard_at = 0.0
+        self.tick_s = min(0.01, self.drive_ms * 1e-3) if self.drives else 0.02
+        listens = [] if self.drives else [*self._taken] or [(0x7FF, True)]  # with nothing to take: of no one
+        self._bus = CanBus(
+            self.io, self.counts, self.interface, self.channel, self.options, fd=self.fd, far=self.far,
+            accepted=listens, received=self._on_frame, came=self._came, gone=self._lost_bus,
+        )  # fmt: skip
+        self.closing.callback(self._bus.close)
+        if self._sent:
+            rate = sum(1.0 / one.period_s for one in self._sent)
+            self.io.tell(f"{len(self._sent)} messages out, {rate:.0f} a second; {len(self._taken)} in")
+        if plant.granted:
+            self.io.tell(f"every node on {self._bus.place} can {DRIVES}: {', '.join(plant.granted)}")
+        self._bus.connect(monotonic())
+
+    def _lay_out(self, plant: PlantInfo) -> None:
+        import cantools
+
+        if self._dbc == OWN:
+            own = RobotDbc(plant, self.first_id, self.cycle_ms)
+            database = cantools.database.load_string(own.text, "dbc")
+            signals = {word: (find_field(name, plant, "dbc"), 1.0) for word, name in own.signals.items()}
+            granted = set(plant.granted) - set(self._driven)
+            channels = {word: name for word, name in own.channels.items() if name in granted}
+            self._map = ChannelMap(ChannelMapping(channel=word, actuator=name) for word, name in channels.items())
+        else:
+            database = load(self.dbc)
+            self._map.check(plant)
+            signals = {word: _scaled(text, plant, f"signals.{word}") for word, text in self.signals.items()}
+        for message, fields in by_message(database, signals, "signals").values():
+            layout = self._layout(message, fields, "signals")
+            self._sent.append(Sent(layout, fields, (message.cycle_time or self.cycle_ms) * 1e-3))
+        for k, one in enumerate(self._sent):
+            one.phase = k / len(self._sent)
+        words = {entry.channel: entry.channel for entry in self._map.entries}
+        for name, (message, fields) in by_message(database, words, "channels").items():
+            if any(one.layout.message.name == name for one in self._sent):
+                raise rtmms.ModelError(f"channels: message '{name}' is sent by the robot itself")
+            layout = self._layout(message, fields, "channels")
+            taken = Taken(layout, fields, (message.cycle_time or 0) * 1e-3)
+            self._taken[layout.identifier, layout.extended] = taken
+        if self.claim and not self._taken and self._dbc != OWN:
+            raise rtmms.ModelError("claim: needs channels, which say by what signals the actuators are driven")
+
+    def _layout(self, message: Any, fields: dict[str, Any], place: str) -> Layout:
+        layout = Layout(message, self.counter, self.checksum, self.checksum_kind)
+        if layout.fd and not self.fd:
+            raise rtmms.ModelError(f"dbc: message '{message.name}' is of CAN FD: expected fd=true")
+        own = layout.own & set(fields)
+        if own:
+            raise rtmms.ModelError(f"{place}: '{message.name}.{min(own)}' is a counter or a checksum")
+        return layout
+
+    def _open_drives(self, plant: PlantInfo) -> None:
+        known = [channel.name for channel in plant.actuators]
+        self._nodes: dict[int, DriveNode] = {}
+        self._measured: dict[int, tuple[Field | None, Field | None]] = {}
+        joints = Joints(plant)
+        for at in self.drives:
+            if at.actuator not in known:
+                raise rtmms.ModelError(f"drives: {rtmms.UnknownNameError('actuator', at.actuator, known)}")
+            channel = plant.actuator(at.actuator)
+            drive = Drive(at.of(channel), at.counts, *_ends(channel), neutral=channel.neutral)
+            self._nodes[at.node] = DriveNode(at.node, drive, self._send_node, self.heartbeat_ms)
+            found = [
+                find_field(name, plant, f"drives: node {at.node}") if name else None
+                for name in (
+                    at.position or joints.output_of(at.actuator, "position"),
+                    at.velocity or joints.output_of(at.actuator, "velocity"),
+                )
+            ]
+            if found[0] is None and found[1] is None:
+                self.io.tell(f"drive {at.node} ({at.actuator}): the plant tells nothing of it: it tells what it wants")
+            self._measured[at.node] = found[0], found[1]
+        used = {number for node in self._nodes.values() for number in node.identifiers()}
+        for layout in [one.layout for one in self._sent] + [one.layout for one in self._taken.values()]:
+            if layout.identifier in used and not layout.extended:
+                raise rtmms.ModelError(
+                    f"drives: identifier {layout.identifier:#x} of message '{layout.message.name}' is a drive's as "
+                    "well: another node, or first_id"
+                )
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def on_state(self, state: rtmms.State) -> None:
+        lapse = state.time - self._time if self._time >= 0.0 else 0.0
+        if lapse < 0.0:  # the plant began anew
+            lapse = 0.0
+        self._time = state.time
+        for one in self._sent:
+            if one.due(state.time):
+                try:
+                    data = one.bytes(state)
+                except ValueError:
+                    self.counts.add("not_finite")
+                    continue
+                layout = one.layout
+                self._bus.send(layout.identifier, data, extended=layout.extended, fd=layout.fd)
+        if self._nodes:
+            self._drive(state, lapse)
+
+    def _drive(self, state: rtmms.State, lapse: float) -> None:
+        now, values = monotonic(), {}
+        for at in self.drives:
+            node = self._nodes[at.node]
+            position, velocity = (one(state) if one is not None else None for one in self._measured[at.node])
+            if all(one is None or isfinite(one) for one in (position, velocity)):
+                node.drive.measured(position, velocity)
+            values[at.actuator] = node.drive.drive(lapse)
+            node.send_cyclic(now, self.drive_ms * 1e-3)
+        if self.plant.granted and not self.waits:
+            self.io.command(values)
+
+    def _send_node(self, identifier: int, data: bytes) -> None:
+        self._bus.send(identifier, data)
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def _on_frame(self, frame: Any) -> None:
+        taken = self._taken.get((frame.arbitration_id, frame.is_extended_id))
+        if taken is not None:
+            with self.counts.message():
+                self._take(taken, bytes(frame.data))
+        elif not frame.is_extended_id:
+            try:
+                now, data = monotonic(), bytes(frame.data)
+                heard = [node.heard(frame.arbitration_id, data, now) for node in self._nodes.values()]
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+                return
+            if any(heard) or (self._nodes and frame.arbitration_id == 0x80):
+                self.counts.add("received")
+                self.peer_watch.fed()
+
+    def _take(self, taken: Taken, data: bytes) -> None:
+        try:
+            values = self._map.to_actuators(taken.read(data))
+        except ValueError as fault:
+            raise fault if isinstance(fault, Refusal) else Refusal("not_finite", str(fault)) from None
+        if taken.missed:
+            self.counts.add("commands_missed", taken.missed)
+            taken.missed = 0
+        taken.heard = monotonic()
+        self._late.discard(taken.layout.message.name)
+        if not self._late:
+            self.waits = False
+        self.io.command(values)
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        self._bus.tick(now)
+        for node in self._nodes.values():
+            node.network.tick(now)
+        for taken in self._taken.values():
+            limit = self.time_out_cycles * taken.period_s if taken.period_s else self.peer_timeout_s
+            late = 0.0 < limit < now - taken.heard and taken.heard > 0.0
+            if self.time_out_cycles and late and taken.layout.message.name not in self._late:
+                self._be_late(taken, limit)
+
+    def _be_late(self, taken: Taken, limit: float) -> None:
+        name = taken.layout.message.name
+        self._late.add(name)
+        self.counts.add("time_outs")
+        if self.time_out == "loop":
+            self.io.tell(f"no {name} for {limit:g} s: the plant's miss policy acts")
+            self.waits = True
+            return
+        self.io.tell(f"no {name} for {limit:g} s: {self.peer_lost}")
+        if self.peer_lost == "neutral" and self.plant.granted:
+            names = {entry.actuator for entry in self._map.entries if entry.channel in taken.channels.values()}
+            self.io.command({name: value for name, value in self.neutral().items() if name in names})
+
+    def on_peer_lost(self, why: str) -> None:
+        """The controller of the drives: those that it has switched on are in fault."""
+        self.counts.add("peer_lost")
+        for node in self._nodes.values():
+            if node.operational and node.drive.power.name == "OPERATION_ENABLED":
+                self.io.tell(f"drive {node.number}: {why}: fault")
+                node.fail()
+
+    def _came(self) -> None:
+        for taken in self._taken.values():
+            taken.begin()
+        for node in self._nodes.values():
+            node.boot()
+
+    def _lost_bus(self, why: str) -> None:
+        for taken in self._taken.values():
+            if taken.heard:
+                self._be_late(taken, 0.0)
+        self.on_peer_lost(why)
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._time, self.waits = -1.0, False
+        self._late.clear()
+        for taken in self._taken.values():
+            taken.heard = 0.0
+        for node in self._nodes.values():
+            node.drive.reset()
+
+
+def _scaled(text: str, plant: PlantInfo, place: str) -> tuple[Field, float]:
+    """OUTPUT[INDEX], or OUTPUT[INDEX]*SCALE."""
+    name, star, scale = text.partition("*")
+    try:
+        number = float(scale) if star else 1.0
+    except ValueError:
+        number = 0.0
+    if not number or not isfinite(number):
+        raise rtmms.ModelError(f"{place}: expected OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE, got '{text}'")
+    return find_field(name, plant, place), number
+
+
+def _ends(channel: Any) -> tuple[float, float]:
+    """Limits of an actuator, far away where it has none."""
+    low = channel.lower if channel.lower is not None and isfinite(channel.lower) else -_FAR
+    high = channel.upper if channel.upper is not None and isfinite(channel.upper) else _FAR
+    return low, high

@@ -1,0 +1,450 @@
+"""IMC, the messages of the LSTS toolchain (Neptus, DUNE): a vehicle that announces itself, is shown and is steered."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass, field, replace
+from math import atan2, degrees, hypot, isfinite, radians
+from time import monotonic
+from typing import Any, ClassVar, Literal
+
+import rtmms
+from rtmms.bridging.admission import Admission
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
+from rtmms.bridging.untrusted import Refusal
+from rtmms.contract import ESTIMATE
+from rtmms.shapes.rotations import euler, rotate_back
+
+from .autopilot.words import Worded, Words
+from .lines.addresses import resolved
+from .motion.frames import Home, flu_frd
+from .motion.pose import Motion, PoseNames, PoseReader, unveiled
+from .sea.imc_messages import CHANNELS, EVERYONE, LONGEST, Place, channels_known, name_of, parse, places, set_points
+from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_announce, message_socket
+
+_READS = 8
+_ANNOUNCE_S, _BEAT_S = 10.0, 1.0
+_PLANS = 32
+_PLANS_AT_ONCE, _PLANS_PER_S = 20.0, 5.0
+_PLAN_CHANNELS = ("heading_deg", "depth_m", "speed_m_s")
+_UNDER_M = 0.3
+Kind = Literal["UUV", "USV", "UAV", "UGV"]
+
+
+@dataclass(kw_only=True)
+class Imc(Worded):
+    """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators.
+
+    system       by which it announces itself; '': the robot's name
+    number       its IMC number; kind  UUV, USV, UAV or UGV
+    network      address of the network that it is on; 127.0.0.1: this machine alone
+    port         where messages come in; 0: a free one
+    peer         who is heard: HOST, HOST:PORT or NETWORK/BITS; none: all of the network
+    nodes        HOST:PORT each: those that get everything without announcing themselves
+    home         where the world's origin lies
+    state_hz     EstimatedState per second of simulated time
+    channels     servo.N and thruster.N to actuators
+    words        heading_deg, depth_m, speed_m_s, pitch_deg to parameters of a controller; plans need heading_deg
+    reached_m    a plan's waypoint counts as reached within it
+    """
+
+    system: str = ""
+    number: int = 0x0801
+    kind: Kind = "UUV"
+    network: str = "127.0.0.1"
+    port: int = 6002
+    peer: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    home: Home = field(default_factory=lambda: Home(lat_deg=41.184, lon_deg=-8.705))
+    state_hz: float = 5.0
+    channels: tuple[ChannelMapping, ...] = ()
+    words: dict[str, str] = field(default_factory=dict)
+    reached_m: float = 2.0
+    peer_timeout_s: float = 10.0
+    pose: PoseNames = field(default_factory=PoseNames)
+
+    extra: ClassVar[str] = "imc"
+    requires: ClassVar[dict[str, str]] = {"imcpy": "imcpy"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.port <= 65535:
+            raise rtmms.ModelError(f"port: expected a port from 0 to 65535, got {self.port}")
+        if not 1 <= self.number < EVERYONE:
+            raise rtmms.ModelError(f"number: expected an IMC number from 1 to {EVERYONE - 1}, got {self.number}")
+        try:
+            usable = not ipaddress.IPv4Address(self.network).is_unspecified  # others are told to send there
+        except ValueError:
+            usable = False
+        if not usable:
+            raise rtmms.ModelError(f"network: expected an IPv4 address of this machine, got '{self.network}'")
+        for name in ("state_hz", "reached_m"):
+            if not 0 < getattr(self, name) < 1e6:
+                raise rtmms.ModelError(f"{name}: expected a number > 0, got {getattr(self, name)}")
+        self._fixed = [_host_port(text) for text in self.nodes]
+        self._map = ChannelMap(self.channels)
+        for entry in self._map.entries:
+            if not channels_known(entry.channel):
+                raise rtmms.ModelError(f"channels: expected servo.N or thruster.N, got '{entry.channel}'")
+        self._words = Words(self.words, CHANNELS)
+
+    def claims(self) -> tuple[str, ...]:
+        return self.claim or self._map.actuators
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        import imcpy
+
+        self._of: Any = imcpy
+        self._map.check(plant)
+        self._words.open(self.io.ask, self._not_taken)
+        self._read = PoseReader(_names(self.pose, plant), plant, needs=("position", "quaternion"))
+        self._surface = float(plant.surroundings.get("surface_m", 0.0))
+        self._name = self.system or plant.robot
+        self._admission = Admission(self.peer)
+        self._nodes = Nodes()
+        self._motion: Motion | None = None
+        self._slot, self._time, self._beat_at, self._announce_at = -1, -1.0, 0.0, 0.0
+        self._plans: dict[str, list[Place]] = {}
+        self._plans_left, self._plans_at = _PLANS_AT_ONCE, 0.0
+        self._course: list[Place] = []
+        self._plan, self._leg_at, self._outcome = "", 0.0, imcpy.PlanControlState.LastPlanOutcomeEnum.NONE
+        self.tick_s = 0.1
+        far = not ipaddress.IPv4Address(self.network).is_loopback
+        self._socket = message_socket(self.network, self.port)
+        self.attend(self._socket, self._on_message)
+        self._port = int(self._socket.getsockname()[1])
+        let_announce(self._socket, self.network, far)
+        try:
+            announces, port = announce_socket(self.network)
+        except rtmms.RtmmsError as fault:
+            self.io.tell(f"{fault}: only those in `nodes`, and those that speak to us, are found")
+        else:
+            self.attend(announces, lambda: self._hear(announces))
+            self.io.tell(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
+        if self._map or self._words:
+            self.io.tell(self._admission.told(f"UDP {self.network}:{self._port}"))
+
+    def on_state(self, state: rtmms.State) -> None:
+        if state.time < self._time:
+            self._slot = -1  # the plant began anew
+        self._time = state.time
+        slot = int(state.time * self.state_hz + 1e-6)
+        if slot <= self._slot:
+            return
+        self._slot = slot
+        motion = self._read(state)
+        if not all(map(isfinite, (*motion.position, *motion.attitude, *motion.velocity, *motion.rate))):
+            self.counts.add("not_finite")
+            return
+        self._motion = motion
+        if self._course:
+            self._follow(motion)
+        self._tell(self._estimated(motion))
+
+    def tick(self, now: float) -> None:
+        for node in self._nodes.forget(now):
+            self.io.tell(f"'{node.name}' is gone")
+        if now >= self._announce_at:
+            self._announce_at = now + (_ANNOUNCE_S if len(self._nodes) else _BEAT_S)
+            self._announce()
+        if now >= self._beat_at:
+            self._beat_at = now + _BEAT_S
+            for message in (self._of.Heartbeat(), self._vehicle_state(), self._plan_state(), self._medium()):
+                self._tell(message)
+
+    def on_peer_lost(self, why: str) -> None:
+        """Set-points stay, as at an autopilot; a plan goes on by itself."""
+        rtmms.Bridge.on_peer_lost(self, why)
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._words.open(self.io.ask, self._not_taken)
+        self._end_plan(False)
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def _pack(self, message: Any, to: int) -> bytes:
+        message.src, message.dst, message.src_ent = self.number, to, 1
+        message.set_timestamp_now()
+        return bytes(self._of.Packet.serialize(message))
+
+    def _send(self, data: bytes, place: tuple[str, int]) -> None:
+        try:
+            self._socket.sendto(data, place)
+            self.counts.add("sent")
+        except OSError:
+            self.counts.add("dropped")
+
+    def _tell(self, message: Any) -> None:
+        """To all that are there."""
+        for node in self._nodes:
+            self._send(self._pack(message, node.number), node.place)
+        for place in self._fixed:
+            self._send(self._pack(message, EVERYONE), place)
+
+    def _announce(self) -> None:
+        message = self._of.Announce()
+        message.sys_name, message.sys_type = self._name, getattr(self._of.SystemType, self.kind)
+        message.owner = EVERYONE
+        lat, lon, height = self.home.geodetic(self._motion.position if self._motion is not None else (0.0, 0.0, 0.0))
+        message.lat, message.lon, message.height = radians(lat), radians(lon), height
+        message.services = f"imc+udp://{self.network}:{self._port}/"
+        data = self._pack(message, EVERYONE)
+        for port in PORTS:
+            self._send(data, (GROUP, port))
+            if ipaddress.IPv4Address(self.network).is_loopback:
+                self._send(data, (self.network, port))  # where loopback carries no multicast
+        for place in self._fixed:
+            self._send(data, place)
+
+    def _estimated(self, motion: Motion) -> Any:
+        message, bearing = self._of.EstimatedState(), self.home.x_bearing
+        (x, y, z), q, (vx, vy, vz) = motion.ned(bearing)
+        message.lat, message.lon, message.height = (
+            radians(self.home.lat_deg),
+            radians(self.home.lon_deg),
+            self.home.alt_m,
+        )
+        message.x, message.y, message.z = x, y, z
+        message.phi, message.theta, message.psi = euler(q)
+        message.u, message.v, message.w = flu_frd(rotate_back(motion.attitude, motion.velocity))
+        message.vx, message.vy, message.vz = vx, vy, vz
+        message.p, message.q, message.r = motion.rate_frd
+        message.depth, message.alt = self._depth(motion), -1.0
+        return message
+
+    def _depth(self, motion: Motion) -> float:
+        return self._surface - motion.position[2]
+
+    def _vehicle_state(self) -> Any:
+        message, mode = self._of.VehicleState(), self._of.VehicleState.OperationModeEnum
+        if self._motion is None or self.silent:
+            message.op_mode = mode.BOOT if self._motion is None else mode.ERROR
+        else:
+            message.op_mode = mode.MANEUVER if self._course else mode.SERVICE
+        message.maneuver_type = self._of.Goto().msg_id if self._course else EVERYONE
+        return message
+
+    def _plan_state(self) -> Any:
+        message, states = self._of.PlanControlState(), self._of.PlanControlState.StateEnum
+        able = self._motion is not None and not self.silent and self._words.knows(("heading_deg",))
+        message.state = states.EXECUTING if self._course else states.READY if able else states.BLOCKED
+        message.plan_id = self._plan
+        message.plan_eta, message.man_eta, message.plan_progress = -1, -1, -1.0
+        message.last_outcome = self._outcome
+        if self._course:
+            known = self._plans.get(self._plan, self._course)
+            message.man_id, message.man_type = self._course[0].name, self._of.Goto().msg_id
+            message.plan_progress = 100.0 * (len(known) - len(self._course)) / max(1, len(known))
+        return message
+
+    def _medium(self) -> Any:
+        message, kinds = self._of.VehicleMedium(), self._of.VehicleMedium.MediumEnum
+        if self._motion is None or not self.plant.surroundings.get("water_kg_m3"):
+            message.medium = kinds.UNKNOWN
+        else:
+            message.medium = kinds.UNDERWATER if self._depth(self._motion) > _UNDER_M else kinds.WATER
+        return message
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def _on_message(self) -> None:
+        self._hear(self._socket)
+
+    def _hear(self, where: Any) -> None:
+        for _ in range(_READS):
+            try:
+                data, sender = where.recvfrom(LONGEST + 1)
+            except OSError:
+                return
+            try:
+                self._take(data, sender)
+            except Refusal as refusal:
+                self.counts.refuse(refusal.reason)
+
+    def _take(self, data: bytes, sender: tuple[str, int]) -> None:
+        if not self._admission.admits(sender):
+            raise Refusal("stranger", f"a message from {sender[0]}")
+        name = name_of(data)
+        if not name:
+            self.counts.add("passed_over")
+            return
+        if name.startswith("Plan"):
+            self._allow_plan(monotonic())
+        message = parse(data)
+        if message.src == self.number or message.dst not in (self.number, EVERYONE):
+            return
+        now, of = monotonic(), self._of
+        self.counts.add("received")
+        if isinstance(message, of.Announce):
+            self._meet(message, sender, now)
+            return
+        self._nodes.heard(message.src, now)
+        if isinstance(message, of.EntityList):
+            self._on_entities(message)
+        elif isinstance(message, of.PlanControl):
+            self._on_plan_control(message)
+        elif isinstance(message, of.PlanDB):
+            self._on_plan_db(message)
+        elif isinstance(message, of.Abort):
+            self._abort()
+        else:
+            self._on_set_points(set_points(message, self.home))
+
+    def _allow_plan(self, now: float) -> None:
+        """imcpy loses up to 0.5 kB for each plan that is broken inside: so few of them are read, and no flood."""
+        self._plans_left = min(_PLANS_AT_ONCE, self._plans_left + (now - self._plans_at) * _PLANS_PER_S)
+        self._plans_at = now
+        if self._plans_left < 1.0:
+            raise Refusal("too_many", f"more than {_PLANS_PER_S:g} messages about plans a second")
+        self._plans_left -= 1.0
+
+    def _meet(self, message: Any, sender: tuple[str, int], now: float) -> None:
+        node = self._nodes.announced(message.src, message.sys_name, message.services, sender[0], now)
+        if node is not None:
+            self.counts.add("nodes")
+            self.io.tell(f"'{node.name[:40]}' ({node.number:#06x}) is there, at {node.place[0]}:{node.place[1]}")
+            self._announce_at = 0.0  # it shall know of us at once
+
+    def _on_set_points(self, values: dict[str, float]) -> None:
+        if not values:
+            return
+        self.peer_watch.fed()
+        actuators = self._map.to_actuators(values)
+        if self._words.take(values) and self._course and "heading_deg" in values:
+            self.io.tell(f"plan '{self._plan[:40]}' is left: a heading was commanded")
+            self._end_plan(False)
+        if actuators and self.plant.granted:
+            self.command(actuators)
+
+    def _on_entities(self, message: Any) -> None:
+        if message.op != self._of.EntityList.OperationEnum.QUERY:
+            return
+        answer = self._of.EntityList()
+        answer.op, answer.list = self._of.EntityList.OperationEnum.REPORT, "Daemon=0;Navigation=1"
+        self._answer(message, answer)
+
+    def _answer(self, to: Any, message: Any) -> None:
+        node: Node | None = self._nodes.find(to.src)
+        if node is not None:
+            self._send(self._pack(message, node.number), node.place)
+
+    # -- plans -------------------------------------------------------------------------------------------------------
+
+    def _on_plan_db(self, message: Any) -> None:
+        of, kinds = self._of.PlanDB.OperationEnum, self._of.PlanDB.TypeEnum
+        if message.type != kinds.REQUEST:
+            return
+        answer = self._of.PlanDB()
+        answer.op, answer.request_id, answer.plan_id, answer.type = message.op, message.request_id, message.plan_id, (
+            kinds.SUCCESS
+        )  # fmt: skip
+        try:
+            if message.op == of.SET:
+                self._keep(message.plan_id, places(message.arg, self.home))
+            elif message.op == of.DEL:
+                self._plans.pop(message.plan_id, None)
+            elif message.op == of.CLEAR:
+                self._plans.clear()
+            else:
+                raise Refusal("plan", "plans can be set, deleted and cleared here")
+        except Refusal as refusal:
+            self.counts.refuse(refusal.reason)
+            answer.type, answer.info = kinds.FAILURE, str(refusal)
+        self._answer(message, answer)
+
+    def _keep(self, name: str, course: list[Place]) -> None:
+        if name not in self._plans and len(self._plans) >= _PLANS:
+            raise Refusal("plan", f"{_PLANS} plans are kept, and no more")
+        self._plans[name[:256]] = course
+
+    def _on_plan_control(self, message: Any) -> None:
+        of, kinds = self._of.PlanControl.OperationEnum, self._of.PlanControl.TypeEnum
+        if message.type != kinds.REQUEST:
+            return
+        answer = self._of.PlanControl()
+        answer.op, answer.request_id, answer.plan_id, answer.type = message.op, message.request_id, message.plan_id, (
+            kinds.SUCCESS
+        )  # fmt: skip
+        try:
+            if message.op in (of.START, of.LOAD):
+                self._begin_plan(message, message.op == of.START)
+            elif message.op == of.STOP:
+                self._end_plan(False)
+            else:
+                raise Refusal("plan", "a plan can be loaded, started and stopped here")
+        except Refusal as refusal:
+            self.counts.refuse(refusal.reason)
+            answer.type, answer.info = kinds.FAILURE, str(refusal)
+        self._answer(message, answer)
+        self._beat_at = 0.0  # the state is told at once
+
+    def _begin_plan(self, message: Any, start: bool) -> None:
+        if message.arg is not None:
+            self._keep(message.plan_id, places(message.arg, self.home))
+        course = self._plans.get(message.plan_id)
+        if course is None:
+            raise Refusal("plan", f"there is no plan '{message.plan_id[:40]}'")
+        if not start:
+            return
+        if not self._words.knows(("heading_deg",)):
+            raise Refusal("plan", "nothing steers: words=heading_deg=CONTROLLER.PARAMETER")
+        self._course, self._plan, self._leg_at = list(course), message.plan_id[:256], self._time
+        self.peer_watch.fed()
+        self.io.tell(f"plan '{self._plan[:40]}': {len(course)} waypoints")
+
+    def _follow(self, motion: Motion) -> None:
+        """Heads for the waypoint; on to the next one where it is reached, or has taken too long."""
+        here, there = motion.position, self._course[0]
+        away = hypot(there.x - here[0], there.y - here[1])
+        late = 0.0 < there.timeout_s < self._time - self._leg_at
+        if away <= self.reached_m or late:
+            self._course.pop(0)
+            self._leg_at = self._time
+            if not self._course:
+                self._end_plan(not late)
+                return
+            there = self._course[0]
+        values = {"heading_deg": degrees(atan2(there.y - here[1], there.x - here[0]))}
+        if there.depth_m is not None:
+            values["depth_m"] = there.depth_m
+        if there.speed_m_s is not None:
+            values["speed_m_s"] = there.speed_m_s
+        self._words.take(values)
+
+    def _end_plan(self, success: bool) -> None:
+        if not self._plan:
+            return
+        outcomes = self._of.PlanControlState.LastPlanOutcomeEnum
+        self._outcome = outcomes.SUCCESS if success else outcomes.FAILURE
+        self.io.tell(f"plan '{self._plan[:40]}' {'is done' if success else 'is ended'}")
+        self._course, self._plan = [], ""
+        self._words.rest(("speed_m_s",))
+        self._beat_at = 0.0
+
+    def _abort(self) -> None:
+        """All that is driven from here stops."""
+        self.io.tell("abort")
+        self._end_plan(False)
+        self._words.rest(("speed_m_s",))
+        if self.plant.granted:
+            self.io.command(self.neutral())
+
+
+def _names(names: PoseNames, plant: rtmms.PlantInfo) -> PoseNames:
+    """The estimate where the plant has one; else its own outputs, or the truth where that was asked for."""
+    known = set(plant.selected)
+    if names == PoseNames() and {ESTIMATE + "position", ESTIMATE + "quaternion"} <= known:
+        return replace(
+            names, position=ESTIMATE + "position", quaternion=ESTIMATE + "quaternion", velocity=ESTIMATE + "velocity",
+            angular_velocity="imu.gyro" if "imu.gyro" in known else "angular_velocity",
+        )  # fmt: skip
+    return unveiled(names, plant)
+
+
+def _host_port(text: str) -> tuple[str, int]:
+    place = resolved(text, "nodes", family=socket.AF_INET)[1]
+    return str(place[0]), int(place[1])

@@ -1,0 +1,182 @@
+"""Where lines of text go and come from, as an address: udp://HOST:PORT, tcp://HOST:PORT, or a serial device."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Literal, Protocol
+
+import rtmms
+from rtmms.bridging.admission import Admission
+from rtmms.bridging.bridge import Io
+from rtmms.bridging.counters import Counters
+
+from .addresses import bound, family_of, host_port, resolved
+from .serial_line import SerialLine, checked_device
+from .tcp_peer import TcpPeer
+
+_READS, _BYTES = 4, 2048  # of one look: a state that comes meanwhile waits for no more than that
+_LONGEST = 4096
+_WAITING = 64
+_BAUD = 4800  # NMEA 0183's
+
+Received = Callable[[bytes, bool], None]
+"""Gets bytes, and whether they are whole messages (a datagram) or a piece of a stream."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """udp://HOST:PORT, tcp://HOST:PORT (listened at), or DEVICE[@BAUD]."""
+
+    kind: Literal["udp", "tcp", "serial"]
+    host: str
+    port: int
+    """Of a serial line the baud rate."""
+
+    @classmethod
+    def from_text(cls, text: str, place: str) -> Address:
+        """ModelError for anything else."""
+        scheme, mark, rest = text.partition("://")
+        if mark and scheme in ("udp", "tcp"):
+            return cls("udp" if scheme == "udp" else "tcp", *host_port(rest, place))
+        if mark or (not text.startswith("/") and not text.upper().startswith("COM")):
+            raise rtmms.ModelError(f"{place}: expected udp://HOST:PORT, tcp://HOST:PORT or DEVICE[@BAUD], got '{text}'")
+        device, at, baud = text.partition("@")
+        if at and not baud.isdecimal():
+            raise rtmms.ModelError(f"{place}: expected DEVICE@BAUD, got '{text}'")
+        checked_device(device, int(baud or _BAUD), place)
+        return cls("serial", device, int(baud or _BAUD))
+
+    def __str__(self) -> str:
+        return f"{self.host} at {self.port} baud" if self.kind == "serial" else f"{self.kind}://{self.host}:{self.port}"
+
+
+class Wire(Protocol):
+    """One of the three."""
+
+    def send(self, message: bytes) -> None: ...
+
+    def tick(self, now: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def opened(
+    address: Address, io: Io, counts: Counters, *, received: Received | None, admission: Admission,
+    gone: Callable[[str], None],
+) -> Wire:  # fmt: skip
+    """The wire to an address, open. received: None where nothing is taken; gone: a client or a device has gone.
+
+    A udp address is where messages go; where they come in is `UdpIn`.
+    """
+    take = received or (lambda data, whole: None)
+    if address.kind == "udp":
+        return UdpOut(address, counts)
+    if address.kind == "tcp":
+        return TcpWire(address, io, counts, take, admission, gone)
+    return SerialWire(address, io, counts, take, gone)
+
+
+class UdpOut:
+    """To one address."""
+
+    def __init__(self, address: Address, counts: Counters) -> None:
+        family, to = resolved(f"[{address.host}]:{address.port}", "to")
+        self._socket, self._counts = socket.socket(family, socket.SOCK_DGRAM), counts
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        try:
+            self._socket.connect(to)  # nothing is heard of others, and of loopback alone where it goes to loopback
+        except OSError as fault:
+            self._socket.close()
+            raise rtmms.RtmmsError(f"cannot send to {address}: {fault.strerror or fault}") from None
+
+    def send(self, message: bytes) -> None:
+        try:
+            self._socket.send(message)
+            self._counts.add("sent")
+        except OSError:  # nobody there, or too slow
+            self._counts.add("dropped")
+
+    def tick(self, now: float) -> None: ...
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class UdpIn:
+    """Messages to an address of ours, from those who are admitted."""
+
+    def __init__(self, address: Address, io: Io, counts: Counters, received: Received, admission: Admission) -> None:
+        self._io, self._counts, self._received, self._admission = io, counts, received, admission
+        self._socket = bound(family_of(address.host), (address.host, address.port), str(address))
+        self.port = int(self._socket.getsockname()[1])
+        io.watch(self._socket, self._on_readable)
+
+    def _on_readable(self) -> None:
+        left = _BYTES
+        for _ in range(_READS):
+            if left <= 0:
+                return
+            try:
+                data, sender = self._socket.recvfrom(_LONGEST + 1)
+            except OSError:
+                return
+            left -= len(data)
+            if not self._admission.admits(sender):
+                self._counts.refuse("stranger")
+            elif len(data) > _LONGEST:
+                self._counts.refuse("oversize")
+            else:
+                self._received(data, True)
+
+    def close(self) -> None:
+        self._io.unwatch(self._socket)
+        self._socket.close()
+
+
+class TcpWire:
+    """A client that connects to us."""
+
+    def __init__(
+        self, address: Address, io: Io, counts: Counters, received: Received, admission: Admission,
+        gone: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._peer = TcpPeer(
+            io, counts, address.host, address.port, received=lambda data: received(data, False), came=lambda: None,
+            gone=lambda: gone("the client is gone"), admission=admission,
+        )  # fmt: skip
+        self.port = int(self._peer.address[1])
+
+    def send(self, message: bytes) -> None:
+        self._peer.send(message)
+
+    def tick(self, now: float) -> None: ...
+
+    def close(self) -> None:
+        self._peer.close()
+
+
+class SerialWire:
+    """A device, which may come and go."""
+
+    def __init__(
+        self, address: Address, io: Io, counts: Counters, received: Received, gone: Callable[[str], None]
+    ) -> None:
+        self.line = SerialLine(
+            io, counts, address.host, address.port, received=lambda data: received(data, False),
+            came=lambda now: None, gone=gone, limit=_WAITING,
+        )  # fmt: skip
+        self.line.plug_in(monotonic())
+
+    def send(self, message: bytes) -> None:
+        self.line.put(message)
+
+    def tick(self, now: float) -> None:
+        self.line.tick(now)
+        self.line.pump(now)
+
+    def close(self) -> None:
+        self.line.close()

@@ -1,0 +1,344 @@
+"""NMEA 0183: what a robot's instruments read as sentences over UDP, TCP or a serial line, and set-points from them.
+
+A Doppler log's ensembles (Teledyne PD6) go out over a wire of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+import rtmms
+from rtmms.bridging.admission import Admission
+from rtmms.bridging.channels import ChannelMap, ChannelMapping
+from rtmms.bridging.fields import field as find_field
+
+from .autopilot.words import Worded, Words
+from .lines.wires import Address, UdpIn, Wire, opened
+from .motion.frames import Home
+from .motion.pose import PoseNames
+from .sea import sentences as of
+from .sea.instruments import Attitude, Instrument, Instruments, Number, Source, variation_at
+from .sea.pd6 import Ensembles
+
+TALKERS = {
+    "RMC": "GP", "GGA": "GP", "VTG": "GP", "HDT": "HE", "HDG": "HC", "ROT": "HE", "VHW": "VW", "DPT": "SD",
+    "DBT": "SD", "MTW": "YX", "XDR": "YX",
+}  # fmt: skip
+RATES_HZ = dict.fromkeys(TALKERS, 10.0) | {"MTW": 1.0}
+"""At most: no more than the instrument has readings."""
+_WATER_C = 15.0
+_LINES = 16
+"""Sentences taken of one message, the newest: a state that comes meanwhile waits for no more than that."""
+
+
+@dataclass(kw_only=True)
+class Nmea(Worded):
+    """NMEA 0183 sentences out over UDP, TCP or a serial line; set-points in (APB, RMB, a sentence of one's own); PD6.
+
+    to           where sentences go: udp://HOST:PORT, tcp://HOST:PORT (where clients connect), or DEVICE[@BAUD] (4800)
+    listen       where sentences come in where `to` is udp; a client or a device speaks over the wire it listens to
+    peer         who may send them, or connect: HOST, HOST:PORT or NETWORK/BITS; none: everyone who reaches the port
+    sentences    [TALKER]TYPE[:HZ] each; none: all that the robot has instruments for
+    source       instruments: what the sensors read (of a plant without sensors the truth); truth
+    home         where the world's origin lies, and how its x axis is turned
+    variation_deg   of the compass, east > 0; none: the World Magnetic Model's at home
+    bottom_m     height of the bottom in the world, which a sounder would find where the truth is told
+    beam_deg     of the Doppler log's beams, against its axis
+    water_speed  output that is the speed through the water, OUTPUT[INDEX]; none: over the ground along the bow, where
+                 the truth is told
+    water_c      temperature that MTW and PD6 tell; none: no MTW
+    epoch        UTC at simulated time 0, as 2026-06-01T12:00:00; none: such that the first state is now
+    pd6          where a Doppler log's ensembles go, as `to`; none: nowhere
+    pd6_hz       of those, at most;  sound_m_s  the speed of sound they tell
+    set_points   sentences of one's own: NAME to FIELD[:compass|knots] parted by '/'
+    checksums    required, or optional: what has none is taken
+    channels     set-points to actuators;  words  to parameters of a controller, APB.heading_deg=autopilot.heading_deg
+    lost         what words become when the peer is lost, by channel; the others stay
+    """
+
+    to: str = "udp://127.0.0.1:10110"
+    listen: str = "udp://127.0.0.1:10111"
+    peer: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    source: Source = "instruments"
+    home: Home = field(default_factory=lambda: Home(lat_deg=43.11, lon_deg=5.94))
+    variation_deg: float | None = None
+    bottom_m: float | None = None
+    beam_deg: float = 22.5
+    water_speed: str = ""
+    water_c: float | None = None
+    epoch: str = ""
+    pd6: str = ""
+    pd6_hz: float = 10.0
+    sound_m_s: float = 1500.0
+    set_points: dict[str, str] = field(default_factory=dict)
+    checksums: of.Checksums = "required"
+    channels: tuple[ChannelMapping, ...] = ()
+    words: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, float] = field(default_factory=dict)
+    peer_timeout_s: float = 10.0
+    pose: PoseNames = field(default_factory=PoseNames)
+
+    extra: ClassVar[str] = "nmea"
+    requires: ClassVar[dict[str, str]] = {"pynmea2": "pynmea2", "serial": "pyserial", "pygeomag": "pygeomag"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._to = Address.from_text(self.to, "to")
+        self._listen = Address.from_text(self.listen, "listen")
+        if self._listen.kind != "udp":
+            raise rtmms.ModelError(f"listen: expected udp://HOST:PORT, got '{self.listen}'")
+        self._pd6_to = Address.from_text(self.pd6, "pd6") if self.pd6 else None
+        self._told = tuple(of.Told.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
+        for name in ("pd6_hz", "sound_m_s"):
+            if not getattr(self, name) > 0:
+                raise rtmms.ModelError(f"{name}: expected a number > 0, got {getattr(self, name)}")
+        if not 0.0 < self.beam_deg < 90.0:
+            raise rtmms.ModelError(f"beam_deg: expected a number from 0 to 90, got {self.beam_deg}")
+        self._epoch = _utc(self.epoch)
+        self._variation = variation_at(self.home) if self.variation_deg is None else self.variation_deg
+        self._points = of.SetPoints(self.set_points, self.home, self._variation, self.checksums == "required")
+        self._map = ChannelMap(self.channels)
+        for entry in self._map.entries:
+            if entry.channel not in self._points.channels:
+                unknown = rtmms.UnknownNameError("channel", entry.channel, self._points.channels)
+                raise rtmms.ModelError(f"channels: {unknown}")
+        self._words = Words(self.words, self._points.channels)
+        for channel in self.lost:
+            if channel not in self.words:
+                raise rtmms.ModelError(f"lost: {rtmms.UnknownNameError('channel', channel, self.words)}")
+
+    def claims(self) -> tuple[str, ...]:
+        return self.claim or self._map.actuators
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self._map.check(plant)
+        self._words.open(self.io.ask, self._not_taken)
+        speed = find_field(self.water_speed, plant, "water_speed") if self.water_speed else None
+        self._instruments = Instruments(
+            plant, self.home, self.source, self.pose, variation_deg=self._variation, bottom_m=self.bottom_m,
+            beam_deg=self.beam_deg, water_speed=speed,
+        )  # fmt: skip
+        self._clock: of.Clock | None = None
+        self._tellers = self._all_tellers()
+        self._time, self._pd6_slot = -1.0, -1
+        drives = bool(self._map or self._words)
+        admission = Admission(self.peer)
+        self._lines = of.Lines(self.counts.refuse)
+        take = self._on_bytes if drives else None
+        self._wire = self._opened(self._to, take, admission)
+        self._pd6 = self._opened(self._pd6_to, None, Admission(())) if self._pd6_to is not None else None
+        place = str(self._to)
+        if drives and self._to.kind == "udp":
+            inlet = UdpIn(self._listen, self.io, self.counts, self._on_bytes, admission)
+            self.closing.callback(inlet.close)
+            place = f"udp://{self._listen.host}:{inlet.port}"
+        self._say_what(place if drives else "", admission)
+
+    def _opened(self, address: Address, take: Any, admission: Admission) -> Wire:
+        wire = opened(address, self.io, self.counts, received=take, admission=admission, gone=self._gone)
+        self.closing.callback(wire.close)
+        return wire
+
+    def _say_what(self, place: str, admission: Admission) -> None:
+        sources: dict[str, list[str]] = {}
+        for one in self._tellers:
+            sources.setdefault(one.source, []).append(one.told.head)
+        parts = [f"{', '.join(heads)} from {source}" for source, heads in sources.items()]
+        self.io.tell(f"sentences to {self._to}: {'; '.join(parts) or 'none'}")
+        if self._pd6_to is not None and self._instruments.doppler is not None:
+            self.io.tell(f"PD6 to {self._pd6_to} from {self._instruments.doppler.told}")
+        if place:
+            self.io.tell(admission.told(place))
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def on_state(self, state: rtmms.State) -> None:
+        if self._clock is None:
+            self._clock = of.Clock(self._epoch or datetime.now(UTC) - timedelta(seconds=state.time))
+            self._ensembles = Ensembles(self._clock, self.sound_m_s)
+        if state.time < self._time:  # the plant began anew
+            self._pd6_slot = -1
+            self._ensembles.begin()
+            for one in self._tellers:
+                one.slot = -1
+        self._time = state.time
+        try:
+            self._send_sentences(state)
+            if self._pd6 is not None and int(state.time * self.pd6_hz + 1e-6) > self._pd6_slot:
+                self._send_pd6(state, self._pd6)
+        except (ValueError, OverflowError):
+            self.counts.add("not_finite")
+
+    def _send_sentences(self, state: rtmms.State) -> None:
+        read: dict[int, Any] = {}
+        out = []
+        for one in self._tellers:
+            slot = int(state.time * one.told.rate_hz + 1e-6)
+            if slot <= one.slot:
+                continue
+            key = id(one.instrument)
+            if key not in read:
+                read[key] = one.instrument.new(state)
+            if read[key] is not None:
+                one.slot = slot
+                out.append(one.write(state, read[key]))
+        if out:
+            self._wire.send("".join(out).encode())
+            self.counts.add("sentences", len(out))
+
+    def _send_pd6(self, state: rtmms.State, wire: Wire) -> None:
+        has = self._instruments
+        assert has.doppler is not None
+        assert has.attitude is not None
+        attitude = has.attitude.now(state)
+        log = has.doppler.new(state) if attitude is not None else None
+        if log is None or attitude is None:
+            return
+        self._pd6_slot = int(state.time * self.pd6_hz + 1e-6)
+        depth = has.depth.now(state) if has.depth is not None else None
+        celsius = self.water_c if self.water_c is not None else _WATER_C
+        wire.send(self._ensembles.write(log, attitude, depth.value if depth is not None else 0.0, celsius).encode())
+        self.counts.add("ensembles")
+
+    def _all_tellers(self) -> list[_Teller]:
+        """Of the sentences that are asked for, or of all that there are instruments for; ModelError for one that is
+        asked for and cannot be."""
+        found = []
+        for told in self._told or [of.Told(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
+            try:
+                found.append(self._teller(told))
+            except _Lacking as lacking:
+                if self._told:
+                    raise rtmms.ModelError(f"sentences: {told.kind} needs {lacking}") from None
+        if self._pd6_to is not None and (self._instruments.doppler is None or self._instruments.attitude is None):
+            raise rtmms.ModelError("pd6: the robot has no Doppler log, or nothing that tells its attitude")
+        return found
+
+    def _teller(self, told: of.Told) -> _Teller:
+        has, head, variation = self._instruments, told.head, self._variation
+        fix, heading = (has.gps, "a gps"), (has.attitude, "a compass (mag and imu), or an estimate")
+        sounder = (has.sounder, "a Doppler log, or bottom_m where the truth is told")
+        match told.kind:
+            case "RMC":
+                return _Teller.of(told, *fix, lambda s, now: of.rmc(head, now, self._at, variation))
+            case "GGA":
+                return _Teller.of(told, *fix, lambda s, now: of.gga(head, now, self._at))
+            case "VTG":
+                return _Teller.of(told, *fix, lambda s, now: of.vtg(head, now, variation))
+            case "HDT":
+                return _Teller.of(told, *heading, lambda s, now: of.hdt(head, now))
+            case "HDG":
+                return _Teller.of(told, *heading, lambda s, now: of.hdg(head, now, variation))
+            case "ROT":
+                return _Teller.of(told, has.turn, "an imu", lambda s, now: of.rot(head, now))
+            case "VHW":
+                return _Teller.of(told, has.log, "water_speed", lambda s, now: self._vhw(head, s, now))
+            case "DPT":
+                return _Teller.of(told, *sounder, lambda s, now: of.dpt(head, now))
+            case "DBT":
+                return _Teller.of(told, *sounder, lambda s, now: of.dbt(head, now))
+            case "MTW":
+                celsius = self.water_c
+                water = Instrument("water_c", "", lambda s, at: Number(at, celsius)) if celsius is not None else None
+                return _Teller.of(told, water, "water_c", lambda s, now: of.mtw(head, now.value))
+        return _Teller.of(told, *heading, lambda s, now: self._xdr(head, s, now))
+
+    @property
+    def _at(self) -> of.Clock:
+        assert self._clock is not None
+        return self._clock
+
+    def _vhw(self, head: str, state: rtmms.State, speed: Number) -> str:
+        attitude = self._instruments.attitude.now(state) if self._instruments.attitude is not None else None
+        return of.vhw(head, speed, attitude, self._variation)
+
+    def _xdr(self, head: str, state: rtmms.State, now: Attitude) -> str:
+        """PTCH and ROLL as OpenCPN has them, and the robot's own depth."""
+        transducers = [("A", now.pitch_deg, "D", "PTCH"), ("A", now.roll_deg, "D", "ROLL")]
+        depth = self._instruments.depth.now(state) if self._instruments.depth is not None else None
+        if depth is not None:
+            transducers.append(("D", depth.value, "M", "DEPTH"))
+        return of.xdr(head, transducers)
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def _on_bytes(self, data: bytes, whole: bool) -> None:
+        """The newest of each set-point counts."""
+        values: dict[str, float] = {}
+        lines = self._lines.feed(data, whole)
+        for line in lines[-_LINES:]:
+            with self.counts.message():
+                values |= self._points.parse(line)
+        if len(lines) > _LINES:
+            self.counts.add("passed_over", len(lines) - _LINES)
+        if not values:
+            return
+        self.peer_watch.fed()
+        self._words.take(values)
+        actuators = self._map.to_actuators(values)
+        if actuators and self.plant.granted:
+            self.command(actuators)
+
+    def _gone(self, why: str) -> None:
+        if self._map or self._words:
+            self.on_peer_lost(why)
+
+    def on_peer_lost(self, why: str) -> None:
+        """A course that was set stays set, but for the words of `lost`."""
+        rtmms.Bridge.on_peer_lost(self, why)
+        if self.lost:
+            self.io.tell(f"{why}: {', '.join(f'{self.words[name]}={value:g}' for name, value in self.lost.items())}")
+            self._words.take(self.lost)
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        self._wire.tick(now)
+        if self._pd6 is not None:
+            self._pd6.tick(now)
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._words.open(self.io.ask, self._not_taken)
+
+
+class _Lacking(Exception):
+    """An instrument that the robot does not have; the text says which."""
+
+
+@dataclass
+class _Teller:
+    """A sentence, what it tells of, and in which period of its rate it was sent last."""
+
+    told: of.Told
+    instrument: Instrument[Any]
+    write: Callable[[rtmms.State, Any], str]
+    slot: int = -1
+
+    @classmethod
+    def of(
+        cls, told: of.Told, instrument: Instrument[Any] | None, needs: str, write: Callable[[rtmms.State, Any], str]
+    ) -> _Teller:
+        if instrument is None:
+            raise _Lacking(needs)
+        return cls(told, instrument, write)
+
+    @property
+    def source(self) -> str:
+        return self.instrument.told
+
+
+def _utc(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        told = datetime.fromisoformat(text)
+    except ValueError:
+        raise rtmms.ModelError(f"epoch: expected a time as 2026-06-01T12:00:00, got '{text}'") from None
+    return told if told.tzinfo is not None else told.replace(tzinfo=UTC)

@@ -1,0 +1,246 @@
+"""IMC messages by imcpy: a peer's bytes read without trust, and what of them are set-points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from math import degrees, isfinite
+from typing import Any
+from urllib.parse import urlsplit
+
+from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
+
+from ..motion.frames import Home
+from .instruments import world_heading_deg
+
+LONGEST = 16384
+EVERYONE = 0xFFFF
+_HEAD = 20  # bytes before a message's fields, and 2 behind them
+_SYNC = (0xFE54, 0x54FE)
+_MANEUVERS = 256
+_SERVOS = 256
+_MOST = 1e6
+
+
+@cache
+def taken() -> dict[int, str]:
+    """The numbers and names of the messages that are read here; all others are passed over unread."""
+    import imcpy
+
+    names = ("Announce", "EntityList", "PlanControl", "PlanDB", "Abort", "Heartbeat", "SetServoPosition",
+             "SetThrusterActuation", "DesiredHeading", "DesiredPitch", "DesiredSpeed", "DesiredZ")  # fmt: skip
+    return {getattr(imcpy, name)().msg_id: name for name in names}
+
+
+def name_of(data: bytes) -> str:
+    """Of the message that a packet says it has; '' for none that is read here. Refusal: oversize, garbled."""
+    if len(data) > LONGEST:
+        raise Refusal("oversize", f"a message may have {LONGEST} bytes, got {len(data)}")
+    if len(data) < _HEAD + 2 or int.from_bytes(data[:2], "big") not in _SYNC:
+        raise Refusal("garbled", "no IMC packet")
+    order = "big" if int.from_bytes(data[:2], "big") == _SYNC[0] else "little"
+    if int.from_bytes(data[4:6], order) != len(data) - _HEAD - 2:  # type: ignore[arg-type]
+        raise Refusal("garbled", "of another length than it says")
+    return taken().get(int.from_bytes(data[2:4], order), "")  # type: ignore[arg-type]
+
+
+def parse(data: bytes) -> Any:
+    """The message of a packet that `name_of` has a name for; Refusal: garbled (its checksum too)."""
+    import imcpy
+
+    try:
+        message = imcpy.Packet.deserialize(data)
+    except (RuntimeError, ValueError, UnicodeDecodeError):
+        raise Refusal("garbled", "no IMC message") from None
+    if message is None or type(message) is imcpy.Message:
+        raise Refusal("garbled", "no IMC message")
+    return message
+
+
+@dataclass(frozen=True)
+class Place:
+    """A waypoint of a plan: world x, y, m; depth, m, and speed, m/s, where it has them."""
+
+    name: str
+    x: float
+    y: float
+    depth_m: float | None
+    speed_m_s: float | None
+    timeout_s: float
+
+
+def set_points(message: Any, home: Home) -> dict[str, float]:
+    """Values by channel of a command; empty for another message. Refusal: not_finite, unit."""
+    import imcpy
+
+    match type(message):
+        case imcpy.SetServoPosition:
+            return {f"servo.{message.id}": _finite(message.value)}
+        case imcpy.SetThrusterActuation:
+            return {f"thruster.{message.id}": _finite(message.value)}
+        case imcpy.DesiredHeading:
+            return {"heading_deg": world_heading_deg(degrees(_finite(message.value)), home)}
+        case imcpy.DesiredPitch:
+            return {"pitch_deg": -degrees(_finite(message.value))}  # nose up > 0 in IMC, nose down in our controllers
+        case imcpy.DesiredSpeed:
+            return {"speed_m_s": _speed(message.value, message.speed_units)}
+        case imcpy.DesiredZ:
+            depth = _depth(message.value, message.z_units)
+            if depth is None:
+                raise Refusal("unit", "expected a depth")
+            return {"depth_m": depth}
+    return {}
+
+
+def channels_known(name: str) -> bool:
+    """Is there such a channel?"""
+    kind, dot, number = name.partition(".")
+    if dot:
+        return kind in ("servo", "thruster") and number.isdecimal() and int(number) < _SERVOS
+    return name in CHANNELS
+
+
+CHANNELS = ("heading_deg", "depth_m", "speed_m_s", "pitch_deg")
+
+
+def places(specification: Any, home: Home) -> list[Place]:
+    """The waypoints of a plan, in the order in which its transitions lead from the first on; Refusal for a plan that is
+    not one of Gotos, with a sentence for the console."""
+    import imcpy
+
+    if not isinstance(specification, imcpy.PlanSpecification):
+        raise Refusal("plan", "no plan specification")
+    if len(specification.maneuvers) > _MANEUVERS:
+        raise Refusal("plan", f"a plan may have {_MANEUVERS} maneuvers")
+    found = {one.maneuver_id: one.data for one in specification.maneuvers if isinstance(one, imcpy.PlanManeuver)}
+    after: dict[str, str] = {}
+    for one in specification.transitions:  # lists of messages: a peer can put any others into them
+        if isinstance(one, imcpy.PlanTransition):
+            after.setdefault(one.source_man, one.dest_man)
+    at, course = specification.start_man_id, list[Place]()
+    while at in found and len(course) < len(found):
+        course.append(_place(at, found[at], home))
+        at = after.get(at, "")
+    if not course:
+        raise Refusal("plan", f"there is no maneuver '{at[:40]}' to start with")
+    if at in found:
+        raise Refusal("plan", "the plan leads back to a maneuver before: it would never end")
+    return course
+
+
+def _place(name: str, maneuver: Any, home: Home) -> Place:
+    import imcpy
+
+    if not isinstance(maneuver, imcpy.Goto):
+        raise Refusal("plan", f"maneuver '{name[:40]}' is no Goto: only those are known here")
+    lat, lon = degrees(_finite(maneuver.lat)), degrees(_finite(maneuver.lon))
+    if not (abs(lat) <= 90.0 and abs(lon) <= 360.0):
+        raise Refusal("plan", f"maneuver '{name[:40]}' is at no place on the earth")
+    x, y, _ = home.position(lat, lon, home.alt_m)
+    speed = _speed(maneuver.speed, maneuver.speed_units) if maneuver.speed else None
+    return Place(name, x, y, _depth(maneuver.z, maneuver.z_units), speed, float(maneuver.timeout))
+
+
+def _depth(value: float, unit: Any) -> float | None:
+    import imcpy
+
+    if unit == imcpy.ZUnits.NONE:
+        return None
+    if unit != imcpy.ZUnits.DEPTH:
+        raise Refusal("unit", "a depth alone is known here, no altitude and no height")
+    return _finite(value)
+
+
+def _speed(value: float, unit: Any) -> float:
+    import imcpy
+
+    if unit != imcpy.SpeedUnits.METERS_PS:
+        raise Refusal("unit", "a speed is in m/s here, not in rpm or per cent")
+    return _finite(value)
+
+
+def _finite(value: float) -> float:
+    if not isfinite(value):
+        raise Refusal("not_finite", "expected a finite number")
+    if abs(value) > _MOST:
+        raise Refusal("range", f"expected a number of at most {_MOST:g}")
+    return float(value)
+
+
+def udp_services(text: str) -> Iterator[tuple[str, int]]:
+    """Hosts and ports of the imc+udp services of an announce, those that make sense."""
+    for url in text[:4096].split(";")[:32]:
+        try:
+            parts = urlsplit(url.strip())
+            if parts.scheme == "imc+udp" and parts.hostname and parts.port:
+                yield parts.hostname, parts.port
+        except ValueError:
+            continue
+
+
+def fuzzed() -> Fuzzed:
+    """For `rtmms bench fuzz`: each frame as it is, and, where it has the length of one, with its checksum mended."""
+    import imcpy
+
+    home = Home(lat_deg=43.1, lon_deg=5.9)
+
+    def take(data: bytes) -> None:
+        if not name_of(data):
+            return
+        message = parse(data)
+        for value in set_points(message, home).values():
+            if not isfinite(value):
+                raise ValueError("a value that is not finite")
+        if isinstance(message, imcpy.Announce):
+            list(udp_services(message.services))
+        elif isinstance(message, imcpy.PlanControl | imcpy.PlanDB) and message.arg is not None:
+            places(message.arg, home)
+
+    def read(data: bytes) -> None:
+        mended = _mended(data)
+        take(data if mended is None else mended)
+        take(data)
+
+    samples = [
+        imcpy.Announce(), imcpy.DesiredHeading(), imcpy.DesiredZ(), imcpy.DesiredSpeed(), imcpy.SetServoPosition(),
+        imcpy.Heartbeat(), sample_plan(home, ((10.0, 20.0), (30.0, 0.0))),
+    ]  # fmt: skip
+    samples[0].sys_name, samples[0].services = "ccu", "imc+udp://127.0.0.1:6001/;http://127.0.0.1:8080/"
+    samples[2].value, samples[2].z_units = 2.0, imcpy.ZUnits.DEPTH
+    _mended(bytes(64)), taken()  # what it imports is not the first frame's work
+    return fuzz(read), [bytes(imcpy.Packet.serialize(one)) for one in samples]
+
+
+def _mended(data: bytes) -> bytes | None:
+    """With the mark, the length and the checksum (CRC-16/ARC) of a packet; None for what is too short."""
+    if not _HEAD + 2 <= len(data) <= LONGEST:
+        return None
+    from fastcrc import crc16
+
+    body = b"\x54\xfe" + data[2:4] + (len(data) - _HEAD - 2).to_bytes(2, "little") + data[6:-2]
+    return body + int(crc16.arc(body)).to_bytes(2, "little")
+
+
+def sample_plan(home: Home, course: tuple[tuple[float, float], ...]) -> Any:
+    """A request to start a plan of Gotos at these places of the world, m, 2 m deep at 0.5 m/s."""
+    import imcpy
+
+    plan = imcpy.PlanSpecification()
+    plan.plan_id, plan.start_man_id = "survey", "1"
+    for k, place in enumerate(course, 1):
+        lat, lon, _ = home.geodetic((*place, 0.0))
+        goto = imcpy.Goto()
+        goto.lat, goto.lon = lat / degrees(1.0), lon / degrees(1.0)
+        goto.z, goto.z_units, goto.speed, goto.speed_units = 2.0, imcpy.ZUnits.DEPTH, 0.5, imcpy.SpeedUnits.METERS_PS
+        maneuver = imcpy.PlanManeuver()
+        maneuver.maneuver_id, maneuver.data = str(k), goto
+        plan.maneuvers.append(maneuver)
+        if k > 1:
+            transition = imcpy.PlanTransition()
+            transition.source_man, transition.dest_man = str(k - 1), str(k)
+            plan.transitions.append(transition)
+    request = imcpy.PlanControl()
+    request.type, request.op = imcpy.PlanControl.TypeEnum.REQUEST, imcpy.PlanControl.OperationEnum.START
+    request.plan_id, request.arg = "survey", plan
+    return request

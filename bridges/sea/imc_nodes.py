@@ -1,0 +1,102 @@
+"""The nodes of an IMC network: announces by multicast, and the sockets that messages come and go by."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from dataclasses import dataclass
+
+import rtmms
+
+from ..lines.addresses import bound
+from .imc_messages import udp_services
+
+GROUP = "224.0.75.69"
+PORTS = range(30100, 30105)
+_FORGOTTEN_S = 60.0
+_MOST = 32
+_MULTICAST_ALL = 49  # linux/in.h
+
+
+@dataclass(slots=True)
+class Node:
+    """Somebody who has announced itself, and where it hears."""
+
+    number: int
+    name: str
+    place: tuple[str, int]
+    heard: float
+
+
+class Nodes:
+    """Those that are there, by number and name; what none was heard of for a minute is forgotten."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], Node] = {}
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(list(self._known.values()))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def announced(self, number: int, name: str, services: str, sender: str, now: float) -> Node | None:
+        """A node that is new, or None. It hears where it says so, at the address that it spoke from: so nobody can have
+        us send to a third."""
+        ports = list(udp_services(services))
+        port = next((port for host, port in ports if host == sender), ports[0][1] if ports else 0)
+        if not port:
+            return None
+        known = self._known.get((number, name))
+        if known is not None:
+            known.place, known.heard = (sender, port), now
+            return None
+        if len(self._known) >= _MOST:
+            return None
+        self._known[number, name] = node = Node(number, name, (sender, port), now)
+        return node
+
+    def heard(self, number: int, now: float) -> None:
+        """A message of one."""
+        for node in self._known.values():
+            if node.number == number:
+                node.heard = now
+
+    def forget(self, now: float) -> list[Node]:
+        """Those that are gone."""
+        gone = [key for key, node in self._known.items() if now - node.heard > _FORGOTTEN_S]
+        return [self._known.pop(key) for key in gone]
+
+    def find(self, number: int) -> Node | None:
+        return next((node for node in self._known.values() if node.number == number), None)
+
+
+def message_socket(network: str, port: int) -> socket.socket:
+    """Where messages come in, and go out from; RtmmsError."""
+    return bound(socket.AF_INET, (network, port), f"UDP {network}:{port}")
+
+
+def announce_socket(network: str) -> tuple[socket.socket, int]:
+    """Where announces come in, and its port: the group's, on that network alone."""
+    fault: OSError | None = None
+    for port in PORTS:
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        made.setblocking(False)
+        try:
+            made.bind((GROUP, port))  # what is sent to the group alone
+            membership = socket.inet_aton(GROUP) + socket.inet_aton(network)
+            made.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+            with contextlib.suppress(OSError):
+                made.setsockopt(socket.IPPROTO_IP, _MULTICAST_ALL, 0)  # not what others of this machine joined for
+            return made, port
+        except OSError as problem:
+            made.close()
+            fault = problem
+    raise rtmms.RtmmsError(f"cannot hear announces at {GROUP}, ports 30100 to 30104: {fault.strerror if fault else ''}")
+
+
+def let_announce(made: socket.socket, network: str, far: bool) -> None:
+    """Set up the socket that announces go out by, over that network."""
+    with contextlib.suppress(OSError):
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(network))
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 5 if far else 0)

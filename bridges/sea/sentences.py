@@ -1,0 +1,381 @@
+"""NMEA 0183 sentences: out from what instruments read, in as set-points. Degrees, knots, and metres as they have them.
+
+$ TALKER TYPE , FIELDS * CHECKSUM CR LF          the checksum is the exclusive or of all between $ and *
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import reduce
+from math import isfinite
+from operator import xor
+from typing import Any, Literal
+
+import rtmms
+from rtmms.bridging.untrusted import Fuzzed, Refusal
+
+from ..motion.frames import Home
+from .instruments import Attitude, Fix, Number, world_heading_deg
+
+KNOT = 1852.0 / 3600.0
+"""m/s."""
+_FOOT, _FATHOM, _NAUTICAL_MILE = 0.3048, 1.8288, 1852.0
+_LONGEST = 82
+"""Characters that a sentence may have by the standard, with its end. More are taken, up to LONGEST."""
+LONGEST = 256
+_NUMBER = re.compile(r"[+-]?\d{0,12}(?:\.\d{0,12})?")
+_WORD = re.compile(r"([A-Z]{2})?([A-Z]{3})(?::(\d+(?:\.\d*)?))?")
+_STEERS = re.compile("[A-OQ-Z][A-Z](APB|RMB)")
+"""A talker that begins with P would be a manufacturer."""
+_NAME = re.compile(r"P[A-Z0-9]{3,8}|[A-Z]{2}[A-Z]{3}")
+Unit = Literal["", "compass", "knots"]
+Checksums = Literal["required", "optional"]
+
+
+# -- out ------------------------------------------------------------------------------------------------------------
+
+
+def sentence(head: str, *fields: str) -> str:
+    """With its checksum and end. head: talker and type."""
+    body = ",".join((head, *fields))
+    return f"${body}*{checksum(body):02X}\r\n"
+
+
+def checksum(body: str) -> int:
+    return reduce(xor, body.encode("ascii", "replace"), 0)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """UTC of simulated time. epoch: at time 0."""
+
+    epoch: datetime
+
+    def of(self, time: float) -> str:
+        return self.at(time).strftime("%H%M%S.%f")[:9]
+
+    def date(self, time: float) -> str:
+        return self.at(time).strftime("%d%m%y")
+
+    def at(self, time: float) -> datetime:
+        return self.epoch + timedelta(seconds=round(time, 2))
+
+
+def _angle(degrees: float) -> str:
+    """A compass angle with one decimal, never 360.0."""
+    return f"{round(degrees % 360.0, 1) % 360.0:.1f}"
+
+
+def _place(fix: Fix) -> tuple[str, str, str, str]:
+    """Degrees and minutes, to 1e-5 minutes (2 cm); empty where there is no fix."""
+    if not fix.valid:
+        return "", "", "", ""
+    lat, lon = round(abs(fix.lat_deg) * 6e6), round(abs(fix.lon_deg) * 6e6)  # whole: minutes never become 60.00000
+    return (
+        f"{lat // 6_000_000:02d}{lat % 6_000_000 / 1e5:08.5f}", "N" if fix.lat_deg >= 0 else "S",
+        f"{lon // 6_000_000:03d}{lon % 6_000_000 / 1e5:08.5f}", "E" if fix.lon_deg >= 0 else "W",
+    )  # fmt: skip
+
+
+def _signed(degrees: float) -> tuple[str, str]:
+    return f"{abs(degrees):.1f}", "E" if degrees >= 0 else "W"
+
+
+def rmc(head: str, fix: Fix, clock: Clock, variation_deg: float) -> str:
+    speed = "" if fix.speed_m_s is None else f"{fix.speed_m_s / KNOT:.2f}"
+    course = "" if fix.course_deg is None else _angle(fix.course_deg)
+    valid, mode = ("A", "A") if fix.valid else ("V", "N")
+    return sentence(
+        head,
+        clock.of(fix.time),
+        valid,
+        *_place(fix),
+        speed,
+        course,
+        clock.date(fix.time),
+        *_signed(variation_deg),
+        mode,
+    )
+
+
+def gga(head: str, fix: Fix, clock: Clock) -> str:
+    """The altitude is that of the plant's world over the ellipsoid; the geoid is taken to be the ellipsoid."""
+    if not fix.valid:
+        return sentence(head, clock.of(fix.time), "", "", "", "", "0", "00", "", "", "M", "", "M", "", "")
+    altitude = f"{fix.alt_m:.2f}"
+    return sentence(head, clock.of(fix.time), *_place(fix), "1", "10", "0.9", altitude, "M", "0.0", "M", "", "")
+
+
+def vtg(head: str, fix: Fix, variation_deg: float) -> str:
+    known = fix.valid and fix.speed_m_s is not None
+    true = _angle(fix.course_deg) if known and fix.course_deg is not None else ""
+    magnetic = _angle(fix.course_deg - variation_deg) if known and fix.course_deg is not None else ""
+    speed = fix.speed_m_s if known and fix.speed_m_s is not None else None
+    knots, kmh = ("", "") if speed is None else (f"{speed / KNOT:.2f}", f"{speed * 3.6:.2f}")
+    return sentence(head, true, "T", magnetic, "M", knots, "N", kmh, "K", "A" if known else "N")
+
+
+def hdt(head: str, attitude: Attitude) -> str:
+    return sentence(head, _angle(attitude.heading_deg), "T")
+
+
+def hdg(head: str, attitude: Attitude, variation_deg: float) -> str:
+    magnetic = _angle(attitude.heading_deg - variation_deg)
+    return sentence(head, magnetic, "", "", *_signed(variation_deg))
+
+
+def rot(head: str, turn: Number) -> str:
+    return sentence(head, f"{turn.value:.1f}", "A")
+
+
+def vhw(head: str, speed: Number, attitude: Attitude | None, variation_deg: float) -> str:
+    true = "" if attitude is None else _angle(attitude.heading_deg)
+    magnetic = "" if attitude is None else _angle(attitude.heading_deg - variation_deg)
+    return sentence(head, true, "T", magnetic, "M", f"{speed.value / KNOT:.2f}", "N", f"{speed.value * 3.6:.2f}", "K")
+
+
+def dpt(head: str, depth: Number) -> str:
+    return sentence(head, f"{depth.value:.2f}" if depth.valid else "", "0.0", "")
+
+
+def dbt(head: str, depth: Number) -> str:
+    if not depth.valid:
+        return sentence(head, "", "f", "", "M", "", "F")
+    metres = depth.value
+    return sentence(head, f"{metres / _FOOT:.1f}", "f", f"{metres:.2f}", "M", f"{metres / _FATHOM:.1f}", "F")
+
+
+def mtw(head: str, celsius: float) -> str:
+    return sentence(head, f"{celsius:.1f}", "C")
+
+
+def xdr(head: str, transducers: list[tuple[str, float, str, str]]) -> str:
+    """transducers: kind, value, unit and name of each."""
+    fields = [f"{kind},{value:.3f},{unit},{name}" for kind, value, unit, name in transducers]
+    return sentence(head, *fields)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A sentence that is sent: [TALKER]TYPE[:HZ] as a word."""
+
+    kind: str
+    talker: str
+    rate_hz: float
+
+    @classmethod
+    def from_word(cls, word: str, talkers: Mapping[str, str], rates: Mapping[str, float]) -> Told:
+        found = _WORD.fullmatch(word)
+        if not found or found[2] not in talkers:
+            kinds = ", ".join(talkers)
+            raise rtmms.ModelError(f"sentences: expected [TALKER]TYPE[:HZ] with one of {kinds}; got '{word}'")
+        rate = float(found[3]) if found[3] else rates[found[2]]
+        if not 0.0 < rate <= 100.0:
+            raise rtmms.ModelError(f"sentences: '{word}': expected a rate > 0 and at most 100 Hz")
+        return cls(found[2], found[1] or talkers[found[2]], rate)
+
+    @property
+    def head(self) -> str:
+        return self.talker + self.kind
+
+
+# -- in -------------------------------------------------------------------------------------------------------------
+
+
+class Lines:
+    """Sentences out of a stream, or out of datagrams; one that is too long is passed over up to its end."""
+
+    def __init__(self, refuse: Callable[[str], object]) -> None:
+        self._refuse = refuse
+        self._rest = b""
+        self._skipping = False
+
+    def feed(self, data: bytes, whole: bool) -> list[bytes]:
+        """Those that end with these bytes. whole: the last one ends with them, end of line or not."""
+        *ended, self._rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        if whole:
+            ended, self._rest = [*ended, self._rest], b""
+        found = []
+        for line in ended:
+            if self._skipping:
+                self._skipping = False
+            elif len(line) > LONGEST:
+                self._refuse("oversize")
+            elif line:
+                found.append(line)
+        if len(self._rest) > LONGEST:
+            if not self._skipping:
+                self._refuse("oversize")
+            self._rest, self._skipping = b"", True
+        return found
+
+
+class SetPoints:
+    """Values by channel from APB, RMB, and sentences of one's own.
+
+    own       name to fields, NAME[:compass|knots] parted by '/' (or ','); an empty name passes a field over
+    home      for places and headings;  variation_deg  true = magnetic + variation
+    channels  all that there can be. Headings are as controllers have them, degrees from world x to the left; speeds
+              m/s, distances m
+    ModelError for names that are no sentences.
+    """
+
+    def __init__(self, own: Mapping[str, str], home: Home, variation_deg: float, strict: bool = True) -> None:
+        import pynmea2
+
+        self._of, self._home, self._variation, self._strict = pynmea2, home, variation_deg, strict
+        self._own: dict[str, list[tuple[str, Unit]]] = {}
+        self.channels: tuple[str, ...] = _APB + _RMB
+        for name, text in own.items():
+            if not _NAME.fullmatch(name) or name[2:] in ("APB", "RMB"):
+                raise rtmms.ModelError(
+                    f"set_points: expected the head of a sentence, such as PRTMS or IIVTG, got '{name}'"
+                )
+            self._own[name] = fields = [_field(name, word) for word in re.split("[/,]", text)]
+            self.channels += tuple(f"{name}.{field}" for field, _ in fields if field)
+
+    def parse(self, line: bytes) -> dict[str, float]:
+        """One sentence; Refusal: garbled, checksum, unknown, invalid (it says so itself), wrong_type."""
+        try:
+            text = line.decode("ascii").strip()
+        except UnicodeDecodeError:
+            raise Refusal("garbled", "not ASCII") from None
+        if text[:1] != "$":
+            raise Refusal("garbled", "no sentence")
+        head = text[1:].partition("*")[0].partition(",")[0]
+        if head not in self._own and not _STEERS.fullmatch(head):
+            raise Refusal("unknown", f"a sentence {head[:10]!r}")
+        if head in self._own:
+            return self._read_own(head, text)
+        try:
+            found: Any = self._of.parse(text, check=self._strict)
+        except self._of.ChecksumError as fault:
+            raise Refusal("checksum", str(fault)[:80]) from None
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise Refusal("garbled", "no sentence") from None
+        return self._apb(found) if head[2:] == "APB" else self._rmb(found)
+
+    def _read_own(self, head: str, text: str) -> dict[str, float]:
+        """Not by pynmea2, which has classes of its own for some manufacturers' names."""
+        body, star, end = text.partition("*")
+        right = re.fullmatch(r"[0-9A-Fa-f]{2}", end) and int(end, 16) == checksum(body[1:])
+        if (star or self._strict) and not right:
+            raise Refusal("checksum", "the checksum does not fit")
+        told, fields = body.split(",")[1:], self._own[head]
+        if len(told) < len(fields):
+            raise Refusal("wrong_length", f"expected {len(fields)} fields, got {len(told)}")
+        values = {}
+        for (name, unit), word in zip(fields, told, strict=False):
+            if name and word:
+                values[f"{head}.{name}"] = self._in_our_units(_number(word, name), unit)
+        return values
+
+    def _in_our_units(self, value: float, unit: Unit) -> float:
+        if unit == "compass":
+            return world_heading_deg(value, self._home)
+        return value * KNOT if unit == "knots" else value
+
+    def _apb(self, told: Any) -> dict[str, float]:
+        if told.status_gen == "V" or told.status_cycle_lock == "V":
+            raise Refusal("invalid", "APB says that it is not to be used")
+        values = _off_track(told.cross_track_err_mag, told.dir_steer, told.cross_track_unit, "APB")
+        for name, word, kind in (
+            ("heading_deg", told.heading_to_dest, told.heading_to_dest_type),
+            ("bearing_deg", told.bearing_pres_dest, told.bearing_pres_dest_type),
+        ):
+            if word:
+                values[f"APB.{name}"] = self._heading(_number(word, name), kind)
+        return values
+
+    def _rmb(self, told: Any) -> dict[str, float]:
+        if told.status != "A":
+            raise Refusal("invalid", "RMB says that it is not to be used")
+        values = _off_track(told.cross_track_error, told.cte_correction_dir, "N", "RMB")
+        if told.dest_true_bearing:
+            values["RMB.bearing_deg"] = self._heading(_number(told.dest_true_bearing, "bearing"), "T")
+        if told.dest_range:
+            values["RMB.range_m"] = _number(told.dest_range, "range") * _NAUTICAL_MILE
+        if told.dest_lat and told.dest_lon:
+            lat = _degrees(told.dest_lat, told.dest_lat_dir, "NS", 90.0)
+            lon = _degrees(told.dest_lon, told.dest_lon_dir, "EW", 180.0)
+            values["RMB.x"], values["RMB.y"], _ = self._home.position(lat, lon, self._home.alt_m)
+        return values
+
+    def _heading(self, degrees: float, kind: str) -> float:
+        if kind not in ("T", "M") or not 0.0 <= degrees <= 360.0:
+            raise Refusal("wrong_type", "expected a bearing from 0 to 360, T or M")
+        return world_heading_deg(degrees + (self._variation if kind == "M" else 0.0), self._home)
+
+
+_APB = ("APB.heading_deg", "APB.bearing_deg", "APB.xte_m")
+_RMB = ("RMB.bearing_deg", "RMB.range_m", "RMB.xte_m", "RMB.x", "RMB.y")
+
+
+def _field(name: str, word: str) -> tuple[str, Unit]:
+    field, _, unit = word.strip().partition(":")
+    match unit:
+        case "":
+            return field, ""
+        case "compass":
+            return field, "compass"
+        case "knots":
+            return field, "knots"
+    raise rtmms.ModelError(f"set_points.{name}: expected FIELD, FIELD:compass or FIELD:knots, got '{word}'")
+
+
+def _number(word: str, name: str) -> float:
+    if not _NUMBER.fullmatch(word) or not any(map(str.isdigit, word)):
+        raise Refusal("wrong_type", f"{name}: expected a number")
+    return float(word)
+
+
+def _off_track(word: str, steer: str, unit: str, kind: str) -> dict[str, float]:
+    """> 0: left of the track, so that the steer is to the right."""
+    if not word:
+        return {}
+    scale = {"N": _NAUTICAL_MILE, "K": 1000.0}.get(unit)
+    if steer not in ("L", "R") or scale is None:
+        raise Refusal("wrong_type", "expected a cross-track error in N or K, and L or R")
+    return {f"{kind}.xte_m": _number(word, "xte") * scale * (1.0 if steer == "R" else -1.0)}
+
+
+def _degrees(word: str, side: str, sides: str, most: float) -> float:
+    """DDMM.MM and its hemisphere."""
+    minutes = _number(word, "place")
+    whole, rest = divmod(minutes, 100.0)
+    value = whole + rest / 60.0
+    if len(side) != 1 or side not in sides or not (minutes >= 0 and rest < 60.0 and value <= most):
+        raise Refusal("wrong_type", "expected a latitude and a longitude")
+    return value if side == sides[0] else -value
+
+
+def fuzzed() -> Fuzzed:
+    """Sentences one after the other over the same stream, and each once more without its checksum, which would keep
+    most of what is changed from being read at all; for `rtmms bench fuzz`."""
+    own, home = {"PRTMS": "speed:knots/heading:compass/depth"}, Home(lat_deg=47.4, lon_deg=8.5)
+    points, lenient = SetPoints(own, home, 3.0), SetPoints(own, home, 3.0, strict=False)
+    reasons: list[str] = []
+    lines = Lines(reasons.append)
+
+    def read(data: bytes) -> str:
+        reasons.clear()
+        for line in lines.feed(data, True):
+            for taking, told in ((points, line), (lenient, line.partition(b"*")[0])):
+                try:
+                    values = taking.parse(told)
+                except Refusal as refusal:
+                    reasons.append(refusal.reason)
+                else:
+                    if not all(map(isfinite, values.values())):
+                        raise ValueError("a value that is not finite")
+        return reasons[0] if reasons else "taken"
+
+    samples = (
+        sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T"),
+        sentence("GPRMB", "A", "0.66", "L", "003", "004", "4717.24", "N", "00830.57", "E", "1.3", "52.5", "0.5", "V"),
+        sentence("PRTMS", "1.5", "90.0", "2.25"), sentence("GPGGA", "1"),
+    )  # fmt: skip
+    return read, [text.encode() for text in samples]

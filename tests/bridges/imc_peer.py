@@ -1,0 +1,115 @@
+"""imcpy's own node, as a program: `python -m tests.bridges.imc_peer PORT`. It finds the vehicle, queries it, steers it,
+runs a plan, and writes a line of JSON for what it sees."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Any
+
+import imcpy
+from imcpy.actors import DynamicActor
+from imcpy.decorators import Periodic, Subscribe
+
+from rtmms_bridges.motion.frames import Home
+from rtmms_bridges.sea.imc_messages import sample_plan
+
+
+def tell(**found: Any) -> None:
+    print(json.dumps(found), flush=True)
+
+
+class Console(DynamicActor):
+    """A control unit, as Neptus is one."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(imc_id=0x4001, static_port=port)
+        self.announce.sys_name = "ccu-test"
+        self.heartbeat = ["torpedo-test"]
+        self.vehicle: Any = None
+        self.seen: dict[str, Any] = {}
+        self.stage, self.since = 0, time.monotonic()
+
+    def on_connect(self, node_id: Any) -> None:
+        if node_id[1] == "torpedo-test":
+            self.vehicle = node_id
+
+    def on_disconnect(self, node_id: Any) -> None: ...
+
+    def on_first_heartbeat(self, node_id: Any) -> None: ...
+
+    def on_exception(self, loc: Any, exc: Any) -> None:
+        tell(fault=f"{loc}: {exc!r}")
+
+    @Subscribe(imcpy.Announce)
+    def on_announce(self, message: imcpy.Announce) -> None:
+        if message.sys_name == "torpedo-test" and "announce" not in self.seen:
+            self.seen["announce"] = True
+            tell(announce=message.sys_name, src=message.src, type=message.sys_type.name, services=message.services)
+
+    @Subscribe(imcpy.EstimatedState)
+    def on_estimated_state(self, message: imcpy.EstimatedState) -> None:
+        self.seen["state"] = {name: getattr(message, name) for name in (
+            "lat", "lon", "height", "x", "y", "z", "phi", "theta", "psi", "u", "v", "w", "vx", "vy", "vz", "p", "q",
+            "r", "depth")}  # fmt: skip
+
+    @Subscribe(imcpy.EntityList)
+    def on_entities(self, message: imcpy.EntityList) -> None:
+        if message.op == imcpy.EntityList.OperationEnum.REPORT:
+            self.seen["entities"] = message.list
+
+    @Subscribe(imcpy.VehicleState)
+    def on_vehicle_state(self, message: imcpy.VehicleState) -> None:
+        self.seen["mode"] = message.op_mode.name
+
+    @Subscribe(imcpy.PlanControlState)
+    def on_plan_state(self, message: imcpy.PlanControlState) -> None:
+        self.seen["plan"] = (message.state.name, message.plan_id, message.man_id, message.last_outcome.name)
+
+    @Subscribe(imcpy.PlanControl)
+    def on_plan_control(self, message: imcpy.PlanControl) -> None:
+        self.seen["answer"] = (message.op.name, message.type.name, message.info, message.request_id)
+
+    @Periodic(0.05)
+    def go_on(self) -> None:
+        """One thing after the other."""
+        seen = self.seen
+        if self.vehicle is None:
+            return
+        if self.stage == 0 and "state" in seen and "mode" in seen:
+            tell(state=seen["state"], mode=seen["mode"])
+            query = imcpy.EntityList()
+            query.op = imcpy.EntityList.OperationEnum.QUERY
+            self.send(self.vehicle, query)
+            thrust = imcpy.SetThrusterActuation()
+            thrust.id, thrust.value = 0, 0.5
+            self.send(self.vehicle, thrust)
+            servo = imcpy.SetServoPosition()
+            servo.id, servo.value = 1, -0.25
+            self.send(self.vehicle, servo)
+            self.stage = 1
+        elif self.stage == 1 and "entities" in seen and abs(seen["state"]["u"] - 0.5) < 1e-3:
+            tell(entities=seen["entities"], driven=seen["state"])
+            heading = imcpy.DesiredHeading()
+            heading.value = 0.5
+            self.send(self.vehicle, heading)
+            request = sample_plan(Home(lat_deg=41.184, lon_deg=-8.705), ((10.0, 20.0), (30.0, 0.0)))
+            request.request_id = 77
+            self.send(self.vehicle, request)
+            self.stage = 2
+        elif self.stage == 2 and "answer" in seen and seen["plan"][0] == "EXECUTING":
+            tell(answer=seen.pop("answer"), plan=seen["plan"])
+            stop = imcpy.PlanControl()
+            stop.type, stop.op = imcpy.PlanControl.TypeEnum.REQUEST, imcpy.PlanControl.OperationEnum.STOP
+            self.send(self.vehicle, stop)
+            self.stage = 3
+        elif self.stage == 3 and "answer" in seen and seen["plan"][0] == "READY":
+            tell(stopped=seen["answer"], plan=seen["plan"])
+            self.stage = 4
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    Console(int(sys.argv[1])).run()
