@@ -25,7 +25,7 @@ from rtmms.loop.observation import NEVER, View
 from rtmms.loop.pace import PeerError
 from rtmms.loop.paths import CompiledPath, GeneralPath, Taken
 from rtmms.loop.policies import Counts, add, exceeded
-from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Preparing
+from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Noting, Preparing
 from rtmms.loop.requests import Requests
 
 if TYPE_CHECKING:
@@ -251,6 +251,12 @@ class Loop:
         self.alterations += 1
         if self.commands is not None:
             self.commands.altered.append(self.step)
+
+    def note(self, values: Mapping[str, Any]) -> None:
+        """A peer's words for the log; see rtmms.loop.ports.Noting."""
+        for observer in self.view.observers:
+            if isinstance(observer, Noting):
+                observer.note(self.step, values)
 
     def forget_prepared(self) -> None:
         self.prepared = (-1, 0)
