@@ -65,7 +65,8 @@ READ_ONLY = {
 """Blocks that no test runs, and why: those of Python, TOML and JSON are read for their syntax."""
 
 COMMANDS_OF_OTHERS = ("pip install", "gcc", "sim_vehicle.py", "PX4_SIM_MODEL=", "mosquitto_", "lcm-gen", "make ",
-                      "helics_broker", "python examples/helics", "python examples/mosaik", "python3 -m venv", ".venv/bin/pip install", ".venv/bin/python")  # fmt: skip
+                      "helics_broker", "python examples/helics", "python examples/mosaik",
+                      "python3 -m venv", ".venv/bin/pip install", ".venv/bin/python")  # fmt: skip
 
 
 PLANTS_OF_READERS = ("cart",)
