@@ -150,6 +150,12 @@ def as_table(report: Mapping[str, Any]) -> str:
     if report["tracking"]:
         lines += ["", "off the set-points, once settled"]
         lines += _rows([("  " + name, _tracked(one)) for name, one in report["tracking"].items()])
+    if report.get("degrade", {}).get("changes"):
+        found = report["degrade"]
+        lines += ["", f"changes of level: {len(found['changes'])}"]
+        lines += _rows(
+            [("  " + name, f"{count} steps") for name, count in zip(found["levels"], found["steps"], strict=True)]
+        )
     if report["estimate"]:
         lines += ["", "off by the estimate (nees: 3 where it knows how wrong it is)"]
         found = report["estimate"].items()
