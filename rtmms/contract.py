@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop", "status")
+OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop", "status", "note")
 """What a request may ask for; see docs/protocol.md."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -190,6 +190,30 @@ class Tunable(Protocol):
 
 
 @runtime_checkable
+class Degradable(Protocol):
+    """A plant with cheaper variants of itself, for `--degrade` (rtmms.levels)."""
+
+    def variants(self) -> Sequence[Any]:
+        """Plants with the same channels and step, each cheaper than the one before, made and warm. Each has
+        `take_over`, and where it likes `variant`, a few words on what it is."""
+
+    def take_over(self, other: Any) -> None:
+        """Into the state of another of these plants (the full one or a variant), without a jump: pose, velocity,
+        momentum and energy of the body are kept, and the forces on it. The same bits from the same state."""
+
+
+@runtime_checkable
+class Levelled(Protocol):
+    """A plant of which a variant steps (rtmms.levels.levels.Levels): `set(level=k)` changes it.
+
+    costs   s, a step of each, from the full model on
+    """
+
+    level: int
+    costs: tuple[float, ...]
+
+
+@runtime_checkable
 class HasEndTime(Protocol):
     """A plant whose surroundings are known for a time only (a flow from a file)."""
 
@@ -313,9 +337,10 @@ class Estimating(Protocol):
 
 
 def bare(plant: Plant) -> Plant:
-    """The plant itself, within its sensors and faults."""
+    """The plant itself, within its sensors, faults and levels."""
     found: Any = plant.truth if isinstance(plant, HasTruth) else plant
-    return getattr(found, "sound", found)  # type: ignore[no-any-return]
+    found = getattr(found, "sound", found)
+    return getattr(found, "full", found)  # type: ignore[no-any-return]
 
 
 @runtime_checkable

@@ -65,8 +65,10 @@ READ_ONLY = {
 }
 """Blocks that no test runs, and why: those of Python, TOML and JSON are read for their syntax."""
 
-COMMANDS_OF_OTHERS = ("pip install", "gcc", "sim_vehicle.py", "PX4_SIM_MODEL=", "mosquitto_", "lcm-gen", "make ",
-                      "python3 -m venv", ".venv/bin/pip install", ".venv/bin/python", "python ")  # fmt: skip
+COMMANDS_OF_OTHERS = (
+    "pip install", "gcc", "sim_vehicle.py", "PX4_SIM_MODEL=", "mosquitto_", "lcm-gen", "make ", "helics_broker",
+    "python3 -m venv", ".venv/bin/pip install", ".venv/bin/python", "python ",
+)  # fmt: skip
 
 
 PLANTS_OF_READERS = ("cart",)

@@ -25,7 +25,7 @@ from rtmms.loop.observation import NEVER, View
 from rtmms.loop.pace import PeerError
 from rtmms.loop.paths import CompiledPath, GeneralPath, Taken
 from rtmms.loop.policies import Counts, add, exceeded
-from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Preparing
+from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Noting, Preparing
 from rtmms.loop.requests import Requests
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
     from rtmms.loop.commands import CommandTrace
     from rtmms.loop.fault_attribution import FaultAttribution
+    from rtmms.loop.giving_way import Governor
     from rtmms.loop.pace import Pace
     from rtmms.loop.policies import Policies
     from rtmms.loop.ports import Array, Exchange, Observer
@@ -75,6 +76,7 @@ class Beside:
     attribution      finds the cause of each miss and overrun
     monitor    tells how wrong the steps are
     agenda     what is set at which step
+    governor   changes the plant to cheaper variants where periods are too full
     """
 
     commands: CommandTrace | None = None
@@ -83,6 +85,7 @@ class Beside:
     attribution: FaultAttribution | None = None
     monitor: Monitor | None = None
     agenda: Agenda | None = None
+    governor: Governor | None = None
 
 
 class Loop:
@@ -97,11 +100,11 @@ class Loop:
     """
 
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
-        "_admitting", "_chores", "_compiled", "_counts", "_general", "_limited", "_looked_ns", "_looks", "_monitor",
-        "_naming", "_preparing", "_taken", "alterations", "answered", "attribution", "changes", "check_at", "claims",
-        "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "first", "message", "pace",
-        "plant", "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics", "step",
-        "steps", "tape", "view",
+        "_admitting", "_chores", "_compiled", "_counts", "_general", "_governor", "_limited", "_looked_ns", "_looks",
+        "_monitor", "_naming", "_preparing", "_taken", "alterations", "answered", "attribution", "changes", "check_at",
+        "claims", "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "first", "message",
+        "pace", "plant", "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics",
+        "step", "steps", "tape", "view",
     )  # fmt: skip
 
     def __init__(
@@ -134,6 +137,7 @@ class Loop:
         self._preparing = exchange if isinstance(exchange, Preparing) else None
         self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
+        self._governor = beside.governor
         self._monitor, self.check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
         self._admitting = exchange if isinstance(exchange, Admitting) else None
         self._looks, self._looked_ns = 0, clock.now()
@@ -232,6 +236,8 @@ class Loop:
             self._monitor.clear()
             self.check_at = 0
         self.statistics.clear()
+        if self._governor is not None:
+            self._governor.clear()
         if self.attribution is not None:
             self.attribution.clear()
         self.fallback.clear()
@@ -251,6 +257,12 @@ class Loop:
         self.alterations += 1
         if self.commands is not None:
             self.commands.altered.append(self.step)
+
+    def note(self, values: Mapping[str, Any]) -> None:
+        """A peer's words for the log; see rtmms.loop.ports.Noting."""
+        for observer in self.view.observers:
+            if isinstance(observer, Noting):
+                observer.note(self.step, values)
 
     def forget_prepared(self) -> None:
         self.prepared = (-1, 0)
@@ -342,6 +354,8 @@ class Loop:
         exchange_ns = taken.gathered - taken.begun
         statistics.record(taken.wake, exchange_ns if asked else UNDEFINED, taken.stepped - taken.called, slack)
         overran = statistics.overruns != overruns
+        if self._governor is not None:
+            self._give_way(self._governor, ended - due, taken.stepped - taken.called)
         if self._limited and not self.ended and ended >= self.fallback.grace.until_ns:
             self._hold_to_limits(missed and not self.fallback.excused, overran)
         if self._admitting is not None:
@@ -354,6 +368,14 @@ class Loop:
                 times = Times(due, taken.begun, published, taken.gathered, taken.called, taken.stepped, ended, deadline)
                 attribution.keep(step, missed, overran, times)
             attribution.rest(now(), due)
+
+    def _give_way(self, governor: Governor, busy_ns: int, plant_ns: int) -> None:
+        """Change the plant to the level that the governor asks for, and let it stand in the log as what was set."""
+        level = governor.look(busy_ns, plant_ns)
+        if level != governor.level:
+            self.plant.set(level=level)  # type: ignore[attr-defined]
+            self.altered(op="set", args={"level": level})
+            governor.changed(self.step, level)
 
     def _see_newcomers(self, at: Admitting) -> None:
         """Force a look at the handshake endpoint where the slack has been too short for long. The periods that it takes

@@ -261,6 +261,14 @@ class Observer(Protocol):
 
 
 @runtime_checkable
+class Noting(Protocol):
+    """An Observer that keeps what peers ask to be noted."""
+
+    def note(self, step: int, values: Mapping[str, Any]) -> None:
+        """Between steps; `step` is next."""
+
+
+@runtime_checkable
 class Keeping(Observer, Protocol):
     """An Observer that keeps every step as a row in memory, which compiled code can write in its place: then it is
     not told of the step."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rtmms.plant import Plant
 
 MOST_WAITING = 64
+MOST_NOTED, LONGEST_NOTE = 16, 1024
+"""Names in a note, and numbers or texts of each."""
 PAUSE_SLICE_NS = 5_000_000
 
 
@@ -45,6 +47,7 @@ class Run(Protocol):
     def serve(self, until_ns: int) -> None: ...
     def restart(self, seed: int) -> None: ...
     def altered(self, **how: Any) -> None: ...
+    def note(self, values: Mapping[str, Any]) -> None: ...
 
 
 class Requests:
@@ -217,6 +220,17 @@ def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _note(requests: Requests, args: Mapping[str, Any]) -> None:
+    """Names with numbers, texts, or lists of those, into the log; nothing of the run changes."""
+    if len(args) > MOST_NOTED:
+        raise ModelError(f"note: expected at most {MOST_NOTED} names, got {len(args)}")
+    for name, value in args.items():
+        items = value if isinstance(value, list | tuple) else [value]
+        if len(items) > LONGEST_NOTE or not all(type(one) in (int, float, bool, str) for one in items):
+            raise ModelError(f"note: {name}: expected numbers or texts, {LONGEST_NOTE} at most, got {value!r:.60}")
+    requests.run.note(args)
+
+
 def _stop(requests: Requests, args: Mapping[str, Any]) -> None:
     """Done where it is taken in, see `fetch`."""
 
@@ -224,9 +238,9 @@ def _stop(requests: Requests, args: Mapping[str, Any]) -> None:
 Operation = Callable[[Requests, Mapping[str, Any]], "dict[str, Any] | None"]
 
 HANDLERS: Mapping[str, tuple[tuple[str, ...] | None, Operation]] = {
-    "pause": ((), _pause), "reset": (("seed",), _reset), "restore": (("state",), _restore), "resume": ((), _resume),
-    "set": (None, _set), "snapshot": ((), _snapshot), "status": ((), _status), "step": (("count",), _step),
-    "stop": ((), _stop),
+    "note": (None, _note), "pause": ((), _pause), "reset": (("seed",), _reset), "restore": (("state",), _restore),
+    "resume": ((), _resume), "set": (None, _set), "snapshot": ((), _snapshot), "status": ((), _status),
+    "step": (("count",), _step), "stop": ((), _stop),
 }  # fmt: skip
 """Of each request: the arguments it takes (None: the plant's own), and what is done."""
 

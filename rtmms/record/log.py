@@ -76,6 +76,7 @@ class Step:
     times      ns of wake, exchange, plant, slack; UNDEFINED where there was none, or where the log was cut off
     altered    the state was changed by request before it
     set_points   what controllers track from its end on, by name; None: as before
+    notes        what peers had noted in the log since the step before
     more         what else the log says of it, by name
     """
 
@@ -93,6 +94,7 @@ class Step:
     times: tuple[int, ...] = (UNDEFINED,) * len(PARTS)
     altered: bool = False
     set_points: Mapping[str, Any] | None = None
+    notes: tuple[Mapping[str, Any], ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -334,6 +336,7 @@ class _Reading:
         self._outcome: dict[str, Any] | None = None
         self._altered = False
         self._set_points: dict[str, Any] | None = None
+        self._notes: list[dict[str, Any]] = []
 
     def take(self, topic: str, message: dict[str, Any]) -> Iterator[Start | Step]:
         match topic:
@@ -348,6 +351,8 @@ class _Reading:
                     self._altered = True
                 elif message["event"] == "set_points":
                     self._set_points = _set_points(message["values"])
+                elif message["event"] == "note" and isinstance(message["values"], dict):
+                    self._notes.append(message["values"])
             case "/command":
                 yield from self.rest()
                 self._values = np.array(self._command.numbers(message["values"]), dtype=np.float64)
@@ -362,7 +367,8 @@ class _Reading:
                 elif self._values is not None and self._outcome is not None:
                     words = {key: value for key, value in self._outcome.items() if key != "timestamp"}
                     self._waiting = Step.of(words, command=self._values, outputs=outputs, altered=self._altered,
-                                            set_points=self._set_points)  # fmt: skip
+                                            set_points=self._set_points, notes=tuple(self._notes))  # fmt: skip
+                    self._notes.clear()
                     self._values = self._outcome = None
                     self._altered, self._set_points = False, None
 

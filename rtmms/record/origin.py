@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import rtmms.plant
 from rtmms.errors import ModelError
+from rtmms.levels.levels import Levels, levels_of
 from rtmms.plant import WORLD, Composed, Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
 from rtmms.record.branch import refuse_branch
 from rtmms.record.layout import FORMAT
@@ -154,6 +155,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         "sensors": plain(plant.sensors) if isinstance(plant, HasTruth) else None,
         "estimate": isinstance(plant, Estimating),
         "faults": hasattr(plant.truth if isinstance(plant, HasTruth) else plant, "sound"),
+        **({"degrade": True} if levels_of(plant) is not None else {}),
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
         "description": plain(plant.parameters if isinstance(plant, Described) else None),
         "trace_outputs": list(plant.trace_outputs) if isinstance(plant, Summarised) else [],
@@ -187,6 +189,8 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     if robot is None:
         refuse_untrusted(origin, trusted=trusted)
     plant = rtmms.plant.load(code, dt=origin["dt"], preset=preset, **origin["parameters"])
+    if origin.get("degrade"):
+        plant = Levels(plant)
     sensors = origin.get("sensors")
     if origin.get("faults"):
         from rtmms.sensing.faults import Faulty

@@ -134,10 +134,14 @@ class Telling:
         """Steps are numbered anew."""
         self.ahead = _UNKNOWN
 
-    def note(self, step: int, values: Mapping[str, Any]) -> None:
+    def set_points(self, step: int, values: Mapping[str, Any]) -> None:
         """These are the set-points at the end of `step`: in the log, before its row, which may be in the ring."""
         after = self._ring.head if self.ahead == _UNKNOWN else min(self._ring.head, step - self.ahead)
-        self._notes.append({"set_points": dict(values), "step": step, "after": after})
+        self._notes.append({"event": "set_points", "values": dict(values), "step": step, "after": after})
+
+    def note(self, step: int, values: Mapping[str, Any]) -> None:
+        """A peer's note between steps: in the log after the rows that are in the ring."""
+        self._notes.append({"event": "note", "values": dict(values), "step": step, "after": self._ring.head})
 
     def settle(self) -> None:
         """Send what was noted; the writer may have the rows that are there now."""
@@ -348,6 +352,10 @@ class Recorder:
     def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
         """These are the set-points at the end of `step`. They are sent in the slack, or before a row that Python
         writes: they stand in the log before the row of the step all the same."""
+        self._telling.set_points(step, values)
+
+    def note(self, step: int, values: Mapping[str, Any]) -> None:
+        """See rtmms.loop.ports.Noting."""
         self._telling.note(step, values)
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:

@@ -189,7 +189,7 @@ class Log:
         self.rows += 1
 
     def note(self, told: dict[str, Any]) -> None:
-        """Set-points at the end of a step; they stand after so many rows (`after`)."""
+        """An event with values, set-points at the end of a step among them; it stands after so many rows (`after`)."""
         self._notes.append(told)
 
     def _tell(self, wall_ns: int) -> None:
@@ -197,7 +197,7 @@ class Log:
         while self._notes and self._notes[0]["after"] <= self.rows:
             told = self._notes.popleft()
             step = told["step"]
-            self._add("/event", step, wall_ns, self.encoder.event(step, "set_points", values=told["set_points"]))
+            self._add("/event", step, wall_ns, self.encoder.event(step, told["event"], values=told["values"]))
 
     def _add(self, topic: str, step: int, wall_ns: int, message: bytes) -> None:
         self.log_ns = max(self.log_ns, self.base_ns + self._simulated_ns(step))
@@ -282,7 +282,7 @@ def drain(ring: Ring, log: Log, ear: Ear) -> dict[str, Any]:
         behind = not full_since and ring.settled - ring.tail > ROWS_AT_ONCE
         heard = ear.line(0.0 if behind else LOOK_S)
         while heard is not None:
-            if "set_points" in heard:
+            if "after" in heard:
                 log.note(heard)
             else:
                 end = heard

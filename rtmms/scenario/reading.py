@@ -98,11 +98,12 @@ EVENT = ("at_s", "set", "fault", "target", "until_s", "value")
 _NUMBER = (int, float)
 ROBOT: Mapping[str, Any] = {
     "name": str, "robot": str, "position": list, "heading_deg": _NUMBER, "preset": str, "parameters": dict,
-    "sensors": str, "estimate": bool,
+    "sensors": str, "estimate": bool, "sees": (list, dict),
 }  # fmt: skip
 """Keys of a table [[robot]], and of what type their values are."""
 _WORDS: Mapping[Any, str] = {
     str: "a text", list: "a list [x, y, z]", _NUMBER: "a number", dict: "a table", bool: "true or false",
+    (list, dict): "a list of names, or a table of them",
 }  # fmt: skip
 
 

@@ -117,6 +117,7 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
         first = int(block[B_MORE])
         for k in range(int(block[B_SIZE])):
             out[k] = block[B_MORE + 1] * motion[first + k]
+        return bool(block[B_MORE + 2] == 0.0 or out[0] <= block[B_MORE + 2])
     return True
 
 

@@ -157,6 +157,22 @@ class Gps(Sensor):
     needs: ClassVar[tuple[str, ...]] = ("position", "quaternion")
 
 
+@dataclass(frozen=True)
+class Sight(Sensor):
+    """Of one robot by another in a world (rtmms.world.sights): range (m), bearing (2, rad, azimuth and elevation in
+    body axes), valid: not beyond limit_m, where that is not 0."""
+
+    rate_hz: float = 10.0
+    range_noise_m: float = 0.0
+    range_turn_on_m: float = 0.0
+    range_resolution_m: float = 0.0
+    bearing_noise_rad: float = 0.0
+    bearing_turn_on_rad: float = 0.0
+    bearing_resolution_rad: float = 0.0
+    limit_m: float = 0.0
+    needs: ClassVar[tuple[str, ...]] = ("range", "bearing")
+
+
 KINDS: Mapping[str, type[Sensor]] = {
     "imu": Imu, "mag": Magnetometer, "depth": Depth, "dvl": Dvl, "encoder": Encoders, "current": Currents, "gps": Gps,
 }  # fmt: skip
@@ -196,4 +212,9 @@ TYPICAL: Mapping[str, Mapping[str, Any]] = {
     "current": {"latency_s": 1e-3, "noise_a": 0.02, "turn_on_a": 0.05, "resolution_a": 40.0 / 4096.0},
     # u-blox M9: 25 Hz at most; 1.5 m, of which most wanders slowly
     "gps": {"latency_s": 0.15, "noise_m": 0.3, "wander_m": 1.5},
+    # an acoustic beacon as small robots carry (Blueprint Subsea SeaTrac X150): 0.05 m, 1 deg, one fix a second
+    "sight": {
+        "rate_hz": 1.0, "latency_s": 0.3, "dropout": 0.05, "range_noise_m": 0.05, "bearing_noise_rad": _DEGREE,
+        "bearing_turn_on_rad": 0.5 * _DEGREE, "limit_m": 1000.0,
+    },
 }  # fmt: skip

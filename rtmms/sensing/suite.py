@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -67,8 +67,11 @@ from rtmms.sensing.parts import (
     Imu,
     Magnetometer,
     Sensor,
+    Sight,
 )
 from rtmms.spatial import Array, rotation_x, rotation_z
+
+S = TypeVar("S", bound=Sensor)
 
 MOST_WAITING = 4096
 TOULON_T = (1.1966924780758689e-06, 2.4047973129516105e-05, -4.014191638119738e-05)
@@ -151,7 +154,7 @@ class _Made:
         for quantity, unit, size, frame in told:
             self._tell(f"{name}.{quantity}", unit, (size,) if size else (), frame, at)
             at += size or 1
-        if isinstance(sensor, (Dvl, Gps)):
+        if isinstance(sensor, (Dvl, Gps, Sight)):
             self._tell(f"{name}.valid", "", (), "", first + TOLD_VALID)
         self._tell(f"{name}.time", "s", (), "", first + TOLD_TIME)
 
@@ -222,6 +225,13 @@ class _Made:
             row, size = self._vector(name, sensor, sensor.of, _TORQUES, sensor.noise_a, sensor.turn_on_a,
                                      sensor.resolution_a, 1.0 / sensor.torque_constant_n_m_a)  # fmt: skip
             return [row], [("value", "A", size, "")]
+        if isinstance(sensor, Sight):
+            far, _ = self._vector(name, sensor, "range", (), sensor.range_noise_m, sensor.range_turn_on_m,
+                                  sensor.range_resolution_m)  # fmt: skip
+            bearing, _ = self._vector(name, sensor, "bearing", (), sensor.bearing_noise_rad,
+                                      sensor.bearing_turn_on_rad, sensor.bearing_resolution_rad)  # fmt: skip
+            far[B_MORE + 2] = sensor.limit_m
+            return [far, bearing], [("range", "m", 0, ""), ("bearing", "rad", 2, "body")]
         assert isinstance(sensor, Gps)
         row = _block(sensor, GPS, 3, sensor.noise_m, drift=(sensor.wander_m, sensor.correlation_s))
         above = self._around.surface - FLOATS_M if self._around.density else -math.inf
@@ -342,7 +352,12 @@ def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sens
     kind = name.partition(".")[0]
     if kind not in KINDS:
         raise UnknownNameError("sensor", kind, KINDS)
-    sensor = KINDS[kind](**base)
+    return of_kind(KINDS[kind], name, values, base)
+
+
+def of_kind(kind: type[S], name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> S:
+    """The same of a kind that is known."""
+    sensor = kind(**base)
     known = {field.name: field for field in fields(sensor)}
     taken: dict[str, Any] = {}
     for key, value in values.items():

@@ -15,6 +15,8 @@ from rtmms.plant import HasTruth, Placed, Plant, bare
 
 MOST = 64
 """Robots on one clock."""
+CURRENT, COMPONENTS = "current_m_s", ("current_x_m_s", "current_y_m_s", "current_z_m_s")
+"""A uniform current of the world, m/s: as the world has it for all robots, and as some robots have it."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 _TAKEN = ("truth", "estimate", "fault", "none")
 """What channels, faults, and patterns begin with already."""
@@ -30,6 +32,7 @@ class Member:
     profile      of its sensors, `ideal`, `typical` or a file;  sensors  tables over the profile
     suite        its sensors as a log keeps them, in place of both
     estimate     an estimate of its motion is among its outputs;  faults  its actuators may fail
+    sees       other robots that it senses: names, or {name: {key: value}} (rtmms.world.sights)
     """
 
     name: str
@@ -43,6 +46,7 @@ class Member:
     suite: Mapping[str, Any] | None = None
     estimate: bool = False
     faults: bool = False
+    sees: Any = ()
 
     def __post_init__(self) -> None:
         where = f"world: robot '{self.name}'" if isinstance(self.name, str) else "world"
@@ -76,7 +80,7 @@ class Member:
         """Its plant, bare, where it begins; ModelError naming it."""
         if isinstance(self.robot, str):
             try:
-                plant = rtmms.plant.load(self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters})
+                plant = self._loaded(dt, shared)
             except TypeError as fault:
                 raise ModelError(f"world: robot '{self.name}': {fault}") from None
             except ModelError as fault:
@@ -88,6 +92,18 @@ class Member:
             plant = self.robot
         self._put(plant)
         return plant
+
+    def _loaded(self, dt: float | None, shared: Mapping[str, Any]) -> Plant:
+        """A robot that has the shared current by its components gets it so."""
+        assert isinstance(self.robot, str)
+        try:
+            return rtmms.plant.load(self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters})
+        except UnknownNameError as fault:
+            if fault.name != CURRENT or CURRENT not in shared:
+                raise
+        rest = {name: value for name, value in shared.items() if name != CURRENT}
+        given = rest | by_components(shared[CURRENT]) | dict(self.parameters)
+        return rtmms.plant.load(self.robot, dt=dt, preset=self.preset, **given)
 
     def equipped(self, plant: Plant) -> Plant:
         """With its faults and sensors."""
@@ -110,8 +126,8 @@ class Member:
             raise ModelError(f"robot '{self.name}': an estimate needs sensors (typical)")
         return Estimated(plant, sensors) if self.estimate else seen_through(plant, sensors)
 
-    def told(self, plant: Plant) -> dict[str, Any]:
-        """For a log, from which `read` makes it again; `plant` as it is equipped."""
+    def told(self, plant: Plant, seen: Mapping[str, Any]) -> dict[str, Any]:
+        """For a log, from which `read` makes it again; `plant` as it is equipped; seen: the sensors for others."""
         from rtmms.sensing.faults import Faulty
 
         sensors = plant.sensors if isinstance(plant, HasTruth) else {}
@@ -120,6 +136,7 @@ class Member:
             "heading_deg": self.heading_deg, "parameters": dict(self.parameters),
             "suite": {name: asdict(one) for name, one in sensors.items()}, "estimate": self.estimate,
             "faults": isinstance(plant.truth if isinstance(plant, HasTruth) else plant, Faulty),
+            **({"sees": {name: asdict(one) for name, one in seen.items()}} if seen else {}),
         }  # fmt: skip
 
     def _put(self, plant: Plant) -> None:
@@ -139,6 +156,14 @@ class Member:
             plant.reset()
         except ModelError as fault:
             raise ModelError(f"robot '{self.name}': {fault}") from None
+
+
+def by_components(current: Any) -> dict[str, float]:
+    """A uniform current (3,) m/s, world, as robots have it that take its components. ModelError."""
+    try:
+        return dict(zip(COMPONENTS, read_numbers("world", CURRENT, current, (3,)).tolist(), strict=True))
+    except ArgumentError as fault:
+        raise ModelError(str(fault)) from None
 
 
 KEYS = tuple(one.name for one in fields(Member))

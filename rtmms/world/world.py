@@ -35,7 +35,9 @@ from rtmms.plant import (
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
 from rtmms.world.entry import ACCOUNT, COMMAND, COUNT, FIRST, ROBOT, STEP, WORLD, enter_account, enter_step
-from rtmms.world.members import read
+from rtmms.world.members import COMPONENTS, CURRENT, by_components, read
+from rtmms.world.sights import Sights
+from rtmms.world.sights import read as read_sights
 
 FAULT = "fault."
 
@@ -49,8 +51,10 @@ class World:
                 begins, preset, parameters, profile and sensors, estimate, faults (rtmms.world.members.Member)
     dt          s, of all; None: the shortest of the robots' own
     parameters  of all robots, such as the water's motion; what a robot says of itself wins
-    The robots share a clock and, by such parameters, an ambient flow. They do not touch, and feel nothing of each
-    other's wake. With seed s the k-th robot, from 0, gets the seed s + k; its bits are those it has alone.
+    The robots share a clock and, by such parameters, an ambient flow (current_m_s (3,) of all, whether a robot has it
+    as one or by components). They may sense one another (`sees` of a robot: rtmms.world.sights). They do not touch,
+    and feel nothing of each other's wake. With seed s the k-th robot, from 0, gets the seed s + k; its bits are those
+    it has alone.
     Raises ModelError and UnknownNameError, naming the robot.
     """
 
@@ -70,7 +74,13 @@ class World:
         self.robots: Mapping[str, Plant] = {one.name: plant for one, plant in zip(members, equipped, strict=True)}
         self.kinds: Mapping[str, str] = {one.name: one.kind for one in members}
         self.actuators = self._channels("actuators")
-        self.outputs = self._channels("outputs")
+        names = tuple(self.robots)
+        self._seen = {one.name: read_sights(one.name, one.sees, one.profile == "typical", names) for one in members}
+        self._sights = Sights(self._seen, self.robots, self.dt)
+        self.outputs = (*self._channels("outputs"), *self._sights.outputs)
+        twice = {channel.name for channel in self._channels("outputs")} & {c.name for c in self._sights.outputs}
+        if twice:
+            raise ModelError(f"world: sees: '{min(twice)}' is an output of the robot itself: choose another name")
         self._inner: list[Entry] = []
         self._entry: Entry | None = None
         at = 0
@@ -92,6 +102,7 @@ class World:
         for k, plant in enumerate(self.robots.values()):
             plant.reset(seed + k)
         self._system.steps[0] = 0
+        self._sights.reset(seed)
 
     def step(self, command: Array) -> None:
         """See Plant: each robot in turn. DivergedError names the robot that failed; those before it have stepped."""
@@ -100,6 +111,7 @@ class World:
             with self._naming(name):
                 plant.step(given[self._parts[name]])
         self._system.steps[0] += 1
+        self._sights.step()
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.Entered."""
@@ -125,9 +137,12 @@ class World:
             if k <= failed:
                 with self._naming(name):
                     one.entered(status if k == failed else 0)
+        self._sights.step()
 
     def account(self) -> Account | None:
-        """See rtmms.plant.Accounted: where all robots have compiled outputs."""
+        """See rtmms.plant.Accounted: where all robots have compiled outputs, and none senses another."""
+        if self._sights:
+            return None
         found = [one.account() if isinstance(one, Accounted) else None for one in self._entered]
         if not found or any(one is None for one in found):
             return None
@@ -147,24 +162,28 @@ class World:
             own = plant.observe()
             for output, told in self._told[name]:
                 seen[told] = own[output]
-        return seen
+        return seen | self._sights.observe() if self._sights else seen
 
     def snapshot(self) -> bytes:
         """See Plant."""
         own = pack_state(self._key, self.dt, int(self._system.steps[0]))
-        return seal_parts(own, *(plant.snapshot() for plant in self.robots.values()))
+        return seal_parts(own, *(plant.snapshot() for plant in self.robots.values()), *self._sights.snapshot())
 
     def restore(self, blob: bytes) -> None:
         """See Plant: all robots, or none where the snapshot is of other ones."""
-        own, *parts = unseal_parts(blob, "world", 1 + len(self.robots))
+        count = len(self.robots)
+        own, *all_parts = unseal_parts(blob, "world", 1 + count + len(self._sights.snapshot()))
+        parts, sights = all_parts[:count], all_parts[count:]
         steps, _ = unpack_state(own, "world", self._key, self.dt, {})
-        before = [plant.snapshot() for plant in self.robots.values()]
+        before = [*(plant.snapshot() for plant in self.robots.values()), *self._sights.snapshot()]
         try:
             for plant, part in zip(self.robots.values(), parts, strict=True):
                 plant.restore(part)
+            self._sights.restore(sights)
         except ModelError:
-            for plant, part in zip(self.robots.values(), before, strict=True):
+            for plant, part in zip(self.robots.values(), before[:count], strict=True):
                 plant.restore(part)
+            self._sights.restore(before[count:])
             raise
         self._system.steps[0] = steps
 
@@ -174,7 +193,10 @@ class World:
         changes: dict[str, dict[str, Any]] = {}
         for key, value in given.items():
             for name, own in self._owners(key):
-                changes.setdefault(name, {})[own] = value
+                plant = self.robots[name]
+                known = plant.settable if isinstance(plant, Tunable) else ()
+                parts = by_components(value) if own == CURRENT and own not in known else {own: value}
+                changes.setdefault(name, {}).update(parts)
         done: list[tuple[Settable, dict[str, Any]]] = []
         try:
             for name, values in changes.items():
@@ -192,7 +214,8 @@ class World:
 
     def described(self) -> list[dict[str, Any]]:
         """The robots as a log keeps them, with all parameters: `rtmms.load("world", robots=...)` builds them again."""
-        told = [member.told(plant) for member, plant in zip(self.members, self.robots.values(), strict=True)]
+        told = [member.told(plant, self._seen[member.name])
+                for member, plant in zip(self.members, self.robots.values(), strict=True)]  # fmt: skip
         return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in told]
 
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
@@ -240,8 +263,10 @@ class World:
         if name in self.robots and dot:
             return [(name, FAULT + own if fault else own)]
         all_ = [
-            (one, key) for one, plant in self.robots.items() if isinstance(plant, Tunable) and key in plant.settable
-        ]
+            (one, key) for one, plant in self.robots.items()
+            if isinstance(plant, Tunable)
+            and (key in plant.settable or (key == CURRENT and set(COMPONENTS) <= set(plant.settable)))
+        ]  # fmt: skip
         if fault or not all_:
             raise UnknownNameError("parameter that can change while it runs", key, self.settable)
         return all_

@@ -176,3 +176,128 @@ def test_robots_of_other_steps_get_the_shortest() -> None:
     slow.dt = 5e-3
     with pytest.raises(rtmms.ModelError, match=r"'two' has steps of 0\.005 s, expected 0\.001 s"):
         rtmms.World([("one", Toy()), ("two", slow)])
+
+
+# --- robots that sense one another ------------------------------------------------------------------------------------
+
+
+def watched(**sees: Any) -> rtmms.World:
+    """A follower that stands 4 m behind, 3 m to the right, and 2 m below of one that looks along +y; both of it."""
+    places = {"leader": ((1.0, 2.0, -1.0), 90.0), "follower": ((4.0, -2.0, -3.0), 0.0)}
+    return rtmms.World([
+        (name, "manta", {"position": place, "heading_deg": heading, "parameters": {"chains": 16},
+                         **({"sees": sees[name]} if name in sees else {})})
+        for name, (place, heading) in places.items()
+    ])  # fmt: skip
+
+
+def test_a_robot_senses_another_in_its_own_axes() -> None:
+    world = watched(leader=["follower"], follower=["leader"])
+    seen = world.observe()
+    assert seen["leader.follower.position"] == pytest.approx([-4.0, -3.0, -2.0], abs=1e-12)
+    assert seen["leader.follower.range"] == pytest.approx(np.sqrt(29.0))
+    azimuth, elevation = seen["leader.follower.bearing"]
+    assert (azimuth, elevation) == pytest.approx((np.arctan2(-3.0, -4.0), np.arctan2(-2.0, 5.0)))
+    assert seen["follower.leader.position"] == pytest.approx([-3.0, 4.0, 2.0], abs=1e-12)
+    assert seen["leader.follower.valid"] == 1.0
+    assert [c.unit for c in world.outputs if c.name.endswith("follower.range")] == ["m"]
+    for command in commands(150):
+        world.step(command)
+    seen = world.observe()
+    assert seen["leader.follower.time"] == pytest.approx(0.1)  # at 10 Hz
+
+
+def test_what_is_told_comes_late_and_wrong_by_the_sensors_errors() -> None:
+    words = {"rate_hz": 50.0, "latency_s": 0.1, "range_noise_m": 0.2, "bearing_noise_rad": 0.05}
+    world = watched(leader={"follower": words})
+    assert world.observe()["leader.follower.time"] == -1.0
+    told = []
+    for _ in range(4000):
+        world.step(np.zeros(8))
+        seen = world.observe()
+        told.append((float(seen["leader.follower.range"]), *seen["leader.follower.bearing"].tolist()))
+    assert seen["leader.follower.time"] == pytest.approx(3.9)
+    samples = np.array(told[200::20])
+    there, here = seen["follower.position"], seen["leader.position"]
+    assert samples[:, 0].mean() == pytest.approx(np.linalg.norm(there - here), abs=0.08)
+    assert samples[:, 0].std() == pytest.approx(0.2, rel=0.2)
+    assert samples[:, 2].std() == pytest.approx(0.05, rel=0.2)
+
+
+def test_what_is_out_of_range_is_not_valid() -> None:
+    world = watched(leader={"follower": {"limit_m": 5.0}}, follower={"leader": {"limit_m": 6.0}})
+    seen = world.observe()
+    assert seen["leader.follower.valid"] == 0.0
+    assert seen["follower.leader.valid"] == 1.0
+
+
+def test_sights_are_the_same_again_and_by_both_ways_of_stepping() -> None:
+    sees = {"leader": {"follower": {"rate_hz": 100.0, "range_noise_m": 0.1, "latency_s": 0.004, "dropout": 0.2}}}
+    world = watched(**sees)
+    world.reset(seed=5)
+    for command in commands(40):
+        world.step(command)
+    blob, seen = world.snapshot(), world.observe()
+    assert world.account() is None
+    again = rtmms.load("world", robots=world.described(), dt=world.dt)
+    again.reset(seed=5)
+    for command in commands(40):
+        again.step(command)
+    assert again.snapshot() == blob
+    world.step(np.zeros(8))
+    world.restore(blob)
+    assert world.snapshot() == blob
+    assert all(np.array_equal(value, world.observe()[name]) for name, value in seen.items())
+    without = watched()
+    without.reset(seed=5)
+    for command in commands(40):
+        without.step(command)
+    assert all(np.array_equal(value, seen[name]) for name, value in without.observe().items())
+    if COMPILED:
+        from ctypes import CFUNCTYPE, c_double, c_int64
+
+        kind = CFUNCTYPE(c_int64, *[c_int64] * 12, c_double)
+        world.reset(seed=5)
+        for command in commands(40):
+            entry = world.enter()
+            assert entry is not None
+            (c_double * 8).from_address(entry.command)[:] = list(command)
+            world.entered(kind(entry.function)(*entry.arguments, *[0] * (12 - len(entry.arguments)), 0.0))
+        assert world.snapshot() == blob
+
+
+def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
+    world = rtmms.World(
+        [("one", "manta", {"profile": "typical", "sees": ["two"]}), ("two", "eel", {"position": (0.0, 3.0, -1.0)})],
+        current_m_s=(0.2, 0.0, 0.0),
+    )
+    (sensor,) = world.described()[0]["sees"].values()
+    assert sensor["range_noise_m"] == 0.05
+    for _ in range(400):
+        world.step(np.zeros(len(world.actuators)))
+    seen = world.observe()
+    assert seen["one.two.valid"] == 1.0
+    drift = [seen["one.truth.velocity"][0], seen["two.velocity"][0]]
+    assert all(0.0 < speed < 0.2 for speed in drift), "both are carried along by the same current"
+    world.set(current_m_s=(0.0, 0.1, 0.0))
+    told: Any = world.parameters
+    assert told["one"].current_m_s == (0.0, 0.1, 0.0)
+    assert (told["two"].current_x_m_s, told["two"].current_y_m_s) == (0.0, 0.1)
+    with pytest.raises(rtmms.ModelError, match="current_m_s: expected finite numbers"):
+        rtmms.World([("one", "eel")], current_m_s=(0.2, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("sees", "told"),
+    [
+        ({"leader": ["folower"]}, "robot 'leader': sees: unknown robot 'folower'; did you mean follower"),
+        ({"leader": ["leader"]}, "robot 'leader': sees: unknown robot 'leader'"),
+        ({"leader": "follower"}, "sees: expected names of robots, or a table of them"),
+        ({"leader": {"follower": 3}}, "sees: follower: expected a table"),
+        ({"leader": {"follower": {"range_nois": 1.0}}}, "did you mean range_noise_m"),
+        ({"leader": {"follower": {"rate_hz": -1.0}}}, "rate_hz: expected"),
+    ],
+)
+def test_sights_that_cannot_be_are_told(sees: Any, told: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=told):
+        watched(**sees)

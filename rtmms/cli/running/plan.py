@@ -12,7 +12,7 @@ import click
 from rtmms.bridging.plugins import check_bridge
 from rtmms.cli.running.several import drivers, failing, shared_out, usual
 from rtmms.cli.words import COUPLING, Installed, Near, Number, check_choice, options, refuse_figure, settings
-from rtmms.contract import MISS_WORDS, MODES, OVERRUN_WORDS
+from rtmms.contract import MISS_WORDS, MODES, OVERRUN_WORDS, TIMED
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
@@ -39,6 +39,7 @@ class Plan:
 
     parent     the log that the run goes on from; dt, preset, parameters, and seed are its own then
     links      impairments of the links of controllers
+    degrade    the plant may change to cheaper variants of itself
     may_move   the exchange endpoint may be another one where the default is busy
     """
 
@@ -82,6 +83,7 @@ class Plan:
     scenario: Scenario | None = None
     parent: Parent | None = None
     links: tuple[Impairment, ...] = ()
+    degrade: bool = False
     wait_for_claim: bool = False
     may_move: bool = True
     peer_failure: str = "fail"
@@ -162,6 +164,10 @@ def plan(
         from rtmms.record.needs import refuse_without_mcap
 
         refuse_without_mcap("--log")
+    if words.get("degrade") and words.get("mode", "realtime") not in TIMED:
+        raise ModelError(f"--degrade: expected a mode with a schedule ({', '.join(TIMED)}), got {words['mode']}")
+    if words.get("degrade") and robots:
+        raise ModelError("--degrade: expected one robot, got several on one clock")
     if robots:
         parameters = shared_out(robots, parameters, words)
         failing(parameters["robots"], faults)
@@ -221,6 +227,8 @@ simulation = options(
     click.option("--link", "links", multiple=True, metavar="CONTROLLER:KEY=VALUE,...",
                  help="Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, "
                       "duplicate, reorder, rate_hz, from_s, until_s; may be repeated."),
+    click.option("--degrade", is_flag=True,
+                 help="Change to cheaper variants of the robot where steps are about to overrun, and back."),
     click.option("--view", is_flag=True, help="Show it in the browser; the same as --bridge view."),
     click.option("--mode", type=Near("mode", MODES), default="realtime", help="Pace (default realtime)."),
     click.option("--rate", type=Number(""), default=1.0, help="Simulated time over wall time (default 1)."),

@@ -44,6 +44,7 @@ def as_table(report: Mapping[str, Any]) -> str:
         _headed("motion", [_quantity(name, value) for name, value in report["summary"].items()]),
         _headed("off the set-points, once settled",
                 [(_words(name), _tracked(name, one)) for name, one in report["tracking"].items()]),
+        _levels(report.get("degrade", {})),
         _headed("off by the estimate (nees: 3 where it knows how wrong it is)",
                 [(_words(name), f"rms {_number(one['rms'])}{_unit(name)}, nees {_number(one['nees'])}")
                  for name, one in report["estimate"].items()]),
@@ -102,6 +103,14 @@ def _most_first(pair: tuple[str, int]) -> int:
 def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
     """How wrong the run is, in a sentence; none where it is not known."""
     return [] if accuracy is None or accuracy["verdict"] == "unknown" else [accuracy["sentence"]]
+
+
+def _levels(found: Mapping[str, Any]) -> list[str]:
+    """Steps in each cheaper variant of the robot, where it changed to one."""
+    if not found.get("changes"):
+        return []
+    counts = zip(found["levels"], found["steps"], strict=True)
+    return _headed(f"changes of level: {len(found['changes'])}", [(name, f"{count} steps") for name, count in counts])
 
 
 def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -37,6 +37,7 @@ from rtmms.user_file import is_file, path_of, told
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.agenda import Agenda
+    from rtmms.loop.giving_way import Governor
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.machine.realtime import Readiness
     from rtmms.loop.tracking import Tracking
@@ -73,6 +74,7 @@ class Session:
         self.tracking: Tracking | None = None
         self.estimate: Consistency | None = None
         self.branch: Branch | None = None
+        self.governor: Governor | None = None
         self.held: Array | None = None  # what the actuators were held at before a run that goes on
         self._to_the_end = ExitStack()
 
@@ -233,6 +235,10 @@ class Session:
                 )
             if round(plan.duration / plant.dt) == 0:
                 raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
+        if plan.degrade and plan.parent is None:
+            from rtmms.levels.levels import Levels
+
+            plant = Levels(plant)
         if plan.parent is None:
             plant = self._equipped(plant)
         if plan.figure is not None and drawing(plan.robot, plant) is None:
@@ -286,7 +292,8 @@ class Session:
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers,
             steps=None if steps is None else self._first + steps, seed=plan.seed, first=self._first,
-            beside=Beside(keep.commands, self._watch, self._status, blame, self.accuracy.monitor, self._agenda(plant)),
+            beside=Beside(keep.commands, self._watch, self._status, blame, self.accuracy.monitor, self._agenda(plant),
+                          self._governor(plant, statistics.period_us)),
         )  # fmt: skip
         if self.held is not None:
             loop.command[:] = self.held
@@ -326,6 +333,23 @@ class Session:
         from rtmms.sensing.estimated import Estimated
 
         return Consistency(plant) if isinstance(plant, Estimated) else None
+
+    def _governor(self, plant: Plant, period_us: float | None) -> Governor | None:
+        """Of a plant with levels, where the run may change them."""
+        if not self.plan.degrade or period_us is None:
+            return None
+        from rtmms.levels.levels import levels_of, told
+        from rtmms.loop.giving_way import Governor
+
+        levels = levels_of(plant)
+        if levels is None:
+            raise ModelError("--degrade: expected a log of a run with --degrade")
+        if not levels.costs:
+            levels.measure()
+        governor = Governor(levels, period_us * 1e3)
+        self.report["degrade"] = {**told(levels), "period_us": period_us}
+        self.governor = governor
+        return governor
 
     def _equipped(self, plant: Plant) -> Plant:
         """With faults and sensors, where the run has some."""
@@ -386,6 +410,8 @@ class Session:
             draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
         if self.tracking is not None and outcome.steps:
             self.report["tracking"] = self.tracking.report()
+        if self.governor is not None:
+            self.report["degrade"] |= self.governor.report()
         if self.estimate is not None:
             self.report["estimate"] = self.estimate.report()
         if isinstance(plant, Composed):

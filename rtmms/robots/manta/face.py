@@ -55,6 +55,7 @@ from rtmms.robots.manta.coupling.step import step
 from rtmms.robots.manta.gait import GAIT, usual
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
 from rtmms.robots.manta.kernels.rods import KNEE, ROD_SIZE
+from rtmms.robots.manta.levels import Variant, carry_over, cheaper
 from rtmms.robots.manta.model import COUPLINGS, compile_manta
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
 from rtmms.robots.manta.summary import TRACE_OUTPUTS, summarise
@@ -113,6 +114,7 @@ class Manta:
     def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
         self.parameters, self.dt, self.coupling = parameters, dt, coupling
         self.home: Mapping[str, Any] = {}
+        self._field = field
         p = parameters
         limit = p.rod_limit_rad
         self.actuators = tuple(Channel(name, "rad", (), "body", -limit, limit, 0.0) for name in RODS_NAMES)
@@ -350,6 +352,17 @@ class Manta:
     def chart(self) -> StateChart:
         """Coordinates around the present state, for `rtmms.analysis`."""
         return StateChart(self._told, self._state, self._settle)
+
+    def variants(self) -> list[Variant]:
+        """See rtmms.plant.Degradable."""
+        return [
+            Variant(Manta(parameters, self.dt, coupling, self._field), self, words)
+            for parameters, coupling, words in cheaper(self.parameters, self.coupling)
+        ]
+
+    def take_over(self, other: Any) -> None:
+        """See rtmms.plant.Degradable."""
+        carry_over(self, getattr(other, "manta", other))
 
     def twin(self) -> MantaTwin:
         """Memory and steps beside the plant's own, for `rtmms.monitor`."""

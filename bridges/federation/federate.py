@@ -1,0 +1,276 @@
+"""A federate of HELICS in a thread of its own: asking for time blocks there, and nowhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Literal
+
+from rtmms.bridging.untrusted import LONGEST
+
+WATCH_S = 0.2
+MOST_PARTNERS = 64
+_OVER = 1e9
+"""s: HELICS grants a time beyond this when the federation has ended."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A publication or an input: key of the federation, unit, dimensions (0: a scalar), and an input's value before
+    the first one, in that unit."""
+
+    key: str
+    unit: str
+    dimensions: int = 0
+    default: float = 0.0
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a federate is made of."""
+
+    name: str
+    core: str
+    core_words: str
+    publications: tuple[Port, ...]
+    inputs: tuple[Port, ...]
+    endpoint: str
+    realtime: bool
+    rt_lag_s: float
+    rt_lead_s: float
+
+
+@dataclass
+class Event:
+    """From the federate's thread. granted: time_s asked for, granted_s, late_s that it took, the inputs, and messages
+    of the endpoint; failed, over: text."""
+
+    kind: Literal["joined", "granted", "failed", "over"]
+    text: str = ""
+    time_s: float = 0.0
+    granted_s: float = 0.0
+    late_s: float = 0.0
+    inputs: list[float] = field(default_factory=list)
+    messages: list[bytes] = field(default_factory=list)
+
+
+class Federate:
+    """Joins the federation, then for each frame asks for its time, publishes, and reads the inputs.
+
+    tell   gets events, from the thread
+    """
+
+    def __init__(self, words: Words, tell: Callable[[Event], None]) -> None:
+        import helics
+
+        self._h: Any = helics
+        self._words, self._tell = words, tell
+        self._frame: tuple[float, list[Any]] | None = None
+        self._wake = threading.Condition()
+        self._leave = False
+        self.joined = False
+        self.partners: dict[str, Partner] = {}
+        self._thread = threading.Thread(target=self._run, name="helics federate", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def frame(self, time_s: float, values: list[Any]) -> None:
+        """Ask for this time, then publish these values, one a publication (None: not this time)."""
+        with self._wake:
+            self._frame = (time_s, values)
+            self._wake.notify()
+
+    def end(self, wait_s: float) -> None:
+        """Leave the federation, and wait for that as long as is said: it may hang there."""
+        with self._wake:
+            self._leave = True
+            self._wake.notify()
+        for partner in self.partners.values():
+            partner.over = True
+        if self._thread.is_alive():
+            self._thread.join(wait_s)
+
+    # --- in the thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        h, federate = self._h, None
+        try:
+            federate = self._made()
+            self._core = h.helicsFederateGetCore(federate)
+            fault = self._version_fault()
+            if fault:
+                self._tell(Event("failed", fault))
+                return
+            ports = self._register(federate)
+            h.helicsFederateEnterExecutingMode(federate)
+            self._meet()
+            self.joined = True
+            self._tell(Event("joined"))
+            self._take_frames(federate, *ports)
+        except h.HelicsException as fault:
+            self._tell(Event("over" if self.joined else "failed", _plain(str(fault))))
+        finally:
+            if federate is not None:
+                with contextlib.suppress(h.HelicsException):  # the broker is gone
+                    h.helicsFederateDisconnect(federate)
+
+    def _made(self) -> Any:
+        h, words = self._h, self._words
+        info = h.helicsCreateFederateInfo()
+        h.helicsFederateInfoSetCoreTypeFromString(info, words.core)
+        # without a name of its own, a core that the process has already would be shared
+        h.helicsFederateInfoSetCoreName(info, f"{words.name}-{uuid.uuid4().hex[:8]}")
+        h.helicsFederateInfoSetCoreInitString(info, words.core_words)
+        federate = h.helicsCreateCombinationFederate(words.name, info)
+        h.helicsFederateSetFlagOption(federate, h.HELICS_FLAG_UNINTERRUPTIBLE, True)
+        if words.realtime:
+            h.helicsFederateSetFlagOption(federate, h.HELICS_FLAG_REALTIME, True)
+            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LAG, words.rt_lag_s)
+            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LEAD, words.rt_lead_s)
+        return federate
+
+    def _version_fault(self) -> str:
+        ours, theirs = str(self._h.helicsGetVersion()), str(self._asked("root", "version"))
+        if theirs.split(".")[0] == ours.split(".")[0]:
+            return ""
+        return f"the broker has HELICS {theirs.split(' ')[0]:.40}, expected {ours.split('.')[0]}.x as here ({ours:.20})"
+
+    def _register(self, federate: Any) -> tuple[list[Any], list[Any], Any]:
+        h, words = self._h, self._words
+        publications = [
+            h.helicsFederateRegisterGlobalPublication(
+                federate,
+                port.key,
+                h.HELICS_DATA_TYPE_VECTOR if port.dimensions else h.HELICS_DATA_TYPE_DOUBLE,
+                port.unit,
+            )
+            for port in words.publications
+        ]
+        inputs = []
+        for port in words.inputs:
+            made = h.helicsFederateRegisterGlobalInput(federate, port.key, h.HELICS_DATA_TYPE_DOUBLE, port.unit)
+            if port.target:
+                h.helicsInputAddTarget(made, port.target)
+            h.helicsInputSetDefaultDouble(made, port.default)
+            inputs.append(made)
+        endpoint = h.helicsFederateRegisterGlobalEndpoint(federate, words.endpoint, "") if words.endpoint else None
+        return publications, inputs, endpoint
+
+    def _take_frames(self, federate: Any, publications: list[Any], inputs: list[Any], endpoint: Any) -> None:
+        h, granted = self._h, 0.0
+        while True:
+            with self._wake:
+                while self._frame is None and not self._leave:
+                    self._wake.wait()
+                if self._leave:
+                    return
+                assert self._frame is not None
+                (time_s, values), self._frame = self._frame, None
+            begun = monotonic()
+            if time_s > granted:
+                granted = float(h.helicsFederateRequestTime(federate, time_s))
+                if granted > _OVER:
+                    self._tell(Event("over", "the federation has ended"))
+                    return
+            for publication, value in zip(publications, values, strict=True):
+                if isinstance(value, list):
+                    h.helicsPublicationPublishVector(publication, value)
+                elif value is not None:
+                    h.helicsPublicationPublishDouble(publication, value)
+            took = monotonic() - begun
+            read = [float(h.helicsInputGetDouble(one)) for one in inputs]
+            self._tell(Event("granted", "", time_s, granted, took, read, self._messages(endpoint)))
+
+    def _messages(self, endpoint: Any) -> list[bytes]:
+        h, found = self._h, []
+        while endpoint is not None and h.helicsEndpointHasMessage(endpoint):
+            message = h.helicsEndpointGetMessage(endpoint)
+            found.append(bytes(h.helicsMessageGetBytes(message))[: LONGEST + 1])
+        return found
+
+    # --- the others ---------------------------------------------------------------------------------------------------
+
+    def _meet(self) -> None:
+        """Those who are there when the federation begins, watched from now on."""
+        names = self._asked("root", "federates")
+        for name in names if isinstance(names, list) else ():
+            if name != self._words.name and len(self.partners) < MOST_PARTNERS:
+                self.partners[name] = Partner(name, self._asked)
+        for partner in self.partners.values():
+            partner.start()
+
+    def _asked(self, target: str, what: str) -> Any:
+        """The answer to a query; None where there is none."""
+        h = self._h
+        query = h.helicsCreateQuery(target, what)
+        try:
+            found = h.helicsQueryCoreExecute(query, self._core)
+        except h.HelicsException:
+            return None
+        finally:
+            h.helicsQueryFree(query)
+        if isinstance(found, str):
+            try:
+                return json.loads(found)
+            except ValueError:
+                return found
+        return found
+
+
+class Partner:
+    """Another federate, asked for its time again and again in a thread: a core that is dead or stopped does not answer.
+
+    time_s   that it was granted last;  over  it has left, or nobody asks any more
+    """
+
+    def __init__(self, name: str, ask: Callable[[str, str], Any]) -> None:
+        self.name, self.time_s, self.over = name, 0.0, False
+        self._ask, self._since = ask, 0.0
+        self._thread = threading.Thread(target=self._run, name=f"helics watch {name}"[:60], daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def unanswered_s(self, now: float) -> float:
+        """For how long it has not answered; 0 where nothing is asked."""
+        return 0.0 if self.over or not self._since else now - self._since
+
+    def _run(self) -> None:
+        pause = threading.Event()
+        while not self.over:
+            self._since = monotonic()
+            found = self._ask(self.name, "current_time")
+            time_s = found.get("granted_time") if isinstance(found, dict) else None
+            if isinstance(found, dict) and "error" in found:
+                if found["error"].get("code") != 504:  # 504: no answer; anything else: it has left
+                    self.over = True
+                continue
+            self._since = 0.0
+            if isinstance(time_s, int | float):
+                self.time_s = float(time_s)
+            pause.wait(WATCH_S)
+
+
+def behind(partners: Sequence[Partner], time_s: float, now: float, limit_s: float) -> list[str]:
+    """A few words on each partner that keeps others from that time: it does not answer, or has not come so far."""
+    found = []
+    for one in partners:
+        silent = one.unanswered_s(now)
+        if silent > limit_s:
+            found.append(f"'{one.name}' does not answer for {silent:.2g} s")
+        elif not one.over and one.time_s < time_s:
+            found.append(f"'{one.name}' is at t = {one.time_s:.6g} s")
+    return found
+
+
+def _plain(text: str) -> str:
+    """Of an exception of HELICS: without its number."""
+    head, _, rest = text.partition("] ")
+    return (rest if head.startswith("[") else text).strip()

@@ -1,0 +1,62 @@
+"""Grants and inputs of a federation as notes in the plant's log: what came when, and how late."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import chain, islice
+from time import monotonic
+from typing import Any
+
+import rtmms
+
+EVERY_S = 0.25
+ANSWER_S = 2.0
+LONGEST = 1024
+"""Numbers in a note."""
+MOST_KEPT = 10_000
+
+
+class Grants:
+    """Rows of numbers, sent to the plant as notes: in lockstep as soon as the plant has taken those before, otherwise
+    a few times a second. The last of a run may find the plant gone; what its actuators got is in the log all the same.
+
+    engine   by which name they stand in the log: ENGINE.columns and ENGINE.grants, row after row
+    inputs   names of the inputs, the last columns: those that there is room for
+    """
+
+    def __init__(self, bridge: rtmms.Bridge, engine: str, inputs: tuple[str, ...]) -> None:
+        self._bridge, self._engine = bridge, engine
+        self.columns = ["step", "time_s", "granted_s", "late_s", *inputs][:LONGEST]
+        self._rows: deque[list[float]] = deque(maxlen=MOST_KEPT)
+        self._under_way, self._sent = False, 0.0
+
+    def add(self, row: list[float]) -> None:
+        """step of the plant's state, time asked for, time granted, s that the grant took, the inputs."""
+        self._rows.append(row[: len(self.columns)])
+        self._bridge.counts.add("grants")
+        if self._bridge.waits:
+            self._send()
+
+    def tick(self, now: float) -> None:
+        if self._under_way and now - self._sent > ANSWER_S:
+            self._under_way = False  # the plant is another one now
+        if now - self._sent > EVERY_S:
+            self._send()
+
+    def _send(self) -> None:
+        if self._under_way or not self._rows:
+            return
+        count = min(len(self._rows), max(1, LONGEST // len(self.columns)))
+        rows = list(chain.from_iterable(islice(self._rows, count)))
+        for _ in range(count):
+            self._rows.popleft()
+        self._under_way, self._sent = True, monotonic()
+        noted = {f"{self._engine}.columns": self.columns, f"{self._engine}.grants": rows}
+        self._bridge.io.ask("note", self._answered, **noted)
+
+    def _answered(self, taken: bool, _: Any) -> None:
+        self._under_way = False
+        if not taken:
+            self._bridge.counts.add("notes_refused")
+        if self._bridge.waits:
+            self._send()

@@ -1,0 +1,254 @@
+"""Robots as simulators of mosaik: plants in mosaik's process or in one that mosaik starts, or a plant that runs.
+
+    SIMULATORS = {"Robots": {"python": "rtmms_bridges.federation.simulator:Robots"}}
+    SIMULATORS = {"Robots": {"cmd": "%(python)s -m rtmms_bridges.federation.simulator %(addr)s"}}
+
+Needs mosaik-api-v3. docs/bridges/mosaik.md says what the words of `world.start` mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import mosaik_api_v3
+import numpy as np
+
+import rtmms
+from rtmms.plant import Channel
+
+Kind = Literal["time-based", "hybrid"]
+KINDS = ("time-based", "hybrid")
+MODEL = "Robot"
+TOLERANCE = 1e-6
+"""A time may differ from whole steps of the plant by this share of one."""
+
+
+def meta(outputs: Iterable[str], actuators: Iterable[str], parameters: Iterable[str], kind: Kind) -> Any:
+    """What mosaik is told: outputs and actuators are attributes. In a hybrid simulator an actuator's new value makes a
+    step at its own time; all attributes persist."""
+    driven = list(actuators)
+    model: dict[str, Any] = {"public": True, "params": list(parameters), "attrs": [*outputs, *driven]}
+    if kind == "hybrid":
+        model |= {"trigger": driven, "non-persistent": []}
+    return {"api_version": "3.0", "type": kind, "models": {MODEL: model}}
+
+
+def values_of(eid: str, attributes: Mapping[str, Mapping[str, Any]], actuators: Iterable[str]) -> dict[str, float]:
+    """The actuators' values among an entity's inputs; ModelError where two drive one, or for no finite number."""
+    known, found = set(actuators), {}
+    for name, sources in attributes.items():
+        if name not in known:
+            raise rtmms.UnknownNameError(f"actuator of {eid}", name, known)
+        if len(sources) > 1:
+            raise rtmms.ModelError(f"{eid}: {name}: expected one source, got {', '.join(sorted(sources))}")
+        for source, value in sources.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise rtmms.ModelError(f"{eid}: {name}: expected a finite number, got {value!r:.40} from {source}")
+            found[name] = float(value)
+    return found
+
+
+def whole_steps(time_s: float, dt: float, what: str) -> int:
+    """The plant's steps in a time; ModelError."""
+    steps = round(time_s / dt)
+    if steps < 0 or abs(time_s - steps * dt) > TOLERANCE * dt:
+        raise rtmms.ModelError(f"{what}: expected a multiple of the plant's step of {dt:g} s, got {time_s:.9g} s")
+    return steps
+
+
+def plain(value: Any) -> Any:
+    """A number or a list of them, as mosaik's messages carry it; NaN is None."""
+    flat = np.asarray(value, dtype=np.float64)
+    told = [None if math.isnan(one) else one for one in flat.ravel().tolist()]
+    return told if flat.shape else told[0]
+
+
+def kind_of(word: str) -> Kind:
+    if word not in KINDS:
+        raise rtmms.UnknownNameError("kind of a simulator", word, KINDS)
+    return word  # type: ignore[return-value]
+
+
+class Robots(mosaik_api_v3.Simulator):
+    """Plants in the process: one or several of a kind.
+
+    At mosaik's time t the outputs are the plants' state at t, and the inputs of that step hold from t on: the steps
+    from one of mosaik's times to the next are taken when the next has come.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"models": {}})  # type: ignore[no-untyped-call]
+        self._plants: dict[str, Any] = {}
+        self._commands: dict[str, np.ndarray] = {}
+        self._traces: dict[str, Any] = {}
+        self._at = self._now = 0
+
+    def init(
+        self, sid: str, time_resolution: float = 1.0, *, robot: str = "manta", step_s: float = 0.01,
+        kind: str = "time-based", dt: float | None = None, preset: str | None = None, seed: int = 0,
+        trace: str = "", duration_s: float = 0.0, **parameters: Any,
+    ) -> Any:  # fmt: skip
+        """robot, dt, preset, parameters as in rtmms.load; step_s from step to step; kind: time-based or hybrid.
+
+        trace   a folder for each robot's commands, for `rtmms replay`, over duration_s of simulated time
+        """
+        self._preset, self._parameters = preset, parameters
+        self._robot, self._seed, self._trace, self._duration_s = robot, seed, trace, duration_s
+        self._given: dict[str, Any] = {"dt": dt} | ({"preset": preset} if preset else {})
+        one: Any = rtmms.load(robot, **self._given, **parameters)
+        self._dt, self._resolution, self._sid = one.dt, time_resolution, sid
+        whole_steps(step_s, one.dt, f"{sid}: step_s")
+        self._stride = round(step_s / time_resolution)
+        if self._stride < 1 or abs(step_s - self._stride * time_resolution) > TOLERANCE * time_resolution:
+            unit = f"mosaik's time resolution of {time_resolution:g} s"
+            raise rtmms.ModelError(f"{sid}: step_s: expected a multiple of {unit}, got {step_s:g} s")
+        if trace and not duration_s > 0:
+            raise rtmms.ModelError(f"{sid}: trace: needs duration_s, the simulated time that it is to hold")
+        self._actuators = [channel.name for channel in one.actuators]
+        self._outputs = [channel.name for channel in one.outputs]
+        self.meta.update(meta(self._outputs, self._actuators, ["parameters"], kind_of(kind)))
+        return self.meta
+
+    def create(  # type: ignore[override]
+        self, num: int, model: str, parameters: Mapping[str, Any] | None = None
+    ) -> Any:
+        """parameters: of these robots, over those of the simulator."""
+        made: list[Any] = []
+        for _ in range(num):
+            eid = f"{self._robot}_{len(self._plants)}"
+            plant: Any = rtmms.load(self._robot, **self._given, **self._parameters | dict(parameters or {}))
+            plant.reset(self._seed + len(self._plants))
+            if [one.name for one in plant.outputs] != self._outputs:
+                raise rtmms.ModelError(f"{self._sid}: parameters: robots of one simulator have the same outputs")
+            if self._trace:
+                self._traces[eid] = _Trace(plant, self._told(plant, parameters or {}), self._duration_s)
+            self._commands[eid] = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
+            self._plants[eid] = plant
+            made.append({"eid": eid, "type": model})
+        return made
+
+    def step(self, time: int, inputs: Mapping[str, Any], max_advance: int) -> int:
+        target = whole_steps(time * self._resolution, self._dt, f"{self._sid}: time")
+        wanted = {
+            eid: values_of(f"{self._sid}.{eid}", given, self._actuators) for eid, given in inputs.items()
+        }  # fmt: skip
+        for eid, plant in self._plants.items():
+            command, trace = self._commands[eid], self._traces.get(eid)
+            for _ in range(target - self._at):
+                plant.step(command)
+                if trace is not None:
+                    trace.add(command)
+        self._at, self._now = target, time
+        for eid, values in wanted.items():
+            for name, value in values.items():
+                k = self._actuators.index(name)
+                self._commands[eid][k] = _limited(self._plants[eid].actuators[k], value)
+        return (time // self._stride + 1) * self._stride
+
+    def get_data(self, outputs: Mapping[str, list[str]]) -> Any:
+        told: dict[str, Any] = {}
+        for eid, names in outputs.items():
+            seen = self._plants[eid].observe()
+            command = dict(zip(self._actuators, self._commands[eid].tolist(), strict=True))
+            told[eid] = {name: command[name] if name in command else plain(seen[name]) for name in names}
+        return told
+
+    def finalize(self) -> None:
+        for eid, trace in self._traces.items():
+            trace.save(Path(self._trace) / f"{eid}.npz")
+
+    def _told(self, plant: Any, more: Mapping[str, Any]) -> dict[str, Any]:
+        parameters = {**self._parameters, **more}
+        return {
+            "robot": self._robot, "dt": plant.dt, "preset": self._preset, "parameters": parameters,
+            "seed": self._seed + len(self._plants), "mode": "mosaik", "ended": "duration",
+        }  # fmt: skip
+
+
+def _limited(channel: Channel, value: float) -> float:
+    """Moved into the actuator's limits, as on the wire."""
+    low = -math.inf if channel.lower is None else channel.lower
+    high = math.inf if channel.upper is None else channel.upper
+    return min(high, max(low, value))
+
+
+class _Trace:
+    """The commands of one robot, for `rtmms replay`."""
+
+    def __init__(self, plant: Any, origin: Mapping[str, Any], duration_s: float) -> None:
+        from rtmms.loop.commands import CommandTrace
+        from rtmms.loop.ports import Applied
+
+        self._plant, self._origin, self._applied = plant, origin, Applied()
+        self._kept = CommandTrace(plant.actuators, plant.outputs, round(duration_s / plant.dt))
+        self._step = 0
+
+    def add(self, command: np.ndarray) -> None:
+        self._kept.record(self._step, command, 1, self._applied, self._plant.observe())
+        self._step += 1
+
+    def save(self, path: Path) -> None:
+        from rtmms.record.commands import save
+
+        if self._step <= len(self._kept.outcome):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save(path, self._kept, self._plant, self._origin)
+
+
+class Running(mosaik_api_v3.Simulator):
+    """A plant that runs, by a bridge: one entity.
+
+    ask    (time in s, actuator values) -> outputs at that time; blocks until the plant is there
+    ended  mosaik has ended, or is gone
+    """
+
+    def __init__(
+        self, plant: rtmms.PlantInfo, step_s: float, kind: Kind,
+        ask: Callable[[float, dict[str, float]], Mapping[str, Any]], begun: Callable[[], None],
+        ended: Callable[[], None],
+    ) -> None:  # fmt: skip
+        super().__init__(meta(plant.selected, plant.granted, [], kind))  # type: ignore[no-untyped-call]
+        self._plant, self._step_s, self._ask, self._begun, self._ended = plant, step_s, ask, begun, ended
+        self._outputs: Mapping[str, Any] = {}
+        self._resolution, self._stride, self._made, self._here = 1.0, 1, False, False
+
+    def init(self, sid: str, time_resolution: float = 1.0) -> Any:  # type: ignore[override]
+        self._resolution, self._stride = time_resolution, round(self._step_s / time_resolution)
+        if self._stride < 1 or abs(self._step_s - self._stride * time_resolution) > TOLERANCE * time_resolution:
+            unit = f"mosaik's time resolution of {time_resolution:g} s"
+            raise rtmms.ModelError(
+                f"{sid}: step_s of the bridge: expected a multiple of {unit}, got {self._step_s:g} s"
+            )
+        self._begun()
+        self._here = True
+        return self.meta
+
+    def create(self, num: int, model: str) -> Any:  # type: ignore[override]
+        if num != 1 or self._made:
+            raise rtmms.ModelError(f"there is one robot here, '{self._plant.robot}', got {num}")
+        self._made = True
+        return [{"eid": self._plant.robot, "type": model}]
+
+    def step(self, time: int, inputs: Mapping[str, Any], max_advance: int) -> int:
+        values: dict[str, float] = {}
+        for eid, given in inputs.items():
+            values |= values_of(eid, given, self._plant.granted)
+        whole_steps(time * self._resolution, self._plant.dt, "time")
+        self._outputs = self._ask(time * self._resolution, values)
+        return (time // self._stride + 1) * self._stride
+
+    def get_data(self, outputs: Mapping[str, list[str]]) -> Any:
+        return {eid: {name: plain(self._outputs[name]) for name in names if name in self._outputs}
+                for eid, names in outputs.items()}  # fmt: skip
+
+    def finalize(self) -> None:
+        if self._here:
+            self._here = False
+            self._ended()
+
+
+if __name__ == "__main__":
+    raise SystemExit(mosaik_api_v3.start_simulation(Robots(), "Robots of rtmms as a simulator of mosaik."))

@@ -1,0 +1,288 @@
+"""The robot as a federate of HELICS: outputs as publications, actuators as inputs or by an endpoint.
+
+HELICS blocks where time is asked for, so the federate lives in a thread (federation/federate.py). The bridge's loop
+hands it a frame, the state at each period of the federation, and hears of the grant; in real time the plant runs on
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, isfinite, prod
+from time import monotonic
+from typing import Any, ClassVar, Literal
+
+import rtmms
+from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
+
+from .federation.federate import Event, Federate, Port, Words, behind
+from .federation.frames import Frames, steps_of
+from .federation.grants import Grants
+from .lines.inbox import Inbox
+from .messages.topics import robot_part
+
+CORES = ("zmq", "zmq_ss", "tcp", "tcp_ss", "udp", "ipc", "inproc")
+_END_S = 1.0
+_EVENTS = 256
+
+
+def parse(message: bytes) -> dict[str, float]:
+    """{"values": {actuator: number}}; Refusal for anything else."""
+    return values_in(read_json(message))
+
+
+def fuzzed() -> Fuzzed:
+    """What reads the endpoint's messages."""
+    return fuzz(parse), [b'{"values": {"left.front": 0.25}}', b'{"values": {}}']
+
+
+@dataclass(kw_only=True)
+class Helics(rtmms.Bridge):
+    """The robot as a federate of a HELICS federation.
+
+    federate     its name; {robot} is the plant's, {name} the bridge's
+    core         type of the core: zmq, zmq_ss, tcp, tcp_ss, udp, ipc, inproc
+    broker       HOST or HOST:PORT; a broker's name for ipc and inproc; none: HELICS' own default for the core
+    core_words   further words for the core, as `helics_broker` takes them
+    period_s     of the federation: a multiple of the plant's step
+    layout       arrays: an array is one publication, a vector; numbers: each of its numbers is one, FEDERATE/OUTPUT[0],
+                 for HELICS converts the units of scalars alone
+    commands     inputs: an input FEDERATE/ACTUATOR for each actuator that is claimed; endpoint: JSON messages
+                 {"values": {actuator: number}} to FEDERATE/command
+    subscribe    publications of others to actuators, {"pilot/thrust" = "left.front"}
+    realtime     a real-time federate: HELICS grants by the wall clock, whether the others are ready or not
+    rt_lag_s, rt_lead_s   of a real-time federate: how much later and earlier than the wall clock a grant may be
+    stall_s      a partner that keeps a grant back for longer, or does not answer for longer, is named
+    on_stall     wait: in real time the plant goes on without (peer_lost), and with the federation when it goes on; in
+                 lockstep the plant waits; leave: leave the federation, and let the plant go on alone
+    partners     federates whose silence counts as a loss; none: all
+    patience_s   how long to look for a broker, and for the others at the start
+    """
+
+    federate: str = "{robot}"
+    core: str = "zmq"
+    broker: str = ""
+    core_words: str = ""
+    period_s: float = 0.01
+    layout: Literal["arrays", "numbers"] = "arrays"
+    commands: Literal["inputs", "endpoint"] = "inputs"
+    subscribe: dict[str, str] = field(default_factory=dict)
+    realtime: bool = False
+    rt_lag_s: float = 0.05
+    rt_lead_s: float = 0.05
+    stall_s: float = 0.5
+    on_stall: Literal["wait", "leave"] = "wait"
+    partners: tuple[str, ...] = ()
+    patience_s: float = 20.0
+
+    extra: ClassVar[str] = "helics"
+    requires: ClassVar[dict[str, str]] = {"helics": "helics"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            self.federate.format(robot="robot", name="name")
+        except (KeyError, IndexError, ValueError):
+            raise rtmms.ModelError(
+                f"federate: expected text with {{robot}} and {{name}} alone, got '{self.federate}'"
+            ) from None
+        if self.core not in CORES:
+            raise rtmms.UnknownNameError("core of HELICS", self.core, CORES)
+        for key, least in (
+            ("period_s", 1e-9),
+            ("stall_s", 0.0),
+            ("patience_s", 0.0),
+            ("rt_lag_s", 0.0),
+            ("rt_lead_s", 0.0),
+        ):
+            value = getattr(self, key)
+            if not least <= value < inf:
+                raise rtmms.ModelError(f"{key}: expected a number >= {least:g} s, got {value}")
+        if self.rate_hz:
+            raise rtmms.ModelError("rate_hz: the federation's period sets the rate here: period_s")
+        self._host, self._port = self._place()
+
+    def claims(self) -> tuple[str, ...]:
+        return (*self.claim, *(name for name in self.subscribe.values() if name not in self.claim))
+
+    # --- hooks --------------------------------------------------------------------------------------------------------
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        steps = steps_of(self.period_s, plant, "period_s")
+        self._name = self.federate.format(robot=robot_part(plant.robot), name=self.name)
+        told = [one for one in plant.outputs if one.name in plant.selected]
+        self._outputs = tuple(one.name for one in told)
+        ports: list[Port] = []
+        for one in told:
+            key = f"{self._name}/{one.name}"
+            apart = range(prod(one.shape)) if one.shape and self.layout == "numbers" else ()
+            ports += [Port(f"{key}[{i}]", one.unit) for i in apart] or [Port(key, one.unit, len(one.shape))]
+        known, found = {one.name: one for one in plant.actuators}, {}
+        for name in plant.granted if self.commands != "endpoint" else ():
+            found[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral)
+        for source, name in self.subscribe.items():
+            if name not in known:
+                raise rtmms.UnknownNameError("actuator of subscribe", name, known)
+            found[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral, source)
+        self._driven = tuple(found)
+        self._inbox: Inbox[Event] = Inbox(_EVENTS)
+        self.attend(self._inbox, self._on_event)
+        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self._frames = Frames(self, self.waits, steps, "the federation")
+        self._grants = Grants(self, "helics", self._driven)
+        self.tick_s = 0.05
+        self._begun, self._period_ns = monotonic(), round(self.period_s * 1e9)
+        self._asked_at, self._step = 0.0, 0
+        self._stalled = self._over = self._behind = False
+        self._silent: set[str] = set()
+        if self.waits:
+            self.io.post("pause")  # the first step waits for the others, however long they take
+            self._paused = True
+        words = Words(
+            self._name, self.core, self._core_words(), tuple(ports), tuple(found.values()),
+            f"{self._name}/command" if self.commands != "inputs" and plant.granted else "",
+            self.realtime, self.rt_lag_s, self.rt_lead_s,
+        )  # fmt: skip
+        self._federate = Federate(words, self._inbox.put)
+        self._federate.start()
+
+    def on_state(self, state: rtmms.State) -> None:
+        if not self._over:
+            self._send(self._frames.on_state(state))
+
+    def tick(self, now: float) -> None:
+        self._frames.tick(now)
+        self._grants.tick(now)
+        if self._over:
+            return
+        if not self._federate.joined and now - self._begun > self.patience_s:
+            where = f"at {self._host or 'the usual address'}" + (f":{self._port}" if self._port else "")
+            raise rtmms.RtmmsError(
+                f"helics: no federation within {self.patience_s:g} s with a core of type {self.core}: is there a "
+                f"HELICS 3 broker {where}, with all of its federates? (helics_broker -f COUNT; broker=HOST:PORT)"
+            )
+        self._look_at_partners(now)
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self.waits = plant.mode == "lockstep" and bool(plant.granted) and not self._over
+        self._frames.again(self.waits)
+
+    def let_go(self, values: dict[str, float]) -> None:  # type: ignore[override]
+        """In lockstep no step begins with them."""
+        if self.waits:
+            self._frames.idle(values)
+        else:
+            super().let_go(values)
+
+    def close(self, reason: str) -> None:
+        if hasattr(self, "_federate"):
+            self._federate.end(_END_S)
+        super().close(reason)
+
+    # --- the federation -----------------------------------------------------------------------------------------------
+
+    def _send(self, state: rtmms.State | None) -> None:
+        """The state of a frame."""
+        if state is None:
+            return
+        values: list[Any] = []
+        for name in self._outputs:
+            value: Any = state.outputs.get(name)
+            numbers: list[Any] = value if isinstance(value, list) else [value]
+            if value is None or not all(isfinite(one) for one in numbers):
+                self.counts.add("not_finite")
+                values += [None] * (len(numbers) if self.layout == "numbers" else 1)
+            elif self.layout == "numbers":
+                values += map(float, numbers)
+            else:
+                values.append([float(one) for one in numbers] if isinstance(value, list) else float(value))
+        self._step, self._asked_at = state.step, monotonic()
+        self._federate.frame(self._frames.index * self._period_ns / 1e9, values)
+        self.counts.add("sent")
+
+    def _on_event(self) -> None:
+        for event in self._inbox.take_all()[0]:
+            if self._over:
+                return
+            match event.kind:
+                case "joined":
+                    others = ", ".join(self._federate.partners) or "nobody else"
+                    self.io.tell(f"federate '{self._name}' in a federation with {others}")
+                    if self.waits:
+                        self.io.post("resume")
+                    self._send(self._frames.start())
+                case "granted":
+                    self._granted(event)
+                case "failed":
+                    raise rtmms.RtmmsError(f"helics: {event.text}")
+                case "over":
+                    self._leave(f"helics: {event.text}")
+
+    def _granted(self, event: Event) -> None:
+        if self._stalled:
+            self.io.tell(f"the federation goes on, {monotonic() - self._asked_at:.2g} s late")
+        self._asked_at, self._stalled = 0.0, False
+        if event.granted_s + 5e-10 < event.time_s:
+            self.counts.add("early")
+        values = dict(zip(self._driven, event.inputs, strict=True))
+        for message in event.messages:
+            with self.counts.message():
+                values |= self.claimed(parse(message))
+        values = {name: value for name, value in values.items() if isfinite(value)}
+        self._grants.add([self._step, event.time_s, event.granted_s, event.late_s, *event.inputs])
+        self._send(self._frames.go(None if self._silent else values))
+
+    def _look_at_partners(self, now: float) -> None:
+        """Name those who keep a grant back, or who are dead."""
+        watched = list(self._federate.partners.values())
+        silent = {one.name for one in watched if one.unanswered_s(now) > self.stall_s}
+        for name in sorted(silent - self._silent):
+            self.counts.add("partners_lost")
+            self._lost(f"federate '{name}' does not answer for {self._federate.partners[name].unanswered_s(now):.2g} s",
+                       not self.partners or name in self.partners)  # fmt: skip
+        for name in sorted(self._silent - silent):
+            self.io.tell(f"federate '{name}' answers again" if not self._federate.partners[name].over
+                         else f"federate '{name}' has left the federation")  # fmt: skip
+        self._silent = {name for name in silent if not self.partners or name in self.partners}
+        late = now - self._asked_at if self._asked_at else 0.0
+        if late > self.stall_s and not self._stalled and not self._over:
+            self._stalled = True
+            self.counts.add("stalls")
+            time_s = self._frames.index * self.period_s
+            who = "; ".join(behind(watched, time_s, now, self.stall_s)) or "the broker does not answer"
+            self._lost(f"the federation is {late:.2g} s late with the grant of t = {time_s:.6g} s: {who}", True)
+
+    def _lost(self, why: str, matters: bool) -> None:
+        if matters and self.on_stall == "leave":
+            self._leave(why)
+        elif matters and not self.waits:
+            self.on_peer_lost(why)
+        else:
+            self.io.tell(why)
+
+    def _leave(self, why: str) -> None:
+        """The plant goes on without the federation."""
+        self._over = True
+        self.io.tell(f"{why}; the plant goes on alone")
+        self._frames.leave()
+        self.on_peer_lost(why)
+        self._federate.end(0.0)
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    def _place(self) -> tuple[str, str]:
+        host, colon, port = self.broker.rpartition(":")
+        if not colon:
+            return self.broker, ""
+        if not (host and port.isdecimal() and 0 < int(port) < 65536):
+            raise rtmms.ModelError(f"broker: expected HOST, HOST:PORT or a broker's name, got '{self.broker}'")
+        return host, port
+
+    def _core_words(self) -> str:
+        words = ["--federates=1", "--loglevel=no_print"]
+        if self.core in ("ipc", "inproc"):
+            words += [f"--broker={self._host}"] if self._host else []
+        elif self._host:
+            words += [f"--broker_address={self._host}"] + ([f"--brokerport={self._port}"] if self._port else [])
+        return " ".join([*words, self.core_words]).strip()

@@ -1,0 +1,152 @@
+"""What robots of a world sense of one another: range, bearing, and so relative position, with a sensor's errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import Channel, Plant, bare
+from rtmms.sensing.parts import TYPICAL, Sight
+from rtmms.sensing.sensed import Sensed
+from rtmms.sensing.suite import of_kind
+from rtmms.sensing.timing import ROUNDING
+from rtmms.spatial import Array
+
+_NEEDED = ("position", "quaternion")
+_NOTHING = np.zeros(0)
+
+
+class Sights:
+    """Which robot senses which others, and what it is told of them, as outputs SEER.OTHER.quantity.
+
+    range       m, between the origins;  bearing (2,) rad: azimuth about z, to the left, and elevation, in body axes
+    position    (3,) m, body axes: of the other, by range and bearing as they are told
+    valid, time 1 where the last sample was one (0: out of range), and s, when it was sampled (-1: none yet)
+    Each has the timing, the errors, and the chance of a sensor of its own (rtmms.sensing.parts.Sight).
+    """
+
+    def __init__(self, wanted: Mapping[str, Mapping[str, Sight]], robots: Mapping[str, Plant], dt: float) -> None:
+        self._sensed: list[tuple[str, Sensed]] = []
+        for seer, others in wanted.items():
+            for other, sensor in others.items():
+                name = f"{seer}.{other}"
+                pair = _Pair(name, robots[seer], robots[other], dt, sensor)
+                self._sensed.append((name, Sensed(pair, {name: sensor})))
+        self.outputs: tuple[Channel, ...] = tuple(
+            channel
+            for name, one in self._sensed
+            for channel in (*one.suite.channels, Channel(f"{name}.position", "m", (3,), "body"))
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self._sensed)
+
+    def reset(self, seed: int) -> None:
+        """Switched on anew. Each has a chance of its own."""
+        for k, (_, one) in enumerate(self._sensed):
+            one.reset(seed + (k + 1) * 1_000_003)
+
+    def step(self) -> None:
+        """The robots have taken a step."""
+        for _, one in self._sensed:
+            one.step(_NOTHING)
+
+    def observe(self) -> dict[str, Array]:
+        """What is told by now."""
+        told: dict[str, Array] = {}
+        for name, one in self._sensed:
+            seen = one.observe()
+            told |= {channel.name: seen[channel.name] for channel in one.suite.channels}
+            azimuth, elevation = told[f"{name}.bearing"]
+            flat = math.cos(elevation)
+            way = (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation))
+            told[f"{name}.position"] = float(told[f"{name}.range"]) * np.array(way)
+        return told
+
+    def snapshot(self) -> list[bytes]:
+        return [one.snapshot() for _, one in self._sensed]
+
+    def restore(self, parts: list[bytes]) -> None:
+        """ModelError where one of them is of others."""
+        for (_, one), part in zip(self._sensed, parts, strict=True):
+            one.restore(part)
+
+
+class _Pair:
+    """Two robots as a plant whose outputs are where the one sees the other; computed at the samples alone."""
+
+    actuators: tuple[Channel, ...] = ()
+    outputs: tuple[Channel, ...] = (Channel("range", "m", (1,)), Channel("bearing", "rad", (2,), "body"))
+
+    def __init__(self, name: str, seer: Plant, other: Plant, dt: float, sensor: Sight) -> None:
+        self.dt, self._sensor = dt, sensor
+        self._seer, self._other = bare(seer), bare(other)
+        for plant, whose in ((self._seer, name.partition(".")[0]), (self._other, name.partition(".")[2])):
+            known = {channel.name for channel in plant.outputs}
+            for output in _NEEDED:
+                if output not in known:
+                    raise ModelError(f"robot '{name.partition('.')[0]}': sees: robot '{whose}' tells no {output}")
+        self._steps, self._samples = 0, 0.0
+        self._range, self._bearing = np.zeros(1), np.zeros(2)
+
+    def reset(self, seed: int = 0) -> None:
+        self._steps, self._samples = 0, 0.0
+
+    def step(self, command: Array) -> None:
+        self._steps += 1
+
+    def observe(self) -> dict[str, Array]:
+        due = math.floor((self._steps * self.dt - self._sensor.phase_s) * self._sensor.rate_hz + ROUNDING) + 1.0
+        if due > self._samples:
+            self._samples = due
+            here, there = self._seer.observe(), self._other.observe()
+            x, y, z = _in_body(here["quaternion"], there["position"] - here["position"])
+            flat = math.hypot(x, y)
+            self._range[0] = math.hypot(flat, z)
+            self._bearing[:] = math.atan2(y, x), math.atan2(z, flat)
+        return {"range": self._range, "bearing": self._bearing}
+
+    def snapshot(self) -> bytes:
+        return np.array([self._steps, self._samples, self._range[0], *self._bearing]).tobytes()
+
+    def restore(self, blob: bytes) -> None:
+        steps, self._samples, self._range[0], self._bearing[0], self._bearing[1] = np.frombuffer(blob).tolist()
+        self._steps = int(steps)
+
+
+def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
+    """World -> body: v' = q* v q."""
+    w, x, y, z = (float(one) for one in quaternion)
+    a, b, c = (float(one) for one in vector)
+    # t = 2 (v x u), of the conjugate; v' = v + w t + t x u
+    tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
+    return (
+        a + w * tx + (ty * z - tz * y),
+        b + w * ty + (tz * x - tx * z),
+        c + w * tz + (tx * y - ty * x),
+    )
+
+
+def read(seer: str, said: Any, typical: bool, names: tuple[str, ...]) -> dict[str, Sight]:
+    """What a person says: names of others, or a table of them with keys of rtmms.sensing.parts.Sight. ModelError."""
+    place = f"robot '{seer}': sees"
+    tables = (
+        said if isinstance(said, Mapping) else {one: {} for one in said} if isinstance(said, list | tuple) else None
+    )
+    if tables is None or not all(isinstance(one, str) for one in tables):
+        raise ModelError(f"{place}: expected names of robots, or a table of them, got {said!r:.60}")
+    found: dict[str, Sight] = {}
+    for other, given in tables.items():
+        if other not in names or other == seer:
+            raise ModelError(f"{place}: {UnknownNameError('robot', other, [one for one in names if one != seer])}")
+        if not isinstance(given, Mapping):
+            raise ModelError(f"{place}: {other}: expected a table, got {given!r:.60}")
+        try:
+            found[other] = of_kind(Sight, f"{seer}.{other}", given, TYPICAL["sight"] if typical else {})
+        except ModelError as fault:
+            raise ModelError(f"{place}: {fault}") from None
+    return found

@@ -1,0 +1,114 @@
+"""Real brokers of HELICS for tests, and federates that know nothing of rtmms."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import helics as h
+
+from tests.bridges.harness import free_port, wait
+
+BROKER = Path(sys.executable).with_name("helics_broker")
+
+
+class Broker:
+    """helics_broker on a port of its own; above: the one it is below."""
+
+    def __init__(self, federates: int, above: Broker | None = None) -> None:
+        self.port = free_port(socket.SOCK_STREAM)
+        words = [f"--local_port={self.port}", "--loglevel=no_print", f"-f{federates}"]
+        if above is not None:
+            words += ["--broker_address=127.0.0.1", f"--brokerport={above.port}"]
+        self.process = subprocess.Popen([str(BROKER), *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait(10)
+
+
+class Pilot:
+    """A federate of HELICS alone in a thread: publishes before(k) at each of its times, and keeps what it reads."""
+
+    def __init__(self, broker: Broker, period_s: float, count: int, publish: dict[str, tuple[str, str]],
+                 read: dict[str, str], value: Callable[[int], float]) -> None:  # fmt: skip
+        info = h.helicsCreateFederateInfo()
+        h.helicsFederateInfoSetCoreTypeFromString(info, "zmq")
+        h.helicsFederateInfoSetCoreName(info, f"pilot{broker.port}")
+        h.helicsFederateInfoSetCoreInitString(
+            info, f"--federates=1 --loglevel=no_print --broker_address=127.0.0.1 --brokerport={broker.port}"
+        )
+        self.made: Any = h.helicsCreateCombinationFederate("pilot", info)
+        h.helicsFederateSetFlagOption(self.made, h.HELICS_FLAG_UNINTERRUPTIBLE, True)
+        self.period_s, self.count, self.value = period_s, count, value
+        self.out = []
+        for key, (target, unit) in publish.items():
+            one = h.helicsFederateRegisterGlobalPublication(self.made, key, h.HELICS_DATA_TYPE_DOUBLE, unit)
+            h.helicsPublicationAddTarget(one, target)
+            self.out.append(one)
+        self.inputs = {key: h.helicsFederateRegisterSubscription(self.made, key, unit) for key, unit in read.items()}
+        self.endpoint = h.helicsFederateRegisterGlobalEndpoint(self.made, "pilot/say", "")
+        self.messages: dict[int, tuple[str, bytes]] = {}
+        self.seen: list[dict[str, list[float]]] = []
+        self.times: list[float] = []
+        self.fault: Exception | None = None
+        self.hold = threading.Event()
+        self.hold.set()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            h.helicsFederateEnterExecutingMode(self.made)
+            for k in range(self.count):
+                self.times.append(h.helicsFederateRequestTime(self.made, k * self.period_s) if k else 0.0)
+                self.seen.append({
+                    key: [h.helicsInputGetDouble(one)] if key.endswith("]") else list(h.helicsInputGetVector(one))
+                    for key, one in self.inputs.items()
+                })  # fmt: skip
+                for one in self.out:
+                    h.helicsPublicationPublishDouble(one, self.value(k))
+                if k in self.messages:
+                    target, text = self.messages[k]
+                    h.helicsEndpointSendBytesTo(self.endpoint, text, target)
+                self.hold.wait(60.0)
+            h.helicsFederateDisconnect(self.made)
+        except h.HelicsException as fault:
+            self.fault = fault
+
+    def join(self) -> None:
+        self.hold.set()
+        wait(lambda: not self.thread.is_alive())
+
+
+PARTNER = """
+import sys, helics as h
+port, target, unit = sys.argv[1:]
+info = h.helicsCreateFederateInfo()
+h.helicsFederateInfoSetCoreTypeFromString(info, "zmq")
+h.helicsFederateInfoSetCoreInitString(info, f"--federates=1 --loglevel=no_print --brokerport={port}")
+wind = h.helicsCreateValueFederate("wind", info)
+out = h.helicsFederateRegisterGlobalPublication(wind, "wind/speed", h.HELICS_DATA_TYPE_DOUBLE, unit)
+h.helicsPublicationAddTarget(out, target)
+h.helicsFederateEnterExecutingMode(wind)
+for k in range(1, 1_000_000):
+    h.helicsPublicationPublishDouble(out, 1.5)
+    h.helicsFederateRequestTime(wind, k * 0.01)
+"""
+
+
+def partner(broker: Broker, target: str, unit: str) -> subprocess.Popen[bytes]:
+    """A federate 'wind' in a process of its own, to be killed or stopped."""
+    return subprocess.Popen([sys.executable, "-c", PARTNER, str(broker.port), target, unit])

@@ -1,0 +1,239 @@
+"""Robots as simulators of mosaik itself: in its process, in one of their own, and a plant that runs."""
+
+from __future__ import annotations
+
+import math
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mosaik", reason="needs mosaik")
+
+import rtmms
+from rtmms.plant import Channel
+from rtmms_bridges.mosaik import Mosaik
+from tests.bridges.by_hand import opened
+from tests.bridges.harness import ROOT, free_port, plant_info, wait
+from tests.bridges.mosaik_peers import scenario
+from tests.bridges.test_helics import sailing
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+IN_PROCESS = {"python": "rtmms_bridges.federation.simulator:Robots"}
+REMOTE = {"cmd": "%(python)s -m rtmms_bridges.federation.simulator %(addr)s"}
+SPEED = [0.2, -0.4, 0.6, 0.1]
+PROPELLER = "propeller.command"
+TURNS = [100.0 * one for one in SPEED]
+
+
+def by_hand(held: list[tuple[int, float]], steps: int) -> dict[int, list[float]]:
+    """Positions of a torpedo whose thruster has each value from a step on."""
+    plant: Any = rtmms.load("torpedo", dt=1e-3)
+    names = [channel.name for channel in plant.actuators]
+    command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
+    found, changes = {}, dict(held)
+    for step in range(steps + 1):
+        command[names.index(PROPELLER)] = changes.get(step, command[names.index(PROPELLER)])
+        found[step] = plant.observe()["position"].tolist()
+        plant.step(command)
+    return found
+
+
+@pytest.mark.parametrize("robots", [IN_PROCESS, REMOTE], ids=["in process", "remote"])
+def test_values_come_at_mosaiks_times(robots: dict[str, str]) -> None:
+    """An output at t is the state at t, an input given at t holds from t on."""
+    words = {"robot": "torpedo", "step_s": 0.02, "dt": 1e-3}
+    seen = scenario(robots, 40, 0.01, (PROPELLER,), "position", words=words, every=10, values=TURNS)
+    truth = by_hand([(100 * k, value) for k, value in enumerate(TURNS)], 400)
+    assert [time for time, _ in seen] == [0, 10, 20, 30]
+    for time, value in seen[1:]:  # the link is shifted by one of the pilot's looks: the last output before
+        assert value == truth[10 * (time - 2)]
+
+
+def test_a_hybrid_robot_steps_when_it_is_told_something_new() -> None:
+    words = {"robot": "torpedo", "step_s": 0.05, "dt": 1e-3, "kind": "hybrid"}
+    at = [3, 17, 31]
+    seen = scenario(IN_PROCESS, 50, 0.001, (PROPELLER,), "position", words=words, at=at, values=TURNS)
+    truth = by_hand(list(zip(at, TURNS, strict=False)), 60)
+    told = dict(seen)
+    assert told[17] == truth[3]
+    assert told[31] == truth[17]
+
+
+def test_its_commands_replay_without_mosaik(tmp_path: Path) -> None:
+    from rtmms.record.commands import load, replay
+
+    words = {"robot": "torpedo", "step_s": 0.01, "dt": 1e-3, "trace": str(tmp_path), "duration_s": 1.0}
+    scenario(IN_PROCESS, 40, 0.01, (PROPELLER,), "position", words=words, every=10, values=TURNS)
+    recorded = load(tmp_path / "torpedo_0.npz")
+    _, difference = replay(recorded)
+    assert difference is None
+    assert len(recorded.command) == 390
+    assert np.ptp(recorded.command) > 0.5
+
+
+@pytest.mark.slow
+def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
+    from rtmms.record.commands import load
+
+    words = {"robot": "torpedo", "step_s": 0.01, "dt": 1e-3, "trace": str(tmp_path), "duration_s": 101.0}
+    values = [k / 10_001 for k in range(10_001)]
+    seen = scenario(IN_PROCESS, 10_001, 0.01, (PROPELLER,), "position", words=words, every=1, values=values)
+    assert [time for time, _ in seen] == list(range(10_001))
+    command = load(tmp_path / "torpedo_0.npz").command
+    assert len(command) == 100_000
+    moved = command[:, np.ptp(command, axis=0).argmax()]
+    assert np.array_equal(moved, np.repeat(values[:10_000], 10))
+
+
+# --- a plant that runs ------------------------------------------------------------------------------------------------
+
+
+def mosaik_bridge(**words: Any) -> Mosaik:
+    port = free_port(socket.SOCK_STREAM)
+    given: dict[str, Any] = {"claim": ("*",), "step_s": 0.01, "stall_s": 20.0, "outputs": ("depth", "position")} | words
+    return Mosaik(port=port, **given)
+
+
+def connect(bridge: Mosaik) -> dict[str, str]:
+    return {"connect": f"127.0.0.1:{bridge.port}"}
+
+
+@pytest.mark.parametrize("kind", ["time-based", "hybrid"])
+def test_a_plant_in_lockstep_goes_as_mosaik_says(kind: str) -> None:
+    bridge = mosaik_bridge(kind=kind)
+    with sailing(bridge) as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        seen = scenario(connect(bridge), 40, 0.01, ("thrust",), "position", every=10, values=SPEED)
+        run._thread.join(30.0)
+        assert not run._thread.is_alive(), "the run ends with mosaik's"
+    commands = [value for value, _ in run.plant.commands]
+    assert commands[:390] == [value for value in SPEED for _ in range(100)][:390]
+    for time, value in seen[1:]:
+        steps = 10 * (time - 1)
+        assert value[0] == pytest.approx(sum(commands[:steps]) * 1e-3, abs=1e-12)
+    assert run.bridged.counts["grants"] == 40
+
+
+def test_in_real_time_a_mosaik_that_stalls_or_dies_is_named_and_the_plant_goes_on() -> None:
+    bridge = mosaik_bridge(stall_s=0.4)
+    with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        other = subprocess.Popen([sys.executable, "-m", "tests.bridges.mosaik_peers", f"127.0.0.1:{bridge.port}", "30"],
+                                 cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        try:
+            wait(lambda: run.drove(1.5) or other.poll() is not None)
+            wait(lambda: any("late: its last step was at t = 0.3 s, the plant is at t = " in line or
+                             "late: its last step was at t = 0.29 s" in line for line in run.bridged.said))  # fmt: skip
+            wait(lambda: run.command == (0.0, 0.0))
+            steps = len(run.plant.commands)
+            other.kill()
+            wait(lambda: any("mosaik has ended at t = " in line for line in run.bridged.said))
+            wait(lambda: len(run.plant.commands) > steps + 200)
+        finally:
+            other.kill()
+            other.wait(10)
+    assert run.bridged.counts["stalls"] == 1
+
+
+def test_one_that_leaves_goes_on_alone() -> None:
+    bridge = mosaik_bridge(stall_s=0.4, on_stall="leave")
+    with sailing(bridge) as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        other = subprocess.Popen([sys.executable, "-m", "tests.bridges.mosaik_peers", f"127.0.0.1:{bridge.port}", "30"],
+                                 cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        try:
+            wait(lambda: any("the plant goes on alone" in line for line in run.bridged.said))
+            steps = len(run.plant.commands)
+            wait(lambda: len(run.plant.commands) > steps + 500)
+        finally:
+            other.kill()
+            other.wait(10)
+
+
+def test_what_is_not_mosaik_is_refused() -> None:
+    bridge = mosaik_bridge()
+    with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        for k, junk in enumerate(
+            (b"GET / HTTP/1.1\r\n\r\n", struct.pack(">I", 5) + b"hello", struct.pack(">I", 2) + b"[]"), 1
+        ):
+            wait(lambda junk=junk: _said(bridge.port, junk))
+            wait(lambda k=k: run.bridged.counts["refused"] >= k)
+        assert any("is not mosaik's protocol, version 3" in line for line in run.bridged.said)
+
+
+def _said(port: int, junk: bytes) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1.0) as peer:
+            peer.sendall(junk)
+    except OSError:
+        return False
+    return True
+
+
+# --- what is wrong is told --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"robot": "torpedoo"}, "unknown robot 'torpedoo'; did you mean torpedo"),
+        ({"kind": "hybridd"}, "unknown kind of a simulator 'hybridd'; did you mean hybrid"),
+        ({"step_s": 0.0015}, "step_s: expected a multiple of the plant's step"),
+        ({"step_s": 0.025}, "expected a multiple of mosaik's time resolution of 0.01 s, got 0.025 s"),
+        ({"trace": "x"}, "trace: needs duration_s"),
+        ({"masss_kg": 1.0}, "masss_kg"),
+    ],
+)
+def test_words_of_a_simulator_that_make_no_sense(words: dict[str, Any], told: str) -> None:
+    with pytest.raises(rtmms.ModelError) as fault:
+        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", words={"robot": "torpedo"} | words, values=[0.0])
+    assert told in str(fault.value)
+
+
+def test_two_who_drive_one_and_numbers_that_are_none() -> None:
+    words = {"robot": "torpedo"}
+    with pytest.raises(rtmms.ModelError, match=r"propeller\.command: expected one source, got Pilot-0"):
+        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", words=words, pilots=2, values=[0.0])
+    with pytest.raises(rtmms.ModelError, match=r"propeller\.command: expected a finite number, got nan from Pilot-0"):
+        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", words=words, values=[math.nan])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"port": 70000}, "port: expected a port from 1 to 65535, got 70000"),
+        ({"step_s": -1.0}, "step_s: expected a number"),
+        ({"rate_hz": 5.0}, "step_s"),
+    ],
+)
+def test_words_of_the_bridge_that_make_no_sense(words: dict[str, Any], told: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=told):
+        Mosaik(**words)
+
+
+def test_what_does_not_fit_the_plant_or_the_machine() -> None:
+    info = plant_info(Channel("speed", "m/s"))
+    with pytest.raises(rtmms.ModelError, match="step_s: expected a multiple of the plant's step"):
+        opened(Mosaik(step_s=0.0105), info)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(rtmms.RtmmsError, match=f"cannot listen on TCP 127.0.0.1:{port}"):
+            opened(Mosaik(port=port), info)
+
+
+@pytest.mark.slow
+def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "mosaik"))
+    import scenario as example
+
+    seen = example.main(2.0, chains=6)
+    assert len(seen) == 20
+    assert seen[1.9] != [0.0, 0.0, 0.0]
