@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from rtmms.shapes.shape import HOME, Pose
 from rtmms.shapes.visual.known import visual_of
 from rtmms.spatial import quaternion_matrix
 from rtmms.wire.protocol.state import PlantInfo
+
+if TYPE_CHECKING:
+    from rtmms.view.recording import Recording
 
 Array = npt.NDArray[np.float64]
 
@@ -90,6 +93,7 @@ class Picture:
             for c in bare
             if c.unit.split(",")[0] == "N" and c.shape and c.shape[-1] in (3, 6) and c.frame in ("body", "world")
         )
+        self._owners = tuple(plant.robots)
         needed = [*self._pose, *self._ghost, *(force.output for force in self._forces)]
         self._shape_needs = self.shape.needs if self.shape else ()
         self.needs = tuple(dict.fromkeys(self._names[name] for name in (*needed, *self._shape_needs)))
@@ -101,6 +105,13 @@ class Picture:
         points = self.points(drawn)
         size = 2.0 * float(np.abs(points).max()) if len(points) else 0.5
         self.size = size if LEAST_M < size < MOST_M else 0.5
+
+    def paths(self, recording: Recording) -> list[Array]:
+        """(n, 3) m, world, of each robot's body in all states; at the origin where no output tells."""
+        shapes = {c.name: c.shape for c in recording.info.outputs}
+        names = [self._names.get(f"{owner}.position") for owner in self._owners] or [self._names.get("position")]
+        found = [recording.series(name) for name in names if name is not None and shapes.get(name) == (3,)]
+        return found or [np.zeros((len(recording.time), 3))]
 
     def points(self, drawn: Drawn) -> Array:
         """(n, 3) m, body frame: all that is to be seen of it."""

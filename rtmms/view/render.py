@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rtmms.errors import ModelError
 from rtmms.shapes.shape import HOME, Pose
-from rtmms.shapes.visual.meshes import along, moved, revolved, sphere
+from rtmms.shapes.visual.meshes import along, moved, revolved, sphere, tiles
 from rtmms.shapes.visual.surface import SPACE, Colour, Surface
 from rtmms.spatial import quaternion_matrix
 from rtmms.view.picture import Drawn, Picture
@@ -26,6 +26,8 @@ Image = npt.NDArray[np.uint8]
 REACH = 9.0
 """Of the robot's size: how far the floor is seen."""
 RINGS, SPOKES = 24, 64
+SKY = 40.0
+"""Of the robot's size: the sphere on which the background is."""
 LIFT = 2e-3
 """Of the robot's size: a shadow over the floor, and lines over a shadow."""
 MODEL_SKIN, MODEL_SOLID, EDGE = (41, 120, 181), (140, 148, 158), (13, 38, 64)
@@ -113,6 +115,12 @@ class Part:
         self.mesh.points = np.ascontiguousarray(vertices, dtype=np.float32)
         self.mesh.Modified()
 
+    def paint(self, colours: Array) -> None:
+        """(n, 3) of each vertex, 0 to 255."""
+        self.mesh.point_data.set_array(colours.astype(np.uint8), "colour")
+        self.mesh.set_active_scalars("colour")
+        self.mapper.ScalarVisibilityOn()
+
     def place(self, pose: Pose) -> None:
         self.actor.SetUserMatrix(_matrix(pose))
 
@@ -183,8 +191,9 @@ class Renderer:
         self._cell = cell(self.size)
         self._plotter = plotter = pyvista.Plotter(off_screen=True, window_size=(wide, high), lighting="none")
         plotter.render_window.SetMultiSamples(8)
-        plotter.set_background(_unit(scenery.far), top=_unit(scenery.above))
+        plotter.set_background(_unit(scenery.far))
         self._lights()
+        self._make_sky()
         if scenery.has_floor:
             self._make_floor()
         elif self._scene == SPACE:
@@ -275,14 +284,18 @@ class Renderer:
         self._disc = np.concatenate([
             np.stack([r * np.cos(angle), r * np.sin(angle), np.zeros(SPOKES)], axis=1) for r in radius
         ])  # fmt: skip
-        from rtmms.shapes.visual.meshes import tiles
-
         self._ground = Part(plotter, tiles(RINGS, SPOKES, around=True), scenery.floor, self._disc, lit=False)
-        colours = self._faded(np.linalg.norm(self._disc, axis=1), scenery.floor).astype(np.uint8)
-        self._ground.mesh.point_data.set_array(colours, "colour")
-        self._ground.mesh.set_active_scalars("colour")
-        self._ground.mapper.ScalarVisibilityOn()
+        self._ground.paint(self._faded(np.linalg.norm(self._disc, axis=1), scenery.floor))
         self._thin, self._thick = Line(plotter, scenery.line, 1.0), Line(plotter, scenery.line, 2.0)
+
+    def _make_sky(self) -> None:
+        """A sphere round everything: the colour of the distance below the horizon, lighter above."""
+        self._sky = Part(self._plotter, *_sky(self.size), lit=False)
+        height = self._sky.mesh.points[:, 2] / (SKY * self.size)
+        share = np.clip((height - 0.02) / 0.5, 0.0, 1.0)[:, None] ** 0.7
+        scenery = self._scenery
+        colours = (1.0 - share) * np.array(scenery.far) + share * np.array(scenery.above)
+        self._sky.paint(colours)
 
     def _faded(self, distance: Array, colour: Colour) -> Array:
         """(n, 3) of a colour seen through so much water or air."""
@@ -293,7 +306,7 @@ class Renderer:
     def _make_stars(self) -> None:
         draw = np.random.default_rng(5)
         ways = draw.normal(size=(700, 3))
-        ways *= 400.0 * self.size / np.linalg.norm(ways, axis=1, keepdims=True)
+        ways *= 0.9 * SKY * self.size / np.linalg.norm(ways, axis=1, keepdims=True)
         from pyvista import PolyData
 
         self._stars = PolyData(ways.astype(np.float32))
@@ -403,7 +416,8 @@ class Renderer:
         camera.position, camera.focal_point, camera.up = tuple(eye), tuple(target), (0.0, 0.0, 1.0)
         camera.view_angle = VIEW_DEG
         distance = float(np.linalg.norm(eye - target))
-        camera.clipping_range = (0.02 * distance, 12.0 * distance + 3.0 * REACH * self.size + 900.0 * self.size * (self._scene == SPACE))
+        camera.clipping_range = (0.02 * distance, distance + 1.1 * SKY * self.size)
+        self._sky.place((tuple(target), HOME[1]))  # type: ignore[arg-type]
         if self._scenery.has_floor:
             self._lay_floor(target)
         elif self._scene == SPACE:
@@ -447,6 +461,14 @@ def _lay(parts: Sequence[tuple[Surface, Part]], drawn: Drawn, pose: Pose) -> Non
             part.place(_after(pose, drawn.frames.get(surface.frame, HOME)))
 
 
+def _sky(size: float) -> tuple[Any, Colour, Array]:
+    """Faces, colour and vertices of the background."""
+    ring = np.concatenate([[-1.5, -0.3, 0.0], np.linspace(0.01, 1.5, 24)])
+    angle = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
+    points = [np.stack([np.cos(e) * np.cos(angle), np.cos(e) * np.sin(angle), np.full(48, np.sin(e))], axis=1) for e in ring]
+    return tiles(len(ring), 48, around=True), (0, 0, 0), SKY * size * np.concatenate(points)
+
+
 def _after(parent: Pose, child: Pose) -> Pose:
     from rtmms.shapes.shape import after
 
@@ -465,7 +487,7 @@ def _arrow(at: Array, way: Array, long: float, thick: float) -> Array:
     y = np.cross(np.eye(3)[int(np.argmin(np.abs(x)))], x)
     y /= np.linalg.norm(y)
     matrix = np.eye(4)
-    matrix[:3, :3] = np.column_stack([long * x, 0.6 * thick * y, 0.6 * thick * np.cross(x, y)])
+    matrix[:3, :3] = np.column_stack([long * x, 0.45 * thick * y, 0.45 * thick * np.cross(x, y)])
     matrix[:3, 3] = at
     return matrix
 

@@ -36,7 +36,7 @@ class Scenery:
 
 
 SCENERIES = {
-    WATER: Scenery((132, 196, 214), (62, 136, 168), (150, 186, 178), (108, 154, 158), text=(240, 248, 250)),
+    WATER: Scenery((150, 214, 226), (50, 122, 158), (158, 188, 172), (116, 156, 152), text=(240, 248, 250)),
     AIR: Scenery((186, 214, 240), (232, 240, 247), (206, 216, 206), (174, 190, 178)),
     GROUND: Scenery((226, 232, 238), (240, 243, 246), (222, 224, 226), (186, 192, 198)),
     SPACE: Scenery((6, 8, 18), (14, 18, 34), (14, 18, 34), (40, 48, 70), has_floor=False, text=(220, 226, 236)),
@@ -49,9 +49,9 @@ SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
 """Where the light comes from, world."""
 VIEW_DEG = 28.0
 """Height of the camera's view."""
-FROM = np.array([0.74, -1.0, 0.50]) / np.linalg.norm([0.74, -1.0, 0.50])
+FROM = np.array([0.60, -1.0, 0.50]) / np.linalg.norm([0.60, -1.0, 0.50])
 """From where the camera looks at a robot whose x is forward: from ahead, from its right, from above."""
-FILLED = (0.74, 0.66)
+FILLED = (0.78, 0.72)
 """Of a picture's width and height that the robot takes."""
 
 

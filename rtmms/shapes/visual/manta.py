@@ -8,12 +8,12 @@ import numpy as np
 
 from rtmms.shapes.shape import Pose
 from rtmms.shapes.visual.lofts import normals, spline, wing_section
-from rtmms.shapes.visual.meshes import along, ellipsoid, merged, moved, sphere, tiles, tube
+from rtmms.shapes.visual.meshes import along, ellipsoid, merged, moved, of_tile, sphere, tiles, tube
 from rtmms.shapes.visual.surface import WATER, Array, Surface, fixed
 from rtmms.wire.protocol.state import PlantInfo
 
-TOP, BELLY, MARK, DARK = (44, 62, 86), (226, 232, 236), (150, 166, 182), (16, 18, 22)
-CHORD = 13
+TOP, BELLY, MARK, DARK = (56, 78, 106), (226, 232, 236), (168, 184, 198), (16, 18, 22)
+CHORD = 17
 """Points along the chord."""
 FINE = 4
 """Rows of points from one of the model's to the next."""
@@ -71,8 +71,8 @@ class MantaVisual:
                           [0.088, 0.080, 0.055, 0.036, 0.022, 0.016, 0.005])  # fmt: skip
         self._thick = thick[:, None] * wing_section(1.0 - self._chord)[None] * np.sqrt(np.maximum(width, 0.0))[:, None]
         up, down = tiles(self._rows, CHORD)[:, ::-1], tiles(self._rows, CHORD)
-        u, v = np.abs(rows)[up // CHORD].mean(axis=1), self._chord[up % CHORD].mean(axis=1)
-        mark = ((u - 0.52 * y) / (0.42 * y)) ** 2 + ((v - 0.72) / 0.10) ** 2 < 1.0
+        u, v = (of_tile(x.mean(axis=1)) for x in (np.abs(rows)[up // CHORD], self._chord[up % CHORD]))
+        mark = (u > 0.2 * y) & (u < 0.85 * y) & (v > 0.58) & (v < 0.80)
         self.surfaces = (
             Surface("back", up[~mark], TOP), Surface("shoulders", up[mark], MARK), Surface("belly", down, BELLY),
             *self._drawn(middle, y),
@@ -85,7 +85,7 @@ class MantaVisual:
             horns.append(moved(along(0, tube([(0.0, 0.0, 0.0), (0.0, 0.0, 0.07), (0.0, side * 0.012, 0.14),
                                               (0.0, side * 0.04, 0.19)], [0.040, 0.038, 0.027, 0.012], flat=0.45)),
                                (middle + 0.25, side * 0.36 * y, z - 0.012)))  # fmt: skip
-            eyes.append(moved(sphere(0.018), (middle + 0.247, side * 0.60 * y, z + 0.014)))
+            eyes.append(moved(sphere(0.017), (middle + 0.236, side * 0.66 * y, z + 0.004)))
         mouth = moved(ellipsoid(0.05, 0.42 * y, 0.032), (middle + 0.295, 0.0, z - 0.004))
         tail = tube([(middle - 0.30 - 0.12 * k, 0.0, z + 0.004 * k) for k in range(6)],
                     [0.022, 0.014, 0.010, 0.008, 0.006, 0.003], 8)  # fmt: skip
@@ -101,6 +101,6 @@ class MantaVisual:
         rows = np.einsum("rk,kcx->rcx", self._across, known)
         rows = np.einsum("rcd,rdx->rcx", self._resampled, rows)
         up = normals(rows)
-        up *= -np.sign(up[self._rows // 2, CHORD // 2, 2] or 1.0) * -1.0
+        up = up if up[self._rows // 2, CHORD // 2, 2] > 0.0 else -up
         top = (rows + self._thick[:, :, None] * up).reshape(-1, 3)
         return top, top, (rows - 0.55 * self._thick[:, :, None] * up).reshape(-1, 3)

@@ -55,6 +55,11 @@ def tiles(rows: int, columns: int, around: bool = False) -> Faces:
     return np.stack([np.stack([a, b, c], axis=-1), np.stack([b, d, c], axis=-1)], axis=-2).reshape(-1, 3)
 
 
+def of_tile(values: Array) -> Array:
+    """(k,) of each triangle of `tiles`: the mean of its tile, so that colours meet along rows and columns."""
+    return np.repeat(values.reshape(-1, 2).mean(axis=1), 2)
+
+
 def revolved(profile: Sequence[tuple[float, float]], edges: Sequence[int] = (), round_: int = ROUND) -> Mesh:
     """About z, of radii and heights from below upwards on the outside. edges: points of the profile that are sharp."""
     angle = np.linspace(0.0, 2.0 * pi, round_, endpoint=False)

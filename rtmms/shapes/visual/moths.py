@@ -8,11 +8,11 @@ import numpy as np
 
 from rtmms.shapes.shape import Pose
 from rtmms.shapes.visual.lofts import normals, spline
-from rtmms.shapes.visual.meshes import ellipsoid, merged, moved, sphere, tiles, tube
+from rtmms.shapes.visual.meshes import ellipsoid, merged, moved, of_tile, sphere, tiles, tube
 from rtmms.shapes.visual.surface import AIR, Array, Colour, Surface, fixed
 from rtmms.wire.protocol.state import PlantInfo
 
-CHORD, SPAN = 9, 21
+CHORD, SPAN = 13, 29
 DARK = (24, 18, 16)
 THIN = 0.015
 """Of the chord: half the thickness of a wing as it is drawn."""
@@ -52,7 +52,7 @@ class _Wings:
 
     def __init__(self, wing: Colour, rim: Colour, spot: Colour, right_turns: bool) -> None:
         up = tiles(SPAN, CHORD)
-        v, u = (up // CHORD).mean(axis=1) / (SPAN - 1), (up % CHORD).mean(axis=1) / (CHORD - 1)
+        v, u = of_tile((up // CHORD).mean(axis=1)) / (SPAN - 1), of_tile((up % CHORD).mean(axis=1)) / (CHORD - 1)
         is_rim = (u > 0.84) | (v > 0.90)
         is_spot = ((v - 0.58) / 0.11) ** 2 + ((u - 0.42) / 0.22) ** 2 < 1.0
         kinds = [(wing, ~is_rim & ~is_spot), (rim, is_rim & ~is_spot), (spot, is_spot & ~is_rim)]

@@ -18,6 +18,7 @@ from rtmms.shapes.visual.meshes import (
     ellipsoid,
     merged,
     moved,
+    of_tile,
     revolved,
     sphere,
     tube,
@@ -35,7 +36,7 @@ class CatVisual:
 
     scene = AIR
     ground = None
-    ROUND, RINGS = 20, 25
+    ROUND, RINGS = 20, 41
 
     def __init__(self, plant: PlantInfo) -> None:
         arm = float(plant.parameters["arm_m"])
@@ -47,9 +48,9 @@ class CatVisual:
         angle = 2.0 * pi * np.arange(self.ROUND) / self.ROUND
         self._ring = np.stack([0.95 * np.cos(angle), np.sin(angle) * 0.86], axis=1)
         faces = loft(self.RINGS, self.ROUND)
-        row = self._share[faces // self.ROUND].mean(axis=1)
-        low = np.cos(angle)[faces % self.ROUND].mean(axis=1) > 0.7
-        stripe = ~low & (np.abs((row * 7.0) % 1.0 - 0.5) < 0.13) & (row > 0.1) & (row < 0.9)
+        row = of_tile(self._share[faces // self.ROUND].mean(axis=1))
+        low = of_tile(np.cos(angle)[faces % self.ROUND].mean(axis=1)) > 0.7
+        stripe = ~low & (np.abs((row * 7.0) % 1.0 - 0.5) < 0.16) & (row > 0.1) & (row < 0.9)
         bending = [Surface("back", faces[~low & ~stripe], fur, gloss=0.05), Surface("stripes", faces[stripe], stripes, gloss=0.05),
                    Surface("belly", faces[low], white, gloss=0.05)]  # fmt: skip
 
@@ -115,33 +116,36 @@ class CatVisual:
 
 
 def satellite(told: Mapping[str, Any]) -> Rigid:
-    """A hub of foil with panels, an antenna and its two reaction wheels, as large and where the model has them."""
+    """Two decks of foil with the reaction wheels between them, where the model has them, as rings of its axial inertia;
+    panels and an antenna are drawn."""
     arm = float(told["arm_m"])
-    r = sqrt(2.0 * float(told["axial_kg_m2"]) / float(told["wheel_kg"]))
-    size = 1.35 * arm
-    hub = block(size, size, 1.2 * size, 0.06)
-    gold, blue, grey = (212, 160, 60), (32, 58, 130), (210, 214, 220)
+    r = sqrt(float(told["axial_kg_m2"]) / float(told["wheel_kg"]))  # m r^2
+    size = 2.7 * max(r, arm)
+    gold, blue, grey = (224, 170, 62), (36, 66, 150), (214, 218, 224)
+    low, high = -0.56 * size, 0.56 * size
+    decks = [moved(block(size, size, 0.22 * size, 0.1), (0.0, 0.0, z)) for z in (low, high)]
+    posts = [moved(cylinder(0.035 * size, 0.92 * size), (x * size, y * size, 0.0)) for x in (-0.44, 0.44) for y in (-0.44, 0.44)]
     cells, frames = [], []
     for side in (1, -1):
+        frames.append(tube([(0.0, side * 0.45 * size, high), (0.0, side * 4.0 * size, high)], 0.03 * size))
         for k in range(3):
-            y = -side * (0.62 * size + r + (k + 0.5) * 1.35 * size) if side > 0 else (0.62 * size + r + 0.2 * size + (k + 0.5) * 1.35 * size)
-            cells.append(moved(block(1.9 * size, 1.28 * size, 0.03 * size, 0.2), (0.0, y, 0.35 * size), turn(1, 0.35)))
-            frames.append(moved(block(1.98 * size, 1.35 * size, 0.02 * size, 0.2), (-0.01 * size, y, 0.335 * size), turn(1, 0.35)))
-        end = (0.62 * size + r + 0.3 * size + 4.0 * size) * (-side)
-        frames.append(tube([(0.0, -side * 0.4 * size, 0.35 * size), (0.0, end * 0.95, 0.35 * size)], 0.03 * size))
+            place = side * (1.35 + 1.08 * k) * size
+            cells += [moved(block(0.72 * size, 0.98 * size, 0.03 * size, 0.2), (x * size, place, high), turn(1, 0.5))
+                      for x in (0.0,)]  # fmt: skip
+            frames.append(moved(block(0.80 * size, 1.05 * size, 0.02 * size, 0.2), (-0.012 * size, place, high - 0.016 * size), turn(1, 0.5)))
+            frames.append(moved(block(0.72 * size, 0.02 * size, 0.036 * size, 0.2), (0.0, place, high), turn(1, 0.5)))
     dish = moved(revolved([(0.0, 0.0), (0.25, 0.04), (0.45, 0.14), (0.6, 0.28), (0.58, 0.29), (0.43, 0.16), (0.25, 0.07), (0.0, 0.03)],
-                          (3, 4)), (0.0, 0.0, 0.72 * size), scale=(0.9 * size, 0.9 * size, 0.9 * size))  # fmt: skip
-    horn = moved(cylinder(0.05 * size, 0.5 * size), (0.0, 0.0, 0.9 * size))
-    nozzle = moved(revolved([(0.26, -0.3), (0.12, 0.2), (0.0, 0.2)], (1,)), (0.0, 0.0, -0.7 * size), scale=(size, size, size))
-    surfaces = [fixed("hub", hub, gold, gloss=0.9), fixed("cells", merged(*cells), blue, gloss=0.8), fixed("frames", merged(*frames), grey),
+                          (3, 4)), (0.0, 0.0, 0.70 * size), scale=(0.6 * size, 0.6 * size, 0.6 * size))  # fmt: skip
+    horn = moved(cylinder(0.03 * size, 0.34 * size), (0.0, 0.0, 0.84 * size))
+    nozzle = moved(revolved([(0.22, -0.3), (0.10, 0.2), (0.0, 0.2)], (1,)), (0.0, 0.0, low - 0.3 * size), scale=(size, size, 0.6 * size))
+    surfaces = [fixed("decks", merged(*decks), gold, gloss=0.9), fixed("posts", merged(*posts), grey, gloss=0.5),
+                fixed("cells", merged(*cells), blue, gloss=0.8), fixed("frames", merged(*frames), grey),
                 fixed("dish", dish, (240, 242, 246)), fixed("horn", merged(horn, nozzle), METAL, gloss=0.8)]  # fmt: skip
-    for name, axis in (("wheel_x", 0), ("wheel_y", 1)):
+    for name, axis, colour in (("wheel_x", 0, (206, 76, 66)), ("wheel_y", 1, (70, 150, 96))):
         rim = revolved([(0.80 * r, -0.09 * r), (r, -0.09 * r), (r, 0.09 * r), (0.80 * r, 0.09 * r), (0.80 * r, -0.09 * r)], (1, 2, 3))
         spokes = [moved(block(1.7 * r, 0.10 * r, 0.06 * r), (0.0, 0.0, 0.0), turn(2, k * pi / 3)) for k in range(3)]
-        mark = moved(block(0.20 * r, 0.16 * r, 0.22 * r), (0.9 * r, 0.0, 0.0))
-        surfaces += [fixed(f"{name}_rim", along(axis, rim), (150, 156, 166), name, gloss=0.9),
-                     fixed(f"{name}_spokes", along(axis, merged(*spokes, cylinder(0.16 * r, 0.3 * r))), (96, 100, 108), name, gloss=0.6),
-                     fixed(f"{name}_mark", along(axis, mark), (214, 69, 65), name)]  # fmt: skip
+        surfaces += [fixed(f"{name}_rim", along(axis, rim), colour, name, gloss=0.7),
+                     fixed(f"{name}_spokes", along(axis, merged(*spokes, cylinder(0.16 * r, 0.3 * r))), (196, 200, 208), name, gloss=0.6)]  # fmt: skip
     return Rigid(tuple(surfaces), SPACE)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms.shapes.shape import Pose
 from rtmms.shapes.visual.lofts import between, lengths, loft, spline
-from rtmms.shapes.visual.meshes import ellipsoid, merged, moved, sphere, tiles
+from rtmms.shapes.visual.meshes import ellipsoid, merged, moved, of_tile, sphere, tiles
 from rtmms.shapes.visual.surface import WATER, Array, Colour, Faces, Surface, fixed
 from rtmms.wire.protocol.state import PlantInfo
 
@@ -30,8 +30,8 @@ class Tube:
         self.share = places / places[-1]
         faces = loft(len(places), self._round)
         angle = (faces % self._round + 0.0) * 2.0 * np.pi / self._round
-        height = np.sin(angle).mean(axis=1)
-        self.at = self.share[faces // self._round].mean(axis=1)
+        height = of_tile(np.sin(angle).mean(axis=1))
+        self.at = of_tile(self.share[faces // self._round].mean(axis=1))
         self.faces: Faces = faces
         self.height = height
 
@@ -138,7 +138,7 @@ class ContinuousEelVisual:
         angle = 2.0 * np.pi * np.arange(self.ROUND) / self.ROUND
         self._ring = np.stack([self._a * np.cos(angle), self._b * np.sin(angle)], axis=1)
         faces = loft(self.STATIONS, self.ROUND)
-        height = np.sin(angle)[faces % self.ROUND].mean(axis=1)
+        height = of_tile(np.sin(angle)[faces % self.ROUND].mean(axis=1))
         self._fin_rows = np.flatnonzero((share >= self.FIN[0]) & (share <= self.FIN[1]))
         fin = tiles(len(self._fin_rows), 3, around=True)
         eyes = [moved(sphere(0.14 * self._b), (-1.0 * self._b, side * 0.74 * self._a, 0.34 * self._b)) for side in (1, -1)]
