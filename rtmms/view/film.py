@@ -14,10 +14,10 @@ import numpy.typing as npt
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.shapes.visual.surface import GROUND
 from rtmms.spatial import quaternion_matrix
-from rtmms.view.goals import ahead, goal, planned
+from rtmms.view.goals import goal, planned
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
-from rtmms.view.scenery import FROM, SCENERIES, VIEW_DEG, cell, floor_height, frame
+from rtmms.view.scenery import FROM, SCENERIES, VIEW_DEG, cell, floor_height, frame, smoothed
 from rtmms.whole_file import beside
 
 Array = npt.NDArray[np.float64]
@@ -28,8 +28,6 @@ FRAMES_HZ = {".mp4": 30.0, ".gif": 12.5}
 SIZES = {".mp4": (1280, 720), ".gif": (640, 360), ".png": (1280, 720)}
 SAMPLES = 24
 """States from which the camera takes how far it must be."""
-SMOOTH_S = 1.0
-"""Over which the camera's own motion is averaged."""
 SEEN_HZ = 1.5
 """Beats a second of a film in slow motion, at most."""
 SLOW = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -224,7 +222,7 @@ class Filming:
             self._targets = np.broadcast_to(middle, path.shape)
             return
         middle, self._distance = frame(self._clouds, aspect)
-        self._targets = _smoothed(path, run.time) + middle
+        self._targets = smoothed(path, run.time) + middle
 
     def picture(self, k: int) -> Image:
         """(high, wide, 3), of the k-th state."""
@@ -234,21 +232,11 @@ class Filming:
         renderer.path.draw([path[: k + 1] for path in self._paths])
         points = run.tracked(time)
         renderer.aim(planned(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
-        renderer.ahead(ahead(points))
         target = self._targets[k]
         renderer.stream(self._picture.current, target)
         renderer.look(target + self._distance * FROM, target)
         note = "" if self.speed == 1.0 else f"{self.speed:g} of real speed"
         return self._overlay.write(renderer.shoot(), time, note)
-
-
-def _smoothed(path: Array, time: Array) -> Array:
-    """The mean over SMOOTH_S round each instant, shorter at the ends, so that the camera does not wag with the body."""
-    n = max(1, round(0.5 * SMOOTH_S / max(float(time[-1]) / max(len(time) - 1, 1), 1e-9)))
-    sums = np.vstack([np.zeros(3), np.cumsum(path, axis=0)])
-    at = np.arange(len(path))
-    half = np.minimum(np.minimum(at, len(path) - 1 - at), n)
-    return np.asarray((sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None])
 
 
 def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[int, int]) -> list[Image]:

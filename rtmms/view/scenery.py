@@ -54,6 +54,9 @@ FROM = np.array([0.60, -1.0, 0.50]) / np.linalg.norm([0.60, -1.0, 0.50])
 FILLED = (0.78, 0.72)
 """Of a picture's width and height that the robot takes."""
 
+SMOOTH_S = 1.0
+"""Over which the camera's own motion is averaged."""
+
 
 def cell(size: float) -> float:
     """m, of a robot of this size: 1, or 0.1, 0.01 of smaller ones."""
@@ -68,6 +71,16 @@ def floor_height(scene: str, ground: float | None, start: float, lowest: float, 
     if ground is not None:
         return min(start + ground, lowest)
     return lowest - (0.45 if scene == WATER else 0.25) * size
+
+
+def smoothed(path: Array, time: Array) -> Array:
+    """(n, 3) m: the mean over SMOOTH_S round each instant, shorter at the ends, so that a camera that follows does not
+    wag with the body."""
+    n = max(1, round(0.5 * SMOOTH_S / max(float(time[-1]) / max(len(time) - 1, 1), 1e-9)))
+    sums = np.vstack([np.zeros(3), np.cumsum(path, axis=0)])
+    at = np.arange(len(path))
+    half = np.minimum(np.minimum(at, len(path) - 1 - at), n)
+    return np.asarray((sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None])
 
 
 def frame(points: Sequence[Array] | Array, aspect: float, towards: Array = FROM) -> tuple[Array, float]:

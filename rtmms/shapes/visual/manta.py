@@ -13,9 +13,9 @@ from rtmms.shapes.visual.surface import WATER, Array, Surface, fixed
 from rtmms.wire.protocol.state import PlantInfo
 
 TOP, BELLY, MARK, DARK = (56, 78, 106), (226, 232, 236), (168, 184, 198), (16, 18, 22)
-CHORD = 17
+CHORD = 13
 """Points along the chord."""
-FINE = 4
+FINE = 3
 """Rows of points from one of the model's to the next."""
 OUTLINE = ((0.0, 0.30, -0.345), (0.33, 0.30, -0.325), (0.67, 0.25, -0.27))
 """The body as it is drawn: beside its middle, in shares of the fin root's y, where it begins and ends, m from the

@@ -50,16 +50,16 @@ class _Wings:
     scene = AIR
     ground = None
 
-    def __init__(self, wing: Colour, rim: Colour, spot: Colour, right_turns: bool) -> None:
+    def __init__(self, wing: Colour, rim: Colour, spot: Colour) -> None:
         up = tiles(SPAN, CHORD)
         v, u = of_tile((up // CHORD).mean(axis=1)) / (SPAN - 1), of_tile((up % CHORD).mean(axis=1)) / (CHORD - 1)
         is_rim = (u > 0.84) | (v > 0.90)
-        is_spot = ((v - 0.58) / 0.11) ** 2 + ((u - 0.42) / 0.22) ** 2 < 1.0
+        is_spot = (v > 0.56) & (v < 0.68)
         kinds = [(wing, ~is_rim & ~is_spot), (rim, is_rim & ~is_spot), (spot, is_spot & ~is_rim)]
         made = []
-        for side, flipped in (("right", right_turns), ("left", not right_turns)):
-            for name, faces in (("upper", up), ("under", up[:, ::-1])):
-                made += [Surface(f"{side}_wing_{name}_{k}", (faces[:, ::-1] if flipped else faces)[part], colour, gloss=0.1)
+        for side in ("right", "left"):
+            for name, faces in (("upper", up[:, ::-1]), ("under", up)):
+                made += [Surface(f"{side}_wing_{name}_{k}", faces[part], colour, gloss=0.1)
                          for k, (colour, part) in enumerate(kinds)]  # fmt: skip
         self._wings = tuple(made)
 
@@ -76,7 +76,7 @@ class MothVisual(_Wings):
     """The hawk moth: the leading edge through the blades' hinges, chords of the law that the blades are cut from."""
 
     def __init__(self, plant: PlantInfo) -> None:
-        super().__init__((168, 124, 84), (104, 70, 48), (232, 190, 132), right_turns=False)
+        super().__init__((168, 124, 84), (104, 70, 48), (232, 190, 132))
         told = plant.parameters
         self._sections, self._chord = int(told["sections"]), float(told["chord_m"])
         n = self._sections
@@ -107,7 +107,7 @@ class ModalMothVisual(_Wings):
     """The moth with wings of modes: chords along the span as its shape has them, the wing's tip rounded within them."""
 
     def __init__(self, plant: PlantInfo) -> None:
-        super().__init__((150, 190, 140), (96, 134, 104), (238, 226, 168), right_turns=False)
+        super().__init__((150, 190, 140), (96, 134, 104), (238, 226, 168))
         told = plant.parameters
         self._chord = float(told["chord_m"])
         share = np.linspace(0.0, 1.0, SPAN)

@@ -137,7 +137,7 @@ def satellite(told: Mapping[str, Any]) -> Rigid:
     dish = moved(revolved([(0.0, 0.0), (0.25, 0.04), (0.45, 0.14), (0.6, 0.28), (0.58, 0.29), (0.43, 0.16), (0.25, 0.07), (0.0, 0.03)],
                           (3, 4)), (0.0, 0.0, 0.70 * size), scale=(0.6 * size, 0.6 * size, 0.6 * size))  # fmt: skip
     horn = moved(cylinder(0.03 * size, 0.34 * size), (0.0, 0.0, 0.84 * size))
-    nozzle = moved(revolved([(0.22, -0.3), (0.10, 0.2), (0.0, 0.2)], (1,)), (0.0, 0.0, low - 0.3 * size), scale=(size, size, 0.6 * size))
+    nozzle = moved(revolved([(0.0, 0.1), (0.20, -0.3), (0.22, -0.3), (0.10, 0.2), (0.0, 0.2)], (1, 2, 3)), (0.0, 0.0, low - 0.3 * size), scale=(size, size, 0.6 * size))
     surfaces = [fixed("decks", merged(*decks), gold, gloss=0.9), fixed("posts", merged(*posts), grey, gloss=0.5),
                 fixed("cells", merged(*cells), blue, gloss=0.8), fixed("frames", merged(*frames), grey),
                 fixed("dish", dish, (240, 242, 246)), fixed("horn", merged(horn, nozzle), METAL, gloss=0.8)]  # fmt: skip

@@ -83,19 +83,19 @@ class EelVisual:
     def __init__(self, plant: PlantInfo, rest: Sequence[Array]) -> None:
         told = plant.parameters
         rings = rest[0].reshape(-1, 13, 3)
-        self._tube = Tube(rings, 4)
+        self._tube = Tube(rings, 3)
         a, b, nose = (float(told[k]) for k in ("half_width_m", "half_height_m", "nose_length_m"))
         self._parts = painted(self._tube, (84, 92, 58), (206, 198, 160))
         bending = [Surface(name, faces, colour, gloss=0.5) for name, faces, colour in self._parts]
         self._bands = [k for k in range(len(rings)) if 3 <= k < len(rings) - 3]
         self._band = np.concatenate([tiles(2, 12, around=True) + 24 * k for k in range(len(self._bands))])
-        fins = [Surface("fin", self._tube.ridge_faces(*self.FIN), (66, 76, 50)),
-                Surface("anal_fin", self._tube.ridge_faces(0.5, 0.985, above=False), (66, 76, 50))]  # fmt: skip
+        upper, under = self._tube.ridge_faces(*self.FIN), self._tube.ridge_faces(0.5, 0.985, above=False)
+        fins = Surface("fins", np.concatenate([upper, under + upper.max() + 1]), (66, 76, 50))
         eyes = [moved(sphere(0.16 * b), (-0.62 * nose, side * 0.80 * a, 0.30 * b)) for side in (1, -1)]
         pectoral = [moved(ellipsoid(0.8 * nose, 0.012, 0.5 * nose), (-2.2 * nose, side * 1.15 * a, -0.15 * b),
                           (0.94, side * 0.3, 0.15, side * 0.12)) for side in (1, -1)]  # fmt: skip
         self.surfaces = (
-            *bending, Surface("joints", self._band, (58, 64, 44), gloss=0.5), *fins,
+            *bending, Surface("joints", self._band, (58, 64, 44), gloss=0.5), fins,
             fixed("eyes", merged(*eyes), DARK, gloss=0.9), fixed("pectoral_fins", merged(*pectoral), (84, 92, 58)),
         )  # fmt: skip
 
@@ -113,7 +113,7 @@ class EelVisual:
             bands += [ring - thick * way, ring + thick * way]
         fin = self._tube.ridge(rings, np.array([0.0, 0.35, 0.5, 0.5, 0.5, 0.35, 0.1]), *self.FIN)
         anal = self._tube.ridge(rings, np.array([0.0, 0.4, 0.45, 0.35, 0.1]), 0.5, 0.985, above=False)
-        return (*(flat for _ in self._parts), np.concatenate(bands), fin, anal)
+        return (*(flat for _ in self._parts), np.concatenate(bands), np.concatenate([fin, anal]))
 
 
 class ContinuousEelVisual:
@@ -137,15 +137,14 @@ class ContinuousEelVisual:
                                 np.clip((1.0 - share) / tail, 0.0, 1.0) ** 0.45)  # fmt: skip
         angle = 2.0 * np.pi * np.arange(self.ROUND) / self.ROUND
         self._ring = np.stack([self._a * np.cos(angle), self._b * np.sin(angle)], axis=1)
-        faces = loft(self.STATIONS, self.ROUND)
+        faces = loft(self.STATIONS, self.ROUND)[:, ::-1]
         height = of_tile(np.sin(angle)[faces % self.ROUND].mean(axis=1))
         self._fin_rows = np.flatnonzero((share >= self.FIN[0]) & (share <= self.FIN[1]))
         fin = tiles(len(self._fin_rows), 3, around=True)
         eyes = [moved(sphere(0.14 * self._b), (-1.0 * self._b, side * 0.74 * self._a, 0.34 * self._b)) for side in (1, -1)]
         self.surfaces = (
             Surface("back", faces[height >= -0.2], (112, 84, 128), gloss=0.6),
-            Surface("belly", faces[height < -0.2], (232, 206, 214), gloss=0.6), Surface("fin", fin, (84, 60, 104)),
-            Surface("anal_fin", fin[:, ::-1], (84, 60, 104)), fixed("eyes", merged(*eyes), DARK, gloss=0.9),
+            Surface("belly", faces[height < -0.2], (232, 206, 214), gloss=0.6), Surface("fins", np.concatenate([fin[:, ::-1], fin + fin.max() + 1]), (84, 60, 104)), fixed("eyes", merged(*eyes), DARK, gloss=0.9),
         )  # fmt: skip
 
     def _centre(self, skin: Array) -> Array:
@@ -167,7 +166,7 @@ class ContinuousEelVisual:
             top = centre[rows] + sign * (b * self._size[rows, None] + (0.42 if sign > 0 else 0.3) * b * half) * up[rows]
             thin = 0.04 * b * side[rows]
             fins.append(np.stack([foot + thin, top, foot - thin], axis=1).reshape(-1, 3))
-        return flat, flat, *fins
+        return flat, flat, np.concatenate(fins)
 
 
 class FishVisual:

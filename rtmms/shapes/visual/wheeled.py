@@ -181,7 +181,7 @@ class SnakeVisual:
         self._wide, self._high = wide * h, high * h
         angle = 2.0 * pi * np.arange(self.ROUND) / self.ROUND
         self._angle = angle
-        faces = loft(len(fine), self.ROUND)
+        faces = loft(len(fine), self.ROUND)[:, ::-1]
         height, row = (of_tile(x.mean(axis=1)) for x in (np.sin(angle)[faces % self.ROUND], fine[faces // self.ROUND]))
         saddle = (height > 0.45) & (np.abs((row % 1.0) - 0.5) < 0.22) & (row > 1.2)
         pieces = [Surface("back", faces[(height >= -0.4) & ~saddle], (96, 130, 62), gloss=0.4),
