@@ -111,7 +111,7 @@ def write_still(recording: Recording, path: Path, at_s: float | None = None, tak
     take = take or Take()
     time = float(recording.time[-1]) if at_s is None else at_s
     if not 0.0 <= time <= float(recording.time[-1]) + 1e-9:
-        raise ModelError(f"--at: the run takes {recording.time[-1]:g} s, got {time:g}")
+        raise ModelError(f"--to: the run takes {recording.time[-1]:g} s, got {time:g}")
     with Filming(recording, take, take.size or SIZES[STILLS[0]], 1.0) as filming:
         picture = filming.picture(int(np.searchsorted(recording.time, time - 1e-9)))
     try:
