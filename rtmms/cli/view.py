@@ -50,10 +50,12 @@ def view(
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
               metavar="FILE.mp4|gif|png", help="Where to write it; the ending says in which format.")  # fmt: skip
 @click.option("--speed", default=None, type=click.FloatRange(0.001, 100.0),
-              help="Of the film against simulated time. Not given: 1, or slow motion where limbs beat fast.")  # fmt: skip
+              help="Of the film against simulated time; 1, or slow motion of fast limbs, if not given.")  # fmt: skip
 @click.option("--camera", type=click.Choice(("follow", "fixed")), default="follow", show_default=True,
-              help="It goes along with the robot, or stands still and sees all of the path.")  # fmt: skip
-@click.option("--from", "start", default=0.0, type=click.FloatRange(min=0.0), metavar="S", help="Where the film begins.")
+              help="It goes along with the robot, or stands still and sees the whole path.")  # fmt: skip
+@click.option(
+    "--from", "start", default=0.0, type=click.FloatRange(min=0.0), metavar="S", help="Where the film begins."
+)
 @click.option("--to", "end", default=None, type=click.FloatRange(min=0.0), metavar="S",
               help="Where the film ends; of a .png the instant that it shows, the last if not given.")  # fmt: skip
 @click.option("--size", default=None, metavar="WIDExHIGH", help="Pixels, such as 1280x720; 640x360 of a GIF.")

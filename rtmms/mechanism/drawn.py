@@ -28,8 +28,8 @@ def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()
 
     pushing   actuators; rotors among them are drawn with blades
 
-    A body is drawn by its drawings, or else by its solids, or else by its blades, the ellipsoid of its inertia, or its strips; wings, which have
-    a polar, and the pieces of soft rods always.
+    A body is drawn by its drawings, or else by its solids, its blades, the ellipsoid of its inertia, or its strips;
+    wings, which have a polar, and the pieces of soft rods always.
     """
     if np.any(model.topology[1:, T_KIND] > PRISMATIC):
         return {}  # bodies that bend: their robots have drawings of their own
@@ -70,7 +70,11 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
         offset = Placement(model.offset_rotation[k], model.offset_position[k])
         for drawing in bodies[name].drawings if name in bodies else ():
             colour = {"colour": list(drawing.colour)} if drawing.colour else {}
-            yield {**_part(name, row, drawing.kind, offset @ drawing.placement, drawing.size), **drawing.told(), **colour}
+            yield {
+                **_part(name, row, drawing.kind, offset @ drawing.placement, drawing.size),
+                **drawing.told(),
+                **colour,
+            }
             seen.add(row)
         if name in bodies and bodies[name].drawings:
             continue

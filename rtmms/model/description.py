@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rtmms.model.contacts import Contact
+from rtmms.model.drawing import Drawing
 from rtmms.model.elements import Element
 from rtmms.model.rods import Rod
-from rtmms.model.drawing import Drawing
 from rtmms.model.solids import Placement, Solid
 from rtmms.spatial import Array, rotation_x, rotation_z, skew
 

@@ -1,4 +1,4 @@
-"""How viewers draw a body, where that is more than its solids: solids and meshes of any file, no part of the dynamics."""
+"""How viewers draw a body, where that is not its solids: solids and meshes that are no part of the dynamics."""
 
 from __future__ import annotations
 

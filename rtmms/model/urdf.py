@@ -162,8 +162,11 @@ def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]
     """By link, its visual geometry, or that of collisions; a mesh whose file cannot be read is left out."""
     shown = {link.name: list(link.visuals or link.collisions) for link in links}
     meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
-    return {name: tuple(made for one in many if (made := _drawing(one, path, MOST_POINTS // max(meshes, 1))) is not None)
-            for name, many in shown.items()}  # fmt: skip
+    most = MOST_POINTS // max(meshes, 1)
+    return {
+        name: tuple(made for one in many if (made := _drawing(one, path, most)) is not None)
+        for name, many in shown.items()
+    }
 
 
 def _drawing(one: Any, path: Path, most: int) -> Drawing | None:

@@ -94,7 +94,9 @@ def _skin(told: Mapping[str, Any], plant: PlantInfo) -> Skin:
 
 def _mesh(told: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], tuple[tuple[int, int, int], ...]]:
     """Points, m, and triangles, as rtmms.model.drawing.Drawing tells them."""
-    steps, corners = (array(kind, b64decode(str(told[name]), validate=True)) for kind, name in (("h", "points"), ("H", "triangles")))
+    steps, corners = (
+        array(kind, b64decode(str(told[name]), validate=True)) for kind, name in (("h", "points"), ("H", "triangles"))
+    )
     if byteorder == "big":
         steps.byteswap()
         corners.byteswap()

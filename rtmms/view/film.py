@@ -84,7 +84,9 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
     times = recording.pictures(speed / rate)
     times = times[(times >= take.start_s - 1e-9) & (times <= last + 1e-9)]
     if not len(times):
-        raise ModelError(f"the run takes {recording.time[-1]:g} s: expected a part of it, got {take.start_s:g} to {last:g} s")
+        raise ModelError(
+            f"the run takes {recording.time[-1]:g} s: expected a part of it, got {take.start_s:g} to {last:g} s"
+        )
     rows = np.minimum(np.searchsorted(recording.time, times - 1e-9), len(recording.time) - 1)
     with Filming(recording, take, take.size or SIZES[kind], speed) as filming:
         try:
@@ -177,23 +179,39 @@ class Filming:
         self._clouds, lowest = self._sampled()
         visual = picture.visual
         self._scene = GROUND if visual is None else visual.scene
-        floor = floor_height(self._scene, None if visual is None else visual.ground, first.pose[0][2], lowest, picture.size)
+        floor = floor_height(
+            self._scene, None if visual is None else visual.ground, first.pose[0][2], lowest, picture.size
+        )
         self._aim_camera(wide / high)
-        self._renderer = Renderer(picture, first, floor, Shown(forces=self.take.forces, model=self.take.model), wide, high,
-                                  ghost=first.ghost is not None)  # fmt: skip
+        self._renderer = Renderer(
+            picture,
+            first,
+            floor,
+            Shown(forces=self.take.forces, model=self.take.model),
+            wide,
+            high,
+            ghost=first.ghost is not None,
+        )
         self._closing.append(self._renderer.close)
         deadlines = has_deadlines(run) if self.take.deadlines is None else self.take.deadlines
         scenery = SCENERIES[self._scene]
         names = run.info.robot if not run.info.robots else ", ".join(run.info.robots)
         self._overlay = Overlay(
-            wide, high, names, scenery.text, grid_m=cell(picture.size) if scenery.has_floor else None,
-            m_a_pixel=2.0 * self._distance * tan(radians(0.5 * VIEW_DEG)) / high, deadlines=run if deadlines else None,
-        )  # fmt: skip
+            wide,
+            high,
+            names,
+            scenery.text,
+            grid_m=cell(picture.size) if scenery.has_floor else None,
+            m_a_pixel=2.0 * self._distance * tan(radians(0.5 * VIEW_DEG)) / high,
+            deadlines=run if deadlines else None,
+        )
         if self.take.forces:  # their scale is that of the largest of the run
             for k in np.linspace(0, len(run.time) - 1, 200).astype(int):
                 arrows = picture.draw(run.outputs(int(k))).forces
                 if len(arrows):
-                    self._renderer.largest = max(self._renderer.largest, float(np.linalg.norm(arrows[:, 1], axis=1).max()))
+                    self._renderer.largest = max(
+                        self._renderer.largest, float(np.linalg.norm(arrows[:, 1], axis=1).max())
+                    )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -243,5 +261,3 @@ def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[in
     """Some states of a run, (high, wide, 3) each."""
     with Filming(recording, take, size, 1.0) as filming:
         return [filming.picture(k) for k in at]
-
-

@@ -50,19 +50,34 @@ class Overlay:
     m_a_pixel   at the robot;  deadlines  of the recording, None to leave them out
     """
 
-    def __init__(self, wide: int, high: int, words: str, colour: Colour, *, grid_m: float | None, m_a_pixel: float,
-                 deadlines: Recording | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        wide: int,
+        high: int,
+        words: str,
+        colour: Colour,
+        *,
+        grid_m: float | None,
+        m_a_pixel: float,
+        deadlines: Recording | None = None,
+    ) -> None:
         self._wide, self._high, self._words, self._colour = wide, high, words, colour
         self._unit = max(high / 720.0, 0.5)
         self._bar_m = nice(0.16 * wide * m_a_pixel)
         self._bar = self._bar_m / m_a_pixel
         self._grid = grid_m
-        self._strip = None if deadlines is None else _strip(deadlines, wide - int(48 * self._unit), int(26 * self._unit))
+        self._strip = (
+            None if deadlines is None else _strip(deadlines, wide - int(48 * self._unit), int(26 * self._unit))
+        )
         self._last = 1.0 if deadlines is None else max(float(deadlines.time[-1]), 1e-9)
-        self._counts = "" if deadlines is None else (
-            f"deadlines of {len(deadlines.steps)} steps: {int(deadlines.missed.sum())} missed (yellow), "
-            f"{int(deadlines.overrun.sum())} overruns (red); height: share of the period in use"
-        )  # fmt: skip
+        self._counts = (
+            ""
+            if deadlines is None
+            else (
+                f"deadlines of {len(deadlines.steps)} steps: {int(deadlines.missed.sum())} missed (yellow), "
+                f"{int(deadlines.overrun.sum())} overruns (red); height: share of the period in use"
+            )
+        )
 
     def write(self, picture: Image, time: float, note: str = "") -> Image:
         """The picture with all that over it; time s."""
@@ -90,7 +105,7 @@ class Overlay:
 
 
 def _strip(run: Recording, wide: int, high: int) -> Image:
-    """Of each instant how much of the period its slowest step took, and where a command was missed or a step overran."""
+    """What share of its period the slowest step of each instant took; where a command was missed or a step overran."""
     period = np.nansum(run.times_us, axis=1)
     used = np.nansum(run.times_us[:, : PARTS.index("slack")], axis=1) / np.maximum(period, 1e-9)
     at = np.minimum((np.arange(len(used)) * wide) // max(len(used), 1), wide - 1)

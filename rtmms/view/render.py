@@ -75,8 +75,18 @@ class Shown:
 class Part:
     """A mesh of the scene whose points may move."""
 
-    def __init__(self, plotter: Any, faces: Any, colour: Colour, vertices: Array, *, opacity: float = 1.0,
-                 gloss: float = 0.25, lit: bool = True, smooth: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plotter: Any,
+        faces: Any,
+        colour: Colour,
+        vertices: Array,
+        *,
+        opacity: float = 1.0,
+        gloss: float = 0.25,
+        lit: bool = True,
+        smooth: bool = True,
+    ) -> None:
         from pyvista import PolyData
         from vtkmodules.vtkFiltersCore import vtkPolyDataNormals
 
@@ -180,8 +190,17 @@ class Renderer:
     wide, high  pixels
     """
 
-    def __init__(self, picture: Picture, first: Drawn, floor: float, shown: Shown, wide: int = 1280, high: int = 720,
-                 *, ghost: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        picture: Picture,
+        first: Drawn,
+        floor: float,
+        shown: Shown,
+        wide: int = 1280,
+        high: int = 720,
+        *,
+        ghost: bool = False,
+    ) -> None:
         pyvista = library()
         self._picture, self._shown, self._floor = picture, shown, floor
         visual = picture.visual
@@ -221,11 +240,17 @@ class Renderer:
         from pyvista import Light
 
         for way, strength, colour in (
-            (SUN, 0.95, (1.0, 0.98, 0.94)), (np.array([-0.7, 0.4, 0.35]), 0.32, (0.80, 0.90, 1.0)),
+            (SUN, 0.95, (1.0, 0.98, 0.94)),
+            (np.array([-0.7, 0.4, 0.35]), 0.32, (0.80, 0.90, 1.0)),
             (np.array([0.3, -0.9, -0.5]), 0.22, (0.85, 0.93, 1.0)),
-        ):  # fmt: skip
-            light = Light(position=tuple(10.0 * way), focal_point=(0.0, 0.0, 0.0), light_type="scene light",
-                          intensity=strength, color=colour)  # fmt: skip
+        ):
+            light = Light(
+                position=tuple(10.0 * way),
+                focal_point=(0.0, 0.0, 0.0),
+                light_type="scene light",
+                intensity=strength,
+                color=colour,
+            )
             light.positional = False
             self._plotter.add_light(light)
 
@@ -281,9 +306,9 @@ class Renderer:
         scenery, plotter = self._scenery, self._plotter
         radius = REACH * self.size * np.linspace(0.0, 1.0, RINGS) ** 1.5
         angle = np.linspace(0.0, 2.0 * np.pi, SPOKES, endpoint=False)
-        self._disc = np.concatenate([
-            np.stack([r * np.cos(angle), r * np.sin(angle), np.zeros(SPOKES)], axis=1) for r in radius
-        ])  # fmt: skip
+        self._disc = np.concatenate(
+            [np.stack([r * np.cos(angle), r * np.sin(angle), np.zeros(SPOKES)], axis=1) for r in radius]
+        )
         self._ground = Part(plotter, tiles(RINGS, SPOKES, around=True), scenery.floor, self._disc, lit=False)
         self._ground.paint(self._faded(np.linalg.norm(self._disc, axis=1), scenery.floor))
         self._thin, self._thick = Line(plotter, scenery.line, 1.0), Line(plotter, scenery.line, 2.0)
@@ -310,7 +335,9 @@ class Renderer:
         from pyvista import PolyData
 
         self._stars = PolyData(ways.astype(np.float32))
-        self._star_actor = self._plotter.add_mesh(self._stars, color="white", point_size=2.0, lighting=False, opacity=0.8)
+        self._star_actor = self._plotter.add_mesh(
+            self._stars, color="white", point_size=2.0, lighting=False, opacity=0.8
+        )
         self._ways = ways
 
     def _arrows(self, colour: Colour) -> list[Part]:
@@ -391,7 +418,7 @@ class Renderer:
         k = 0
         for i in range(-3, 4):
             for j in range(-3, 4):
-                at = np.array([*((first + (i, j)) * apart), around[2] - 0.1 * self.size])
+                at = np.array([(first[0] + i) * apart, (first[1] + j) * apart, around[2] - 0.1 * self.size])
                 if np.linalg.norm(at[:2] - around[:2]) > 0.9 * self.size and k < len(self._flow):
                     self._flow[k].show(True)
                     self._flow[k].actor.SetUserMatrix(_matrix_of(_arrow(at, way, long, 0.8 * long)))
@@ -465,7 +492,9 @@ def _sky(size: float) -> tuple[Any, Colour, Array]:
     """Faces, colour and vertices of the background."""
     ring = np.concatenate([[-1.5, -0.3, 0.0], np.linspace(0.01, 1.5, 24)])
     angle = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
-    points = [np.stack([np.cos(e) * np.cos(angle), np.cos(e) * np.sin(angle), np.full(48, np.sin(e))], axis=1) for e in ring]
+    points = [
+        np.stack([np.cos(e) * np.cos(angle), np.cos(e) * np.sin(angle), np.full(48, np.sin(e))], axis=1) for e in ring
+    ]
     return tiles(len(ring), 48, around=True), (0, 0, 0), SKY * size * np.concatenate(points)
 
 
@@ -507,5 +536,3 @@ def _matrix_of(matrix: Array) -> Any:
 def _unit(colour: Colour) -> tuple[float, float, float]:
     r, g, b = colour
     return r / 255.0, g / 255.0, b / 255.0
-
-

@@ -45,7 +45,7 @@ PORT = 8080
 LONGEST_PATH = 2000
 """Points of the path; beyond that every other is dropped, and so on."""
 GRAIN = 1.0 / 2048.0
-"""Of the robot's size: to a power of two near it points are rounded; it cannot be seen, and a page is a third as long."""
+"""Of the robot's size: points are rounded to about this, which cannot be seen; a page is a third as long."""
 SCALE_N = 0.25
 """Of the robot's size: how long the largest force so far is drawn."""
 LAG = 0.2
@@ -311,7 +311,7 @@ class Stage:
         return floor_height(self._scene, self._ground, self._start, low if lowest is None else lowest, self._size)
 
     def _move_grid(self, drawn: Drawn) -> None:
-        """With the robot, by whole sections, so that its lines stay where they are; and down, before the robot crosses."""
+        """With the robot, by whole sections, so that its lines stay; and down before the robot crosses it."""
         if self._grid is None:
             return
         x, y, z = drawn.pose[0]
@@ -425,4 +425,3 @@ def _flow(scene: Any, current: tuple[float, ...], size: float) -> Any:
     return scene.add_arrows("/scene/flow", np.stack([at, at + along], axis=1).astype(np.float32), FLOW,
                             visible=speed > 0.0, shaft_radius=0.006 * size, head_radius=0.018 * size,
                             head_length=0.05 * size)  # fmt: skip
-

@@ -1,4 +1,4 @@
-"""Any other robot: its solids smooth, its rotors with blades, its surfaces and cords through the points that it tells."""
+"""Any other robot: its solids smooth, its rotors with blades, its surfaces and cords through its own points."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from rtmms.shapes.visual.surface import AIR, GROUND, SCENES, WATER, Array, Colou
 from rtmms.wire.protocol.state import PlantInfo
 
 PAINT: tuple[Colour, ...] = (
-    (70, 118, 170), (222, 128, 62), (92, 152, 98), (150, 108, 160), (202, 178, 92), (96, 160, 170), (190, 96, 96),
-)  # fmt: skip
+    (70, 118, 170),
+    (222, 128, 62),
+    (92, 152, 98),
+    (150, 108, 160),
+    (202, 178, 92),
+    (96, 160, 170),
+    (190, 96, 96),
+)
 """Of a body and those that hang from it, in turn."""
 METAL, CORD, SHEET = (120, 126, 134), (190, 60, 50), (70, 118, 170)
 THIN = 0.004
@@ -67,7 +73,9 @@ class BodiesVisual:
             number = order.index(solid.frame) if solid.frame in order else 0
             r, g, b = solid.colour or PAINT[number % len(PAINT)]
             colour: Colour = (r, g, b)
-            yield fixed(f"{k}.{solid.name}", solid_mesh(solid), colour if solid.kind != "rotor" else (52, 58, 68), solid.frame)
+            yield fixed(
+                f"{k}.{solid.name}", solid_mesh(solid), colour if solid.kind != "rotor" else (52, 58, 68), solid.frame
+            )
             if solid.kind == "rotor":
                 r = 0.5 * max(solid.size)
                 disc = moved(cylinder(r, 0.02 * r), solid.centre, solid.quaternion)
@@ -115,13 +123,17 @@ def _cord(line: Array, radius: float) -> Array:
     side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12)
     up = np.cross(t, side)
     angle = 2.0 * np.pi * np.arange(ROUND) / ROUND
-    rings = line[:, None] + radius * (np.cos(angle)[None, :, None] * side[:, None] + np.sin(angle)[None, :, None] * up[:, None])
+    rings = line[:, None] + radius * (
+        np.cos(angle)[None, :, None] * side[:, None] + np.sin(angle)[None, :, None] * up[:, None]
+    )
     return np.asarray(rings.reshape(-1, 3))
 
 
 def _size(shape: Shape, frames: Mapping[str, Pose], skins: Sequence[Array]) -> float:
     reach = [float(np.abs(points).max()) for points in skins if len(points)]
-    reach += [float(np.abs(at(frames.get(one.frame, HOME), one.centre)).max()) + 0.5 * max(one.size) for one in shape.solids]
+    reach += [
+        float(np.abs(at(frames.get(one.frame, HOME), one.centre)).max()) + 0.5 * max(one.size) for one in shape.solids
+    ]
     return min(max(2.0 * max(reach, default=0.5), 1e-6), 1e6)
 
 
@@ -142,5 +154,3 @@ def _scene(plant: PlantInfo) -> str:
 def _immersed(told: Mapping[str, Any]) -> bool:
     """A URDF's: nothing of the water acts without one of these."""
     return bool(told.get("drag") or told.get("added_mass") or told.get("buoyancy", "none") != "none")
-
-

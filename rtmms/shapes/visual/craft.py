@@ -41,12 +41,19 @@ def quadrotor(told: Mapping[str, Any], frames: Mapping[str, Pose]) -> Rigid:
         y = side * 0.32 * arm
         skids.append(tube([(-0.4 * arm, y, -0.42 * arm), (0.4 * arm, y, -0.42 * arm)], 0.025 * arm, 8))
         skids += [tube([(x, 0.6 * y, 0.0), (x, y, -0.42 * arm)], 0.022 * arm, 8) for x in (0.2 * arm, -0.2 * arm)]
-    return Rigid((
-        fixed("hull", hull, (238, 240, 243), gloss=0.5), fixed("beams", merged(*beams), DARK), fixed("motors", merged(*motors), METAL, gloss=0.7),
-        fixed("front_blades", blades[0], (214, 48, 49)), fixed("blades", merged(*blades[1:]), (52, 58, 68)),
-        fixed("discs", merged(*discs), (150, 170, 190), opacity=0.18), fixed("camera", camera, DARK, gloss=0.9),
-        fixed("skids", merged(*skids), DARK),
-    ), AIR)  # fmt: skip
+    return Rigid(
+        (
+            fixed("hull", hull, (238, 240, 243), gloss=0.5),
+            fixed("beams", merged(*beams), DARK),
+            fixed("motors", merged(*motors), METAL, gloss=0.7),
+            fixed("front_blades", blades[0], (214, 48, 49)),
+            fixed("blades", merged(*blades[1:]), (52, 58, 68)),
+            fixed("discs", merged(*discs), (150, 170, 190), opacity=0.18),
+            fixed("camera", camera, DARK, gloss=0.9),
+            fixed("skids", merged(*skids), DARK),
+        ),
+        AIR,
+    )
 
 
 def torpedo(told: Mapping[str, Any], frames: Mapping[str, Pose]) -> Rigid:
@@ -59,18 +66,37 @@ def torpedo(told: Mapping[str, Any], frames: Mapping[str, Pose]) -> Rigid:
     front = [(r * (1.0 - s**2.2) ** 0.5, 0.5 * l - nose + nose * s) for s in steps[1:]]
     hull = along(0, revolved([(0.0, -0.5 * l), *back, (r, 0.5 * l - nose), *front], (1,), 40))
     band = moved(along(0, cylinder(1.006 * r, 0.05 * l, 40)), (0.18 * l, 0.0, 0.0))
-    window = moved(along(0, revolved([(r * 0.66, -0.02 * l), (0.45 * r, 0.012 * l), (0.0, 0.028 * l)], (), 32)), (0.475 * l, 0.0, 0.0))
+    window = moved(
+        along(0, revolved([(r * 0.66, -0.02 * l), (0.45 * r, 0.012 * l), (0.0, 0.028 * l)], (), 32)),
+        (0.475 * l, 0.0, 0.0),
+    )
     screw = moved(along(0, propeller(0.92 * r, 3, pitch=0.5)), (-0.5 * l - 0.02 * l, 0.0, 0.0))
     mast = moved(rounded(0.09 * l, 0.03 * l, 0.11 * l, 2.5), (0.0, 0.0, r + 0.03 * l))
-    made = [fixed("hull", hull, (244, 196, 48), gloss=0.5), fixed("band", band, (40, 44, 52)), fixed("window", window, (24, 40, 66), gloss=0.95),
-            fixed("propeller", screw, (176, 130, 60), gloss=0.8), fixed("mast", mast, (200, 60, 48))]  # fmt: skip
-    swept = [(-0.75 * chord, 0.0), (0.25 * chord, 0.0), (0.02 * chord, 0.92 * span), (-0.08 * chord, span), (-0.68 * chord, span),
-             (-0.75 * chord, 0.94 * span)]  # fmt: skip
+    made = [
+        fixed("hull", hull, (244, 196, 48), gloss=0.5),
+        fixed("band", band, (40, 44, 52)),
+        fixed("window", window, (24, 40, 66), gloss=0.95),
+        fixed("propeller", screw, (176, 130, 60), gloss=0.8),
+        fixed("mast", mast, (200, 60, 48)),
+    ]
+    swept = [
+        (-0.75 * chord, 0.0),
+        (0.25 * chord, 0.0),
+        (0.02 * chord, 0.92 * span),
+        (-0.08 * chord, span),
+        (-0.68 * chord, span),
+        (-0.75 * chord, 0.94 * span),
+    ]
     blade = plate([(x, r + (y if y else -0.4 * r)) for x, y in swept], 0.012)
     for k, (name, angle) in enumerate((("top", pi / 2), ("left", 0.0), ("bottom", -pi / 2), ("right", pi))):
         out = moved(blade, (-behind, 0.0, 0.0), turn(0, angle))
-        made.append(fixed(f"fin_{name}", seen_from(frames[f"joint{k + 1}"], out), (40, 44, 52), f"joint{k + 1}", gloss=0.4))
+        made.append(
+            fixed(f"fin_{name}", seen_from(frames[f"joint{k + 1}"], out), (40, 44, 52), f"joint{k + 1}", gloss=0.4)
+        )
     return Rigid(tuple(made), WATER)
 
 
-CRAFT: dict[str, Callable[[Mapping[str, Any], Mapping[str, Pose]], Rigid]] = {"quadrotor": quadrotor, "torpedo": torpedo}
+CRAFT: dict[str, Callable[[Mapping[str, Any], Mapping[str, Pose]], Rigid]] = {
+    "quadrotor": quadrotor,
+    "torpedo": torpedo,
+}

@@ -33,28 +33,34 @@ def _of_plant(build: Callable[[PlantInfo], Visual], plant: PlantInfo, frames: Fr
 
 def _of_skins(
     build: Callable[[PlantInfo, Sequence[Array]], Visual], plant: PlantInfo, frames: Frames, skins: Sequence[Array]
-) -> Visual:  # fmt: skip
+) -> Visual:
     return build(plant, skins)
 
 
-def _of_parameters(build: Callable[[Mapping[str, Any]], Visual], plant: PlantInfo, frames: Frames,
-                   skins: Sequence[Array]) -> Visual:  # fmt: skip
+def _of_parameters(
+    build: Callable[[Mapping[str, Any]], Visual], plant: PlantInfo, frames: Frames, skins: Sequence[Array]
+) -> Visual:
     return build(plant.parameters)
 
 
-def _of_frames(build: Callable[[Mapping[str, Any], Frames], Visual], plant: PlantInfo, frames: Frames,
-               skins: Sequence[Array]) -> Visual:  # fmt: skip
+def _of_frames(
+    build: Callable[[Mapping[str, Any], Frames], Visual], plant: PlantInfo, frames: Frames, skins: Sequence[Array]
+) -> Visual:
     return build(plant.parameters, frames)
 
 
 VISUALS: dict[str, Build] = {
-    "manta": partial(_of_plant, MantaVisual), "moth": partial(_of_plant, MothVisual),
-    "modal_moth": partial(_of_plant, ModalMothVisual), "snake": partial(_of_plant, SnakeVisual),
-    "cat": partial(_of_plant, CatVisual), "eel": partial(_of_skins, EelVisual),
-    "continuous_eel": partial(_of_skins, ContinuousEelVisual), "fish": partial(_of_skins, FishVisual),
+    "manta": partial(_of_plant, MantaVisual),
+    "moth": partial(_of_plant, MothVisual),
+    "modal_moth": partial(_of_plant, ModalMothVisual),
+    "snake": partial(_of_plant, SnakeVisual),
+    "cat": partial(_of_plant, CatVisual),
+    "eel": partial(_of_skins, EelVisual),
+    "continuous_eel": partial(_of_skins, ContinuousEelVisual),
+    "fish": partial(_of_skins, FishVisual),
     **{name: partial(_of_parameters, build) for name, build in (WHEELED | REDUCED).items()},
     **{name: partial(_of_frames, build) for name, build in CRAFT.items()},
-}  # fmt: skip
+}
 
 
 def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:

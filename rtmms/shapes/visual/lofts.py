@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -12,15 +13,15 @@ from rtmms.shapes.visual.surface import Array, Faces
 
 
 def spline(stations: Sequence[float] | Array, fine: Sequence[float] | Array) -> Array:
-    """(m, n), a matrix: what the cubic spline through n points at their stations is at m others. Its rows of the stations
-    themselves are the points', so a surface that it makes goes through them."""
+    """(m, n), a matrix: what the cubic spline through n points at their stations is at m others. At the stations
+    themselves it is the points, so a surface that it makes goes through them."""
     places = np.asarray(stations, dtype=float)
     return np.asarray(CubicSpline(places, np.eye(len(places)))(np.asarray(fine, dtype=float)))
 
 
 def between(stations: Array, pieces: int) -> Array:
-    """The stations, and so many less one more between any two of them."""
-    return np.unique(np.concatenate([np.linspace(a, b, pieces + 1) for a, b in zip(stations, stations[1:], strict=False)]))
+    """The stations, rising, with others between any two of them: so many pieces."""
+    return np.unique(np.concatenate([np.linspace(a, b, pieces + 1) for a, b in pairwise(stations)]))
 
 
 def lengths(points: Array) -> Array:

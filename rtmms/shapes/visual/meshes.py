@@ -26,8 +26,12 @@ def merged(*meshes: Mesh) -> Mesh:
     return np.concatenate(vertices), np.concatenate(faces)
 
 
-def moved(mesh: Mesh, position: Sequence[float] = (0.0, 0.0, 0.0), quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
-          scale: Sequence[float] = (1.0, 1.0, 1.0)) -> Mesh:  # fmt: skip
+def moved(
+    mesh: Mesh,
+    position: Sequence[float] = (0.0, 0.0, 0.0),
+    quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+    scale: Sequence[float] = (1.0, 1.0, 1.0),
+) -> Mesh:
     """Scaled along its axes, then turned, then shifted, m."""
     vertices, faces = mesh
     factor = np.array(scale, dtype=float)
@@ -66,8 +70,10 @@ def revolved(profile: Sequence[tuple[float, float]], edges: Sequence[int] = (), 
     cuts = sorted({0, len(profile) - 1, *edges})
     pieces = []
     for start, end in pairwise(cuts):
-        rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full(round_, z)], axis=1)
-                 for r, z in profile[start : end + 1]]  # fmt: skip
+        rings = [
+            np.stack([r * np.cos(angle), r * np.sin(angle), np.full(round_, z)], axis=1)
+            for r, z in profile[start : end + 1]
+        ]
         pieces.append((np.concatenate(rings), tiles(len(rings), round_, around=True)))
     return merged(*pieces)
 
@@ -85,8 +91,9 @@ def sphere(radius: float) -> Mesh:
 def cylinder(radius: float, length: float, round_: int = ROUND) -> Mesh:
     """Along z, about the origin, its edges broken."""
     e, h = min(0.08 * radius, 0.2 * length), 0.5 * length
-    return revolved([(0.0, -h), (radius - e, -h), (radius, e - h), (radius, h - e), (radius - e, h), (0.0, h)],
-                    (1, 2, 3, 4), round_)  # fmt: skip
+    return revolved(
+        [(0.0, -h), (radius - e, -h), (radius, e - h), (radius, h - e), (radius - e, h), (0.0, h)], (1, 2, 3, 4), round_
+    )
 
 
 def block(x: float, y: float, z: float, bevel: float = 0.12) -> Mesh:
@@ -131,8 +138,7 @@ def rounded(x: float, y: float, z: float, power: float = 5.0, fine: int = ROUND)
     return vertices * size[:, None] * 0.5 * np.array([x, y, z]), faces
 
 
-def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round_: int = 16,
-         flat: float = 1.0) -> Mesh:  # fmt: skip
+def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round_: int = 16, flat: float = 1.0) -> Mesh:
     """Round a line of points, with round ends. radius: m, one or one a point; flat: its height over its width."""
     line = np.array(path, dtype=float)
     radii = np.broadcast_to(np.array(radius, dtype=float), len(line))
@@ -172,14 +178,23 @@ def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float 
     chord = 0.2 * np.sqrt(np.clip(1.0 - ((r - 0.45) / 0.56) ** 2, 0.02, None))
     ring = np.linspace(0.0, 2.0 * pi, 10, endpoint=False)
     slope = np.arctan(pitch / np.maximum(r, 0.3))
-    points = np.stack([
-        np.stack([np.full(10, ri), c * np.cos(ring) * np.cos(a) - thick * c * np.sin(ring) * np.sin(a),
-                  c * np.cos(ring) * np.sin(a) + thick * 4.0 * c * np.sin(ring) * np.cos(a)], axis=1)
-        for ri, c, a in zip(r, chord, slope, strict=True)
-    ])  # fmt: skip
+    points = np.stack(
+        [
+            np.stack(
+                [
+                    np.full(10, ri),
+                    c * np.cos(ring) * np.cos(a) - thick * c * np.sin(ring) * np.sin(a),
+                    c * np.cos(ring) * np.sin(a) + thick * 4.0 * c * np.sin(ring) * np.cos(a),
+                ],
+                axis=1,
+            )
+            for ri, c, a in zip(r, chord, slope, strict=True)
+        ]
+    )
     blade: Mesh = radius * points.reshape(-1, 3), tiles(9, 10, around=True)
-    turned = [moved(blade, quaternion=(np.cos(pi * k / blades), 0.0, 0.0, np.sin(pi * k / blades)))
-              for k in range(blades)]  # fmt: skip
+    turned = [
+        moved(blade, quaternion=(np.cos(pi * k / blades), 0.0, 0.0, np.sin(pi * k / blades))) for k in range(blades)
+    ]
     return merged(*turned, ellipsoid(0.3 * radius, 0.3 * radius, 0.34 * radius, 16))
 
 

@@ -22,26 +22,49 @@ def _body(wide: float, high: float, fur: Colour, dark: Colour, hinge: float) -> 
     """Along z: the thorax, an ellipsoid of the model's axes, with head, antennae and the end of the abdomen; x is the
     belly's side."""
     half = 0.5 * high
-    abdomen = [moved(ellipsoid(0.86 * wide * s, 0.86 * wide * s, 0.30 * high), (0.0, 0.0, -half * z))
-               for z, s in ((0.30, 0.95), (0.55, 0.82), (0.80, 0.62), (1.0, 0.4))]  # fmt: skip
-    bands = [moved(ellipsoid(0.90 * wide * s, 0.90 * wide * s, 0.06 * high), (0.0, 0.0, -half * z))
-             for z, s in ((0.42, 0.90), (0.68, 0.73), (0.92, 0.50))]  # fmt: skip
+    abdomen = [
+        moved(ellipsoid(0.86 * wide * s, 0.86 * wide * s, 0.30 * high), (0.0, 0.0, -half * z))
+        for z, s in ((0.30, 0.95), (0.55, 0.82), (0.80, 0.62), (1.0, 0.4))
+    ]
+    bands = [
+        moved(ellipsoid(0.90 * wide * s, 0.90 * wide * s, 0.06 * high), (0.0, 0.0, -half * z))
+        for z, s in ((0.42, 0.90), (0.68, 0.73), (0.92, 0.50))
+    ]
     head = moved(ellipsoid(0.62 * wide, 0.62 * wide, 0.5 * wide), (0.06 * wide, 0.0, half + 0.05 * wide))
     eyes = [moved(sphere(0.16 * wide), (0.16 * wide, side * 0.26 * wide, half + 0.12 * wide)) for side in (1, -1)]
-    antennae = [tube([(0.1 * wide, side * 0.12 * wide, half + 0.2 * wide),
-                      (0.35 * wide, side * 0.5 * wide, half + 0.75 * wide),
-                      (0.45 * wide, side * 1.0 * wide, half + 1.1 * wide)], [0.03 * wide, 0.07 * wide, 0.03 * wide], 8)
-                for side in (1, -1)]  # fmt: skip
-    legs = [tube([(0.3 * wide, side * 0.2 * wide, z), (0.75 * wide, side * 0.32 * wide, z - 0.1 * high),
-                  (0.7 * wide, side * 0.3 * wide, z - 0.25 * high)], 0.03 * wide, 6)
-            for side in (1, -1) for z in (0.25 * high, 0.1 * high)]  # fmt: skip
+    antennae = [
+        tube(
+            [
+                (0.1 * wide, side * 0.12 * wide, half + 0.2 * wide),
+                (0.35 * wide, side * 0.5 * wide, half + 0.75 * wide),
+                (0.45 * wide, side * 1.0 * wide, half + 1.1 * wide),
+            ],
+            [0.03 * wide, 0.07 * wide, 0.03 * wide],
+            8,
+        )
+        for side in (1, -1)
+    ]
+    legs = [
+        tube(
+            [
+                (0.3 * wide, side * 0.2 * wide, z),
+                (0.75 * wide, side * 0.32 * wide, z - 0.1 * high),
+                (0.7 * wide, side * 0.3 * wide, z - 0.25 * high),
+            ],
+            0.03 * wide,
+            6,
+        )
+        for side in (1, -1)
+        for z in (0.25 * high, 0.1 * high)
+    ]
     thorax = ellipsoid(wide, wide, high)
     collar = moved(ellipsoid(1.06 * wide, 1.06 * wide, 0.34 * high), (0.0, 0.0, hinge * 0.8))
     return (
         fixed("thorax", merged(thorax, collar, *abdomen, head), fur, gloss=0.05),
-        fixed("bands", merged(*bands), dark, gloss=0.05), fixed("eyes", merged(*eyes), DARK, gloss=0.9),
+        fixed("bands", merged(*bands), dark, gloss=0.05),
+        fixed("eyes", merged(*eyes), DARK, gloss=0.9),
         fixed("antennae", merged(*antennae, *legs), dark, gloss=0.05),
-    )  # fmt: skip
+    )
 
 
 class _Wings:
@@ -55,12 +78,14 @@ class _Wings:
         v, u = of_tile((up // CHORD).mean(axis=1)) / (SPAN - 1), of_tile((up % CHORD).mean(axis=1)) / (CHORD - 1)
         is_rim = (u > 0.84) | (v > 0.90)
         is_spot = (v > 0.56) & (v < 0.68)
-        kinds = [(wing, ~is_rim & ~is_spot), (rim, is_rim & ~is_spot), (spot, is_spot & ~is_rim)]
+        kinds = [(wing, ~is_rim & ~is_spot), (rim, is_rim), (spot, is_spot & ~is_rim)]
         made = []
         for side in ("right", "left"):
             for name, faces in (("upper", up[:, ::-1]), ("under", up)):
-                made += [Surface(f"{side}_wing_{name}_{k}", faces[part], colour, gloss=0.1)
-                         for k, (colour, part) in enumerate(kinds)]  # fmt: skip
+                made += [
+                    Surface(f"{side}_wing_{name}_{k}", faces[part], colour, gloss=0.1)
+                    for k, (colour, part) in enumerate(kinds)
+                ]
         self._wings = tuple(made)
 
     def _sheets(self, lead: Array, trail: Array, thin: float) -> list[Array]:
@@ -86,9 +111,16 @@ class MothVisual(_Wings):
         middles = np.arange(n) + 0.5
         inner = np.clip(n * share, middles[0], middles[-1])
         self._way = spline(middles, inner) if n > 1 else np.ones((SPAN, 1))
-        self.surfaces = (*self._wings, *_body(2.0 * float(told["thorax_a_m"]), 2.0 * float(told["thorax_c_m"]),
-                                              (188, 152, 112), (112, 76, 52),
-                                              float(told["hinge"]) * float(told["thorax_c_m"])))  # fmt: skip
+        self.surfaces = (
+            *self._wings,
+            *_body(
+                2.0 * float(told["thorax_a_m"]),
+                2.0 * float(told["thorax_c_m"]),
+                (188, 152, 112),
+                (112, 76, 52),
+                float(told["hinge"]) * float(told["thorax_c_m"]),
+            ),
+        )
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """See Visual."""
@@ -114,8 +146,16 @@ class ModalMothVisual(_Wings):
         self._rows = spline(np.linspace(0.0, 1.0, 11), share)
         self._short = np.sqrt(1.0 - np.clip((share - 0.7) / 0.3, 0.0, 1.0) ** 2 * 0.999)
         wide = 2.0 * float(told["thorax_radius_m"])
-        self.surfaces = (*self._wings, *_body(wide, 2.0 * float(told["thorax_height_m"]), (226, 222, 206), (150, 150, 120),
-                                              float(told["hinge"]) * float(told["thorax_height_m"])))  # fmt: skip
+        self.surfaces = (
+            *self._wings,
+            *_body(
+                wide,
+                2.0 * float(told["thorax_height_m"]),
+                (226, 222, 206),
+                (150, 150, 120),
+                float(told["hinge"]) * float(told["thorax_height_m"]),
+            ),
+        )
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """See Visual."""

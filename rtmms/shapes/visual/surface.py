@@ -1,4 +1,4 @@
-"""What a visual is: surfaces that are fixed to a part of a robot, and surfaces that bend with the points of its model."""
+"""What a visual is: surfaces that move with a part of a robot, and surfaces that bend with its model's points."""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ class Tube:
         thin = 0.06 * np.linalg.norm(up, axis=1, keepdims=True) * side
         h = np.interp(np.linspace(0.0, 1.0, len(rows)), np.linspace(0.0, 1.0, len(height)), height)[:, None]
         foot = middle + 0.85 * up
-        top = root + h * np.max(np.linalg.norm(up, axis=1)) * up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-9)
+        top = root + h * np.max(np.linalg.norm(up, axis=1)) * up / np.maximum(
+            np.linalg.norm(up, axis=1, keepdims=True), 1e-9
+        )
         return np.stack([foot + thin, top, foot - thin], axis=1).reshape(-1, 3)
 
     def ridge_faces(self, start: float, end: float, above: bool = True) -> Faces:
@@ -65,7 +67,9 @@ class Tube:
         return faces if above else faces[:, ::-1]
 
 
-def painted(tube: Tube, back: Colour, belly: Colour, side: Colour | None = None) -> tuple[tuple[str, Faces, Colour], ...]:
+def painted(
+    tube: Tube, back: Colour, belly: Colour, side: Colour | None = None
+) -> tuple[tuple[str, Faces, Colour], ...]:
     """The tube's faces in colours by how high they are."""
     low = tube.height < -0.35
     middle = ~low & (np.abs(tube.height) < 0.35) if side else np.zeros(len(low), bool)
@@ -92,12 +96,21 @@ class EelVisual:
         upper, under = self._tube.ridge_faces(*self.FIN), self._tube.ridge_faces(0.5, 0.985, above=False)
         fins = Surface("fins", np.concatenate([upper, under + upper.max() + 1]), (66, 76, 50))
         eyes = [moved(sphere(0.16 * b), (-0.62 * nose, side * 0.80 * a, 0.30 * b)) for side in (1, -1)]
-        pectoral = [moved(ellipsoid(0.8 * nose, 0.012, 0.5 * nose), (-2.2 * nose, side * 1.15 * a, -0.15 * b),
-                          (0.94, side * 0.3, 0.15, side * 0.12)) for side in (1, -1)]  # fmt: skip
+        pectoral = [
+            moved(
+                ellipsoid(0.8 * nose, 0.012, 0.5 * nose),
+                (-2.2 * nose, side * 1.15 * a, -0.15 * b),
+                (0.94, side * 0.3, 0.15, side * 0.12),
+            )
+            for side in (1, -1)
+        ]
         self.surfaces = (
-            *bending, Surface("joints", self._band, (58, 64, 44), gloss=0.5), fins,
-            fixed("eyes", merged(*eyes), DARK, gloss=0.9), fixed("pectoral_fins", merged(*pectoral), (84, 92, 58)),
-        )  # fmt: skip
+            *bending,
+            Surface("joints", self._band, (58, 64, 44), gloss=0.5),
+            fins,
+            fixed("eyes", merged(*eyes), DARK, gloss=0.9),
+            fixed("pectoral_fins", merged(*pectoral), (84, 92, 58)),
+        )
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """See Visual."""
@@ -133,19 +146,25 @@ class ContinuousEelVisual:
         places = s[-1] * 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, self.STATIONS)))  # close at the ends
         self._matrix, share = spline(s, places), places / s[-1]
         nose, tail = 2.4 * self._b / s[-1], 0.5
-        self._size = np.minimum(np.sqrt(np.clip(1.0 - (1.0 - np.minimum(share / nose, 1.0)) ** 2, 0.0, 1.0)),
-                                np.clip((1.0 - share) / tail, 0.0, 1.0) ** 0.45)  # fmt: skip
+        self._size = np.minimum(
+            np.sqrt(np.clip(1.0 - (1.0 - np.minimum(share / nose, 1.0)) ** 2, 0.0, 1.0)),
+            np.clip((1.0 - share) / tail, 0.0, 1.0) ** 0.45,
+        )
         angle = 2.0 * np.pi * np.arange(self.ROUND) / self.ROUND
         self._ring = np.stack([self._a * np.cos(angle), self._b * np.sin(angle)], axis=1)
         faces = loft(self.STATIONS, self.ROUND)[:, ::-1]
         height = of_tile(np.sin(angle)[faces % self.ROUND].mean(axis=1))
         self._fin_rows = np.flatnonzero((share >= self.FIN[0]) & (share <= self.FIN[1]))
         fin = tiles(len(self._fin_rows), 3, around=True)
-        eyes = [moved(sphere(0.14 * self._b), (-1.0 * self._b, side * 0.74 * self._a, 0.34 * self._b)) for side in (1, -1)]
+        eyes = [
+            moved(sphere(0.14 * self._b), (-1.0 * self._b, side * 0.74 * self._a, 0.34 * self._b)) for side in (1, -1)
+        ]
         self.surfaces = (
             Surface("back", faces[height >= -0.2], (112, 84, 128), gloss=0.6),
-            Surface("belly", faces[height < -0.2], (232, 206, 214), gloss=0.6), Surface("fins", np.concatenate([fin[:, ::-1], fin + fin.max() + 1]), (84, 60, 104)), fixed("eyes", merged(*eyes), DARK, gloss=0.9),
-        )  # fmt: skip
+            Surface("belly", faces[height < -0.2], (232, 206, 214), gloss=0.6),
+            Surface("fins", np.concatenate([fin[:, ::-1], fin + fin.max() + 1]), (84, 60, 104)),
+            fixed("eyes", merged(*eyes), DARK, gloss=0.9),
+        )
 
     def _centre(self, skin: Array) -> Array:
         return skin.reshape(-1, 13, 3)[1:-1, :-1].mean(axis=1)
@@ -157,7 +176,8 @@ class ContinuousEelVisual:
         side, up = (self._matrix @ (rings[:, k] - rings[:, k + 6]) for k in (0, 3))
         side, up = (v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-9) for v in (side, up))
         grid = centre[:, None] + self._size[:, None, None] * (
-            self._ring[None, :, :1] * side[:, None] + self._ring[None, :, 1:] * up[:, None])  # fmt: skip
+            self._ring[None, :, :1] * side[:, None] + self._ring[None, :, 1:] * up[:, None]
+        )
         rows, flat = self._fin_rows, grid.reshape(-1, 3)
         half, b = np.sin(np.linspace(0.0, np.pi, len(rows)))[:, None] ** 0.5, self._b
         fins = []
@@ -186,15 +206,27 @@ class FishVisual:
             ("side", (214, 160, 140), (np.abs(self._tube.height) < 0.35) & ~self._tube_tail),
             ("belly", (240, 238, 226), (self._tube.height <= -0.35) & ~self._tube_tail),
             ("tail", (120, 128, 88), self._tube_tail),
-        ):  # fmt: skip
+        ):
             bending.append(Surface(name, self._tube.faces[part], colour, gloss=0.6))
-        fins = [Surface("back_fin", self._tube.ridge_faces(0.36, 0.56), (120, 128, 88)),
-                Surface("belly_fin", self._tube.ridge_faces(0.62, 0.76, above=False), (196, 140, 108))]  # fmt: skip
+        fins = [
+            Surface("back_fin", self._tube.ridge_faces(0.36, 0.56), (120, 128, 88)),
+            Surface("belly_fin", self._tube.ridge_faces(0.62, 0.76, above=False), (196, 140, 108)),
+        ]
         eyes = [moved(sphere(0.011 * l), (-0.05 * l, side * 0.034 * l * width, 0.012 * l)) for side in (1, -1)]
-        sides = [moved(ellipsoid(0.11 * l, 0.006 * l, 0.05 * l), (-0.25 * l, side * 0.072 * l * width, -0.035 * l),
-                       (0.93, side * 0.25, -0.2, -side * 0.18)) for side in (1, -1)]  # fmt: skip
-        self.surfaces = (*bending, *fins, fixed("eyes", merged(*eyes), DARK, gloss=0.9),
-                         fixed("side_fins", merged(*sides), (196, 140, 108)))  # fmt: skip
+        sides = [
+            moved(
+                ellipsoid(0.11 * l, 0.006 * l, 0.05 * l),
+                (-0.25 * l, side * 0.072 * l * width, -0.035 * l),
+                (0.93, side * 0.25, -0.2, -side * 0.18),
+            )
+            for side in (1, -1)
+        ]
+        self.surfaces = (
+            *bending,
+            *fins,
+            fixed("eyes", merged(*eyes), DARK, gloss=0.9),
+            fixed("side_fins", merged(*sides), (196, 140, 108)),
+        )
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """See Visual."""

@@ -31,7 +31,9 @@ class TogetherVisual:
             tint = np.array(TINTS[k % len(TINTS)])
             for one in visual.surfaces:
                 r, g, b = (int(c) for c in np.clip(np.array(one.colour) * tint, 0, 255))
-                made.append(replace(one, name=f"{name}.{one.name}", frame=f"{name}.{one.frame or BODY}", colour=(r, g, b)))
+                made.append(
+                    replace(one, name=f"{name}.{one.name}", frame=f"{name}.{one.frame or BODY}", colour=(r, g, b))
+                )
         self.surfaces = tuple(made)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
@@ -49,7 +51,8 @@ class TogetherVisual:
             back: Pose = ((0.0, 0.0, 0.0), (attitude[0], -attitude[1], -attitude[2], -attitude[3]))
             own = {
                 part.removeprefix(f"{name}."): (at(back, tuple(np.array(p) - np.array(place))), multiply(back[1], q))
-                for part, (p, q) in frames.items() if part.startswith(f"{name}.")
-            }  # fmt: skip
+                for part, (p, q) in frames.items()
+                if part.startswith(f"{name}.")
+            }
             found += [points @ turned.T + np.array(place) for points in visual.bent(own, home)]
         return tuple(found)
