@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmms.errors import ModelError
 from rtmms.model.solids import Placement
 from rtmms.spatial import Array
+
+Indices = npt.NDArray[np.int64]
 
 KINDS = ("ellipsoid", "box", "cylinder", "mesh")
 FINE = 32767
@@ -34,7 +37,7 @@ class Drawing:
     placement: Placement
     size: tuple[float, float, float]
     vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
-    triangles: Array = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    triangles: Indices = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     colour: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -56,7 +59,7 @@ class Drawing:
         }
 
 
-def mesh(vertices: Array, triangles: Array, placement: Placement, colour: tuple[int, ...] = (),
+def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tuple[int, ...] = (),
          most: int = MOST_POINTS) -> Drawing | None:  # fmt: skip
     """A mesh of a file, about the middle of its box, with so many points at most; None where nothing is left of it.
 
@@ -71,7 +74,7 @@ def mesh(vertices: Array, triangles: Array, placement: Placement, colour: tuple[
     return Drawing("mesh", place, (float(size[0]), float(size[1]), float(size[2])), points - middle, faces, colour)
 
 
-def clustered(vertices: Array, triangles: Array, most: int) -> tuple[Array, Array]:
+def clustered(vertices: Array, triangles: Indices, most: int) -> tuple[Array, Indices]:
     """At most so many points: those within a cell of a grid become their mean, triangles without a surface go."""
     most = max(most, LEAST_POINTS)
     low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0), initial=1e-9))
@@ -95,7 +98,7 @@ def clustered(vertices: Array, triangles: Array, most: int) -> tuple[Array, Arra
     return points, faces
 
 
-def _cells(vertices: Array, low: Array, apart: float) -> Array:
+def _cells(vertices: Array, low: Array, apart: float) -> Indices:
     """(n,) the number of each point's cell, from 0."""
     key = np.floor((vertices - low) / apart).astype(np.int64)
     return np.asarray(np.unique(key, axis=0, return_inverse=True)[1]).ravel()

@@ -33,7 +33,7 @@ SEEN_HZ = 1.5
 SLOW = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_HZ = 4.0
 """Faster beats than this are shown in slow motion."""
-COLOURS = 128
+COLOURS = 255
 """Of a GIF."""
 
 
@@ -44,15 +44,19 @@ class Take:
     speed       of the film against simulated time; None: 1, or slow motion where limbs beat faster than MOST_HZ
     follow      the camera goes along with the robot; False: it stands still, and sees the whole path
     size        pixels, wide and high; None for the usual of the file's kind
+    path        whether the way that it came is shown
     forces, model, deadlines   whether forces, the model's own links, the strip of deadlines are shown
+    title       whether the robot's name and the time are written
     """
 
     speed: float | None = None
     follow: bool = True
     size: tuple[int, int] | None = None
+    path: bool = True
     forces: bool = False
     model: bool = False
     deadlines: bool | None = None
+    title: bool = True
     start_s: float = 0.0
     end_s: float | None = None
 
@@ -95,7 +99,7 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
                     _write_gif(part, (filming.picture(int(k)) for k in rows), rate, progress, len(rows))
                 else:
                     options: Any = {"fps": rate, "macro_block_size": 2, "ffmpeg_log_level": "error", "quality": 7}
-                    with imageio.get_writer(part, format="mp4", **options) as opened:  # type: ignore[arg-type]
+                    with imageio.get_writer(part, format="mp4", **options) as opened:
                         film: Any = opened
                         for number, k in enumerate(rows):
                             film.append_data(filming.picture(int(k)))
@@ -114,8 +118,9 @@ def write_still(recording: Recording, path: Path, at_s: float | None = None, tak
     time = float(recording.time[-1]) if at_s is None else at_s
     if not 0.0 <= time <= float(recording.time[-1]) + 1e-9:
         raise ModelError(f"--to: the run takes {recording.time[-1]:g} s, got {time:g}")
-    with Filming(recording, take, take.size or SIZES[STILLS[0]], 1.0) as filming:
-        picture = filming.picture(int(np.searchsorted(recording.time, time - 1e-9)))
+    k = int(np.searchsorted(recording.time, time - 1e-9))
+    with Filming(recording, take, take.size or SIZES[STILLS[0]], 1.0, [k] if take.follow else None) as filming:
+        picture = filming.picture(k)
     try:
         with beside(path) as part:
             Images.fromarray(picture).save(part, format="png", optimize=True)
@@ -127,14 +132,17 @@ def _write_gif(path: Path, pictures: Any, rate: float, progress: Callable[[int, 
     """One palette for all of them, without dithering: a quarter of the bytes."""
     from PIL import Image as Images
 
-    frames, palette = [], None
+    frames = []
     for number, picture in enumerate(pictures):
-        shown = Images.fromarray(picture)
-        palette = palette or shown.quantize(COLOURS, dither=Images.Dither.NONE)
-        frames.append(shown.quantize(COLOURS, palette=palette, dither=Images.Dither.NONE))
+        frames.append(Images.fromarray(picture))
         progress(number + 1, count)
+    # of all the film: what comes up later has its colours, too
+    some = frames[:: max(1, len(frames) // 8)]
+    montage = Images.fromarray(np.concatenate([np.asarray(one) for one in some]))
+    palette = montage.quantize(COLOURS, Images.Quantize.MAXCOVERAGE, dither=Images.Dither.NONE)
+    drawn = [one.quantize(palette=palette, dither=Images.Dither.NONE) for one in frames]
     # a hundredth of a second is a GIF's unit
-    frames[0].save(path, format="gif", save_all=True, append_images=frames[1:], duration=round(1000.0 / rate), loop=0)
+    drawn[0].save(path, format="gif", save_all=True, append_images=drawn[1:], duration=round(1000.0 / rate), loop=0)
 
 
 def slow_motion(recording: Recording) -> float:
@@ -159,12 +167,16 @@ def slow_motion(recording: Recording) -> float:
 
 @dataclass
 class Filming:
-    """A renderer with its camera on one recording."""
+    """A renderer with its camera on one recording.
+
+    rows   states that the camera must see; None: all
+    """
 
     recording: Recording
     take: Take
     size: tuple[int, int]
     speed: float
+    rows: Sequence[int] | None = None
     _closing: list[Callable[[], None]] = field(default_factory=list)
 
     def __enter__(self) -> Filming:
@@ -187,7 +199,7 @@ class Filming:
             picture,
             first,
             floor,
-            Shown(forces=self.take.forces, model=self.take.model),
+            Shown(path=self.take.path, forces=self.take.forces, model=self.take.model),
             wide,
             high,
             ghost=first.ghost is not None,
@@ -195,7 +207,7 @@ class Filming:
         self._closing.append(self._renderer.close)
         deadlines = has_deadlines(run) if self.take.deadlines is None else self.take.deadlines
         scenery = SCENERIES[self._scene]
-        names = run.info.robot if not run.info.robots else ", ".join(run.info.robots)
+        names = (", ".join(run.info.robots) or run.info.robot) if self.take.title else ""
         self._overlay = Overlay(
             wide,
             high,
@@ -221,7 +233,7 @@ class Filming:
     def _sampled(self) -> tuple[list[Array], float]:
         """(n, 3) m of some states, from the body's origin along the world's axes; z of the lowest point of the run."""
         run, clouds, lowest = self.recording, [], np.inf
-        for k in np.unique(np.linspace(0, len(run.time) - 1, SAMPLES).astype(int)):
+        for k in self._looked_at():
             drawn = self._picture.draw(run.outputs(int(k)))
             points = self._picture.points(drawn)
             if not len(points):
@@ -231,23 +243,26 @@ class Filming:
         below = min(float(cloud[:, 2].min()) for cloud in clouds)
         return clouds, min(lowest, float(self._paths[0][:, 2].min()) + below)
 
+    def _looked_at(self) -> Sequence[int]:
+        last = len(self.recording.time) - 1
+        return self.rows or [int(k) for k in np.unique(np.linspace(0, last, SAMPLES).astype(int))]
+
     def _aim_camera(self, aspect: float) -> None:
         run, path = self.recording, self._paths[0]
         if not self.take.follow:
-            rows = np.unique(np.linspace(0, len(run.time) - 1, SAMPLES).astype(int))
-            world = [cloud + path[k] for cloud, k in zip(self._clouds, rows, strict=False)]
+            world = [cloud + path[k] for cloud, k in zip(self._clouds, self._looked_at(), strict=True)]
             middle, self._distance = frame(world, aspect)
             self._targets = np.broadcast_to(middle, path.shape)
             return
         middle, self._distance = frame(self._clouds, aspect)
-        self._targets = smoothed(path, run.time) + middle
+        self._targets = smoothed(path, run.time, self._picture.size) + middle
 
     def picture(self, k: int) -> Image:
         """(high, wide, 3), of the k-th state."""
         run, renderer = self.recording, self._renderer
         drawn, time = self._picture.draw(run.outputs(k)), float(run.time[k])
         renderer.show(drawn)
-        renderer.path.draw([path[: k + 1] for path in self._paths])
+        renderer.trace([path[: k + 1] for path in self._paths])
         points = run.tracked(time)
         renderer.aim(planned(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
         target = self._targets[k]
@@ -259,5 +274,5 @@ class Filming:
 
 def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[int, int]) -> list[Image]:
     """Some states of a run, (high, wide, 3) each."""
-    with Filming(recording, take, size, 1.0) as filming:
+    with Filming(recording, take, size, 1.0, list(at)) as filming:
         return [filming.picture(k) for k in at]

@@ -46,7 +46,8 @@ def metres(length: float) -> str:
 class Overlay:
     """Of one run.
 
-    words       before the time;  colour  of the text;  grid_m  of the floor's cells, None without a floor
+    words       before the time, "" for neither;  colour  of the text
+    grid_m      of the floor's cells, None without a floor
     m_a_pixel   at the robot;  deadlines  of the recording, None to leave them out
     """
 
@@ -84,7 +85,8 @@ class Overlay:
         made = Images.fromarray(picture)
         pen, u = ImageDraw.Draw(made), self._unit
         font, small = _font(round(20 * u)), _font(round(14 * u))
-        pen.text((24 * u, 18 * u), f"{self._words}   {time:.2f} s", self._colour, font)
+        if self._words:
+            pen.text((24 * u, 18 * u), f"{self._words}   {time:.2f} s", self._colour, font)
         if note:
             pen.text((24 * u, 46 * u), note, self._colour, small)
         foot = self._high - 24 * u

@@ -33,7 +33,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
         stride = max(1, len(rows) // MOST_PATH)
         stage.trace([path[rows[::stride]] for path in paths])
-        targets = smoothed(paths[0], recording.time)
+        targets = smoothed(paths[0], recording.time, picture.size)
         kept = server.get_scene_serializer()
         for number, k in enumerate(rows):
             drawn = picture.draw(recording.outputs(int(k)))

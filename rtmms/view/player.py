@@ -33,9 +33,9 @@ class Player:
         self.recording, self.picture = recording, Picture(recording.info)
         self.stage = Stage(server, self.picture, self.picture.draw(recording.outputs(0)))
         self.at, self._server = 0, server
-        self._shown, self._dirty = -1, threading.Event()
         self._paths = self.picture.paths(recording)
-        self._targets = smoothed(self._paths[0], recording.time)
+        self._shown, self._dirty = -1, threading.Event()
+        self._targets = smoothed(self._paths[0], recording.time, self.picture.size)
         self._position, self._begun = 0.0, False
         self._step_time: plots.Array = recording.steps.astype(np.float64) * float(recording.info.dt)
         self._marks = recording.marks

@@ -223,7 +223,7 @@ class Renderer:
         self._shadow = self._make_shadow(first) if scenery.has_floor else None
         self._model = self._make_model(first) if shown.model or visual is None else ([], [], [])
         self._axes = [Line(plotter, colour, 4.0) for colour in ((214, 40, 40), (40, 160, 60), (40, 80, 200))]
-        self.path = Line(plotter, PATH, 3.0)
+        self._path = Line(plotter, PATH, 3.0)
         self._course = Line(plotter, PLAN, 2.5)
         self._ahead = Line(plotter, AHEAD, 4.0)
         ball, faces = sphere(1.0)
@@ -326,7 +326,7 @@ class Renderer:
         """(n, 3) of a colour seen through so much water or air."""
         share = np.clip(distance / (0.92 * REACH * self.size), 0.0, 1.0) ** 0.8
         share = share * share * (3.0 - 2.0 * share)
-        return (1.0 - share)[:, None] * np.array(colour) + share[:, None] * np.array(self._scenery.far)
+        return np.asarray((1.0 - share)[:, None] * np.array(colour) + share[:, None] * np.array(self._scenery.far))
 
     def _make_stars(self) -> None:
         draw = np.random.default_rng(5)
@@ -391,7 +391,7 @@ class Renderer:
         down = (world[:, 2] - self._floor) / SUN[2]
         world = world - down[:, None] * SUN
         world[:, 2] = self._floor + LIFT * self.size
-        return world
+        return np.asarray(world)
 
     def _push(self, drawn: Drawn) -> None:
         for part in self._forces:
@@ -424,6 +424,10 @@ class Renderer:
                     self._flow[k].actor.SetUserMatrix(_matrix_of(_arrow(at, way, long, 0.8 * long)))
                     k += 1
 
+    def trace(self, paths: Sequence[Array]) -> None:
+        """The way that each robot came, (n, 3) m."""
+        self._path.draw(paths if self._shown.path else [])
+
     def aim(self, course: Array | None, goal: Sequence[float] | None, place: Sequence[float]) -> None:
         """The planned path, (n, 3) m, and where the robot is to be."""
         self._course.draw([course] if course is not None and self._shown.aims else [])
@@ -444,7 +448,7 @@ class Renderer:
         camera.view_angle = VIEW_DEG
         distance = float(np.linalg.norm(eye - target))
         camera.clipping_range = (0.02 * distance, distance + 1.1 * SKY * self.size)
-        self._sky.place((tuple(target), HOME[1]))  # type: ignore[arg-type]
+        self._sky.place((tuple(target), HOME[1]))
         if self._scenery.has_floor:
             self._lay_floor(target)
         elif self._scene == SPACE:
@@ -456,7 +460,8 @@ class Renderer:
         reach, apart = 0.92 * REACH * self.size, self._cell
         while reach / apart > 60.0:
             apart *= 5.0
-        thin, thick = [], []
+        thin: list[Array] = []
+        thick: list[Array] = []
         for axis in (0, 1):
             number = np.arange(np.ceil((middle[axis] - reach) / apart), np.floor((middle[axis] + reach) / apart) + 1)
             for n in number:

@@ -59,7 +59,7 @@ FROM = np.array([0.60, -1.0, 0.50]) / np.linalg.norm([0.60, -1.0, 0.50])
 FILLED = (0.78, 0.72)
 """Of a picture's width and height that the robot takes."""
 
-SMOOTH_S = 1.0
+SMOOTH_S, ASTRAY = 1.0, 0.15
 """Over which the camera's own motion is averaged."""
 
 
@@ -78,14 +78,16 @@ def floor_height(scene: str, ground: float | None, start: float, lowest: float, 
     return lowest - (0.45 if scene == WATER else 0.25) * size
 
 
-def smoothed(path: Array, time: Array) -> Array:
+def smoothed(path: Array, time: Array, size: float) -> Array:
     """(n, 3) m: the mean over SMOOTH_S round each instant, shorter at the ends, so that a camera that follows does not
-    wag with the body."""
+    wag with the body; never further from it than ASTRAY of its size."""
     n = max(1, round(0.5 * SMOOTH_S / max(float(time[-1]) / max(len(time) - 1, 1), 1e-9)))
     sums = np.vstack([np.zeros(3), np.cumsum(path, axis=0)])
     at = np.arange(len(path))
     half = np.minimum(np.minimum(at, len(path) - 1 - at), n)
-    return np.asarray((sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None])
+    off = (sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None] - path
+    away = np.linalg.norm(off, axis=1, keepdims=True)
+    return np.asarray(path + off * np.minimum(1.0, ASTRAY * size / np.maximum(away, 1e-12)))
 
 
 def frame(points: Sequence[Array] | Array, aspect: float, towards: Array = FROM) -> tuple[Array, float]:

@@ -216,8 +216,8 @@ class Stage:
         for skin, points in zip(shape.skins, first.skins, strict=True):
             mesh = lines = None
             if skin.triangles:
-                faces = np.array(skin.triangles, dtype=np.uint32).reshape(-1, 3)
-                mesh = scene.add_mesh_simple(f"{root}/{skin.name}", self._rounded(points), faces, color=MODEL_SKIN,
+                corners = np.array(skin.triangles, dtype=np.uint32).reshape(-1, 3)
+                mesh = scene.add_mesh_simple(f"{root}/{skin.name}", self._rounded(points), corners, color=MODEL_SKIN,
                                              opacity=0.8, side="double")  # fmt: skip
             if skin.lines:
                 lines = scene.add_line_segments(f"{root}/{skin.name}_lines", self._rounded(points)[_pairs(skin)], EDGE,
@@ -258,6 +258,9 @@ class Stage:
         if not len(points):
             points = 0.3 * np.vstack([np.eye(3), -np.eye(3)])
         middle, distance = frame(points @ quaternion_matrix(np.array(first.pose[1])).T, 16.0 / 9.0)
+        if self._model is not None:  # a panel takes the right third of the window
+            right = np.cross([0.0, 0.0, 1.0], FROM)
+            middle, distance = middle + 0.13 * distance * right / np.linalg.norm(right), 1.2 * distance
         camera = self.server.initial_camera
         camera.position, camera.look_at = tuple(middle + 1.15 * distance * FROM), tuple(middle)
         camera.up, camera.fov = (0.0, 0.0, 1.0), np.radians(VIEW_DEG)

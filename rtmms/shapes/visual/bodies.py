@@ -77,11 +77,11 @@ class BodiesVisual:
                 f"{k}.{solid.name}", solid_mesh(solid), colour if solid.kind != "rotor" else (52, 58, 68), solid.frame
             )
             if solid.kind == "rotor":
-                r = 0.5 * max(solid.size)
-                disc = moved(cylinder(r, 0.02 * r), solid.centre, solid.quaternion)
+                radius = 0.5 * max(solid.size)
+                disc = moved(cylinder(radius, 0.02 * radius), solid.centre, solid.quaternion)
                 yield fixed(f"{k}.{solid.name}_disc", disc, (150, 170, 190), solid.frame, opacity=0.18)
-                if not solid.frame and np.linalg.norm(np.array(solid.centre) - hub) > r:
-                    yield fixed(f"{k}.{solid.name}_beam", tube([hub, solid.centre], 0.07 * r, 10), METAL)
+                if not solid.frame and np.linalg.norm(np.array(solid.centre) - hub) > radius:
+                    yield fixed(f"{k}.{solid.name}_beam", tube([hub, solid.centre], 0.07 * radius, 10), METAL)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """See Visual."""
@@ -111,7 +111,7 @@ def _point_normals(points: Array, faces: Faces) -> Array:
     sums = np.zeros_like(points)
     for k in range(3):
         np.add.at(sums, faces[:, k], across)
-    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    return np.asarray(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12))
 
 
 def _cord(line: Array, radius: float) -> Array:

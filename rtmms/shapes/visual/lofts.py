@@ -16,7 +16,7 @@ def spline(stations: Sequence[float] | Array, fine: Sequence[float] | Array) -> 
     """(m, n), a matrix: what the cubic spline through n points at their stations is at m others. At the stations
     themselves it is the points, so a surface that it makes goes through them."""
     places = np.asarray(stations, dtype=float)
-    return np.asarray(CubicSpline(places, np.eye(len(places)))(np.asarray(fine, dtype=float)))
+    return np.asarray(CubicSpline(places, np.eye(len(places)))(np.asarray(fine, dtype=float)))  # type: ignore[no-untyped-call]
 
 
 def between(stations: Array, pieces: int) -> Array:
@@ -34,7 +34,7 @@ def normals(grid: Array) -> Array:
     """(r, c, 3) of length one, of a grid (r, c, 3): along rows cross along columns."""
     across = np.cross(np.gradient(grid, axis=0), np.gradient(grid, axis=1))
     size = np.linalg.norm(across, axis=2, keepdims=True)
-    return across / np.maximum(size, 1e-12)
+    return np.asarray(across / np.maximum(size, 1e-12))
 
 
 def loft(rings: int, round_: int) -> Faces:

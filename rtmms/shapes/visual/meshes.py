@@ -110,9 +110,9 @@ def block(x: float, y: float, z: float, bevel: float = 0.12) -> Mesh:
         vertices.extend(corners)
         faces.extend([first, first + k, first + k + 1] for k in range(1, len(corners) - 1))
 
-    def corner(signs: Sequence[float], out: int) -> Array:
+    def corner(signs: Array, out: int) -> Array:
         """The corner of a side: out along one axis, in by the bevel along the others."""
-        place = np.array(signs) * (half - cut)
+        place: Array = signs * (half - cut)
         place[out] = signs[out] * half[out]
         return place
 

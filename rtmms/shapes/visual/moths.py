@@ -107,9 +107,9 @@ class MothVisual(_Wings):
         n = self._sections
         share = 1.0 - (1.0 - np.linspace(0.0, 1.0, SPAN)) ** 1.6  # close at the tip
         self._law = self._chord * np.sqrt(np.maximum(1.0 - share**2, 0.0))
-        self._lead = spline(np.arange(n + 1), n * share)
-        middles = np.arange(n) + 0.5
-        inner = np.clip(n * share, middles[0], middles[-1])
+        self._lead = spline(np.linspace(0.0, n, n + 1), n * share)
+        middles = np.linspace(0.5, n - 0.5, n)
+        inner = np.asarray(np.clip(n * share, 0.5, n - 0.5), dtype=float)
         self._way = spline(middles, inner) if n > 1 else np.ones((SPAN, 1))
         self.surfaces = (
             *self._wings,

@@ -38,7 +38,7 @@ class Tube:
     def rings(self, skin: Array) -> Array:
         """(m, k, 3) m."""
         coarse = skin.reshape(self._shape)[:, :-1]
-        return np.einsum("mr,rkx->mkx", self._matrix, coarse)
+        return np.asarray(np.einsum("mr,rkx->mkx", self._matrix, coarse))
 
     def ridge(self, rings: Array, height: Array, start: float, end: float, above: bool = True) -> Array:
         """(n, 3) of a thin fin on the back (or under the belly) from a share of the length to another.
@@ -89,7 +89,7 @@ class EelVisual:
         rings = rest[0].reshape(-1, 13, 3)
         self._tube = Tube(rings, 3)
         a, b, nose = (float(told[k]) for k in ("half_width_m", "half_height_m", "nose_length_m"))
-        self._parts = painted(self._tube, (84, 92, 58), (206, 198, 160))
+        self._parts = painted(self._tube, (104, 108, 62), (226, 214, 168))
         bending = [Surface(name, faces, colour, gloss=0.5) for name, faces, colour in self._parts]
         self._bands = [k for k in range(len(rings)) if 3 <= k < len(rings) - 3]
         self._band = np.concatenate([tiles(2, 12, around=True) + 24 * k for k in range(len(self._bands))])
@@ -98,7 +98,7 @@ class EelVisual:
         eyes = [moved(sphere(0.16 * b), (-0.62 * nose, side * 0.80 * a, 0.30 * b)) for side in (1, -1)]
         pectoral = [
             moved(
-                ellipsoid(0.8 * nose, 0.012, 0.5 * nose),
+                ellipsoid(1.5 * nose, 0.012, 0.9 * nose),
                 (-2.2 * nose, side * 1.15 * a, -0.15 * b),
                 (0.94, side * 0.3, 0.15, side * 0.12),
             )
@@ -124,8 +124,8 @@ class EelVisual:
             ring = centre + 1.012 * (coarse[k] - centre)
             thick = 0.07 * float(np.linalg.norm(coarse[k][3] - centre))
             bands += [ring - thick * way, ring + thick * way]
-        fin = self._tube.ridge(rings, np.array([0.0, 0.35, 0.5, 0.5, 0.5, 0.35, 0.1]), *self.FIN)
-        anal = self._tube.ridge(rings, np.array([0.0, 0.4, 0.45, 0.35, 0.1]), 0.5, 0.985, above=False)
+        fin = self._tube.ridge(rings, np.array([0.0, 0.45, 0.7, 0.75, 0.75, 0.7, 0.4]), *self.FIN)
+        anal = self._tube.ridge(rings, np.array([0.0, 0.5, 0.6, 0.6, 0.4]), 0.5, 0.985, above=False)
         return (*(flat for _ in self._parts), np.concatenate(bands), np.concatenate([fin, anal]))
 
 
@@ -167,7 +167,7 @@ class ContinuousEelVisual:
         )
 
     def _centre(self, skin: Array) -> Array:
-        return skin.reshape(-1, 13, 3)[1:-1, :-1].mean(axis=1)
+        return np.asarray(skin.reshape(-1, 13, 3)[1:-1, :-1].mean(axis=1))
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """See Visual."""
