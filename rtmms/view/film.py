@@ -98,7 +98,13 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
                 if kind == ".gif":
                     _write_gif(part, (filming.picture(int(k)) for k in rows), rate, progress, len(rows))
                 else:
-                    options: Any = {"fps": rate, "macro_block_size": 2, "ffmpeg_log_level": "error", "quality": 7}
+                    options: Any = {
+                        "fps": rate,
+                        "macro_block_size": 2,
+                        "ffmpeg_log_level": "error",
+                        "quality": 7,
+                        "output_params": ["-preset", "veryfast"],
+                    }
                     with imageio.get_writer(part, format="mp4", **options) as opened:
                         film: Any = opened
                         for number, k in enumerate(rows):

@@ -209,7 +209,7 @@ class Renderer:
         self.size = picture.size
         self._cell = cell(self.size)
         self._plotter = plotter = pyvista.Plotter(off_screen=True, window_size=(wide, high), lighting="none")
-        plotter.render_window.SetMultiSamples(8)
+        plotter.render_window.SetMultiSamples(4)
         plotter.set_background(_unit(scenery.far))
         self._lights()
         self._make_sky()
@@ -233,6 +233,7 @@ class Renderer:
         self._forces = self._arrows(FORCE)
         self._flow = self._arrows(FLOW)
         self.largest = 0.0
+        self._begun = False
 
     # -- making ----------------------------------------------------------------------------------------------------
 
@@ -477,7 +478,11 @@ class Renderer:
 
     def shoot(self) -> Image:
         """(high, wide, 3)."""
-        return np.asarray(self._plotter.screenshot(None, return_img=True))[..., :3]
+        if not self._begun:
+            self._plotter.show(auto_close=False, interactive=False)
+            self._begun = True
+        self._plotter.render_window.Render()
+        return np.asarray(self._plotter.image)[..., :3]
 
     def close(self) -> None:
         self._plotter.close()

@@ -23,6 +23,9 @@ from rtmms.shapes.visual.together import TogetherVisual
 from rtmms.shapes.visual.wheeled import WHEELED, SnakeVisual
 from rtmms.wire.protocol.state import PlantInfo
 
+LARGEST = 1e9
+"""m: of a robot that has a look."""
+
 Frames = Mapping[str, Pose]
 Build = Callable[[PlantInfo, Frames, Sequence[Array]], Visual]
 
@@ -73,6 +76,8 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
     if isinstance(shape, TogetherShape):
         return TogetherVisual(shape, {name: visual_of(of_one(plant, name), one) for name, one in shape.shapes.items()})
     frames, skins = _at_rest(plant, shape)
+    if any(len(points) and not np.abs(points).max() < LARGEST for points in skins):
+        return None
     build = VISUALS.get(plant.robot)
     if build is not None:
         try:
