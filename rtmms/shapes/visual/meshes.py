@@ -167,15 +167,17 @@ def wheel(radius: float, width: float) -> tuple[Mesh, Mesh]:
     """Tyre and hub, about y."""
     h = 0.5 * width
     bulge = [(radius * (0.78 + 0.22 * np.sin(a)), -h * np.cos(a)) for a in np.linspace(0.0, pi, 11)]
-    tyre = revolved([(0.62 * radius, -0.8 * h), *bulge, (0.62 * radius, 0.8 * h)], (1, 11))
+    low, high = (0.62 * radius, -0.8 * h), (0.62 * radius, 0.8 * h)
+    tyre = revolved([low, *bulge, high, low], (1, 11, 12))
     hub = merged(cylinder(0.64 * radius, 1.0 * width), cylinder(0.16 * radius, 1.5 * width))
     return along(1, tyre), along(1, hub)
 
 
 def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float = 0.3) -> Mesh:
     """Twisted blades about z with a hub."""
-    r = np.linspace(0.12, 1.0, 9)
+    r = np.concatenate([[0.12], np.linspace(0.12, 1.0, 9), [1.0]])
     chord = 0.2 * np.sqrt(np.clip(1.0 - ((r - 0.45) / 0.56) ** 2, 0.02, None))
+    chord[[0, -1]] = 0.0  # closed at both ends
     ring = np.linspace(0.0, 2.0 * pi, 10, endpoint=False)
     slope = np.arctan(pitch / np.maximum(r, 0.3))
     points = np.stack(
@@ -191,7 +193,7 @@ def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float 
             for ri, c, a in zip(r, chord, slope, strict=True)
         ]
     )
-    blade: Mesh = radius * points.reshape(-1, 3), tiles(9, 10, around=True)
+    blade: Mesh = radius * points.reshape(-1, 3), tiles(len(r), 10, around=True)
     turned = [
         moved(blade, quaternion=(np.cos(pi * k / blades), 0.0, 0.0, np.sin(pi * k / blades))) for k in range(blades)
     ]

@@ -92,7 +92,9 @@ class _Wings:
         """Of one wing, (SPAN, 3) each: as the surfaces of a side stand."""
         share = np.linspace(0.0, 1.0, CHORD)[None, :, None]
         grid = lead[:, None] + share * (trail - lead)[:, None]
-        out = thin * np.sin(np.pi * np.linspace(0.0, 1.0, CHORD))[None, :, None] * normals(grid)
+        thick = np.sin(np.pi * np.linspace(0.0, 1.0, CHORD))[None, :, None] * np.ones((SPAN, 1, 1))
+        thick[[0, -1]] = 0.0  # closed at the root and at the tip
+        out = thin * thick * normals(grid)
         upper, under = (grid + out).reshape(-1, 3), (grid - out).reshape(-1, 3)
         return [upper] * 3 + [under] * 3
 

@@ -15,6 +15,13 @@ from rtmms.wire.protocol.state import PlantInfo
 DARK = (16, 18, 22)
 
 
+def fin_faces(rows: int) -> Faces:
+    """Of a fin: rows of its foot on one side, its rim, its foot on the other, with both ends closed."""
+    last = 3 * (rows - 1)
+    ends = np.array([[0, 2, 1], [last, last + 1, last + 2]])
+    return np.concatenate([tiles(rows, 3, around=True), ends])
+
+
 class Tube:
     """Through rings of points: ring by ring as the shape has them, the spline between them.
 
@@ -27,8 +34,8 @@ class Tube:
         ridge = lengths(rings[:, self._round // 4])  # along the back, so that the nose is round
         places = between(ridge, pieces)
         self._matrix = spline(ridge, places)
-        self.share = places / places[-1]
-        faces = loft(len(places), self._round)
+        self.share = np.concatenate([[0.0], places / places[-1], [1.0]])  # both ends are closed
+        faces = loft(len(self.share), self._round)
         angle = (faces % self._round + 0.0) * 2.0 * np.pi / self._round
         height = of_tile(np.sin(angle).mean(axis=1))
         self.at = of_tile(self.share[faces // self._round].mean(axis=1))
@@ -38,7 +45,9 @@ class Tube:
     def rings(self, skin: Array) -> Array:
         """(m, k, 3) m."""
         coarse = skin.reshape(self._shape)[:, :-1]
-        return np.asarray(np.einsum("mr,rkx->mkx", self._matrix, coarse))
+        fine = np.einsum("mr,rkx->mkx", self._matrix, coarse)
+        ends = [np.broadcast_to(ring.mean(axis=0), ring.shape)[None] for ring in (fine[0], fine[-1])]
+        return np.concatenate([ends[0], fine, ends[1]])
 
     def ridge(self, rings: Array, height: Array, start: float, end: float, above: bool = True) -> Array:
         """(n, 3) of a thin fin on the back (or under the belly) from a share of the length to another.
@@ -63,7 +72,7 @@ class Tube:
 
     def ridge_faces(self, start: float, end: float, above: bool = True) -> Faces:
         rows = int(((self.share >= start) & (self.share <= end)).sum())
-        faces = tiles(rows, 3, around=True)
+        faces = fin_faces(rows)
         return faces if above else faces[:, ::-1]
 
 
@@ -155,7 +164,7 @@ class ContinuousEelVisual:
         faces = loft(self.STATIONS, self.ROUND)[:, ::-1]
         height = of_tile(np.sin(angle)[faces % self.ROUND].mean(axis=1))
         self._fin_rows = np.flatnonzero((share >= self.FIN[0]) & (share <= self.FIN[1]))
-        fin = tiles(len(self._fin_rows), 3, around=True)
+        fin = fin_faces(len(self._fin_rows))
         eyes = [
             moved(sphere(0.14 * self._b), (-1.0 * self._b, side * 0.74 * self._a, 0.34 * self._b)) for side in (1, -1)
         ]
