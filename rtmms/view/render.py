@@ -401,10 +401,10 @@ class Renderer:
             return
         self.largest = max(self.largest, float(np.linalg.norm(drawn.forces[:, 1], axis=1).max()), 1e-9)
         for part, (at, force) in zip(self._forces, drawn.forces, strict=False):
-            long = float(np.linalg.norm(force)) / self.largest * 0.5 * self.size
+            long = float(np.linalg.norm(force)) / self.largest * 0.34 * self.size
             if long > 0.01 * self.size:
                 part.show(True)
-                part.actor.SetUserMatrix(_matrix_of(_affine(drawn.pose) @ _arrow(at, force, long, 0.5 * self.size)))
+                part.actor.SetUserMatrix(_matrix_of(_affine(drawn.pose) @ _arrow(at, force, long, 0.34 * self.size)))
 
     def stream(self, current: Sequence[float], around: Array) -> None:
         """Arrows of a uniform flow in a layer round a place, which stay where they are in the world."""
