@@ -151,10 +151,13 @@ def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
 
 def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, list[Any]]]:
     """(title with its unit, a value a run) of each panel of numbers."""
-    found = [(f"{_title(name)}, rms off its set-point, {_unit(name)}",
-              [_below(run.report, "tracking", name, "rms") for run in runs]) for name in tracked]  # fmt: skip
-    found += [(f"{title}, {_unit(name)}" if _unit(name) else title, [_below(run.report, "summary", name) for run in runs])
-              for name, title in NUMBERS]  # fmt: skip
+    found = []
+    for name in tracked:
+        off = [_below(run.report, "tracking", name, "rms") for run in runs]
+        found.append((f"{_title(name)}, rms off its set-point, {_unit(name)}", off))
+    for name, title in NUMBERS:
+        unit = f", {_unit(name)}" if _unit(name) else ""
+        found.append((title + unit, [_below(run.report, "summary", name) for run in runs]))
     found.append(("command rate, rms", [run.effort for run in runs]))
     found += [(f"{part}, {quantile}, µs", [_below(run.report, "timing_us", part, quantile) for run in runs])
               for part, quantile in TIMES]  # fmt: skip

@@ -57,9 +57,11 @@ def test_the_figure_has_controllers_set_points_and_one_unit_a_panel(
 
     def run(name: str, depth: float) -> Run:
         tracking = {"depth_m": {"rms": 0.1}, "heading_deg": {"rms": 4.0}}
-        return Run(name, {"tracking": tracking, "summary": {"mean_power_w": 3.0}}, time, np.zeros((50, 2)),
-                   {"depth_m": depth * np.tanh(time), "heading_deg": time}, [(0.0, {"depth_m": depth, "cross_track_m": "x"})],
-                   {"controllers": "autopilot", "autopilot.depth_m": depth, "chains": 30})  # fmt: skip
+        report = {"tracking": tracking, "summary": {"mean_power_w": 3.0}}
+        series = {"depth_m": depth * np.tanh(time), "heading_deg": time}
+        points = [(0.0, {"depth_m": depth, "cross_track_m": "x"})]
+        settings = {"controllers": "autopilot", "autopilot.depth_m": depth, "chains": 30}
+        return Run(name, report, time, np.zeros((50, 2)), series, points, settings)
 
     comparison.draw([run("one", 1.0), run("two", 2.0)], tmp_path / "both.png")
     (page,) = pages
