@@ -100,7 +100,7 @@ def _run(file: Path, name: str) -> Run:
     for row in log.rows():
         if not isinstance(row, Step):
             for one in (times, commands, points, *values.values()):  # a reset: what came after it
-                one.clear()  # type: ignore[attr-defined]
+                one.clear()
             continue
         if row.set_points is not None:
             points.append(((row.step + 1) * dt, row.set_points))

@@ -47,8 +47,8 @@ class Surfaces(NamedTuple):
 
     def turned(self, rotation: Array) -> Surfaces:
         """In the frame into which the rotation turns components."""
-        parts = ([one @ rotation.T for one in part] for part in (self.skins, self.solids, self.lines))
-        return Surfaces(*parts, [Look(look.faces @ rotation.T, look.colour) for look in self.looks])
+        skins, solids, lines = ([one @ rotation.T for one in part] for part in (self.skins, self.solids, self.lines))
+        return Surfaces(skins, solids, lines, [Look(look.faces @ rotation.T, look.colour) for look in self.looks])
 
 
 class Samples(Protocol):
