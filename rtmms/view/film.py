@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.shapes.visual.surface import GROUND
 from rtmms.spatial import quaternion_matrix
-from rtmms.view.goals import goal, planned
+from rtmms.view.goals import ahead, goal, planned
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.view.scenery import FROM, SCENERIES, VIEW_DEG, cell, floor_height, frame, smoothed
@@ -33,6 +33,8 @@ SEEN_HZ = 1.5
 SLOW = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_HZ = 4.0
 """Faster beats than this are shown in slow motion."""
+GRAIN = 1.0 / 150.0
+"""Of the robot's size: from one point of the way that it came to the next."""
 COLOURS = 255
 """Of a GIF."""
 
@@ -194,6 +196,7 @@ class Filming:
         first = picture.draw(run.outputs(0))
         picture.measure(first)
         self._paths = picture.paths(run)
+        self._kept = [_apart(path, picture.size * GRAIN) for path in self._paths]
         self._clouds, lowest = self._sampled()
         visual = picture.visual
         self._scene = GROUND if visual is None else visual.scene
@@ -268,14 +271,24 @@ class Filming:
         run, renderer = self.recording, self._renderer
         drawn, time = self._picture.draw(run.outputs(k)), float(run.time[k])
         renderer.show(drawn)
-        renderer.trace([path[: k + 1] for path in self._paths])
+        renderer.trace([
+            np.vstack([path[kept[: np.searchsorted(kept, k)]], path[k]])
+            for path, kept in zip(self._paths, self._kept, strict=True)
+        ])  # fmt: skip
         points = run.tracked(time)
         renderer.aim(planned(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
+        renderer.ahead(ahead(points))
         target = self._targets[k]
         renderer.stream(self._picture.current, target)
         renderer.look(target + self._distance * FROM, target)
         note = "" if self.speed == 1.0 else f"{self.speed:g} of real speed"
         return self._overlay.write(renderer.shoot(), time, note)
+
+
+def _apart(path: Array, least: float) -> Any:
+    """Rows of a path that are so far apart along it, m: shorter pieces than a pixel leave gaps."""
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    return np.unique(np.searchsorted(along, np.arange(0.0, along[-1] + least, least)).clip(0, len(path) - 1))
 
 
 def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[int, int]) -> list[Image]:

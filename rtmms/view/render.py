@@ -438,9 +438,9 @@ class Renderer:
         if goal is not None:
             self._goal.place((tuple(goal), HOME[1]))  # type: ignore[arg-type]
 
-    def ahead(self, plan: Array | None) -> None:
-        """The motion that a controller plans from now on, (n, 3) m, world."""
-        self._ahead.draw([plan] if plan is not None and self._shown.plan else [])
+    def ahead(self, plans: Sequence[Array]) -> None:
+        """The motions that controllers plan from now on, (n, 3) m, world."""
+        self._ahead.draw(plans if self._shown.plan else [])
 
     def look(self, eye: Array, target: Array) -> None:
         """The camera, and with it the floor that it sees."""

@@ -19,10 +19,11 @@ from rtmms.shapes.shape import HOME, Skin
 from rtmms.shapes.visual.bodies import solid_mesh
 from rtmms.shapes.visual.surface import Surface
 from rtmms.spatial import quaternion_matrix
-from rtmms.view.goals import goal, planned
+from rtmms.view.goals import ahead, goal, planned
 from rtmms.view.guard import guarding
 from rtmms.view.picture import Drawn, Picture
 from rtmms.view.scenery import (
+    AHEAD,
     FLOW,
     FORCE,
     FROM,
@@ -150,6 +151,7 @@ class Stage:
         }
         self._aims = True
         self._planned: Array | None = None
+        self._ahead_told: list[Array] = []
         self._place_camera(first)
         self.show(first)
 
@@ -248,6 +250,7 @@ class Stage:
                                        head_radius=0.02 * size, head_length=0.05 * size)  # fmt: skip
         self.path = scene.add_line_segments("/scene/path", nothing, PATH, thickness=2.5, thickness_units="screen")
         self.plan = scene.add_line_segments("/scene/plan", nothing, PLAN, thickness=1.5, thickness_units="screen")
+        self.ahead = scene.add_line_segments("/scene/ahead", nothing, AHEAD, thickness=4.0, thickness_units="screen")
         self.goal = scene.add_icosphere("/scene/goal", radius=0.03 * size, color=PLAN, visible=False)
         self.flow = _flow(scene, self.picture.current, size)
         self.ghost = None if self._copy is None else self._copy.root
@@ -336,7 +339,7 @@ class Stage:
 
     @aims.setter
     def aims(self, seen: bool) -> None:
-        self._aims = self.plan.visible = seen
+        self._aims = self.plan.visible = self.ahead.visible = seen
         if not seen:
             self.goal.visible = False
 
@@ -346,6 +349,10 @@ class Stage:
         if course is not self._planned and not np.array_equal(course, self._planned):  # type: ignore[arg-type]
             self._planned = course
             self.plan.points = _segments(course if course is not None else np.zeros((2, 3)))
+        plans = ahead(points)
+        if [id(one) for one in plans] != [id(one) for one in self._ahead_told]:  # kept by their words
+            self._ahead_told = plans
+            self.ahead.points = np.concatenate([_segments(one) for one in plans or [np.zeros((2, 3))]])
         place = goal(points, drawn.pose, self._size) if self._aims else None
         if self.goal.visible != (place is not None):
             self.goal.visible = place is not None
