@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _METHODS = ("cem", "mppi", "ps", ILQR)
 _ROBOTS = ("manta", "quadrotor")
+_POINTS = 5
+"""Of a planned motion as it is told."""
 _SPENT = 0.8
 """Of the time between two plans, in real time: then no further candidates are begun."""
 
@@ -100,6 +102,7 @@ class Predictive(rtmms.Controller):
         "iterations_a_plan",
         "least_cost",
         "spread_of_costs",
+        "planned_motion",
     )
 
     def __post_init__(self) -> None:
@@ -231,6 +234,16 @@ class Predictive(rtmms.Controller):
     def plan_ms(self) -> float | None:
         """That the last plan took."""
         return round(1e3 * self._plans[-1].seconds, 2) if self._plans else None
+
+    @property
+    def planned_motion(self) -> str:
+        """Where the last plan has the robot over its horizon, m, world: a few points, for viewers."""
+        good = self._plans[-1].path if self._plans and self._plans[-1].good else ()
+        if not len(good):
+            return ""
+        last, count = len(good) - 1, min(len(good), _POINTS)
+        rows = [good[round(k * last / max(count - 1, 1))] for k in range(count)]
+        return " ".join(",".join(f"{x:.2f}" for x in row) for row in rows)
 
     @property
     def core(self) -> float:

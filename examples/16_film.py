@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from rtmms.record.log import open_log
-from rtmms.view.film import write_film
+from rtmms.view.film import Take, write_film
 from rtmms.view.page import write_page
 from rtmms.view.recording import recorded
 
@@ -23,7 +23,7 @@ def main(seconds: float = 6.0) -> dict[str, int]:
     recording = recorded(open_log(log))
     print(f"{len(recording.steps)} steps, {len(recording.marks)} late")
     write_page(recording, Path("page.html"), lambda done, total: None)
-    write_film(recording, Path("film.gif"), lambda done, total: None, speed=3.0)
+    write_film(recording, Path("film.gif"), lambda done, total: None, Take(speed=3.0))
     sizes = {name: Path(name).stat().st_size for name in ("page.html", "film.gif")}
     print(", ".join(f"{name}: {size / 1e6:.1f} MB" for name, size in sizes.items()))
     return sizes

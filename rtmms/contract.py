@@ -14,6 +14,8 @@ TRUTH = "truth."
 """Under such names stands what a plant knows and its sensors do not tell."""
 ESTIMATE = "estimate."
 """Under such names stands what an estimator makes of the sensors."""
+PLANNED_MOTION = "planned_motion"
+"""A figure of controllers that plan: where they will have the robot, 'x,y,z x,y,z ...' in m, world."""
 
 
 MODES = ("realtime", "lockstep", "free", "external")

@@ -102,10 +102,12 @@ class Scene:
         from foxglove.messages import (
             CubePrimitive,
             CylinderPrimitive,
+            Point3,
             Pose,
             Quaternion,
             SceneEntity,
             SpherePrimitive,
+            TriangleListPrimitive,
             Vector3,
         )
 
@@ -119,9 +121,14 @@ class Scene:
             match solid.kind:
                 case "box":
                     made.append(SceneEntity(**entity, cubes=[CubePrimitive(**of)]))
-                case "cylinder":
+                case "cylinder" | "rotor":
                     round_ = CylinderPrimitive(**of, bottom_scale=1.0, top_scale=1.0)
                     made.append(SceneEntity(**entity, cylinders=[round_]))
+                case "mesh":
+                    points = [Point3(x=u, y=v, z=w) for u, v, w in solid.vertices]
+                    faces = [k for corners in solid.triangles for k in corners]
+                    tiles = TriangleListPrimitive(pose=pose, points=points, color=self._colours[2], indices=faces)
+                    made.append(SceneEntity(**entity, triangles=[tiles]))
                 case _:
                     made.append(SceneEntity(**entity, spheres=[SpherePrimitive(**of)]))
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,7 @@ def _run(file: Path, name: str) -> Run:
 
     from rtmms.cli.log import tell_damage
     from rtmms.contract import TRUTH
+    from rtmms.loop.tracking import QUANTITIES
     from rtmms.record.log import Step, open_log
     from rtmms.report.comparison import Run
 
@@ -90,27 +92,49 @@ def _run(file: Path, name: str) -> Run:
     dt, steps = float(log.origin["dt"]), log.count_steps()[0]
     every = max(1, steps // _SAMPLES)
     kept = {signal.name.removeprefix(TRUTH) for signal in log.outputs}
+    known = QUANTITIES if {"position", "quaternion", "velocity"} <= kept else {}
     times: list[float] = []
     commands: list[Any] = []
-    place: list[float] = []
-    turned: list[float] = []
-    speed: list[float] = []
+    points: list[tuple[float, Mapping[str, Any]]] = []
+    values: dict[str, list[float]] = {quantity: [] for quantity in known}
     for row in log.rows():
         if not isinstance(row, Step):
-            for one in (times, commands, place, turned, speed):  # a reset: what came after it
+            for one in (times, commands, points, *values.values()):  # a reset: what came after it
                 one.clear()
             continue
+        if row.set_points is not None:
+            points.append(((row.step + 1) * dt, row.set_points))
         if row.step % every:
             continue
         outputs = {name.removeprefix(TRUTH): value for name, value in log.split(row.outputs).items()}
         times.append((row.step + 1) * dt)
         commands.append(row.command.copy())
-        if {"position", "quaternion", "velocity"} <= kept:
-            w, x, y, z = outputs["quaternion"]
-            place.append(-float(outputs["position"][2]))
-            turned.append(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
-            speed.append(float(outputs["velocity"][0]))
-    return Run(
-        named(name, log), report, np.array(times), np.array(commands), np.array(place), np.degrees(np.unwrap(turned)),
-        np.array(speed),
-    )  # fmt: skip
+        for quantity, of in known.items():
+            values[quantity].append(of(outputs))
+    series = {
+        quantity: np.degrees(np.unwrap(np.radians(many))) if quantity.endswith("_deg") else np.array(many)
+        for quantity, many in values.items()
+    }
+    return Run(named(name, log), report, np.array(times), np.array(commands), series, points, settings(log.origin))
+
+
+def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run was asked for, by name: controllers and their parameters (CONTROLLER.NAME), the robot's, and how it
+    was run."""
+    from rtmms.report.comparison import CONTROLLERS
+
+    found: dict[str, Any] = {}
+    names = []
+    for words in origin.get("controllers") or ():
+        name, _, given = str(words).partition(":")
+        names.append(name)
+        for word in filter(None, given.split(",")):
+            key, _, value = word.partition("=")
+            found[f"{name}.{key}"] = value
+    found[CONTROLLERS] = ", ".join(names) or None
+    found |= {name: origin.get(name) for name in ("mode", "rate", "seed", "dt", "sensors", "faults", "preset")}
+    return found | {str(name): _plain(value) for name, value in (origin.get("description") or {}).items()}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | float | str | None) else str(value)

@@ -48,24 +48,54 @@ def view(
 @click.command("movie")
 @click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
-              metavar="FILE.mp4|gif", help="Where to write it; the ending says in which format.")  # fmt: skip
-@click.option("--speed", default=1.0, show_default=True, type=click.FloatRange(0.01, 100.0),
-              help="Of the film against simulated time.")  # fmt: skip
-def movie(file: Path, output: Path, speed: float) -> int:
-    """Paint the run that LOG holds as a film; needs no display."""
+              metavar="FILE.mp4|gif|png", help="Where to write it; the ending says in which format.")  # fmt: skip
+@click.option("--speed", default=None, type=click.FloatRange(0.001, 100.0),
+              help="Of the film against simulated time; 1, or slow motion of fast limbs, if not given.")  # fmt: skip
+@click.option("--camera", type=click.Choice(("follow", "fixed")), default="follow", show_default=True,
+              help="It goes along with the robot, or stands still and sees the whole path.")  # fmt: skip
+@click.option(
+    "--from", "start", default=0.0, type=click.FloatRange(min=0.0), metavar="S", help="Where the film begins."
+)
+@click.option("--to", "end", default=None, type=click.FloatRange(min=0.0), metavar="S",
+              help="Where the film ends; of a .png the instant that it shows, the last if not given.")  # fmt: skip
+@click.option("--size", default=None, metavar="WIDExHIGH", help="Pixels, such as 1280x720; 640x360 of a GIF.")
+@click.option("--forces", is_flag=True, help="Show the forces on the robot.")
+@click.option("--model", is_flag=True, help="Show the model's own links within the robot.")
+@click.option("--deadlines/--no-deadlines", default=None,
+              help="Show what each step took of its period; of runs in real time, if not given.")  # fmt: skip
+def movie(file: Path, output: Path, speed: float | None, camera: str, start: float, end: float | None, size: str | None,
+          forces: bool, model: bool, deadlines: bool | None) -> int:  # fmt: skip
+    """Render the run that LOG holds as a film, or one picture of it; needs no display."""
     from rtmms.record.log import drawing
-    from rtmms.view.film import refuse_ending, write_film
+    from rtmms.view.film import STILLS, Take, refuse_ending, write_film, write_still
 
     refuse_ending(output)
-    if not speed == speed:  # nan passes every comparison of a range
-        raise ModelError(f"--speed: expected a number from 0.01 to 100, got {speed}")
+    if speed is not None and not speed == speed:  # nan passes every comparison of a range
+        raise ModelError(f"--speed: expected a number from 0.001 to 100, got {speed}")
     _refuse_folder(output, "-o")
     refuse_other_than_file(output, "-o", (file,))
+    take = Take(speed=speed, follow=camera == "follow", size=_pixels(size), forces=forces, model=model,
+                deadlines=deadlines, start_s=start, end_s=end)  # fmt: skip
     recording = _recording(file)
-    with _bar(f"painting {output.name}") as progress, drawing(file):
-        count = write_film(recording, output, progress, speed)
+    if output.suffix.lower() in STILLS:
+        with drawing(file):
+            write_still(recording, output, end, take)
+        print_text(f"{output}: 1 picture", err=True)
+        return 0
+    with _bar(f"rendering {output.name}") as progress, drawing(file):
+        count = write_film(recording, output, progress, take)
     print_text(f"{output}: {count} pictures", err=True)
     return 0
+
+
+def _pixels(words: str | None) -> tuple[int, int] | None:
+    """Wide and high; even numbers, which a film needs."""
+    if words is None:
+        return None
+    wide, _, high = words.partition("x")
+    if not (wide.isdigit() and high.isdigit() and 64 <= int(wide) <= 7680 and 64 <= int(high) <= 4320):
+        raise ModelError(f"--size: expected WIDExHIGH from 64x64 to 7680x4320, got '{words}'")
+    return int(wide) // 2 * 2, int(high) // 2 * 2
 
 
 def _page(file: Path, html: Path) -> int:

@@ -26,10 +26,10 @@ THICK = 0.08
 def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
     """What rtmms.plant.Shaped tells, of a tree; the mechanism, where it is known, has the solids.
 
-    pushing   actuators; rotors among them are drawn as discs
+    pushing   actuators; rotors among them are drawn with blades
 
-    A body is drawn by its solids, or else by its blades, the ellipsoid of its inertia, or its strips; wings, which have
-    a polar, and the pieces of soft rods always.
+    A body is drawn by its drawings, or else by its solids, its blades, the ellipsoid of its inertia, or its strips;
+    wings, which have a polar, and the pieces of soft rods always.
     """
     if np.any(model.topology[1:, T_KIND] > PRISMATIC):
         return {}  # bodies that bend: their robots have drawings of their own
@@ -59,7 +59,7 @@ def _discs(model: Model, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
         body = model.body(rotor.body)
         place = Placement(model.offset_rotation[body], model.offset_position[body]) @ rotor.placement
         wide = 1.1 * float(np.linalg.norm(rotor.placement.position)) or 0.1
-        yield _part(f"rotor{k + 1}", int(model.carrier[body]), "cylinder", place, (wide, wide, 0.05 * wide))
+        yield _part(f"rotor{k + 1}", int(model.carrier[body]), "rotor", place, (wide, wide, 0.05 * wide))
 
 
 def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]]:
@@ -68,6 +68,16 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
     for k, name in enumerate(model.body_names):
         row = int(model.carrier[k])
         offset = Placement(model.offset_rotation[k], model.offset_position[k])
+        for drawing in bodies[name].drawings if name in bodies else ():
+            colour = {"colour": list(drawing.colour)} if drawing.colour else {}
+            yield {
+                **_part(name, row, drawing.kind, offset @ drawing.placement, drawing.size),
+                **drawing.told(),
+                **colour,
+            }
+            seen.add(row)
+        if name in bodies and bodies[name].drawings:
+            continue
         for solid in bodies[name].solids if name in bodies else ():
             made = _solid(solid)
             if made is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.model.contacts import Contact
+from rtmms.model.drawing import Drawing
 from rtmms.model.elements import Element
 from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement, Solid
@@ -36,6 +37,7 @@ class Body:
     elements      what a fluid acts on: strips and blades; their added mass joins `added`
     viscous       (6, 6) resistance D of a creeping fluid, about the body's origin: its wrench is -D eta. It counts for
                   the Stokes connection (rtmms.locomotion), not in a plant's dynamics. See `rod_resistance`
+    drawings      how viewers draw it, in place of its solids, blades or inertia
     modal         how it bends and twists about this frame, its floating frame; None for a rigid body. What is above
                   is then its rigid part
     """
@@ -52,6 +54,7 @@ class Body:
     elements: Sequence[Element] = ()
     viscous: Any = None
     modal: Modal | None = None
+    drawings: Sequence[Drawing] = ()
 
     @classmethod
     def about_centre(cls, name: str, mass: float, centre: Any, inertia: Any, **more: Any) -> Body:

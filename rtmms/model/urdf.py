@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from rtmms.errors import ModelError
 from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.drawing import MOST_POINTS, Drawing, mesh
 from rtmms.model.solids import Placement
 from rtmms.spatial import Array, skew
 
@@ -84,7 +86,8 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
         root = ElementTree.parse(path).getroot()
     except Exception as fault:  # whatever the library makes of a broken file
         raise ModelError(f"urdf '{path}': cannot be read: {type(fault).__name__}: {fault}") from None
-    bodies = [_body(link, path) for link in robot.links]
+    looks = _drawings(robot.links, path)
+    bodies = [replace(_body(link, path), drawings=looks[link.name]) for link in robot.links]
     joints = [_joint(joint, drive, path) for joint in robot.joints]
     return Urdf(
         Mechanism(robot.name or path.stem, bodies, joints, base=base, gravity=gravity),
@@ -153,6 +156,63 @@ def _shapes(link: Any) -> list[Shape]:
         else:
             shapes.append(Shape("mesh", (), place))
     return shapes
+
+
+def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]]:
+    """By link, its visual geometry, or that of collisions; a mesh whose file cannot be read is left out."""
+    shown = {link.name: list(link.visuals or link.collisions) for link in links}
+    meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
+    most = MOST_POINTS // max(meshes, 1)
+    return {
+        name: tuple(made for one in many if (made := _drawing(one, path, most)) is not None)
+        for name, many in shown.items()
+    }
+
+
+def _drawing(one: Any, path: Path, most: int) -> Drawing | None:
+    g, place = one.geometry, _placement(one.origin)
+    rgba = getattr(getattr(getattr(one, "material", None), "color", None), "rgba", None)
+    colour = () if rgba is None else tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in list(rgba)[:3])
+    if g.box is not None:
+        x, y, z = (float(v) for v in g.box.size)
+        return Drawing("box", place, (x, y, z), colour=colour)
+    if g.cylinder is not None:
+        wide = 2.0 * float(g.cylinder.radius)
+        return Drawing("cylinder", place, (wide, wide, float(g.cylinder.length)), colour=colour)
+    if g.sphere is not None:
+        wide = 2.0 * float(g.sphere.radius)
+        return Drawing("ellipsoid", place, (wide, wide, wide), colour=colour)
+    if g.mesh is None:
+        return None
+    return _read_mesh(g.mesh, path, place, colour, most)
+
+
+def _read_mesh(told: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | None:
+    """By the library that yourdfpy reads meshes with; a file beside the URDF, also by package://."""
+    file = _mesh_file(str(told.filename), path)
+    if file is None:
+        return None
+    try:
+        read = import_module("trimesh").load(str(file), force="mesh")
+        vertices, faces = np.array(read.vertices, dtype=float), np.array(read.faces, dtype=np.int64)
+    except Exception:  # whatever the library makes of a broken file: the link is drawn by its inertia
+        return None
+    if not len(vertices) or not np.all(np.isfinite(vertices)):
+        return None
+    scale = np.ones(3) if told.scale is None else np.broadcast_to(np.asarray(told.scale, dtype=float), 3)
+    return mesh(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0.0 else faces, place, colour, most)
+
+
+def _mesh_file(name: str, path: Path) -> Path | None:
+    """Relative to the URDF's folder; of package://NAME/REST the REST below that folder or one above it."""
+    rest = name.partition("://")[2] if "://" in name else name
+    folders = [path.parent]
+    if name.startswith("package://"):
+        package, _, rest = rest.partition("/")
+        folders = [above for up in (path.parent, *path.resolve().parents) for above in (up / package, up)]
+    elif name.startswith("file://"):
+        rest = "/" + rest.lstrip("/")
+    return next((folder / rest for folder in folders if (folder / rest).is_file()), None)
 
 
 def _placement(origin: Array | None) -> Placement:

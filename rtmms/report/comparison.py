@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,22 +17,37 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 
+CONTROLLERS = "controllers"
+WIDE, PANEL, NUMBER, LINE = 12.0, 2.35, 1.35, 0.24
+"""Inches: of the page, of the height of a plot over time, of a row of numbers, of a line of its head."""
+COLUMNS = 3
+USUAL = ("depth_m", "heading_deg", "speed_m_s")
+"""Drawn of runs without set-points."""
+UNITS = {"_m_s": "m/s", "_deg": "deg", "_m": "m", "_w": "W", "_rad": "rad", "_n": "N"}
+NUMBERS = (("mean_power_w", "mean power"), ("cost_of_transport", "cost of transport"))
+"""Of a run's summary, in the figure."""
+TIMES = (("plant", "p99"), ("exchange", "p99"))
+MOST_WORDS = 110
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """One of them.
 
-    report   the run's, as far as it came to one
-    time (n,) s, depth (n,) m, positive down, heading (n,) deg, speed (n,) m/s along body x;  empty: not told
-    command (n, a) as the plant got it, in the actuators' units
+    report      the run's, as far as it came to one
+    time        (n,) s;  command  (n, a) as the plant got it, in the actuators' units
+    series      (n,) of quantities as set-points are of them (rtmms.loop.tracking), by name: what the truth was
+    set_points  (s, {name: value}) of what controllers tracked, from each change on
+    settings    what the run was asked for, by name: controllers, their parameters, the robot's
     """
 
     name: str
     report: Mapping[str, Any]
     time: Array
     command: Array
-    depth: Array = field(default_factory=lambda: np.zeros(0))
-    heading: Array = field(default_factory=lambda: np.zeros(0))
-    speed: Array = field(default_factory=lambda: np.zeros(0))
+    series: Mapping[str, Array] = field(default_factory=dict)
+    set_points: Sequence[tuple[float, Mapping[str, Any]]] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def effort(self) -> float | None:
@@ -49,6 +63,8 @@ def table(runs: Sequence[Run]) -> list[tuple[str, list[float | str | None]]]:
     rows: list[tuple[str, list[float | str | None]]] = [
         (name, [run.report.get(name) for run in runs]) for name in ("robot", "mode", "seed", "ended", "simulated_s")
     ]
+    rows.append((CONTROLLERS, [run.settings.get(CONTROLLERS) for run in runs]))
+    rows += [(name, list(values)) for name, values in differing(runs).items() if name not in ("mode", "seed")]
     quantities = dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {}))
     for name in quantities:
         for number in ("rms", "max", "settled_s"):
@@ -64,57 +80,121 @@ def table(runs: Sequence[Run]) -> list[tuple[str, list[float | str | None]]]:
     return [row for row in rows if any(value is not None for value in row[1])]
 
 
+def differing(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """Settings that are not the same in all runs, with the value of each; None where a run has none."""
+    names = dict.fromkeys(name for run in runs for name in run.settings)
+    told = {name: [run.settings.get(name) for run in runs] for name in names if name != CONTROLLERS}
+    return {name: values for name, values in told.items() if any(value != values[0] for value in values)}
+
+
 def draw(runs: Sequence[Run], path: Path) -> None:
-    """The figure. RtmmsError where it cannot be written."""
+    """The figure: what runs are and how they differ, quantities over time with their set-points, then numbers, each in
+    its own unit. RtmmsError where it cannot be written."""
+    tracked = list(dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {})))
+    shown = [name for name in (tracked or USUAL) if any(name in run.series for run in runs)]
+    numbers = _numbers(runs, tracked)
+    lines = _head(runs)
+    plots, tallies = -(-max(len(shown), 1) // COLUMNS), -(-max(len(numbers), 1) // (COLUMNS + 1))
+    top = 0.55 + LINE * len(lines)
+    tall = 0.32 + 0.2 * len(runs) + 0.55
+    high = top + plots * (PANEL + 0.65) + tallies * max(NUMBER, tall) + 0.3
     with styled():
-        page = figure(10.0, 8.5)
-        panels = page.subplots(3, 2)
-        for axes, (title, unit, name) in zip(panels.flat[:3], (
-            ("Depth", "m", "depth"), ("Heading", "deg", "heading"), ("Speed", "m/s", "speed"),
-        ), strict=True):  # fmt: skip
-            axes.set_title(title)
-            told = [(k, run) for k, run in enumerate(runs) if len(getattr(run, name))]
-            for k, run in told:
-                axes.plot(run.time, getattr(run, name), color=SERIES[k % len(SERIES)], label=run.name)
-            if not told:
-                say(axes, "not told by these robots")
-            axes.set(xlabel="time, s", ylabel=unit)
-        panels.flat[1].legend() if any(len(run.heading) for run in runs) else None
-        if any(len(run.depth) for run in runs):
-            panels.flat[0].invert_yaxis()
-        names = list(dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {})))
-        _bars(panels.flat[3], "Off the set-points, rms", names, runs,
-              lambda run, name: _below(run.report, "tracking", name, "rms"))  # fmt: skip
-        _bars(panels.flat[4], "Effort", ["command rate, rms", "mean_power_w"], runs, _effort)
-        timed = ["plant p50", "plant p99", "exchange p50", "exchange p99"]
-        _bars(panels.flat[5], "Timing, us", timed, runs,
-              lambda run, name: _below(run.report, "timing_us", *name.split()))  # fmt: skip
-        page.tight_layout()
+        page = figure(WIDE, high)
+        page.text(0.04, 1.0 - 0.3 / high, "Runs side by side", fontsize=16, fontweight="bold", va="center")
+        for k, (colour, words) in enumerate(lines):
+            page.text(0.04, 1.0 - (0.62 + LINE * k) / high, words, color=colour, fontsize=9.5, va="center")
+        middle = 1.0 - (top + plots * (PANEL + 0.65)) / high
+        over = page.add_gridspec(plots, COLUMNS, left=0.07, right=0.98, top=1.0 - (top + 0.25) / high,
+                                 bottom=middle + 0.5 / high, hspace=0.5, wspace=0.25)  # fmt: skip
+        for k, name in enumerate(shown):
+            _over_time(page.add_subplot(over[k // COLUMNS, k % COLUMNS]), name, runs)
+        if not shown:
+            say(page.add_subplot(over[0, :]), "these robots do not tell where they are")
+        below = page.add_gridspec(tallies, COLUMNS + 1, left=0.07, right=0.96, top=middle - 0.2 / high,
+                                  bottom=0.35 / high, hspace=0.9, wspace=0.35)  # fmt: skip
+        for k, (title, values) in enumerate(numbers):
+            _tally(page.add_subplot(below[k // (COLUMNS + 1), k % (COLUMNS + 1)]), title, values)
         save(page, path)
 
 
-def _bars(axes: Any, title: str, names: list[str], runs: Sequence[Run], pick: Any) -> None:
-    axes.set_title(title)
-    kept = [name for name in names if any(_number(pick(run, name)) for run in runs)]
-    if not kept:
-        say(axes, "none of these runs has one")
-        return
-    width = 0.8 / len(runs)
+def _head(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """A line a run: its colour, its name, its controllers, and what of it is not as in the others."""
+    others, found = differing(runs), []
     for k, run in enumerate(runs):
-        values = [pick(run, name) for name in kept]
-        heights = [float(value) if _number(value) else math.nan for value in values]
-        axes.bar(np.arange(len(kept)) + (k + 0.5) * width - 0.4, heights, width, color=SERIES[k % len(SERIES)])
-    axes.set_xticks(range(len(kept)), kept, fontsize=7.0, rotation=15)
-    axes.set_yscale("log")
+        words = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
+        told = [f"{name} {_short(values[k])}" for name, values in others.items() if values[k] is not None]
+        words += f"   ({', '.join(told)})" if told else ""
+        cut = words if len(words) <= MOST_WORDS else words[: MOST_WORDS - 1] + "…"
+        found.append((SERIES[k % len(SERIES)], cut))
+    return found
 
 
-def _effort(run: Run, name: str) -> Any:
-    return run.effort if name.startswith("command") else _below(run.report, "summary", name)
+def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
+    """A quantity of all runs; set-points dashed, in the colour of their run."""
+    axes.set_title(_title(name))
+    for k, run in enumerate(runs):
+        colour = SERIES[k % len(SERIES)]
+        if name in run.series:
+            # wider below, so that curves which agree are both seen
+            axes.plot(run.time, run.series[name], color=colour, lw=min(3.0, 1.3 + 0.9 * (len(runs) - 1 - k)))
+        points = [(t, float(told[name])) for t, told in run.set_points if _number(told.get(name))]
+        if points and len(run.time):
+            since, values = zip(*points, strict=True)
+            end = float(run.time[-1])
+            dashed: Any = (0, (5, 3))
+            axes.step([*since, end], [*values, values[-1]], where="post", color=colour, lw=1.0, ls=dashed)
+    axes.set(xlabel="time, s", ylabel=_unit(name))
+    axes.margins(y=0.12)
+    if name == "depth_m":
+        axes.invert_yaxis()
+
+
+def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, list[Any]]]:
+    """(title with its unit, a value a run) of each panel of numbers."""
+    found = []
+    for name in tracked:
+        off = [_below(run.report, "tracking", name, "rms") for run in runs]
+        found.append((f"{_title(name)}, rms off its set-point, {_unit(name)}", off))
+    for name, title in NUMBERS:
+        unit = f", {_unit(name)}" if _unit(name) else ""
+        found.append((title + unit, [_below(run.report, "summary", name) for run in runs]))
+    found.append(("command rate, rms", [run.effort for run in runs]))
+    found += [(f"{part}, {quantile}, µs", [_below(run.report, "timing_us", part, quantile) for run in runs])
+              for part, quantile in TIMES]  # fmt: skip
+    return [(title, values) for title, values in found if any(_number(value) for value in values)]
+
+
+def _tally(axes: Any, title: str, values: Sequence[Any]) -> None:
+    """One bar a run from 0, all in one unit, each with its number."""
+    axes.set_title(title, fontsize=8.5)
+    heights = [float(value) if _number(value) else 0.0 for value in values]
+    axes.barh(range(len(values)), heights, color=[SERIES[k % len(SERIES)] for k in range(len(values))], height=0.7)
+    for k, value in enumerate(values):
+        word = f" {value:.4g}" if _number(value) else " none"
+        axes.annotate(word, (max(heights[k], 0.0), k), va="center", fontsize=8.0)
+    axes.set(yticks=[], xlim=(min(0.0, *heights), (max(heights) or 1.0) * 1.3))
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _title(name: str) -> str:
+    """'heading_deg' -> 'Heading'."""
+    ending = next((ending for ending in UNITS if name.endswith(ending)), "")
+    return name.removesuffix(ending).replace("_", " ").capitalize()
+
+
+def _unit(name: str) -> str:
+    return next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _number(value: Any) -> bool:
-    """What is drawn as a bar; a robot of others may put words into its summary."""
-    return isinstance(value, int | float) and abs(value) < 1e300
+    """What is drawn; a robot of others may put words into its summary."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _below(table: Any, *names: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -23,12 +23,32 @@ ALONG = 256
 POSE = ("position", "quaternion")
 
 
+class Look(NamedTuple):
+    """Triangles (k, 3, 3), m, body frame, outwards, and their colour: red, green, blue, 0 to 1."""
+
+    faces: Array
+    colour: tuple[float, float, float]
+
+
 class Surfaces(NamedTuple):
-    """A robot in one state, m, body frame: flat faces (k, 3) of skins and of solids, and lines (k, 3)."""
+    """A robot in one state, m, body frame: flat faces (k, 3) of skins and of solids, and lines (k, 3); or what it looks
+    like instead."""
 
     skins: list[Array]
     solids: list[Array]
     lines: list[Array]
+    looks: Sequence[Look] = ()
+
+    def points(self) -> Array:
+        """(n, 3) of all that is drawn."""
+        return np.concatenate(
+            [*self.skins, *self.solids, *self.lines, *(look.faces.reshape(-1, 3) for look in self.looks)]
+        )
+
+    def turned(self, rotation: Array) -> Surfaces:
+        """In the frame into which the rotation turns components."""
+        skins, solids, lines = ([one @ rotation.T for one in part] for part in (self.skins, self.solids, self.lines))
+        return Surfaces(skins, solids, lines, [Look(look.faces @ rotation.T, look.colour) for look in self.looks])
 
 
 class Samples(Protocol):

@@ -21,6 +21,9 @@ SOLID = "#b9c2cc"
 LIGHT = np.array([-0.3, -0.5, 0.81])
 OUTLINES, LEAST_SHARE, MOST_SHARE = 6, 0.1, 0.4
 """Robots along a path; one is drawn between these shares of the path's extent."""
+SMALLEST = 0.2
+"""Of a robot's size: drawn smaller than this along its path it says nothing."""
+MANY = 500
 FAINT = 0.72
 """How near to white they are."""
 STILL = 1e-6
@@ -101,7 +104,7 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None) -> None:
     states = [outline({n: at(shown.time, shown.values[n], t) for n in outline.needs}) for t in instants]
     moving = _moving(states)
     view = _view(states)
-    flat = [view.project(_points(state)) for state in states]
+    flat = [view.project(state.points()) for state in states]
     low, high = np.min([p.min(axis=0) for p in flat], axis=0), np.max([p.max(axis=0) for p in flat], axis=0)
     every = 1.12 * (high[0] - low[0])
     if not moving:
@@ -131,18 +134,20 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int) -> str:
     view = View("", right, up, np.cross(right, up))
     place = kept["position"][:, (a, b)]
     reach = float(np.ptp(kept["position"], axis=0).max())
-    size = float(np.ptp(_points(_state(outlined.outline, kept, 0)), axis=0).max())
+    size = float(np.ptp(_state(outlined.outline, kept, 0).points(), axis=0).max())
     if size <= 0.0:
         return ""
     # the same in all views: to scale, unless it would hide the path, or be lost in it
     scale = float(np.clip(1.0, LEAST_SHARE * reach / size, MOST_SHARE * reach / size)) if reach > 1e-9 else 1.0
+    if scale < SMALLEST:
+        return ""
     low, high = place.min(axis=0), place.max(axis=0)
     chart = matplotlib.colormaps[ORDERED]
     for k in spread(place[:, 0], place[:, 1], OUTLINES, least=1.25 * scale * size):
         state = _state(outlined.outline, kept, int(k))
         shade = chart(0.9 * float((time[k] - time[0]) / (time[-1] - time[0])))
         _paint(panel, view, state, place[k], FAINT, scale, shade)
-        corners = place[k] + scale * view.project(_points(state))
+        corners = place[k] + scale * view.project(state.points())
         low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
     fill_panel(panel, low, high, 0.54)
     return "robot to scale" if abs(scale - 1.0) < 1e-9 else f"robot drawn {scale:.2g} x its size"
@@ -171,24 +176,20 @@ def spread(x: Array, y: Array, count: int, least: float) -> Array:
     return chosen
 
 
-def _points(state: Surfaces) -> Array:
-    return np.concatenate([*state.skins, *state.solids, *state.lines])
-
-
 def _state(outline: Outline, kept: Mapping[str, Array], k: int) -> Surfaces:
     """Turned as it was, its origin at 0."""
     found = outline({name: kept[name][k] for name in outline.needs})
     turn = quaternion_matrix(kept["quaternion"][k]) if "quaternion" in kept else np.eye(3)
-    return Surfaces(*([one @ turn.T for one in part] for part in found))
+    return found.turned(turn)
 
 
 def _moving(states: list[Surfaces]) -> bool:
-    return bool(np.ptp([_points(state) for state in states], axis=0).max() > STILL)
+    return bool(np.ptp([state.points() for state in states], axis=0).max() > STILL)
 
 
 def _view(states: list[Surfaces]) -> View:
     """Straight at a motion that is in a plane, else from behind and above, whence all of it is seen."""
-    way = np.ptp([_points(state) for state in states], axis=0).max(axis=0)
+    way = np.ptp([state.points() for state in states], axis=0).max(axis=0)
     if way[2] <= FLAT * way.max():
         return ABOVE if way.max() > STILL else BEHIND
     return SIDE if way[1] <= FLAT * way.max() else BEHIND
@@ -199,19 +200,38 @@ def _paint(
 ) -> None:
     """Faces from far to near, then lines; faint: how near to white, shade: of everything, where it is one colour."""
     from matplotlib.collections import LineCollection, PolyCollection
-    from matplotlib.colors import to_rgb
 
-    faces, colours = [*state.skins, *state.solids], []
-    for k, face in enumerate(faces):
-        base = np.array(to_rgb(shade if shade is not None else BLUE if k < len(state.skins) else SOLID))
-        normal = np.cross(face[1] - face[0], face[2] - face[0]) + np.cross(face[2] - face[0], face[-1] - face[0])
-        lit = abs(float(normal @ LIGHT)) / max(float(np.linalg.norm(normal)), 1e-15)
-        colours.append(faint + (1.0 - faint) * (0.75 + 0.25 * lit) * base)
-    order = np.argsort([float((face @ view.eye).mean()) for face in faces], kind="stable")
-    flat = [shift + scale * view.project(faces[k]) for k in order]
-    shades = [tuple(np.clip(colours[k], 0.0, 1.0)) for k in order]
+    faces, base = _faces(view, state, shade)
     under = 0.9 if faint else 1.0
-    panel.add_collection(PolyCollection(flat, facecolors=shades, edgecolors=shades, linewidths=0.3, zorder=under))
+    if len(faces):
+        normal = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
+        normal += np.cross(faces[:, 2] - faces[:, 0], faces[:, -1] - faces[:, 0])
+        lit = np.abs(normal @ LIGHT) / np.maximum(np.linalg.norm(normal, axis=1), 1e-15)
+        colours = np.clip(faint + (1.0 - faint) * (0.7 + 0.3 * lit)[:, None] * base, 0.0, 1.0)
+        order = np.argsort((faces @ view.eye).mean(axis=1), kind="stable")
+        flat = shift + scale * view.project(faces[order])
+        # thousands of faces are pixels in a figure of lines, too
+        panel.add_collection(PolyCollection(list(flat), facecolors=colours[order], edgecolors=colours[order],
+                                            linewidths=0.3, zorder=under, rasterized=len(flat) > MANY))  # fmt: skip
     drawn = [shift + scale * view.project(line) for line in state.lines]
     ink = INK if shade is None else shade
     panel.add_collection(LineCollection(drawn, colors=[ink], linewidths=0.5, alpha=0.7, zorder=under))
+
+
+def _faces(view: View, state: Surfaces, shade: Any) -> tuple[Array, Array]:
+    """(k, 4, 3) corners, of a triangle the last one twice, and (k, 3) colours; of a look those that face the eye."""
+    from matplotlib.colors import to_rgb
+
+    found, colours = [], []
+    for kind, tone in ((state.skins, BLUE), (state.solids, SOLID)):
+        for face in kind:
+            found.append(face[[0, 1, 2, -1]][None])
+            colours.append(np.array(to_rgb(tone if shade is None else shade))[None])
+    for look in state.looks:
+        a, b, c = (look.faces[:, k] for k in range(3))
+        towards = look.faces[np.cross(b - a, c - a) @ view.eye > 0.0]
+        found.append(towards[:, [0, 1, 2, 2]])
+        colours.append(np.tile(np.array(look.colour if shade is None else to_rgb(shade)), (len(towards), 1)))
+    if not found:
+        return np.zeros((0, 4, 3)), np.zeros((0, 3))
+    return np.concatenate(found), np.concatenate(colours)

@@ -31,6 +31,8 @@ MOST_CURVES = 6
 MOST_OTHERS = 4
 FEW_PERIODS = 12
 LEAST_M = 1e-3
+LEAST_SAMPLES = 20
+"""Of a period: with fewer the path is not what it was."""
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
 """Of a summary: what is told first, beside the misses."""
 AXES = ("x", "y", "z")
@@ -51,7 +53,8 @@ def draw(
     """
     time, kept = trace.read()
     outline = None if outlined is None else outlined.outline
-    ahead = one_more_period(plant, () if outline is None else outline.needs)
+    told = {channel.name for channel in plant.outputs}
+    ahead = one_more_period(plant, (*(() if outline is None else outline.needs), *(told & {"position", "velocity"})))
     shown = stretch(outline, ahead, *recent.read())
     found = plant.summarise(time, kept) if len(time) > 1 and isinstance(plant, Summarised) else {}
     means = period_means(time, kept, shown.seconds, found) if shown is not None and shown.seconds else None
@@ -64,9 +67,10 @@ def draw(
             hspace=0.48, height_ratios=(2.5, *((1.3,) if outline is not None else ()), 1.7, 2.0, 1.6),
         )  # fmt: skip
         top = rows[0].subgridspec(1, 3, wspace=0.18)
-        _path(page.add_subplot(top[0]), "Path, seen from above", 0, 1, time, kept, outlined)
-        _path(page.add_subplot(top[1]), "Path, seen from the side", _along(kept), 2, time, kept, outlined)
-        _speed(page.add_subplot(top[2]), time, kept, means)
+        when, way, of = _finest(time, kept, ahead)
+        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, way, outlined)
+        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(way), 2, when, way, outlined)
+        _speed(page.add_subplot(top[2]), of, when, way, None if of else means)
         if outline is not None:
             strip(page.add_subplot(rows[1]), outline, shown)
         costs = means is not None and means.cost is not None
@@ -107,6 +111,20 @@ def _words(key: str, value: float) -> str:
     return f"{key.replace('_', ' ')} {value:.4g}"
 
 
+def _finest(
+    time: Array, kept: Mapping[str, Array], ahead: tuple[Array, Mapping[str, Array]] | None
+) -> tuple[Array, Mapping[str, Array], str]:
+    """The run's samples, or one more period of a gait of which they have few, and what to say of it."""
+    if ahead is None or len(time) < 2 or not {"position", "velocity"} <= set(ahead[1]):
+        return time, kept, ""
+    seconds = float(ahead[0][-1] - ahead[0][0])
+    return (
+        (time, kept, "")
+        if seconds > LEAST_SAMPLES * float(np.median(np.diff(time)))
+        else (*ahead, " of one more period")
+    )
+
+
 def _along(kept: Mapping[str, Array]) -> int:
     """The horizontal axis along which it got further, sway apart."""
     if "position" not in kept or not len(kept["position"]):
@@ -141,9 +159,9 @@ def _path(
     panel.legend(loc="best")
 
 
-def _speed(panel: Any, time: Array, kept: Mapping[str, Array], means: PeriodMeans | None) -> None:
+def _speed(panel: Any, of: str, time: Array, kept: Mapping[str, Array], means: PeriodMeans | None) -> None:
     """The three components and the size of the base's velocity; the way made good in each period."""
-    panel.set_title("Velocity of the base, its own axes")
+    panel.set_title(f"Velocity of the base{of}, its own axes")
     if len(time) < 2 or "velocity" not in kept:
         say(panel, "no steps" if len(time) < 2 else "no velocity")
         return

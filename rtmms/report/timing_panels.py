@@ -65,6 +65,8 @@ def _histogram(panel: Any, values: Any, counts: Any, colour: Any) -> None:
     panel.set_xlim(edges[0], edges[-1])
     panel.set_ylim(0.6, heights.max() * 12.0)
     panel.xaxis.set_major_formatter(_plain)
+    panel.yaxis.set_major_formatter(_plain)  # powers would be written as their markup
+    panel.yaxis.set_minor_formatter(_none)
     panel.xaxis.set_minor_formatter(_few if span < 30 else _none)
 
 

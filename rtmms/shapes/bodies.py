@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from base64 import b64decode
 from collections.abc import Mapping
 from math import cos, isfinite, sin
+from sys import byteorder
 from typing import Any
 
 from rtmms.shapes.rotations import Quaternion, Vector
@@ -38,7 +41,10 @@ class BodiesShape:
         body, kind, (position, quaternion) = int(part.get("body", 0)), str(part["kind"]), _pose(part)
         if not 0 <= body < len(self._names) or kind not in KINDS:
             raise ValueError("shape: no such body or kind")
-        return Solid(str(part["name"]), position, _three(part["size"]), kind, quaternion, self._names[body])
+        size = _three(part["size"])
+        vertices, triangles = _mesh(part, size) if kind == "mesh" else ((), ())
+        return Solid(str(part["name"]), position, size, kind, quaternion, self._names[body], vertices, triangles,
+                     _colour(part.get("colour", ())))  # fmt: skip
 
     def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
         found = []
@@ -84,6 +90,28 @@ def _skin(told: Mapping[str, Any], plant: PlantInfo) -> Skin:
     if len(triangles) % 3 or not all(0 <= k < shape[0] for strip in (triangles, *lines) for k in strip):
         raise ValueError("shape: an index beyond the points")
     return Skin(str(told["name"]), triangles, lines)
+
+
+def _mesh(told: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], tuple[tuple[int, int, int], ...]]:
+    """Points, m, and triangles, as rtmms.model.drawing.Drawing tells them."""
+    steps, corners = (
+        array(kind, b64decode(str(told[name]), validate=True)) for kind, name in (("h", "points"), ("H", "triangles"))
+    )
+    if byteorder == "big":
+        steps.byteswap()
+        corners.byteswap()
+    if len(steps) % 3 or len(corners) % 3 or not corners or max(corners) >= len(steps) // 3:
+        raise ValueError("shape: triangles of a mesh beyond its points")
+    a, b, c = (0.5 * length / 32767.0 for length in size)
+    points = tuple((a * steps[k], b * steps[k + 1], c * steps[k + 2]) for k in range(0, len(steps), 3))
+    return points, tuple((corners[k], corners[k + 1], corners[k + 2]) for k in range(0, len(corners), 3))
+
+
+def _colour(told: Any) -> tuple[int, ...]:
+    colour = tuple(int(c) for c in told)
+    if colour and (len(colour) != 3 or not all(0 <= c <= 255 for c in colour)):
+        raise ValueError("shape: a colour is three numbers from 0 to 255")
+    return colour
 
 
 def _three(numbers: Any) -> Vector:

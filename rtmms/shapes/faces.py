@@ -19,10 +19,19 @@ ROUND = 14
 
 def solid_faces(solid: Solid, frame: Pose) -> list[Array]:
     """(4, 3) m, quadrangles of a solid in the body's frame; frame: of the part that it moves with."""
-    unit = _UNIT[solid.kind]
+    if solid.kind == "mesh":
+        return _mesh_faces(solid, frame)
+    unit = _UNIT["cylinder" if solid.kind == "rotor" else solid.kind]
     about = quaternion_matrix(np.array(multiply(frame[1], solid.quaternion)))
     middle = quaternion_matrix(np.array(frame[1])) @ np.array(solid.centre) + np.array(frame[0])
     return [(face * np.array(solid.size)) @ about.T + middle for face in unit]
+
+
+def _mesh_faces(solid: Solid, frame: Pose) -> list[Array]:
+    about = quaternion_matrix(np.array(multiply(frame[1], solid.quaternion)))
+    middle = quaternion_matrix(np.array(frame[1])) @ np.array(solid.centre) + np.array(frame[0])
+    points = np.array(solid.vertices, dtype=float) @ about.T + middle
+    return [points[list(corners)] for corners in solid.triangles]
 
 
 def _revolved(profile: list[tuple[float, float]]) -> list[Array]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rtmms.plant import Plant, Shaped, bare
 from rtmms.report.figures import takes_outline
-from rtmms.report.outline import Surfaces
+from rtmms.report.outline import Look, Surfaces
 from rtmms.shapes.faces import solid_faces
 from rtmms.shapes.known import shape_of
-from rtmms.shapes.shape import HOME, Shape
+from rtmms.shapes.shape import HOME, Pose, Shape
+from rtmms.shapes.visual.known import visual_of
+from rtmms.shapes.visual.surface import Visual
+from rtmms.spatial import quaternion_matrix
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
 
@@ -21,23 +24,40 @@ FEW_LINES = 4
 
 
 class RobotOutline:
-    """Skins as their triangles, solids as flat faces, and some of the skins' lines."""
+    """What it looks like, in its colours; of a robot without a visual the triangles of its skins, its solids as flat
+    faces, and some of the skins' lines."""
 
-    def __init__(self, shape: Shape) -> None:
-        self._shape, self.needs = shape, shape.needs
+    def __init__(self, shape: Shape, visual: Visual | None = None) -> None:
+        self._shape, self._visual, self.needs = shape, visual, shape.needs
 
     def __call__(self, outputs: Mapping[str, Any]) -> Surfaces:
         shape, found = self._shape, Surfaces([], [], [])
         told = {name: np.ravel(outputs[name]).tolist() for name in self.needs}
-        for skin, listed in zip(shape.skins, shape.points(told), strict=True):
-            points = np.array(listed, dtype=float).reshape(-1, 3)
+        frames = shape.frames(told)
+        skins = [np.array(listed, dtype=float).reshape(-1, 3) for listed in shape.points(told)]
+        if self._visual is not None:
+            return Surfaces([], [], [], _looks(self._visual, frames, skins))
+        for skin, points in zip(shape.skins, skins, strict=True):
             if skin.triangles:
                 found.skins.extend(points[np.array(skin.triangles).reshape(-1, 3)])
             found.lines.extend(points[list(strip)] for strip in skin.lines[:: max(1, len(skin.lines) // FEW_LINES)])
-        frames = shape.frames(told)
         for solid in shape.solids:
             found.solids.extend(solid_faces(solid, frames.get(solid.frame, HOME)))
         return found
+
+
+def _looks(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Any]) -> list[Look]:
+    bent, found = iter(visual.bent(frames, skins)), []
+    for one in visual.surfaces:
+        if one.vertices is None:
+            vertices = next(bent)
+        else:
+            place, attitude = frames.get(one.frame, HOME)
+            vertices = one.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place)
+        if one.opacity > 0.5:
+            r, g, b = one.colour
+            found.append(Look(vertices[one.faces], (r / 255.0, g / 255.0, b / 255.0)))
+    return found
 
 
 def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
@@ -51,4 +71,4 @@ def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
         shape=own.shape if isinstance(own, Shaped) else {},
     )  # fmt: skip
     shape = shape_of(told)
-    return None if shape is None or not (shape.skins or shape.solids) else RobotOutline(shape)
+    return None if shape is None or not (shape.skins or shape.solids) else RobotOutline(shape, visual_of(told, shape))

@@ -28,7 +28,7 @@ class Skin:
     lines: tuple[tuple[int, ...], ...]
 
 
-KINDS = ("ellipsoid", "box", "cylinder")
+KINDS = ("ellipsoid", "box", "cylinder", "rotor", "mesh")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ class Solid:
     """A solid fixed to the body or to a moving part. A drawing, not the model's.
 
     centre, size, quaternion   m; its full axes along its own x, y, z (a cylinder's axis is z); its attitude
+    kind                       one of KINDS; a rotor is a cylinder whose blades are drawn
     frame                      name of the part (`Shape.frames`) that it moves with; '' for the body
+    vertices, triangles        of a mesh: points, m, and three indices each, in the solid's own frame; size is theirs
+    colour                     red, green, blue, 0 to 255; () for the viewer's choice
     """
 
     name: str
@@ -45,6 +48,9 @@ class Solid:
     kind: str = "ellipsoid"
     quaternion: Quaternion = (1.0, 0.0, 0.0, 0.0)
     frame: str = ""
+    vertices: tuple[Vector, ...] = ()
+    triangles: tuple[tuple[int, int, int], ...] = ()
+    colour: tuple[int, ...] = ()
 
 
 class Shape(Protocol):

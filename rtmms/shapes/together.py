@@ -17,10 +17,13 @@ class TogetherShape:
     """Parts are called ROBOT.part.
 
     shapes   of each robot by its name, None where nothing is known of it
+    counts   skins of each robot that has a shape, in the order of `skins`
     """
 
     def __init__(self, shapes: Mapping[str, Shape | None]) -> None:
         self._shapes = {name: shape for name, shape in shapes.items() if shape is not None}
+        self.shapes = dict(shapes)
+        self.counts = {name: len(shape.skins) for name, shape in self._shapes.items()}
         self._names = tuple(shapes)
         self.needs = tuple(
             f"{name}.{output}" for name in shapes

@@ -43,4 +43,5 @@ def draw(
             line.set(xlabel=label, ylabel="share within", ylim=(-0.05, 1.05))
             if name == "rate":
                 line.set_xscale("log")
+                line.xaxis.set_major_formatter("{x:g}")  # powers would be written as their markup
         save(page, path)

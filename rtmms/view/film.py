@@ -1,198 +1,297 @@
-"""A run as a film, without a display: painted by matplotlib, encoded by FFmpeg or as a GIF."""
+"""A run as a film or a still, without a display: rendered, written over, encoded by FFmpeg or as a GIF."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import radians, tan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.colors import to_rgb
-from mpl_toolkits.mplot3d import Axes3D
-from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, TEAL, figure, styled
-from rtmms.shapes.faces import solid_faces
-from rtmms.shapes.shape import HOME
+from rtmms.shapes.visual.surface import GROUND
 from rtmms.spatial import quaternion_matrix
-from rtmms.view.goals import goal, planned
-from rtmms.view.picture import Drawn, Picture
+from rtmms.view.goals import ahead, goal, planned
+from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
+from rtmms.view.scenery import FROM, SCENERIES, VIEW_DEG, cell, floor_height, frame, smoothed
 from rtmms.whole_file import beside
 
 Array = npt.NDArray[np.float64]
+Image = npt.NDArray[np.uint8]
 
-ENDINGS = (".mp4", ".gif")
-INCHES, DPI = (8.0, 4.5), 120
-FRAMES_HZ = {".mp4": 25.0, ".gif": 12.5}
-FEW_LINES = 10
-SOLID = "#b9c2cc"
-LIGHT = np.array([-0.3, -0.5, 0.81])
+FILMS, STILLS = (".mp4", ".gif"), (".png",)
+FRAMES_HZ = {".mp4": 30.0, ".gif": 12.5}
+SIZES = {".mp4": (1280, 720), ".gif": (640, 360), ".png": (1280, 720)}
+SAMPLES = 24
+"""States from which the camera takes how far it must be."""
+SEEN_HZ = 1.5
+"""Beats a second of a film in slow motion, at most."""
+SLOW = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+MOST_HZ = 4.0
+"""Faster beats than this are shown in slow motion."""
+GRAIN = 1.0 / 150.0
+"""Of the robot's size: from one point of the way that it came to the next."""
+COLOURS = 255
+"""Of a GIF."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Take:
+    """How a run is filmed.
+
+    speed       of the film against simulated time; None: 1, or slow motion where limbs beat faster than MOST_HZ
+    follow      the camera goes along with the robot; False: it stands still, and sees the whole path
+    size        pixels, wide and high; None for the usual of the file's kind
+    path        whether the way that it came is shown
+    forces, model, deadlines   whether forces, the model's own links, the strip of deadlines are shown
+    title       whether the robot's name and the time are written
+    """
+
+    speed: float | None = None
+    follow: bool = True
+    size: tuple[int, int] | None = None
+    path: bool = True
+    forces: bool = False
+    model: bool = False
+    deadlines: bool | None = None
+    title: bool = True
+    start_s: float = 0.0
+    end_s: float | None = None
 
 
 def refuse_ending(path: Path) -> None:
-    """ModelError for a file that is no film."""
-    if path.suffix.lower() not in ENDINGS:
-        raise ModelError(f"-o {path}: expected a file that ends in {' or '.join(ENDINGS)}, got '{path.suffix}'")
+    """ModelError for a file that is no film and no still."""
+    if path.suffix.lower() not in (*FILMS, *STILLS):
+        known = f"{', '.join(FILMS)} or {STILLS[0]}"
+        raise ModelError(f"-o {path}: expected a file that ends in {known}, got '{path.suffix}'")
 
 
-def write_film(recording: Recording, path: Path, progress: Callable[[int, int], None], speed: float = 1.0) -> int:
+def write_film(recording: Recording, path: Path, progress: Callable[[int, int], None], take: Take | None = None) -> int:
     """Write the recording as a film; the number of its pictures. Nothing is left of a film that did not get done.
 
-    speed      of the film against simulated time
-    progress   called with the pictures that are painted and all of them
-    ModelError for another ending, or where the library is missing; RtmmsError where the file cannot be written.
+    progress   called with the pictures that are rendered and all of them
+    ModelError for another ending, or where a library is missing; RtmmsError where the file cannot be written.
     """
     refuse_ending(path)
+    take = take or Take()
     try:
         import imageio.v2 as imageio
         import imageio_ffmpeg  # noqa: F401
     except ImportError:
-        raise ModelError("films need the library imageio-ffmpeg: pip install 'rtmms[view]'") from None
+        raise ModelError("films need the library imageio-ffmpeg: pip install 'rtmms[film]'") from None
     kind = path.suffix.lower()
     rate = FRAMES_HZ[kind]
+    speed = take.speed if take.speed is not None else slow_motion(recording)
+    last = float(recording.time[-1]) if take.end_s is None else take.end_s
     times = recording.pictures(speed / rate)
-    rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
-    options: dict[str, Any] = (
-        {"fps": rate, "macro_block_size": 2, "ffmpeg_log_level": "error"} if kind == ".mp4"
-        else {"duration": 1000.0 / rate, "loop": 0}
-    )  # fmt: skip
-    with styled():
-        painter = Painter(recording)
+    times = times[(times >= take.start_s - 1e-9) & (times <= last + 1e-9)]
+    if not len(times):
+        raise ModelError(
+            f"the run takes {recording.time[-1]:g} s: expected a part of it, got {take.start_s:g} to {last:g} s"
+        )
+    rows = np.minimum(np.searchsorted(recording.time, times - 1e-9), len(recording.time) - 1)
+    with Filming(recording, take, take.size or SIZES[kind], speed) as filming:
         try:
-            with beside(path) as part, imageio.get_writer(part, format=kind, **options) as opened:
-                film: Any = opened
-                for number, k in enumerate(rows):
-                    film.append_data(painter.paint(int(k)))
-                    progress(number + 1, len(rows))
+            with beside(path) as part:
+                if kind == ".gif":
+                    _write_gif(part, (filming.picture(int(k)) for k in rows), rate, progress, len(rows))
+                else:
+                    options: Any = {
+                        "fps": rate,
+                        "macro_block_size": 2,
+                        "ffmpeg_log_level": "error",
+                        "quality": 7,
+                        "output_params": ["-preset", "veryfast"],
+                    }
+                    with imageio.get_writer(part, format="mp4", **options) as opened:
+                        film: Any = opened
+                        for number, k in enumerate(rows):
+                            film.append_data(filming.picture(int(k)))
+                            progress(number + 1, len(rows))
         except OSError as error:
             raise RtmmsError(f"-o {path}: {error.strerror or error}") from None
     return len(rows)
 
 
-def _painted(made: Any) -> Any:
-    """The library's 3-D part has no types."""
-    return made
+def write_still(recording: Recording, path: Path, at_s: float | None = None, take: Take | None = None) -> None:
+    """Write one picture of the recording, at an instant, s; None: the last. Errors as of write_film."""
+    from PIL import Image as Images
+
+    refuse_ending(path)
+    take = take or Take()
+    time = float(recording.time[-1]) if at_s is None else at_s
+    if not 0.0 <= time <= float(recording.time[-1]) + 1e-9:
+        raise ModelError(f"--to: the run takes {recording.time[-1]:g} s, got {time:g}")
+    k = int(np.searchsorted(recording.time, time - 1e-9))
+    with Filming(recording, take, take.size or SIZES[STILLS[0]], 1.0, [k] if take.follow else None) as filming:
+        picture = filming.picture(k)
+    try:
+        with beside(path) as part:
+            Images.fromarray(picture).save(part, format="png", optimize=True)
+    except OSError as error:
+        raise RtmmsError(f"-o {path}: {error.strerror or error}") from None
 
 
-class Painter:
-    """One picture after the other, the camera beside the robot."""
+def _write_gif(path: Path, pictures: Any, rate: float, progress: Callable[[int, int], None], count: int) -> None:
+    """One palette for all of them, without dithering: a quarter of the bytes."""
+    from PIL import Image as Images
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording, self._picture = recording, Picture(recording.info)
-        first = self._picture.draw(recording.outputs(0))
-        self._picture.measure(first)
-        size = self._picture.size
-        self._page = figure(*INCHES)
-        self._page.set_dpi(DPI)
-        self._axes: Any = _painted(Axes3D)(self._page, auto_add_to_figure=False)
-        self._page.add_axes(self._axes)
-        axes = self._axes
-        axes.set_position((-0.1, -0.15, 1.2, 1.3))
-        axes.set_axis_off()
-        axes.computed_zorder = False  # the ground lies behind all, the path behind the robot
-        axes.view_init(elev=22.0, azim=-125.0)
-        axes.set_box_aspect((1.0, 1.0, 0.62), zoom=1.9)
-        stride = max(1, len(recording.time) // 1500)
-        self._path = np.array(
-            [self._picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)]
+    frames = []
+    for number, picture in enumerate(pictures):
+        frames.append(Images.fromarray(picture))
+        progress(number + 1, count)
+    # of all the film: what comes up later has its colours, too
+    some = frames[:: max(1, len(frames) // 8)]
+    montage = Images.fromarray(np.concatenate([np.asarray(one) for one in some]))
+    palette = montage.quantize(COLOURS, Images.Quantize.MAXCOVERAGE, dither=Images.Dither.NONE)
+    drawn = [one.quantize(palette=palette, dither=Images.Dither.NONE) for one in frames]
+    # a hundredth of a second is a GIF's unit
+    drawn[0].save(path, format="gif", save_all=True, append_images=drawn[1:], duration=round(1000.0 / rate), loop=0)
+
+
+def slow_motion(recording: Recording) -> float:
+    """The speed at which the fastest beat of the joints is seen, SEEN_HZ or less; 1 of a robot that beats slowly.
+
+    The beat is the frequency at which the joints' motion has most of its power.
+    """
+    name = next((n for n in ("truth.joint_position", "joint_position") if n in recording.slices), "")
+    if not name or len(recording.time) < 16:
+        return 1.0
+    last = recording.time[-1]
+    time = np.linspace(0.0, last, min(len(recording.time), 4096))
+    rows = np.minimum(np.searchsorted(recording.time, time), len(recording.time) - 1)
+    angles = recording.series(name)[rows]
+    angles = (angles - angles.mean(axis=0)) * np.hanning(len(angles))[:, None]
+    power = (np.abs(np.fft.rfft(angles, axis=0)) ** 2).sum(axis=1)
+    beat = float(np.argmax(power[1:]) + 1) / max(float(last), 1e-9) if power[1:].any() else 0.0
+    if beat <= MOST_HZ:
+        return 1.0
+    return next((slow for slow in SLOW if slow * beat <= SEEN_HZ), SLOW[-1])
+
+
+@dataclass
+class Filming:
+    """A renderer with its camera on one recording.
+
+    rows   states that the camera must see; None: all
+    """
+
+    recording: Recording
+    take: Take
+    size: tuple[int, int]
+    speed: float
+    rows: Sequence[int] | None = None
+    _closing: list[Callable[[], None]] = field(default_factory=list)
+
+    def __enter__(self) -> Filming:
+        from rtmms.view.overlay import Overlay, has_deadlines
+        from rtmms.view.render import Renderer, Shown
+
+        run, (wide, high) = self.recording, self.size
+        self._picture = picture = Picture(run.info)
+        first = picture.draw(run.outputs(0))
+        picture.measure(first)
+        self._paths = picture.paths(run)
+        self._kept = [_apart(path, picture.size * GRAIN) for path in self._paths]
+        self._clouds, lowest = self._sampled()
+        visual = picture.visual
+        self._scene = GROUND if visual is None else visual.scene
+        floor = floor_height(
+            self._scene, None if visual is None else visual.ground, first.pose[0][2], lowest, picture.size
         )
-        self._path_time = recording.time[::stride]
-        self._trail = axes.plot([], [], [], color=CORAL, linewidth=1.4, zorder=1)[0]
-        nothing = [np.zeros((4, 3))]
-        self._plan = axes.plot([], [], [], color=TEAL, linewidth=0.9, zorder=1)[0]
-        self._goal = axes.plot([], [], [], color=TEAL, marker="o", markersize=7, markevery=[1],
-                               linewidth=0.9, linestyle=":", zorder=1)[0]  # fmt: skip
-        self._faces: Any = _painted(Poly3DCollection)(nothing, linewidths=0.3, alpha=0.95, zorder=2)
-        axes.add_collection3d(self._faces)
-        self._lines: Any = _painted(Line3DCollection)(nothing, colors=INK, linewidths=0.8, zorder=3)
-        axes.add_collection3d(self._lines)
-        self._ground: Any = _painted(Line3DCollection)(nothing, colors=GRID, linewidths=0.6, zorder=0)
-        axes.add_collection3d(self._ground)
-        self._text = self._page.text(0.02, 0.95, "", color=MUTED, fontsize=9)
-        self._span = 0.85 * size
-        self._middle: Array | None = None
-        self._depth = float(self._path[:, 2].min()) - 0.5 * size
+        self._aim_camera(wide / high)
+        self._renderer = Renderer(
+            picture,
+            first,
+            floor,
+            Shown(path=self.take.path, forces=self.take.forces, model=self.take.model),
+            wide,
+            high,
+            ghost=first.ghost is not None,
+        )
+        self._closing.append(self._renderer.close)
+        deadlines = has_deadlines(run) if self.take.deadlines is None else self.take.deadlines
+        scenery = SCENERIES[self._scene]
+        names = (", ".join(run.info.robots) or run.info.robot) if self.take.title else ""
+        self._overlay = Overlay(
+            wide,
+            high,
+            names,
+            scenery.text,
+            grid_m=cell(picture.size) if scenery.has_floor else None,
+            m_a_pixel=2.0 * self._distance * tan(radians(0.5 * VIEW_DEG)) / high,
+            deadlines=run if deadlines else None,
+        )
+        if self.take.forces:  # their scale is that of the largest of the run
+            for k in np.linspace(0, len(run.time) - 1, 200).astype(int):
+                arrows = picture.draw(run.outputs(int(k))).forces
+                if len(arrows):
+                    self._renderer.largest = max(
+                        self._renderer.largest, float(np.linalg.norm(arrows[:, 1], axis=1).max())
+                    )
+        return self
 
-    def paint(self, k: int) -> npt.NDArray[np.uint8]:
-        """(height, width, 3), of the k-th state."""
-        drawn = self._picture.draw(self._recording.outputs(k))
-        time = float(self._recording.time[k])
-        faces, colours, lines = _world(self._picture, drawn)
-        drawn_points = np.concatenate(faces) if faces else np.concatenate(lines)
-        # in the middle of the robot as it stood at first, so that its bending does not move the picture
-        if self._middle is None:
-            low, high = drawn_points.min(axis=0), drawn_points.max(axis=0)
-            self._middle = 0.5 * (low + high) - np.array(drawn.pose[0])
-        centre = np.array(drawn.pose[0]) + self._middle
-        self._faces.set_verts(faces)
-        self._faces.set_facecolor(colours)
-        self._faces.set_edgecolor(colours)
-        self._lines.set_segments(lines if lines else [np.zeros((2, 3))])
-        seen = self._path[self._path_time <= time]
-        seen = seen[np.abs(seen - centre).max(axis=1) < 2.0 * self._span] if len(seen) else seen
-        self._trail.set_data_3d(*seen.T if len(seen) else ([], [], []))
-        self._ground.set_segments(self._grid(centre))
-        self._aim(self._recording.tracked(time), drawn, centre)
-        axes = self._axes
-        for limits, middle, share in ((axes.set_xlim, centre[0], 1.0), (axes.set_ylim, centre[1], 1.0),
-                                      (axes.set_zlim, centre[2], 0.62)):  # fmt: skip
-            limits(middle - share * self._span, middle + share * self._span)
-        x, y, z = drawn.pose[0]
-        self._text.set_text(f"{self._recording.info.robot}  {time:6.2f} s  at {x:.2f}, {y:.2f}, {z:.2f} m")
-        canvas: Any = self._page.canvas
-        canvas.draw()
-        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    def __exit__(self, *_: object) -> None:
+        for close in self._closing:
+            close()
 
-    def _aim(self, points: Mapping[str, Any], drawn: Drawn, centre: Array) -> None:
-        """The planned path, where it is near, and where the robot is to be, with a line there from where it is."""
-        course, place = planned(points), goal(points, drawn.pose, self._picture.size)
-        near = np.zeros((0, 3)) if course is None else course
-        near = np.where((np.abs(near - centre).max(axis=1) < 2.0 * self._span)[:, None], near, np.nan)
-        self._plan.set_data_3d(*near.T)
-        self._goal.set_data_3d(*np.array([drawn.pose[0], place]).T if place is not None else ([], [], []))
+    def _sampled(self) -> tuple[list[Array], float]:
+        """(n, 3) m of some states, from the body's origin along the world's axes; z of the lowest point of the run."""
+        run, clouds, lowest = self.recording, [], np.inf
+        for k in self._looked_at():
+            drawn = self._picture.draw(run.outputs(int(k)))
+            points = self._picture.points(drawn)
+            if not len(points):
+                points = 0.3 * np.vstack([np.zeros(3), np.eye(3), -np.eye(3)])
+            clouds.append(points @ quaternion_matrix(np.array(drawn.pose[1])).T)
+            lowest = min(lowest, float(clouds[-1][:, 2].min() + drawn.pose[0][2]))
+        below = min(float(cloud[:, 2].min()) for cloud in clouds)
+        return clouds, min(lowest, float(self._paths[0][:, 2].min()) + below)
 
-    def _grid(self, centre: Array) -> list[Array]:
-        """Lines of the ground that stay where they are in the world."""
-        cell, reach = 0.5 * self._span, 1.6 * self._span
-        ends = []
-        z = max(self._depth, centre[2] - 0.6 * self._span)
-        for axis in (0, 1):
-            first = np.ceil((centre[axis] - reach) / cell)
-            for n in range(int(2.0 * reach / cell) + 1):
-                line = np.full((2, 3), z)
-                line[:, axis] = (first + n) * cell
-                line[:, 1 - axis] = centre[1 - axis] + np.array([-reach, reach])
-                ends.append(line)
-        return ends
+    def _looked_at(self) -> Sequence[int]:
+        last = len(self.recording.time) - 1
+        return self.rows or [int(k) for k in np.unique(np.linspace(0, last, SAMPLES).astype(int))]
 
+    def _aim_camera(self, aspect: float) -> None:
+        run, path = self.recording, self._paths[0]
+        if not self.take.follow:
+            world = [cloud + path[k] for cloud, k in zip(self._clouds, self._looked_at(), strict=True)]
+            middle, self._distance = frame(world, aspect)
+            self._targets = np.broadcast_to(middle, path.shape)
+            return
+        middle, self._distance = frame(self._clouds, aspect)
+        self._targets = smoothed(path, run.time, self._picture.size) + middle
 
-def _world(picture: Picture, drawn: Drawn) -> tuple[list[Array], list[Any], list[Array]]:
-    """Polygons, their colours, and polylines of the robot, m, world."""
-    faces: list[Array] = []
-    colours: list[Any] = []
-    lines: list[Array] = []
-    position, attitude = drawn.pose
-    turn, shift = quaternion_matrix(np.array(attitude)), np.array(position)
-    if picture.shape is None:
-        size = 0.3 * picture.size
-        return faces, colours, [np.array([shift, shift + size * turn[:, axis]]) for axis in range(3)]
-    for skin, points in zip(picture.shape.skins, drawn.skins, strict=True):
-        world = points @ turn.T + shift
-        faces += [world[list(skin.triangles[k : k + 3])] for k in range(0, len(skin.triangles), 3)]
-        colours += [_shaded(face, BLUE) for face in faces[len(colours) :]]
-        lines += [world[list(strip)] for strip in skin.lines[:: max(1, len(skin.lines) // FEW_LINES)]]
-    for solid in picture.shape.solids:
-        frame = drawn.frames.get(solid.frame, HOME)
-        faces += [face @ turn.T + shift for face in solid_faces(solid, frame)]
-        colours += [_shaded(face, SOLID) for face in faces[len(colours) :]]
-    return faces, colours, lines
+    def picture(self, k: int) -> Image:
+        """(high, wide, 3), of the k-th state."""
+        run, renderer = self.recording, self._renderer
+        drawn, time = self._picture.draw(run.outputs(k)), float(run.time[k])
+        renderer.show(drawn)
+        renderer.trace([
+            np.vstack([path[kept[: np.searchsorted(kept, k)]], path[k]])
+            for path, kept in zip(self._paths, self._kept, strict=True)
+        ])  # fmt: skip
+        points = run.tracked(time)
+        renderer.aim(planned(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
+        renderer.ahead(ahead(points))
+        target = self._targets[k]
+        renderer.stream(self._picture.current, target)
+        renderer.look(target + self._distance * FROM, target)
+        note = "" if self.speed == 1.0 else f"{self.speed:g} of real speed"
+        return self._overlay.write(renderer.shoot(), time, note)
 
 
-def _shaded(face: Array, colour: str) -> Any:
-    """The colour of a face in light from above."""
-    normal = np.cross(face[1] - face[0], face[2] - face[0]) + np.cross(face[2] - face[0], face[-1] - face[0])
-    lit = abs(float(normal @ LIGHT)) / max(float(np.linalg.norm(normal)), 1e-12)
-    return tuple((0.55 + 0.45 * lit) * np.array(to_rgb(colour)))
+def _apart(path: Array, least: float) -> Any:
+    """Rows of a path that are so far apart along it, m: shorter pieces than a pixel leave gaps."""
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    return np.unique(np.searchsorted(along, np.arange(0.0, along[-1] + least, least)).clip(0, len(path) - 1))
+
+
+def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[int, int]) -> list[Image]:
+    """Some states of a run, (high, wide, 3) each."""
+    with Filming(recording, take, size, 1.0, list(at)) as filming:
+        return [filming.picture(k) for k in at]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.courses import Course, read_course
+from rtmms.contract import PLANNED_MOTION
 from rtmms.errors import ModelError
 from rtmms.loop.tracking import CROSS
 from rtmms.shapes.rotations import Vector, rotate
@@ -36,6 +37,27 @@ def planned(points: Mapping[str, Any]) -> Array | None:
     """(n, 3) m, world: the course that is followed; None where there is none."""
     course = _course(points)
     return None if course is None else course.points[:: max(1, len(course.points) // MOST_POINTS)]
+
+
+def ahead(points: Mapping[str, Any]) -> list[Array]:
+    """(n, 3) m, world, of each motion that a controller plans from now on."""
+    found = []
+    for name, words in points.items():
+        if name.rpartition(".")[2] == PLANNED_MOTION and isinstance(words, str):
+            path = _read_motion(words)
+            if path is not None:
+                found.append(path)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _read_motion(words: str) -> Array | None:
+    """None where it is none: others may tell anything."""
+    try:
+        path = np.array([[float(x) for x in word.split(",")] for word in words.split()])
+    except ValueError:
+        return None
+    return path if path.ndim == 2 and path.shape[1] == 3 and len(path) > 1 and np.abs(path).max() < 1e6 else None
 
 
 def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:

@@ -14,7 +14,6 @@ import numpy as np
 from rtmms.bridging.bridge import Bridge
 from rtmms.errors import ModelError
 from rtmms.view import plots
-from rtmms.view.camera import Following
 from rtmms.view.picture import Picture
 from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -108,17 +107,15 @@ class View(Bridge):
         if self._stage is None:
             self._stage = Stage(self.server, self._picture, drawn)
             self._toggles(self._stage)
-            self._camera = Following(self.server, drawn.pose[0])
         elif state.step < self._step:
             self._stage.forget()
             self._points.clear()
             self._forget_plot()
         self._step = state.step
+        self._stage.follow = self._follow.value
         self._stage.show(drawn)
         self._stage.travel(drawn)
         self._stage.aim(self._points[-1][1] if self._points else {}, drawn)
-        if self._follow.value:
-            self._camera.go(drawn.pose[0])
         self._shown += 1
         name = plots.source(self._chosen.value, self.plant)
         if name in state.outputs:
@@ -133,10 +130,7 @@ class View(Bridge):
         with gui.add_folder("show"):
             aims = gui.add_checkbox("set-points", stage.aims)
             aims.on_update(lambda _: setattr(stage, "aims", aims.value))
-            for name, node in {"path": stage.path, "forces": stage.forces, "flow": stage.flow,
-                               "estimate": stage.ghost}.items():  # fmt: skip
-                if node is None:
-                    continue
+            for name, node in stage.nodes.items():
                 box = gui.add_checkbox(name, bool(node.visible))
 
                 def change(_: Any, box: Any = box, node: Any = node) -> None:

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rtmms.errors import RtmmsError
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
+from rtmms.view.scenery import smoothed
 from rtmms.view.stage import Stage, end, serve
 from rtmms.whole_file import beside
 
-FRAMES_HZ = 20.0
-
-
-def _frame(server: Any, path: Any, size: float) -> None:
-    """The camera does not follow in a page: all of the path is in sight from the start, if it is not too long."""
-    low, high = path.min(axis=0), path.max(axis=0)
-    extent = min(float(np.linalg.norm(high - low)), 12.0 * size)
-    if extent > 2.0 * size:
-        middle = path[0] + (0.5 * (low + high) - path[0]) * min(1.0, 12.0 * size / float(np.linalg.norm(high - low)))
-        server.initial_camera.look_at = tuple(middle)
-        server.initial_camera.position = tuple(middle + np.array([-0.35, -0.75, 0.5]) * (extent + size))
+FRAMES_HZ = 30.0
+MOST_PATH = 1000
+"""Points of the path in a page."""
 
 
 def write_page(recording: Recording, path: Path, progress: Callable[[int, int], None]) -> int:
@@ -35,22 +27,21 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
     server = serve("127.0.0.1", 0, recording.info.robot)
     try:
         picture = Picture(recording.info)
-        stage = Stage(server, picture, picture.draw(recording.outputs(0)))
-        stage.forces.visible = False
+        paths = picture.paths(recording)
+        stage = Stage(server, picture, picture.draw(recording.outputs(0)), model=False)
         times = recording.pictures(1.0 / FRAMES_HZ)
         rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
-        drawn = [picture.draw(recording.outputs(int(k))) for k in rows]
-        path_points = np.array([one.pose[0] for one in drawn])
-        if len(path_points) > 1:
-            stage.trace(path_points)
-        _frame(server, path_points, picture.size)
+        stride = max(1, len(rows) // MOST_PATH)
+        stage.trace([path[rows[::stride]] for path in paths])
+        targets = smoothed(paths[0], recording.time, picture.size)
         kept = server.get_scene_serializer()
-        for number, (k, one) in enumerate(zip(rows, drawn, strict=True)):
-            stage.show(one)
-            stage.aim(recording.tracked(float(recording.time[k])), one)
+        for number, k in enumerate(rows):
+            drawn = picture.draw(recording.outputs(int(k)))
+            stage.show(drawn, targets[k])
+            stage.aim(recording.tracked(float(recording.time[k])), drawn)
             kept.insert_sleep(1.0 / FRAMES_HZ)
             if number % 20 == 0:
-                progress(number, len(drawn))
+                progress(number, len(rows))
         text = kept.as_html()
     finally:
         end(server)

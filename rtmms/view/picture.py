@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,12 @@ from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.shapes.known import shape_of
 from rtmms.shapes.rotations import Quaternion, Vector, rotate
 from rtmms.shapes.shape import HOME, Pose
+from rtmms.shapes.visual.known import visual_of
+from rtmms.spatial import quaternion_matrix
 from rtmms.wire.protocol.state import PlantInfo
+
+if TYPE_CHECKING:
+    from rtmms.view.recording import Recording
 
 Array = npt.NDArray[np.float64]
 
@@ -42,6 +47,7 @@ class Drawn:
 
     pose     of the body in the world;  ghost  where an estimate has it, None without one
     skins    (n, 3) points of each skin, m, body frame
+    bent     (n, 3) vertices of each surface of the visual that bends, m, body frame
     frames   of the moving parts in the body's, by name
     forces   (k, 2, 3) where each acts and the force, N, body frame
     """
@@ -49,6 +55,7 @@ class Drawn:
     pose: Pose
     ghost: Pose | None
     skins: tuple[Array, ...]
+    bent: tuple[Array, ...]
     frames: dict[str, Pose]
     forces: Array
 
@@ -57,6 +64,7 @@ class Picture:
     """Of one plant.
 
     shape    None where nothing is known of it but where its body is
+    visual   what it looks like, over its shape; None without one
     needs    outputs that it is drawn from
     current  m/s, world, of the water or the air, as its parameters say
     size     m, about as large as the robot is
@@ -74,6 +82,7 @@ class Picture:
             self._names |= {name: told for name, told in first.items() if told is not None}
         bare = tuple(replace(channels[told], name=name) for name, told in self._names.items())
         self.shape = shape_of(replace(plant, outputs=bare))
+        self.visual = visual_of(replace(plant, outputs=bare), self.shape)
         shapes = {channel.name: channel.shape for channel in bare}
         self._pose = tuple(n for n, size in (("position", 3), ("quaternion", 4)) if shapes.get(n) == (size,))
         self._ghost = tuple(
@@ -84,6 +93,7 @@ class Picture:
             for c in bare
             if c.unit.split(",")[0] == "N" and c.shape and c.shape[-1] in (3, 6) and c.frame in ("body", "world")
         )
+        self._owners = tuple(plant.robots)
         needed = [*self._pose, *self._ghost, *(force.output for force in self._forces)]
         self._shape_needs = self.shape.needs if self.shape else ()
         self.needs = tuple(dict.fromkeys(self._names[name] for name in (*needed, *self._shape_needs)))
@@ -92,25 +102,37 @@ class Picture:
 
     def measure(self, drawn: Drawn) -> None:
         """Take the robot's size from how it is drawn."""
-        reach = [np.abs(points).max() for points in drawn.skins if len(points)]
-        if self.shape is not None:
-            for solid in self.shape.solids:
-                centre, _ = drawn.frames.get(solid.frame, HOME)
-                reach.append(max(abs(c) + abs(o) + 0.5 * s for c, o, s in zip(centre, solid.centre, solid.size,
-                                                                              strict=True)))  # fmt: skip
-        size = 2.0 * float(max(reach, default=0.25))
+        points = self.points(drawn)
+        size = 2.0 * float(np.abs(points).max()) if len(points) else 0.5
         self.size = size if LEAST_M < size < MOST_M else 0.5
+
+    def paths(self, recording: Recording) -> list[Array]:
+        """(n, 3) m, world, of each robot's body in all states; at the origin where no output tells."""
+        shapes = {c.name: c.shape for c in recording.info.outputs}
+        names = [self._names.get(f"{owner}.position") for owner in self._owners] or [self._names.get("position")]
+        found = [recording.series(name) for name in names if name is not None and shapes.get(name) == (3,)]
+        return found or [np.zeros((len(recording.time), 3))]
+
+    def points(self, drawn: Drawn) -> Array:
+        """(n, 3) m, body frame: all that is to be seen of it."""
+        found = [points for points in (*drawn.skins, *drawn.bent) if len(points)]
+        for surface in () if self.visual is None else self.visual.surfaces:
+            if surface.vertices is not None:
+                place, attitude = drawn.frames.get(surface.frame, HOME)
+                found.append(surface.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place))
+        return np.concatenate(found) if found else np.zeros((0, 3))
 
     def draw(self, outputs: Mapping[str, Any]) -> Drawn:
         """outputs: numbers, or flat lists or arrays, by the plant's own names."""
         get = {name: _flat(outputs[told]) for name, told in self._names.items() if told in outputs}
         pose = _pose_of(get, self._pose)
-        frames, skins = dict[str, Pose](), tuple[Array, ...]()
+        frames, skins, bent = dict[str, Pose](), tuple[Array, ...](), tuple[Array, ...]()
         if self.shape is not None and all(name in get for name in self._shape_needs):
             frames = self.shape.frames(get)
             skins = tuple(np.array(points, dtype=float).reshape(-1, 3) for points in self.shape.points(get))
+            bent = () if self.visual is None else self.visual.bent(frames, skins)
         ghost = _pose_of(get, self._ghost, ESTIMATE) if self._ghost and all(n in get for n in self._ghost) else None
-        return Drawn(pose, ghost, skins, frames, self._arrows(get, pose, frames))
+        return Drawn(pose, ghost, skins, bent, frames, self._arrows(get, pose, frames))
 
     def _arrows(self, get: Mapping[str, list[float]], pose: Pose, frames: Mapping[str, Pose]) -> Array:
         """Row k of an output acts at the k-th moving part where there are as many, else at the body's origin."""

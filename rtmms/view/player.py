@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from rtmms.view import plots
-from rtmms.view.camera import Following
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
+from rtmms.view.scenery import smoothed
 from rtmms.view.stage import Stage
 
 FRAMES_HZ = 30.0
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5", "10")
+MOST_PATH = 4000
+"""Points of the path."""
 MOST_MARKS = 200
 """Misses and overruns that stand on the path."""
 WINDOW_S = 0.25
@@ -31,8 +33,9 @@ class Player:
         self.recording, self.picture = recording, Picture(recording.info)
         self.stage = Stage(server, self.picture, self.picture.draw(recording.outputs(0)))
         self.at, self._server = 0, server
+        self._paths = self.picture.paths(recording)
         self._shown, self._dirty = -1, threading.Event()
-        self._camera = Following(server, self.picture.draw(recording.outputs(0)).pose[0])
+        self._targets = smoothed(self._paths[0], recording.time, self.picture.size)
         self._position, self._begun = 0.0, False
         self._step_time: plots.Array = recording.steps.astype(np.float64) * float(recording.info.dt)
         self._marks = recording.marks
@@ -82,10 +85,8 @@ class Player:
             stage.aims, self._shown = aims.value, -1
 
         aims.on_update(aimed)
-        nodes = {"path": stage.path, "forces": stage.forces, "flow": stage.flow, "estimate": stage.ghost}
-        for name, node in nodes.items():
-            if node is None:
-                continue
+        self.follow.on_update(lambda _: setattr(stage, "follow", self.follow.value))
+        for name, node in stage.nodes.items():
             box = gui.add_checkbox(name, bool(node.visible))
 
             def change(_: Any, box: Any = box, node: Any = node) -> None:
@@ -107,16 +108,12 @@ class Player:
     def _trace(self) -> None:
         """The whole path, with a mark that can be clicked where a command was missed or a step overran."""
         recording = self.recording
-        stride = max(1, len(recording.time) // 1500)
-        path = np.array(
-            [self.picture.draw(recording.outputs(k)).pose[0] for k in range(0, len(recording.time), stride)]
-        )
-        if len(path) > 1:
-            self.stage.trace(path)
+        stride = max(1, len(recording.time) // MOST_PATH)
+        self.stage.trace([path[::stride] for path in self._paths])
         for number, (time, kind) in enumerate(self._marks[:MOST_MARKS]):
-            where = self.picture.draw(recording.outputs(self._index(time))).pose[0]
+            where = tuple(self._paths[0][self._index(time)].tolist())
             ball = self._server.scene.add_icosphere(
-                f"/marks/{number}", radius=0.015 * self.picture.size, position=where,
+                f"/scene/marks/{number}", radius=0.015 * self.picture.size, position=where,
                 color=(214, 69, 65) if kind == "overrun" else (233, 180, 76),
             )  # fmt: skip
             ball.on_click(lambda _, time=time: self.go(time))
@@ -178,10 +175,8 @@ class Player:
             return
         self._shown = self.at = k
         drawn = self.picture.draw(self.recording.outputs(k))
-        self.stage.show(drawn)
+        self.stage.show(drawn, self._targets[k])
         self.stage.aim(self.recording.tracked(float(self.recording.time[k])), drawn)
-        if self.follow.value:
-            self._camera.go(drawn.pose[0])
         time = float(self.recording.time[k])
         if abs(self.slider.value - time) > 0.5 * self.recording.info.dt:
             self.slider.value = time

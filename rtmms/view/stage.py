@@ -1,36 +1,60 @@
-"""The scene in the browser: nodes that are made once, and moved as states come."""
+"""The scene in the browser: nodes that are made once, and moved as states come.
+
+Where the camera follows, it is the scene that moves: a page without a server has no other camera that can.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout, suppress
 from io import StringIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.shapes.shape import HOME, KINDS, Skin, Solid
-from rtmms.view.goals import goal, planned
+from rtmms.shapes.shape import HOME, Skin
+from rtmms.shapes.visual.bodies import solid_mesh
+from rtmms.shapes.visual.surface import Surface
+from rtmms.spatial import quaternion_matrix
+from rtmms.view.goals import ahead, goal, planned
 from rtmms.view.guard import guarding
 from rtmms.view.picture import Drawn, Picture
+from rtmms.view.scenery import (
+    AHEAD,
+    FLOW,
+    FORCE,
+    FROM,
+    GHOST,
+    PATH,
+    PLAN,
+    SCENERIES,
+    SUN,
+    VIEW_DEG,
+    cell,
+    floor_height,
+    frame,
+)
 
 if TYPE_CHECKING:
     from rtmms.view.picture import Array
 
-SURFACE, EDGE, SOLID, PATH, FORCE, FLOW, GHOST, PLAN = (
-    (41, 120, 181), (13, 38, 64), (140, 148, 158), (228, 87, 46), (214, 69, 65), (23, 163, 152), (123, 75, 148),
-    (33, 145, 80),
-)  # fmt: skip
+MODEL_SKIN, MODEL_SOLID, EDGE = (41, 120, 181), (140, 148, 158), (13, 38, 64)
 PORT = 8080
 LONGEST_PATH = 2000
 """Points of the path; beyond that every other is dropped, and so on."""
-GRAIN_M = 1.0 / 8192.0
-"""Points are rounded to this: it cannot be seen, and a recording is half as long."""
+GRAIN = 1.0 / 2048.0
+"""Of the robot's size: points are rounded to about this, which cannot be seen; a page is a third as long."""
 SCALE_N = 0.25
 """Of the robot's size: how long the largest force so far is drawn."""
+LAG = 0.2
+"""Of the way to the robot that the camera goes from one picture to the next."""
+WIDE = 40.0
+"""Of the robot's size: the floor's grid."""
+SHOWN = ("path", "forces", "flow", "estimate", "model's links")
+"""What a panel switches on and off, beside set-points."""
 
 
 def serve(host: str, port: int, label: str) -> Any:
@@ -85,77 +109,228 @@ def _free(host: str) -> int:
 
 
 class Stage:
-    """A robot in a scene.
+    """A robot in its scene.
 
-    picture   what is drawn;  follow  the camera's target moves with the robot
+    picture   what is drawn;  model  whether the model's own links are there to be switched on
+    lowest    m, world: z of the robot's lowest point in the whole run, where that is known
+    nodes     what can be switched on and off, by the names of SHOWN
+    follow    the scene moves so that the robot stays before the camera
     """
 
-    def __init__(self, server: Any, picture: Picture, first: Drawn) -> None:
-        self.server, self.picture = server, picture
+    def __init__(
+        self, server: Any, picture: Picture, first: Drawn, *, model: bool = True, lowest: float | None = None
+    ) -> None:
+        self.server, self.picture, self.follow = server, picture, True
         picture.measure(first)
         self._size = size = picture.size
+        self._grain = 2.0 ** np.round(np.log2(GRAIN * size))
         self._largest = 0.0
         self._path = np.zeros((LONGEST_PATH + 2, 3))
         self._points = self._skipped = 0
         self._every = 1
-        scene = server.scene
+        self._target = np.array(first.pose[0])
+        visual, scene = picture.visual, server.scene
         scene.set_up_direction("+z")
-        self._grid = scene.add_grid(
-            "/grid", width=40.0 * size, height=40.0 * size, cell_size=size, section_size=5.0 * size,
-            cell_color=(214, 222, 230), section_color=(176, 188, 200), position=(0.0, 0.0, 0.0),
-        )  # fmt: skip
-        self.robot = scene.add_frame("/robot", show_axes=picture.shape is None, axes_length=0.3 * size,
+        kind = "ground" if visual is None else visual.scene
+        self._scene, self._ground = kind, None if visual is None else visual.ground
+        self._start = first.pose[0][2]
+        self._furnish(scene, kind)
+        self.world = scene.add_frame("/scene", show_axes=False)
+        self.robot = scene.add_frame("/scene/robot", show_axes=visual is None, axes_length=0.3 * size,
                                      axes_radius=0.01 * size)  # fmt: skip
-        self._frames: dict[str, Any] = {}
-        self._skins: list[tuple[Any, Any]] = []
-        if picture.shape is not None:
-            for name in dict.fromkeys(solid.frame for solid in picture.shape.solids):
-                if name:
-                    self._frames[name] = scene.add_frame(f"/robot/{name}", show_axes=False)
-            for solid in picture.shape.solids:
-                _solid(scene, solid)
-            for skin, points in zip(picture.shape.skins, first.skins, strict=True):
-                self._skins.append(_skin(scene, skin, points))
-        self.forces = scene.add_arrows("/robot/forces", np.zeros((1, 2, 3), np.float32), FORCE, visible=False,
-                                       shaft_radius=0.008 * size, head_radius=0.02 * size,
-                                       head_length=0.05 * size)  # fmt: skip
-        self.path = scene.add_line_segments(
-            "/path", np.zeros((1, 2, 3), np.float32), PATH, thickness=2.0, thickness_units="screen"
-        )
-        self.plan = scene.add_line_segments(
-            "/plan", np.zeros((1, 2, 3), np.float32), PLAN, thickness=1.0, thickness_units="screen"
-        )
-        self.goal = scene.add_icosphere("/goal", radius=0.03 * size, color=PLAN, visible=False)
+        self._body = self._dress("/scene/robot", first, None)
+        self._copy = self._dress("/scene/estimate", first, GHOST) if first.ghost is not None else None
+        self._model = self._links(first) if model and picture.shape is not None else None
+        self._floor_z = self._floor_under(first, lowest)
+        self._grid = self._lay_grid(scene)
+        self._add_marks(scene)
+        self.nodes = {
+            name: node
+            for name, node in zip(SHOWN, (self.path, self.forces, self.flow, self.ghost, self._model_node), strict=True)
+            if node is not None
+        }
         self._aims = True
         self._planned: Array | None = None
-        self.flow = _flow(scene, picture.current, size)
-        self.ghost = None
-        if first.ghost is not None:
-            self.ghost = scene.add_frame("/estimate", axes_length=0.5 * size, axes_radius=0.012 * size,
-                                         origin_color=GHOST)  # fmt: skip
-        (x, y, z), _ = first.pose
-        server.initial_camera.position = (x - 0.9 * size, y - 0.9 * size, z + 0.6 * size)
-        server.initial_camera.look_at = (x, y, z)
-        server.initial_camera.up = (0.0, 0.0, 1.0)
+        self._ahead_told: list[Array] = []
+        self._place_camera(first)
         self.show(first)
 
-    def show(self, drawn: Drawn) -> None:
-        """Move everything to where this state has it."""
+    # -- making ----------------------------------------------------------------------------------------------------
+
+    def _furnish(self, scene: Any, kind: str) -> None:
+        """Background and light."""
+        scenery = SCENERIES[kind]
+        share = np.clip(np.linspace(1.6, 0.0, 64), 0.0, 1.0)[:, None, None]
+        ramp = share * np.array(scenery.above) + (1.0 - share) * np.array(scenery.far)
+        scene.set_background_image(np.broadcast_to(ramp, (64, 2, 3)).astype(np.uint8), format="png")
+        scene.configure_default_lights(enabled=False)
+        scene.configure_environment_map(None)
+        scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=scenery.floor, intensity=1.5)
+        # a light shines along its own -z
+        way = np.cross([0.0, 0.0, 1.0], SUN)
+        turned = np.array([1.0 + SUN[2], *way])
+        place = tuple(6.0 * self._size * SUN)
+        scene.add_light_directional("/sun", color=(255, 250, 240), intensity=2.2, cast_shadow=True, position=place,
+                                    wxyz=tuple(turned / np.linalg.norm(turned)))  # fmt: skip
+
+    def _dress(self, root: str, first: Drawn, colour: tuple[int, int, int] | None) -> _Dress:
+        """The robot's surfaces below a node; of one colour and transparent where it is an estimate's."""
+        scene, visual = self.server.scene, self.picture.visual
+        frames, rigid, bending = {}, [], []
+        root_node = self.robot if colour is None else scene.add_frame(
+            root, axes_length=0.5 * self._size, axes_radius=0.012 * self._size, origin_color=GHOST
+        )  # fmt: skip
+        bent = iter(first.bent)
+        for surface in () if visual is None else visual.surfaces:
+            look: dict[str, Any] = {
+                "color": colour or surface.colour, "side": "front",
+                "opacity": 0.3 if colour else (None if surface.opacity >= 1.0 else surface.opacity),
+                "cast_shadow": colour is None and surface.opacity >= 1.0, "receive_shadow": False,
+            }  # fmt: skip
+            place = root
+            if surface.vertices is not None and surface.frame:
+                place = f"{root}/{surface.frame}"
+                if surface.frame not in frames:
+                    frames[surface.frame] = scene.add_frame(place, show_axes=False)
+            vertices = next(bent) if surface.vertices is None else surface.vertices
+            used, faces = _used(surface)
+            node = scene.add_mesh_simple(f"{place}/{surface.name}", self._rounded(vertices[used]), faces, **look)
+            if surface.vertices is None:
+                bending.append((node, used))
+            else:
+                rigid.append(node)
+        return _Dress(root_node, frames, bending)
+
+    def _links(self, first: Drawn) -> _Links:
+        """The model's own sheets, lines and solids, hidden at first."""
+        scene, shape = self.server.scene, self.picture.shape
+        assert shape is not None
+        root = "/scene/robot/model"
+        node = scene.add_frame(root, show_axes=False, visible=False)
+        frames = {name: scene.add_frame(f"{root}/{name}", show_axes=False)
+                  for name in dict.fromkeys(solid.frame for solid in shape.solids) if name}  # fmt: skip
+        for k, solid in enumerate(shape.solids):
+            vertices, faces = solid_mesh(solid)
+            place = f"{root}/{solid.frame}" if solid.frame else root
+            scene.add_mesh_simple(f"{place}/{k}.{solid.name}", vertices.astype(np.float32), faces.astype(np.uint32),
+                                  color=MODEL_SOLID, opacity=0.7)  # fmt: skip
+        skins = []
+        for skin, points in zip(shape.skins, first.skins, strict=True):
+            mesh = lines = None
+            if skin.triangles:
+                corners = np.array(skin.triangles, dtype=np.uint32).reshape(-1, 3)
+                mesh = scene.add_mesh_simple(f"{root}/{skin.name}", self._rounded(points), corners, color=MODEL_SKIN,
+                                             opacity=0.8, side="double")  # fmt: skip
+            if skin.lines:
+                lines = scene.add_line_segments(f"{root}/{skin.name}_lines", self._rounded(points)[_pairs(skin)], EDGE,
+                                                thickness=1.0, thickness_units="screen")  # fmt: skip
+            skins.append((mesh, lines))
+        return _Links(node, frames, skins)
+
+    def _lay_grid(self, scene: Any) -> Any:
+        scenery, size = SCENERIES[self._scene], self._size
+        if not scenery.has_floor:
+            return None
+        apart = cell(size)
+        while WIDE * size / apart > 120.0:
+            apart *= 5.0
+        self._section = 5.0 * apart
+        return scene.add_grid(
+            "/scene/grid", width=WIDE * size, height=WIDE * size, cell_size=apart, section_size=self._section,
+            cell_color=scenery.line, section_color=scenery.line, cell_thickness=0.7, section_thickness=1.3,
+            plane_color=scenery.floor, plane_opacity=1.0, shadow_opacity=0.3, fade_distance=14.0 * size,
+            fade_strength=1.5, position=(0.0, 0.0, self._floor_z),
+        )  # fmt: skip
+
+    def _add_marks(self, scene: Any) -> None:
+        """Path, forces, set-points, flow."""
+        size = self._size
+        nothing = np.zeros((1, 2, 3), np.float32)
+        self.forces = scene.add_arrows("/scene/robot/forces", nothing, FORCE, visible=False, shaft_radius=0.008 * size,
+                                       head_radius=0.02 * size, head_length=0.05 * size)  # fmt: skip
+        self.path = scene.add_line_segments("/scene/path", nothing, PATH, thickness=2.5, thickness_units="screen")
+        self.plan = scene.add_line_segments("/scene/plan", nothing, PLAN, thickness=1.5, thickness_units="screen")
+        self.ahead = scene.add_line_segments("/scene/ahead", nothing, AHEAD, thickness=4.0, thickness_units="screen")
+        self.goal = scene.add_icosphere("/scene/goal", radius=0.03 * size, color=PLAN, visible=False)
+        self.flow = _flow(scene, self.picture.current, size)
+        self.ghost = None if self._copy is None else self._copy.root
+        self._model_node = None if self._model is None else self._model.root
+
+    def _place_camera(self, first: Drawn) -> None:
+        points = self.picture.points(first)
+        if not len(points):
+            points = 0.3 * np.vstack([np.eye(3), -np.eye(3)])
+        middle, distance = frame(points @ quaternion_matrix(np.array(first.pose[1])).T, 16.0 / 9.0)
+        if self._model is not None:  # a panel takes the right third of the window
+            right = np.cross([0.0, 0.0, 1.0], FROM)
+            middle, distance = middle + 0.13 * distance * right / np.linalg.norm(right), 1.2 * distance
+        camera = self.server.initial_camera
+        camera.position, camera.look_at = tuple(middle + 1.15 * distance * FROM), tuple(middle)
+        camera.up, camera.fov = (0.0, 0.0, 1.0), np.radians(VIEW_DEG)
+        camera.near = 0.02 * distance
+
+    # -- showing ---------------------------------------------------------------------------------------------------
+
+    def show(self, drawn: Drawn, target: Array | None = None) -> None:
+        """Move everything to where this state has it.  target  what the camera follows; None: the robot, with a lag"""
+        here = np.array(drawn.pose[0])
+        off = here - self._target
+        lagging = self._target + LAG * off if np.linalg.norm(off) < 2.0 * self._size else here
+        self._target = lagging if target is None else target
         with self.server.atomic():
-            (x, y, z), attitude = drawn.pose
-            self.robot.position, self.robot.wxyz = (x, y, z), attitude
-            for name, frame in self._frames.items():
-                frame.position, frame.wxyz = drawn.frames.get(name, HOME)
-            for (mesh, lines), points, skin in zip(self._skins, drawn.skins, self._drawn_skins, strict=True):
-                fine = _rounded(points)
-                if mesh is not None:
-                    mesh.vertices = fine
-                if lines is not None:
-                    lines.points = fine[_pairs(skin)]
+            if self.follow:
+                x, y, z = (-self._fine(self._target)).tolist()
+                self.world.position = (x, y, z)
+            self._put(self._body, drawn, drawn.pose)
+            if self._copy is not None and drawn.ghost is not None:
+                self._put(self._copy, drawn, drawn.ghost)
+            if self._model is not None and self._model.root.visible:
+                self._put_links(self._model, drawn)
             if self.forces.visible and len(drawn.forces):
                 self.forces.points = self._arrows(drawn.forces)
-            if self.ghost is not None and drawn.ghost is not None:
-                self.ghost.position, self.ghost.wxyz = drawn.ghost
+            self._move_grid(drawn)
+
+    def _put(self, dress: _Dress, drawn: Drawn, pose: Any) -> None:
+        (x, y, z), attitude = pose
+        dress.root.position, dress.root.wxyz = tuple(self._fine(np.array((x, y, z))).tolist()), attitude
+        for name, node in dress.frames.items():
+            node.position, node.wxyz = drawn.frames.get(name, HOME)
+        for (node, used), vertices in zip(dress.bending, drawn.bent, strict=True):
+            node.vertices = self._rounded(vertices[used])
+
+    def _put_links(self, links: _Links, drawn: Drawn) -> None:
+        assert self.picture.shape is not None
+        for name, node in links.frames.items():
+            node.position, node.wxyz = drawn.frames.get(name, HOME)
+        for (mesh, lines), points, skin in zip(links.skins, drawn.skins, self.picture.shape.skins, strict=True):
+            fine = self._rounded(points)
+            if mesh is not None:
+                mesh.vertices = fine
+            if lines is not None:
+                lines.points = fine[_pairs(skin)]
+
+    def _floor_under(self, drawn: Drawn, lowest: float | None) -> float:
+        points = self.picture.points(drawn)
+        low = drawn.pose[0][2]
+        if len(points):
+            low += float((points @ quaternion_matrix(np.array(drawn.pose[1])).T)[:, 2].min())
+        return floor_height(self._scene, self._ground, self._start, low if lowest is None else lowest, self._size)
+
+    def _move_grid(self, drawn: Drawn) -> None:
+        """With the robot, by whole sections, so that its lines stay; and down before the robot crosses it."""
+        if self._grid is None:
+            return
+        x, y, z = drawn.pose[0]
+        if self._ground is None and z < self._floor_z + 0.6 * self._size:
+            self._floor_z = z - 1.2 * self._size
+        place = (float(np.round(x / self._section) * self._section), float(np.round(y / self._section) * self._section),
+                 self._floor_z)  # fmt: skip
+        if not np.allclose(place, self._grid.position):
+            self._grid.position = place
+
+    def loosen(self, follow: bool) -> None:
+        """Let the camera follow, or stay with the scene as it stands."""
+        self.follow = follow
 
     @property
     def aims(self) -> bool:
@@ -164,7 +339,7 @@ class Stage:
 
     @aims.setter
     def aims(self, seen: bool) -> None:
-        self._aims = self.plan.visible = seen
+        self._aims = self.plan.visible = self.ahead.visible = seen
         if not seen:
             self.goal.visible = False
 
@@ -174,21 +349,21 @@ class Stage:
         if course is not self._planned and not np.array_equal(course, self._planned):  # type: ignore[arg-type]
             self._planned = course
             self.plan.points = _segments(course if course is not None else np.zeros((2, 3)))
+        plans = ahead(points)
+        if [id(one) for one in plans] != [id(one) for one in self._ahead_told]:  # kept by their words
+            self._ahead_told = plans
+            self.ahead.points = np.concatenate([_segments(one) for one in plans or [np.zeros((2, 3))]])
         place = goal(points, drawn.pose, self._size) if self._aims else None
         if self.goal.visible != (place is not None):
             self.goal.visible = place is not None
         if place is not None:
             self.goal.position = place
 
-    @property
-    def _drawn_skins(self) -> tuple[Skin, ...]:
-        return self.picture.shape.skins if self._skins and self.picture.shape is not None else ()
-
     def _arrows(self, forces: Array) -> Any:
         self._largest = max(self._largest, float(np.linalg.norm(forces[:, 1], axis=1).max()), 1e-9)
         start = forces[:, 0]
         end = start + forces[:, 1] * (SCALE_N * self._size * 2.0 / self._largest)
-        return _rounded(np.stack([start, end], axis=1))
+        return self._rounded(np.stack([start, end], axis=1))
 
     def travel(self, drawn: Drawn) -> None:
         """The robot came by here: one more point of its path."""
@@ -203,11 +378,11 @@ class Stage:
             self._points, self._every = len(kept), 2 * self._every
             self._path[: self._points] = kept
         if self._points > 1:
-            self.trace(self._path[: self._points])
+            self.trace([self._path[: self._points]])
 
-    def trace(self, path: Array) -> None:
-        """The path, (n, 3)."""
-        self.path.points = _segments(path)
+    def trace(self, paths: Sequence[Array]) -> None:
+        """The paths of all robots, (n, 3) each."""
+        self.path.points = np.concatenate([_segments(path) for path in paths if len(path) > 1])
 
     def forget(self) -> None:
         """A new run: the path begins again."""
@@ -215,42 +390,41 @@ class Stage:
         self._every = 1
         self.path.points = np.zeros((1, 2, 3), np.float32)
 
+    def _fine(self, points: Array) -> Array:
+        return np.round(points / self._grain) * self._grain
+
+    def _rounded(self, points: Array) -> Any:
+        return self._fine(points).astype(np.float32)
+
+
+class _Dress(NamedTuple):
+    """Nodes of a robot's surfaces: the body's, its parts', and those that bend with the vertices that they use."""
+
+    root: Any
+    frames: dict[str, Any]
+    bending: list[tuple[Any, Any]]
+
+
+class _Links(NamedTuple):
+    """Nodes of the model's own links: meshes and lines of each skin."""
+
+    root: Any
+    frames: dict[str, Any]
+    skins: list[tuple[Any, Any]]
+
+
+def _used(surface: Surface) -> tuple[Any, Any]:
+    """The vertices that a surface's faces use, and the faces by their new numbers."""
+    used, faces = np.unique(surface.faces, return_inverse=True)
+    return used, faces.reshape(-1, 3).astype(np.uint32)
+
 
 def _segments(path: Array) -> Any:
     return np.stack([path[:-1], path[1:]], axis=1).astype(np.float32)
 
 
-def _rounded(points: Array) -> Any:
-    return (np.round(points / GRAIN_M) * GRAIN_M).astype(np.float32)
-
-
 def _pairs(skin: Skin) -> Any:
     return np.array([pair for strip in skin.lines for pair in pairwise(strip)], dtype=int)
-
-
-def _skin(scene: Any, skin: Skin, points: Array) -> tuple[Any, Any]:
-    mesh = lines = None
-    if skin.triangles:
-        faces = np.array(skin.triangles, dtype=np.uint32).reshape(-1, 3)
-        mesh = scene.add_mesh_simple(f"/robot/{skin.name}", _rounded(points), faces, color=SURFACE, opacity=0.9,
-                                     side="double")  # fmt: skip
-    if skin.lines:
-        lines = scene.add_line_segments(f"/robot/{skin.name}_lines", _rounded(points)[_pairs(skin)], EDGE,
-                                        thickness=1.0, thickness_units="screen")  # fmt: skip
-    return mesh, lines
-
-
-def _solid(scene: Any, solid: Solid) -> None:
-    name = f"/robot/{solid.frame}/{solid.name}" if solid.frame else f"/robot/{solid.name}"
-    where = {"position": solid.centre, "wxyz": solid.quaternion, "color": SOLID}
-    match solid.kind:
-        case "box":
-            scene.add_box(name, dimensions=solid.size, **where)
-        case "cylinder":
-            scene.add_cylinder(name, radius=0.5, height=1.0, scale=solid.size, **where)
-        case _:
-            assert solid.kind in KINDS
-            scene.add_icosphere(name, radius=0.5, scale=solid.size, **where)
 
 
 def _flow(scene: Any, current: tuple[float, ...], size: float) -> Any:
@@ -258,6 +432,6 @@ def _flow(scene: Any, current: tuple[float, ...], size: float) -> Any:
     speed = float(np.linalg.norm(current))
     at = np.array([(x, y, 0.0) for x in range(-4, 5, 2) for y in range(-4, 5, 2)], dtype=float) * 1.5 * size
     along = np.array(current) / speed * size if speed > 0.0 else np.zeros(3)
-    return scene.add_arrows("/flow", np.stack([at, at + along], axis=1).astype(np.float32), FLOW,
+    return scene.add_arrows("/scene/flow", np.stack([at, at + along], axis=1).astype(np.float32), FLOW,
                             visible=speed > 0.0, shaft_radius=0.006 * size, head_radius=0.018 * size,
                             head_length=0.05 * size)  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rtmms.report import comparison
 from rtmms.report.comparison import Run, table
 from tests.cli.shell import finish, start
 
@@ -24,6 +25,9 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
     assert found["to0"]["heading_deg rms"] < 1.0 < found["to40"]["heading_deg rms"]
     assert found["to40"]["command rate, rms"] > 0.1
     assert {"plant p99, us", "misses", "mean_power_w"} <= found["to0"].keys()
+    assert found["to0"]["controllers"] == found["to40"]["controllers"] == "heading"
+    assert (found["to0"]["heading.heading_deg"], found["to40"]["heading.heading_deg"]) == ("0", "40")
+    assert "chains" not in found["to0"], "what does not differ"
     assert (tmp_path / "both.png").stat().st_size > 20_000
     said = finish(start(tmp_path, "compare", "to0.mcap", "to40.mcap"), 60)
     assert "heading_deg rms" in said.out
@@ -42,3 +46,39 @@ def test_what_one_run_has_not_is_told_as_such() -> None:
     assert rows["depth_m rms"] == [0.1, None]
     assert rows["command rate, rms"] == [pytest.approx(1.0), 0.0]
     assert "misses" not in rows
+
+
+def test_the_figure_has_controllers_set_points_and_one_unit_a_panel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages, write = [], comparison.save
+    monkeypatch.setattr(comparison, "save", lambda page, path: (pages.append(page), write(page, path)))
+    time = np.linspace(0.0, 4.0, 50)
+
+    def run(name: str, depth: float) -> Run:
+        tracking = {"depth_m": {"rms": 0.1}, "heading_deg": {"rms": 4.0}}
+        report = {"tracking": tracking, "summary": {"mean_power_w": 3.0}}
+        series = {"depth_m": depth * np.tanh(time), "heading_deg": time}
+        points = [(0.0, {"depth_m": depth, "cross_track_m": "x"})]
+        settings = {"controllers": "autopilot", "autopilot.depth_m": depth, "chains": 30}
+        return Run(name, report, time, np.zeros((50, 2)), series, points, settings)
+
+    comparison.draw([run("one", 1.0), run("two", 2.0)], tmp_path / "both.png")
+    (page,) = pages
+    heads = [text.get_text() for text in page.texts]
+    assert heads[1:] == ["one:  autopilot   (autopilot.depth_m 1)", "two:  autopilot   (autopilot.depth_m 2)"]
+    panels = {axes.get_title(loc="left"): axes for axes in page.axes}
+    depth = panels["Depth"]
+    assert sorted({float(y) for line in depth.lines if len(line.get_ydata()) == 2 for y in line.get_ydata()}) == [
+        1.0,
+        2.0,
+    ]
+    assert len(panels["Heading"].lines) == 2
+    bars = [title for title in panels if panels[title].patches]
+    assert bars == [
+        "Depth, rms off its set-point, m",
+        "Heading, rms off its set-point, deg",
+        "mean power, W",
+        "command rate, rms",
+    ]
+    assert all(panels[title].get_xscale() == "linear" for title in bars)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.view.silhouette import dark_blue
+
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
@@ -50,7 +52,7 @@ class Page:
                     return
                 before = now
             self.page.wait_for_timeout(300)
-        raise AssertionError("nothing blue is seen" if before is None else "it does not move")
+        raise AssertionError("no manta is seen" if before is None else "it does not move")
 
     def until(self, holds: Callable[[], bool], else_told: str) -> None:
         """Wait for what a click leads to, as long as a busy machine may take."""
@@ -83,6 +85,5 @@ def browsed(address: str) -> Iterator[Page]:
 
 
 def coloured(picture: np.ndarray) -> int:
-    """Points that are blue: fins of a robot, or nothing else in the scene."""
-    r, g, b = picture[..., 0], picture[..., 1], picture[..., 2]
-    return int(((b > r + 40) & (b > g + 15)).sum())
+    """Points of the manta's back: nothing else in the scene is as dark and blue."""
+    return int(dark_blue(picture).sum())

@@ -13,12 +13,17 @@ CELL = 6
 
 
 def silhouette(picture: np.ndarray) -> Mask:
-    """(height, width, 3) -> cells: what is bluish, as fins, wings and solids are; lines are too thin to count."""
-    r, b = picture[..., 0].astype(int), picture[..., 2].astype(int)
-    robot = (b > r + 5) & (r < 225)
+    """(height, width, 3) -> cells: what is dark blue, as the manta is, and darker than the water and its shadow."""
+    robot = dark_blue(picture)
     high, wide = (n // CELL for n in robot.shape)
     share = robot[: high * CELL, : wide * CELL].reshape(high, CELL, wide, CELL).mean(axis=(1, 3))
     return np.asarray(share > 0.5)
+
+
+def dark_blue(picture: np.ndarray) -> Mask:
+    """(height, width) points of the manta's back."""
+    r, g, b = (picture[..., k].astype(int) for k in range(3))
+    return np.asarray((g < 105) & (b > r + 12))
 
 
 def overlap(a: Mask, b: Mask) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 from rtmms.analysis.courses import spelled
 from rtmms.shapes.shape import HOME
-from rtmms.view.goals import ATTITUDE, beside, goal, planned
+from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned
 from rtmms.view.plots import of_output
 
 WAY = {"cross_track_m": spelled("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
@@ -56,3 +56,12 @@ def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
     assert shown.names == ("roll", "pitch", "heading", "heading_deg set")
     np.testing.assert_allclose(shown.values[:, 2], [170.0, 190.0, 350.0, 370.0])
     np.testing.assert_allclose(shown.values[:, 3], [185.0, 185.0, 185.0, 545.0])
+
+
+def test_the_motion_that_is_planned_is_a_line() -> None:
+    told = {"planned_motion": "0.1,0.2,-0.3 1.0,0.2,-0.3", "one.planned_motion": "0,0,0 1,1,1 2,2,2", "depth_m": 1.0}
+    assert [path.tolist() for path in ahead(told)] == [
+        [[0.1, 0.2, -0.3], [1.0, 0.2, -0.3]], [[0.0] * 3, [1.0] * 3, [2.0] * 3],
+    ]  # fmt: skip
+    for nothing in ("", "0,0,0", "a,b,c 1,2,3", "0,0 1,1", "nan,0,0 1,1,1", 3.0):
+        assert ahead({"planned_motion": nothing}) == []

@@ -17,9 +17,8 @@ import pytest
 
 from rtmms.errors import ModelError
 from rtmms.record.log import open_log
-from rtmms.report.style import styled
-from rtmms.view import plots
-from rtmms.view.film import Painter, write_film
+from rtmms.view import plots, render
+from rtmms.view.film import Filming, Take, pictures, slow_motion, write_film, write_still
 from rtmms.view.live import View
 from rtmms.view.page import write_page
 from rtmms.view.picture import Drawn, Picture
@@ -27,7 +26,7 @@ from rtmms.view.recording import Recording, info_of, recorded
 from rtmms.wire.protocol.state import PlantInfo
 from tests.cli.shell import finish, rtmms, start
 from tests.view.browser import browsed, coloured, needs_chromium
-from tests.view.silhouette import Mask, kept, overlap, silhouette, text
+from tests.view.silhouette import Mask, dark_blue, kept, overlap, silhouette, text
 
 HERE = Path(__file__).parent
 ALIKE, SAME = 0.8, 0.9
@@ -103,11 +102,9 @@ def test_the_set_points_of_a_controller_are_in_the_log_and_in_the_picture(tmp_pa
     assert [(points["x_m"], points["z_m"]) for _, points in recording.set_points] == [(0.1, 0.1), (0.1, 0.2)]
     assert recording.set_points[1][0] == pytest.approx(0.2, abs=0.03)
     assert recording.tracked(0.35)["z_m"] == 0.2
-    with styled():
-        painter = Painter(recording)
-        seen, unseen = painter.paint(150), Painter(replace(recording, set_points=())).paint(150)
+    seen, unseen = (shown(run, 150) for run in (recording, replace(recording, set_points=())))
     differing = np.argwhere((seen != unseen).any(axis=2))
-    assert 20 < len(differing) < 2000, "the goal is a marker"
+    assert 20 < len(differing) < 4000, "the goal is a marker"
     assert (
         len(plots.of_output("position", recording.time, recording.series("position"), recording.set_points).names) == 6
     )
@@ -125,6 +122,17 @@ def test_a_page_plays_alone(recording: Recording, tmp_path: Path) -> None:
         page.moving(1280, 600)
         assert page.faults == []
         assert page.strangers == []
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_the_pages_camera_follows(recording: Recording, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    write_page(drifting(recording, 20.0), path, lambda done, total: None)
+    with browsed(path.as_uri()) as page:
+        page.moving(1280, 600)
+        page.page.wait_for_timeout(1500)  # 30 m on
+        assert 400 < np.argwhere(dark_blue(page.picture()[:600]))[:, 1].mean() < 880
 
 
 @needs_chromium
@@ -192,8 +200,12 @@ def test_a_mirrored_or_wrongly_sized_robot_is_not_alike(name: str) -> None:
 
 
 def _painted(recording: Recording) -> Mask:
-    with styled():
-        return silhouette(Painter(recording).paint(0)[40:])
+    return silhouette(shown(recording, 0)[40:])
+
+
+def shown(recording: Recording, k: int) -> np.ndarray:
+    """(540, 960, 3) of a state."""
+    return pictures(recording, [k], Take(deadlines=False), (960, 540))[0]
 
 
 @needs_chromium
@@ -228,9 +240,9 @@ def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: s
 
     path = tmp_path / f"run.{ending}"
     seen: list[tuple[int, int]] = []
-    count = write_film(recording, path, lambda done, total: seen.append((done, total)), speed=5.0)
+    count = write_film(recording, path, lambda done, total: seen.append((done, total)), Take(speed=5.0))
     assert seen == [(k + 1, count) for k in range(count)]
-    assert count == {"gif": 6, "mp4": 11}[ending]
+    assert count == {"gif": 6, "mp4": 13}[ending]
     words = (
         imageio_ffmpeg.get_ffmpeg_exe(),
         "-v",
@@ -244,7 +256,8 @@ def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: s
         "-",
     )
     raw = subprocess.run(words, capture_output=True, check=True).stdout
-    frames = np.frombuffer(raw, np.uint8).reshape(-1, 540, 960, 3).astype(int)
+    wide, high = {"gif": (640, 360), "mp4": (1280, 720)}[ending]
+    frames = np.frombuffer(raw, np.uint8).reshape(-1, high, wide, 3).astype(int)
     assert len(frames) == count
     assert coloured(frames[0]) > 500
     assert (np.abs(frames[0] - frames[-1]).max(axis=2) > 60).sum() > 500
@@ -252,16 +265,62 @@ def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: s
 
 
 def test_the_grounds_lines_lie_behind_the_robot(recording: Recording) -> None:
-    with styled():
-        painter = Painter(recording)
-        with_ground = painter.paint(20).astype(int)
-        painter._ground.set_visible(False)
-        without = painter.paint(20).astype(int)
-    robot = without.min(axis=2) < 200
-    assert robot.sum() > 2000
-    assert (np.abs(with_ground - without).max(axis=2) > 20).sum() > 500
-    # but for what shines through, and the seams of faces
-    assert np.mean(np.abs(with_ground - without).max(axis=2)[robot] > 20) < 0.01
+    with Filming(recording, Take(deadlines=False), (960, 540), 1.0) as filming:
+        lines = (filming._renderer._thin, filming._renderer._thick)
+        with_lines = filming.picture(20).astype(int)
+        for line in lines:
+            line.actor.GetProperty().SetOpacity(0.0)
+        without = filming.picture(20).astype(int)
+    robot = dark_blue(without)
+    assert robot.sum() > 10_000
+    differing = np.abs(with_lines - without).max(axis=2) > 10
+    assert differing.sum() > 500
+    assert np.mean(differing[robot]) < 0.005
+
+
+def test_the_camera_follows_or_stands_still(recording: Recording) -> None:
+    away = drifting(recording, 4.0)
+    followed, still = (
+        [silhouette(p) for p in pictures(away, [100, 1900], Take(deadlines=False, follow=follow), (960, 540))]
+        for follow in (True, False)
+    )
+    assert abs(middle(followed[0]) - middle(followed[1])) < 14
+    assert abs(middle(still[0]) - middle(still[1])) > 20
+
+
+def drifting(recording: Recording, speed_m_s: float) -> Recording:
+    """The same run, on a floe."""
+    states = recording.states.copy()
+    states[:, recording.slices["truth.position"]] += np.float32(speed_m_s) * recording.time[:, None].astype(np.float32)
+    return replace(recording, states=states)
+
+
+def middle(mask: Mask) -> float:
+    return float(np.argwhere(mask)[:, 1].mean())
+
+
+def test_a_still_is_one_picture(recording: Recording, tmp_path: Path) -> None:
+    from PIL import Image
+
+    write_still(recording, tmp_path / "run.png", 1.0, Take(size=(640, 360), forces=True, model=True))
+    with Image.open(tmp_path / "run.png") as picture:
+        assert picture.size == (640, 360)
+    with pytest.raises(ModelError, match=r"--to: the run takes 2 s, got 3"):
+        write_still(recording, tmp_path / "late.png", 3.0)
+
+
+def test_fast_beats_are_shown_in_slow_motion(recording: Recording) -> None:
+    assert slow_motion(recording) == 1.0
+    fast = replace(recording, time=recording.time / 25.0)  # as if it beat 25 times as often
+    assert slow_motion(fast) in (0.05, 0.1)
+
+
+def test_without_opengl_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render.sys, "platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.setattr(render.ctypes.util, "find_library", lambda name: None)
+    with pytest.raises(ModelError, match=r"apt install libegl1 libgl1-mesa-dri, or libosmesa6"):
+        render.library()
 
 
 @pytest.mark.parametrize(("told", "well"), [
@@ -278,7 +337,7 @@ def test_telemetry_of_another_plant_is_refused(told: str, well: bool) -> None:
 
 
 def test_what_cannot_be_done_is_refused(log: Path, tmp_path: Path, recording: Recording) -> None:
-    with pytest.raises(ModelError, match=r"expected a file that ends in .mp4 or .gif, got '.avi'"):
+    with pytest.raises(ModelError, match=r"expected a file that ends in .mp4, .gif or .png, got '.avi'"):
         write_film(recording, tmp_path / "run.avi", lambda done, total: None)
     for words, told in (
         (("movie", str(log), "-o", "nowhere/run.gif"), "there is no folder 'nowhere'"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import Applied
+from rtmms.contract import PLANNED_MOTION, Applied
 from rtmms.errors import ModelError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant import Coupling, Plant, bare
@@ -245,11 +245,16 @@ class Server:
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
 
     def set_points(self) -> dict[str, Any]:
-        """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values."""
-        return {
+        """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values; and
+        the motion that they plan, where they told."""
+        found = {
             peer.prefix + name: peer.settable.get(name, value)
             for peer in self._peers.claimants for name, value in peer.asked.tracks.items()
         }  # fmt: skip
+        for peer in self._peers.claimants:
+            if PLANNED_MOTION in peer.figures:
+                found[peer.prefix + PLANNED_MOTION] = peer.figures[PLANNED_MOTION]
+        return found
 
     def holders(self) -> set[str]:
         """Names of the peers that hold an actuator, also of dead ones."""

@@ -1,0 +1,188 @@
+"""What a robot looks like: closed surfaces, outwards, through the points of its model, for every robot that we have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from importlib.metadata import entry_points
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.plant import Channel
+from rtmms.shapes.known import shape_of
+from rtmms.shapes.visual.bodies import BodiesVisual
+from rtmms.shapes.visual.known import VISUALS, visual_of
+from rtmms.shapes.visual.lofts import between, spline
+from rtmms.shapes.visual.manta import FINE
+from rtmms.shapes.visual.meshes import block, cylinder, ellipsoid, merged, moved, propeller, tube, wheel
+from rtmms.shapes.visual.surface import SCENES, Mesh, Visual
+from rtmms.view.picture import Picture
+from rtmms.wire.protocol.state import PlantInfo
+from tests.shapes.test_shape import told
+
+ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))
+RNG = np.random.default_rng(3)
+
+
+def welcomed(robot: str) -> tuple[Any, PlantInfo]:
+    plant: Any = rtmms.load(robot)
+    shape = getattr(plant, "shape", {})
+    return plant, replace(told(robot, plant), shape=shape)
+
+
+def seen(info: PlantInfo, outputs: dict[str, Any]) -> tuple[Visual, list[np.ndarray], tuple[np.ndarray, ...]]:
+    """The visual, the skins of its shape, and the vertices of what bends."""
+    shape = shape_of(info)
+    visual = visual_of(info, shape)
+    assert shape is not None
+    assert visual is not None
+    skins = [np.array(points, dtype=float).reshape(-1, 3) for points in shape.points(outputs)]
+    return visual, skins, visual.bent(shape.frames(outputs), skins)
+
+
+def bent_outputs(plant: Any, size: float = 0.2) -> dict[str, Any]:
+    """Its outputs with joints at random."""
+    outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+    for name in ("joint_position", "rod_angle"):
+        if name in outputs:
+            outputs[name] = RNG.uniform(-size, size, len(outputs[name])).tolist()
+    return outputs
+
+
+def open_edges(mesh: Mesh) -> int:
+    """Edges that not exactly two triangles have, in opposite directions; points at one place are one."""
+    vertices, faces = mesh
+    span = max(float(np.ptp(vertices, axis=0).max()), 1e-12)
+    _, number = np.unique(np.round(vertices / span, 6), axis=0, return_inverse=True)
+    faces = number.ravel()[faces]
+    faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
+    edges = Counter((int(a), int(b)) for a, b, c in faces for a, b in ((a, b), (b, c), (c, a)))
+    return sum(count != edges.get((b, a), 0) for (a, b), count in edges.items())
+
+
+def volume(mesh: Mesh) -> float:
+    a, b, c = (mesh[0][mesh[1][:, k]] for k in range(3))
+    return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0)
+
+
+@pytest.mark.parametrize("mesh", [
+    ellipsoid(1.0, 2.0, 0.5), cylinder(0.3, 2.0), block(1.0, 2.0, 0.3), propeller(0.4, 3), *wheel(0.3, 0.1),
+    tube([(0.0, 0.0, 0.0), (1.0, 0.0, 0.2), (1.5, 1.0, 0.0)], 0.1), moved(block(1.0, 1.0, 1.0), scale=(1.0, -1.0, 1.0)),
+])  # fmt: skip
+def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
+    assert open_edges(mesh) == 0
+    assert volume(mesh) > 0.0
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
+    plant, info = welcomed(robot)
+    visual, _, bent = seen(info, bent_outputs(plant))
+    assert robot in VISUALS
+    assert not isinstance(visual, BodiesVisual)
+    assert visual.scene in SCENES
+    rigid = [surface for surface in visual.surfaces if surface.vertices is not None]
+    for surface in rigid:
+        assert volume((surface.vertices, surface.faces)) > 0.0, surface.name  # type: ignore[arg-type]
+    bending = [surface for surface in visual.surfaces if surface.vertices is None]
+    skin = [
+        (points, one.faces) for one, points in zip(bending, bent, strict=True) if one.name != "joints"
+    ]  # bands on it
+    if skin:
+        assert open_edges(merged(*skin)) == 0, "the colours of a skin meet, and it has no hole"
+        assert volume(merged(*skin)) > 0.0
+    assert sum(len(one.faces) for one in visual.surfaces) < 30_000
+
+
+def test_the_mantas_skin_goes_through_its_joints() -> None:
+    plant, info = welcomed("manta")
+    outputs = bent_outputs(plant, 0.4)
+    m, n = plant.parameters.links, plant.parameters.chains
+    # all chains of a link much alike, as they are in water
+    angles = RNG.uniform(-0.4, 0.4, (2, m, 1)) + RNG.uniform(-0.2, 0.2, (2, m, 1)) * np.linspace(0.0, 1.0, n)
+    outputs["joint_position"] = angles.ravel().tolist()
+    visual, (left, right, *_), (back, _, belly) = seen(info, outputs)
+    chord = visual._chord  # type: ignore[attr-defined]
+    middle = ((0.55 * back + belly) / 1.55).reshape(-1, len(chord), 3)
+    station = (np.arange(n) + 0.5) / n
+    for skin, rows in ((left, middle), (right, middle[::-1])):
+        joints = skin.reshape(m + 1, n, 3)
+        # the tip first, FINE rows from one of the model's to the next; towards tips rows are shorter, within the fin
+        for j in range(m):
+            row = rows[FINE * (m - j)]
+            fine = np.linspace(station[0], station[-1], 2000)
+            line = np.stack([np.interp(fine, station, joints[j, :, k]) for k in range(3)], axis=1)
+            inside = row[2:-2]
+            assert np.linalg.norm(inside[:, None] - line, axis=2).min(axis=1).max() < 0.003
+
+
+def test_the_eels_skin_goes_through_its_rings() -> None:
+    plant, info = welcomed("eel")
+    visual, (skin,), (back, *_) = seen(info, bent_outputs(plant))
+    rings = skin.reshape(-1, 13, 3)[:, :-1]
+    fine = back.reshape(-1, 12, 3)[1:-1]
+    assert (len(fine) - 1) % (len(rings) - 1) == 0
+    np.testing.assert_allclose(fine[:: (len(fine) - 1) // (len(rings) - 1)], rings, atol=1e-9)
+    assert visual.scene == "water"
+
+
+def test_the_moths_leading_edge_goes_through_its_hinges() -> None:
+    plant, info = welcomed("moth")
+    _, (right, _), bent = seen(info, bent_outputs(plant))
+    grid = (0.5 * (bent[0] + bent[3])).reshape(-1, 13, 3)
+    hinges = right.reshape(-1, 4, 3)[:, 0]
+    for hinge in hinges:
+        assert np.linalg.norm(grid[:, 0] - hinge, axis=1).min() < 0.05 * plant.parameters.span_m
+
+
+@pytest.mark.parametrize("robot", ["snake", "unicycle", "snakeboard", "roller_racer", "trikke"])
+def test_robots_on_wheels_stand_on_their_ground(robot: str) -> None:
+    plant, info = welcomed(robot)
+    picture = Picture(info)
+    drawn = picture.draw(dict(plant.observe()))
+    assert picture.visual is not None
+    assert picture.visual.ground == pytest.approx(picture.points(drawn)[:, 2].min(), abs=0.02)
+
+
+HULL = {
+    "joints": [{"parent": 0, "position": [0.5, 0.0, 0.0]}],
+    "parts": [
+        {"name": "hull", "body": 0, "kind": "ellipsoid", "size": [1.0, 0.3, 0.3]},
+        {"name": "rotor", "body": 1, "kind": "rotor", "size": [0.4, 0.4, 0.02]},
+    ],
+    "skins": [{"name": "sail", "points": "sail", "triangles": [0, 1, 2, 1, 3, 2], "lines": []}],
+    "cords": [{"name": "stay", "points": [[0, 0.5, 0.0, 0.0], [1, 0.0, 0.0, 0.5]]}],
+    "scene": "air",
+}  # fmt: skip
+
+
+def own(shape: dict[str, Any]) -> PlantInfo:
+    outputs = (
+        Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
+        Channel("joint_position", "rad", (1,), ""), Channel("sail", "m", (4, 3), "body"),
+    )  # fmt: skip
+    return PlantInfo("boat", 1e-3, "free", None, None, (), outputs, shape=shape)
+
+
+def test_a_robot_of_ones_own_gets_a_look_from_what_it_tells() -> None:
+    sail = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.1, 1.0]]
+    visual, _, (sheet, cord) = seen(own(HULL), {"joint_position": [0.3], "sail": np.ravel(sail).tolist()})
+    assert visual.scene == "air"
+    names = [surface.name for surface in visual.surfaces]
+    assert names == ["0.hull", "1.rotor", "1.rotor_disc", "sail", "cord1_0"]
+    assert open_edges((sheet, visual.surfaces[3].faces)) == 0, "a sheet has two sides and a rim"
+    np.testing.assert_allclose(0.5 * (sheet[:4] + sheet[4:]), sail, atol=1e-9)
+    assert len(cord) == 16
+    drawn = Picture(own(HULL)).draw({"position": [0, 0, 0], "quaternion": [1, 0, 0, 0], "joint_position": [0.3],
+                                     "sail": np.ravel(sail).tolist()})  # fmt: skip
+    assert len(drawn.bent) == 2
+
+
+def test_a_spline_goes_through_its_points() -> None:
+    stations = np.array([0.0, 0.4, 1.0, 2.0])
+    fine = between(stations, 3)
+    assert len(fine) == 10
+    np.testing.assert_allclose(spline(stations, fine)[::3], np.eye(4), atol=1e-12)
