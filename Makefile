@@ -1,7 +1,7 @@
 # The README's commands, each of which needs nothing but Python 3.11 or newer: they make .venv and install into it.
 PYTHON ?= python3
 
-.PHONY: run test check bench docs pictures notebooks clean
+.PHONY: run test check bench docs pictures frames notebooks clean
 
 run: .venv/installed       ## the manta swims for 20 s; picture in manta.png
 	.venv/bin/rtmms run manta --figure manta.png
@@ -20,6 +20,9 @@ docs: .venv/documented    ## the documentation as a site, in build/site
 
 pictures: .venv/documented ## the pictures of docs/images that show robots; needs Chromium
 	.venv/bin/python docs/site/pictures.py
+
+frames: .venv/documented   ## the pictures of docs/images/frames
+	.venv/bin/python docs/site/frames.py
 
 notebooks: .venv/tested   ## the notebooks of docs/notebooks, run again, with what their cells say
 	.venv/bin/python docs/site/notebooks.py

@@ -17,8 +17,17 @@ def test_a_robot_has_a_small_picture_in_a_page(robot: str) -> None:
     picture = DOCS / "images" / "robots" / f"{robot}.png"
     assert picture.read_bytes().startswith(b"\x89PNG"), "`make pictures` draws it"
     assert 2_000 < picture.stat().st_size <= MOST_BYTES
-    pages = [page.name for page in DOCS.glob("*.md") if f"](images/robots/{robot}.png)" in page.read_text()]
-    assert len(pages) == 1
+    pages = {page.name for page in DOCS.glob("*.md") if f"](images/robots/{robot}.png)" in page.read_text()}
+    assert "README.md" in pages  # the gallery
+    assert len(pages) == 2
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_its_axes_are_shown_on_the_page_of_frames(robot: str) -> None:
+    picture = DOCS / "images" / "frames" / f"{robot}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG"), "`make frames` draws it"
+    assert 1_000 < picture.stat().st_size <= MOST_BYTES
+    assert f"](images/frames/{robot}.png)" in (DOCS / "frames.md").read_text()
 
 
 def test_all_pictures_together_are_small() -> None:

@@ -61,10 +61,11 @@ def view(
 @click.option("--size", default=None, metavar="WIDExHIGH", help="Pixels, such as 1280x720; 640x360 of a GIF.")
 @click.option("--forces", is_flag=True, help="Show the forces on the robot.")
 @click.option("--model", is_flag=True, help="Show the model's own links within the robot.")
+@click.option("--axes", is_flag=True, help="Show the body's axes: x red, y green, z blue.")
 @click.option("--deadlines/--no-deadlines", default=None,
               help="Show what each step took of its period; of runs in real time, if not given.")  # fmt: skip
 def movie(file: Path, output: Path, speed: float | None, camera: str, start: float, end: float | None, size: str | None,
-          forces: bool, model: bool, deadlines: bool | None) -> int:  # fmt: skip
+          forces: bool, model: bool, axes: bool, deadlines: bool | None) -> int:  # fmt: skip
     """Render the run that LOG holds as a film, or one picture of it; needs no display."""
     from rtmms.record.log import drawing
     from rtmms.view.film import STILLS, Take, refuse_ending, write_film, write_still
@@ -74,7 +75,7 @@ def movie(file: Path, output: Path, speed: float | None, camera: str, start: flo
         raise ModelError(f"--speed: expected a number from 0.001 to 100, got {speed}")
     _refuse_folder(output, "-o")
     refuse_other_than_file(output, "-o", (file,))
-    take = Take(speed=speed, follow=camera == "follow", size=_pixels(size), forces=forces, model=model,
+    take = Take(speed=speed, follow=camera == "follow", size=_pixels(size), forces=forces, model=model, axes=axes,
                 deadlines=deadlines, start_s=start, end_s=end)  # fmt: skip
     recording = _recording(file)
     if output.suffix.lower() in STILLS:

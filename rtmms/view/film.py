@@ -47,7 +47,8 @@ class Take:
     follow      the camera goes along with the robot; False: it stands still, and sees the whole path
     size        pixels, wide and high; None for the usual of the file's kind
     path        whether the way that it came is shown
-    forces, model, deadlines   whether forces, the model's own links, the strip of deadlines are shown
+    forces, model, deadlines, axes   whether forces, the model's own links, the strip of deadlines, the body's axes
+                are shown
     title       whether the robot's name and the time are written
     """
 
@@ -58,6 +59,7 @@ class Take:
     forces: bool = False
     model: bool = False
     deadlines: bool | None = None
+    axes: bool = False
     title: bool = True
     start_s: float = 0.0
     end_s: float | None = None
@@ -208,7 +210,7 @@ class Filming:
             picture,
             first,
             floor,
-            Shown(path=self.take.path, forces=self.take.forces, model=self.take.model),
+            Shown(path=self.take.path, forces=self.take.forces, model=self.take.model, axes=self.take.axes),
             wide,
             high,
             ghost=first.ghost is not None,

@@ -32,6 +32,8 @@ LIFT = 2e-3
 """Of the robot's size: a shadow over the floor, and lines over a shadow."""
 MODEL_SKIN, MODEL_SOLID, EDGE = (41, 120, 181), (140, 148, 158), (13, 38, 64)
 MOST_ARROWS = 64
+AXES, AXIS = ((214, 40, 40), (40, 160, 60), (40, 80, 200)), 0.5
+"""Colours of x, y, z; length of an axis, of the robot's size."""
 
 WINDOWS = {"vtkEGLRenderWindow": "EGL", "vtkOSOpenGLRenderWindow": "OSMesa"}
 """Windows that need no display, and the library that each needs."""
@@ -61,6 +63,7 @@ class Shown:
     """What a picture has beside the robot.
 
     model     the model's own links, with the robot's surfaces transparent over them
+    axes      the body's axes: x red, y green, z blue
     """
 
     path: bool = True
@@ -70,6 +73,7 @@ class Shown:
     plan: bool = True
     estimate: bool = True
     model: bool = False
+    axes: bool = False
 
 
 class Part:
@@ -222,7 +226,7 @@ class Renderer:
         self._ghost = self._make(first, lambda one: (GHOST, 0.28)) if ghost and shown.estimate else []
         self._shadow = self._make_shadow(first) if scenery.has_floor else None
         self._model = self._make_model(first) if shown.model or visual is None else ([], [], [])
-        self._axes = [Line(plotter, colour, 4.0) for colour in ((214, 40, 40), (40, 160, 60), (40, 80, 200))]
+        self._axes = [Line(plotter, colour, 4.0) for colour in AXES]
         self._path = Line(plotter, PATH, 3.0)
         self._course = Line(plotter, PLAN, 2.5)
         self._ahead = Line(plotter, AHEAD, 4.0)
@@ -232,6 +236,7 @@ class Renderer:
         self._goal.show(False)
         self._forces = self._arrows(FORCE)
         self._flow = self._arrows(FLOW)
+        self._frame = [self._arrows(colour, 1)[0] for colour in AXES] if shown.axes else []
         self.largest = 0.0
         self._begun = False
 
@@ -341,11 +346,11 @@ class Renderer:
         )
         self._ways = ways
 
-    def _arrows(self, colour: Colour) -> list[Part]:
+    def _arrows(self, colour: Colour, count: int = MOST_ARROWS) -> list[Part]:
         shaft = revolved([(0.0, 0.0), (0.045, 0.0), (0.045, 0.78), (0.11, 0.78), (0.0, 1.0)], (1, 2, 3), 16)
         vertices, faces = along(0, moved(shaft))
         made = []
-        for _ in range(MOST_ARROWS):
+        for _ in range(count):
             made.append(Part(self._plotter, faces, colour, vertices, gloss=0.1))
             made[-1].show(False)
         return made
@@ -354,6 +359,10 @@ class Renderer:
 
     def show(self, drawn: Drawn) -> None:
         """Everything of the robot to where this state has it."""
+        for part, way in zip(self._frame, np.eye(3), strict=False):
+            part.show(True)
+            arrow = _arrow(np.zeros(3), way, AXIS * self.size, 0.5 * AXIS * self.size)
+            part.actor.SetUserMatrix(_matrix_of(_affine(drawn.pose) @ arrow))
         _lay(self._surfaces, drawn, drawn.pose)
         if self._ghost:
             seen = drawn.ghost is not None

@@ -299,6 +299,19 @@ def middle(mask: Mask) -> float:
     return float(np.argwhere(mask)[:, 1].mean())
 
 
+def test_the_bodys_axes_are_red_green_and_blue(recording: Recording) -> None:
+    """Arrows that are there with axes and not without, of the three colours."""
+
+    def count(axes: bool) -> list[int]:
+        take = Take(axes=axes, path=False, deadlines=False, title=False)
+        image = pictures(recording, [0], take, (640, 360))[0].astype(int)
+        others = [np.delete(image, k, axis=2).max(axis=2) for k in range(3)]
+        return [int((image[..., k] > 1.5 * others[k] + 20).sum()) for k in range(3)]
+
+    with_axes, without = count(True), count(False)
+    assert all(more > less + 60 for more, less in zip(with_axes, without, strict=True)), (with_axes, without)
+
+
 def test_a_still_is_one_picture(recording: Recording, tmp_path: Path) -> None:
     from PIL import Image
 
