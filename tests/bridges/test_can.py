@@ -7,6 +7,7 @@ import fcntl
 import itertools
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -493,6 +494,18 @@ def test_a_velocity_drive_has_no_positions() -> None:
     assert one.drive(0.01) == 0.5
     one.control(0x00)
     assert one.drive(0.01) == 0.0
+
+
+def test_the_pages_eds_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of docs/bridges/can.md; canopen reads the file again."""
+    import canopen
+
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "bridges" / "can.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})
+    found = canopen.import_od(str(tmp_path / "drive.eds"))
+    assert found[0x6040].name == "Controlword"
+    assert (found[0x1400][1].default, found[0x1802][1].default) == (0x201, 0x381)
 
 
 def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable[..., Host]) -> None:
