@@ -33,7 +33,8 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.bus.drives import CYCLIC_POSITION, PROFILE_POSITION, PROFILE_VELOCITY, Drive, DriveAt, Power
 from rtmms_bridges.bus.signals import Layout, Taken, checksum
 from rtmms_bridges.can import Can
-from tests.bridges.harness import ROOT, Beside, free_port, wait
+from tests.bridges.by_hand import opened, swum
+from tests.bridges.harness import ROOT, Beside, free_port, state, wait
 from tests.cli.shell import rtmms as command
 from tests.cli.shell import start
 from tests.wire.bench import PATIENCE_S, Host
@@ -497,6 +498,19 @@ def test_a_velocity_drive_has_no_positions() -> None:
     assert one.drive(0.01) == 0.5
     one.control(0x00)
     assert one.drive(0.01) == 0.0
+
+
+def test_a_drive_is_where_its_rod_is(channel: str) -> None:
+    info, outputs = swum(granted=("left.back",))
+    bridge = opened(Can(interface="virtual", channel=channel, drives=(DriveAt(node=9, actuator="left.back"),)), info)
+    bridge.on_state(state(info, 1, **outputs))
+    drive = bridge._nodes[9].drive
+    assert drive.position == pytest.approx(10_000.0 * outputs["rod_angle"][1])
+    assert drive.velocity == pytest.approx(10_000.0 * outputs["rod_rate"][1])
+    bridge.on_state(state(info, 2, **outputs))
+    held = bridge.io.commands[-1]  # type: ignore[attr-defined]
+    assert held == {"left.back": pytest.approx(outputs["rod_angle"][1])}, "one that is not enabled stays where it is"
+    bridge.close("the test is over")
 
 
 def test_the_pages_eds_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
