@@ -282,7 +282,9 @@ class Imc(Worded):
         if isinstance(message, of.Announce):
             self._meet(message, sender, now)
             return
-        self._nodes.heard(message.src, now)
+        if not self._nodes.heard(message.src, now) and isinstance(message, of.Heartbeat):
+            self._nodes.spoke(message.src, sender[:2], now)
+            self.counts.add("nodes")
         if isinstance(message, of.EntityList):
             self._on_entities(message)
         elif isinstance(message, of.PlanControl):

@@ -141,7 +141,8 @@ class Nmea(Worded):
         self._say_what(place if drives else "", admission)
 
     def _opened(self, address: Address, take: Any, admission: Admission) -> Wire:
-        wire = opened(address, self.io, self.counts, received=take, admission=admission, gone=self._gone)
+        gone = self.on_peer_lost if take is not None else lambda why: None
+        wire = opened(address, self.io, self.counts, received=take, admission=admission, gone=gone)
         self.closing.callback(wire.close)
         return wire
 
@@ -159,12 +160,10 @@ class Nmea(Worded):
     # -- out ---------------------------------------------------------------------------------------------------------
 
     def on_state(self, state: rtmms.State) -> None:
-        if self._clock is None:
+        if self._clock is None or state.time < self._time:  # at the start, and where the plant begins anew
             self._clock = of.Clock(self._epoch or datetime.now(UTC) - timedelta(seconds=state.time))
             self._ensembles = Ensembles(self._clock, self.sound_m_s)
-        if state.time < self._time:  # the plant began anew
             self._pd6_slot = -1
-            self._ensembles.begin()
             for one in self._tellers:
                 one.slot = -1
         self._time = state.time
@@ -284,10 +283,6 @@ class Nmea(Worded):
         actuators = self._map.to_actuators(values)
         if actuators and self.plant.granted:
             self.command(actuators)
-
-    def _gone(self, why: str) -> None:
-        if self._map or self._words:
-            self.on_peer_lost(why)
 
     def on_peer_lost(self, why: str) -> None:
         """A course that was set stays set, but for the words of `lost`."""

@@ -51,7 +51,7 @@ class CanBus:
         self._inbox: Inbox[Any] | None = None
         self._backoff = Backoff(0.1, 2.0)
         self._reader: threading.Thread | None = None
-        self._broken: list[str] = []
+        self._broken = ""  # why the bus that is open is none any more
 
     @property
     def place(self) -> str:
@@ -63,7 +63,7 @@ class CanBus:
 
     def tick(self, now: float) -> None:
         if self._broken:
-            self._lose(self._broken.pop())
+            self._lose(self._broken)
         if self._bus is None and self._backoff.due(now):
             self.connect(now)
 
@@ -107,13 +107,13 @@ class CanBus:
         except (can.CanError, OSError) as fault:
             self._counts.add("dropped")
             if _gone(fault):
-                self._broken.append(str(fault))
+                self._broken = str(fault) or "gone"
             return False
         self._counts.add("sent")
         return True
 
     def close(self) -> None:
-        bus, self._bus = self._bus, None
+        bus, self._bus, self._broken = self._bus, None, ""
         if bus is None:
             return
         if self._inbox is not None:
@@ -148,7 +148,7 @@ class CanBus:
                 frame = bus.recv(_LOOK_S)
             except Exception as fault:  # a driver's; the bridge goes on without the bus
                 if self._bus is bus:
-                    self._broken.append(str(fault))
+                    self._broken = str(fault) or "gone"
                 return
             if frame is not None:
                 inbox.put(frame)

@@ -19,7 +19,7 @@ from .tcp_peer import TcpPeer
 
 _READS, _BYTES = 4, 2048  # of one look: a state that comes meanwhile waits for no more than that
 _LONGEST = 4096
-_WAITING = 64
+_WAITING = 4
 _BAUD = 4800  # NMEA 0183's
 
 Received = Callable[[bytes, bool], None]

@@ -47,6 +47,7 @@ class Nodes:
         port = next((port for host, port in ports if host == sender), ports[0][1] if ports else 0)
         if not port:
             return None
+        self._known.pop((number, ""), None)  # that it spoke before it said its name
         known = self._known.get((number, name))
         if known is not None:
             known.place, known.heard = (sender, port), now
@@ -56,11 +57,17 @@ class Nodes:
         self._known[number, name] = node = Node(number, name, (sender, port), now)
         return node
 
-    def heard(self, number: int, now: float) -> None:
-        """A message of one."""
-        for node in self._known.values():
-            if node.number == number:
-                node.heard = now
+    def heard(self, number: int, now: float) -> bool:
+        """A message of one; whether it is known."""
+        mine = [node for node in self._known.values() if node.number == number]
+        for node in mine:
+            node.heard = now
+        return bool(mine)
+
+    def spoke(self, number: int, sender: tuple[str, int], now: float) -> None:
+        """One whose announces do not reach us, and whose heartbeat does: it is answered where it speaks from."""
+        if len(self._known) < _MOST:
+            self._known[number, ""] = Node(number, f"{number:#06x}", sender, now)
 
     def forget(self, now: float) -> list[Node]:
         """Those that are gone."""

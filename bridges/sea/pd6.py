@@ -21,13 +21,10 @@ _SALINITY_PPT = 35.0
 
 
 class Ensembles:
-    """Writes them, and counts the way made good; `begin` it anew where the plant does."""
+    """Writes them, and counts the way made good."""
 
     def __init__(self, clock: Clock, sound_m_s: float) -> None:
         self._clock, self._sound_m_s = clock, sound_m_s
-        self.begin()
-
-    def begin(self) -> None:
         self._way = [0.0, 0.0, 0.0]
         self._good_at = self._at = 0.0
 

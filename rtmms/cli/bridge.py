@@ -119,8 +119,11 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
     refuse_other_than_file(path, "--write-dbc")
     with connect(exchange, name=name, outputs=made.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
         text = made.dbc_of(link.plant)
-    with beside(path) as place:
-        place.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
+    try:
+        with beside(path) as place:
+            place.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
+    except OSError as fault:
+        raise ModelError(f"--write-dbc {path}: {fault.strerror or fault}") from None
     _say(f"{path}: written")
 
 

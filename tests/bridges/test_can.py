@@ -7,6 +7,7 @@ import fcntl
 import itertools
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -32,7 +33,8 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.bus.drives import CYCLIC_POSITION, PROFILE_POSITION, PROFILE_VELOCITY, Drive, DriveAt, Power
 from rtmms_bridges.bus.signals import Layout, Taken, checksum
 from rtmms_bridges.can import Can
-from tests.bridges.harness import ROOT, Beside, free_port, wait
+from tests.bridges.by_hand import opened, swum
+from tests.bridges.harness import ROOT, Beside, free_port, state, wait
 from tests.cli.shell import rtmms as command
 from tests.cli.shell import start
 from tests.wire.bench import PATIENCE_S, Host
@@ -116,7 +118,8 @@ def own_file(peer: can.BusABC, beside: Beside) -> Any:
 def test_outputs_and_commands_by_the_robots_own_file(
     peer: can.BusABC, channel: str, make_host: Callable[..., Host]
 ) -> None:
-    with Beside(Can(interface="virtual", channel=channel, claim=("left.*",)), make_host) as beside:
+    bridge = Can(interface="virtual", channel=channel, claim=("left.*",), time_out_cycles=300.0)
+    with Beside(bridge, make_host) as beside:
         database = own_file(peer, beside)
         wanted = {message.name for message in database.messages if message.senders == ["Robot"]}
         assert {"position_0", "position_1", "quaternion_0", "quaternion_1", "speed", "thrust_0"} <= wanted
@@ -149,7 +152,7 @@ def test_outputs_and_commands_by_the_robots_own_file(
         say(0.75, 2)  # 255, 0 and 1 are missing
         wait(lambda: beside.command[0] == 0.75)
         assert beside.bridged.counts["commands_missed"] == 3
-        wait(lambda: beside.command[0] == 0.0)  # five cycles of silence: neutral
+        wait(lambda: beside.command[0] == 0.0)  # 300 cycles of silence, 3 s: neutral
         assert beside.bridged.counts["time_outs"] >= 1
     assert any(f"every node on CAN virtual {channel} can drive the robot: left.front, left.back" in line
                for line in beside.bridged.said)  # fmt: skip
@@ -172,7 +175,6 @@ def test_late_commands_may_be_the_loops_affair(peer: can.BusABC, channel: str, m
         assert beside.command[0] == 0.5
         assert any("the plant's miss policy acts" in line for line in beside.bridged.said)
         say(0.25)
-        wait(lambda: not bridge.waits)
         wait(lambda: beside.command[0] == 0.25)
 
 
@@ -191,6 +193,9 @@ def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: i
         wrong = command(tmp_path, "bridge", "template", "--write-dbc", "x.dbc", "--exchange", exchange)
         assert wrong.status == 2
         assert "bridge 'template' has no messages that a DBC file lays out" in wrong.err
+        wrong = command(tmp_path, "bridge", "can", "--write-dbc", "no/such/robot.dbc", "--exchange", exchange)
+        assert wrong.status == 2
+        assert "--write-dbc no/such/robot.dbc: No such file or directory" in wrong.err
         words = f"can:interface=udp_multicast,channel={GROUP},options=port={multicast}"
         bridge = start(tmp_path, "bridge", words, "--exchange", exchange, "--once")
         try:
@@ -273,7 +278,8 @@ def file(tmp_path: Path) -> str:
 
 def test_signals_of_a_users_file(peer: can.BusABC, channel: str, file: str, make_host: Callable[..., Host]) -> None:
     database = cantools.database.load_file(file)
-    with Beside(Can(interface="virtual", channel=channel, dbc=file, **USERS), make_host) as beside:
+    bridge = Can(interface="virtual", channel=channel, dbc=file, peer_timeout_s=60.0, **USERS)
+    with Beside(bridge, make_host) as beside:
         counts = []
         for frame in itertools.islice(messages(peer), 20):
             assert frame.arbitration_id == 291
@@ -494,9 +500,34 @@ def test_a_velocity_drive_has_no_positions() -> None:
     assert one.drive(0.01) == 0.0
 
 
+def test_a_drive_is_where_its_rod_is(channel: str) -> None:
+    info, outputs = swum(granted=("left.back",))
+    bridge = opened(Can(interface="virtual", channel=channel, drives=(DriveAt(node=9, actuator="left.back"),)), info)
+    bridge.on_state(state(info, 1, **outputs))
+    drive = bridge._nodes[9].drive
+    assert drive.position == pytest.approx(10_000.0 * outputs["rod_angle"][1])
+    assert drive.velocity == pytest.approx(10_000.0 * outputs["rod_rate"][1])
+    bridge.on_state(state(info, 2, **outputs))
+    held = bridge.io.commands[-1]  # type: ignore[attr-defined]
+    assert held == {"left.back": pytest.approx(outputs["rod_angle"][1])}, "one that is not enabled stays where it is"
+    bridge.close("the test is over")
+
+
+def test_the_pages_eds_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of docs/bridges/can.md; canopen reads the file again."""
+    import canopen
+
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "bridges" / "can.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})
+    found = canopen.import_od(str(tmp_path / "drive.eds"))
+    assert found[0x6040].name == "Controlword"
+    assert (found[0x1400][1].default, found[0x1802][1].default) == (0x201, 0x381)
+
+
 def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable[..., Host]) -> None:
     bridge = Can(
-        interface="udp_multicast", channel=GROUP, options={"port": str(multicast)}, heartbeat_ms=50, peer_timeout_s=1.5,
+        interface="udp_multicast", channel=GROUP, options={"port": str(multicast)}, heartbeat_ms=50, peer_timeout_s=3.0,
         drives=(DriveAt(node=5, actuator="left.front", counts=2000.0),
                 DriveAt(node=6, actuator="left.back", counts=2000.0)),
     )  # fmt: skip

@@ -261,6 +261,21 @@ def test_a_flood_of_plans_is_not_read(peer: socket.socket) -> None:
     bridge.close("the test is over")
 
 
+def test_one_whose_heartbeat_alone_comes_is_answered(peer: socket.socket) -> None:
+    info = plant_info(*POSE)
+    bridge = opened(Imc(port=0, home=HOME), info)
+    say(bridge, peer, imcpy.DesiredHeading())
+    assert len(bridge._nodes) == 0
+    say(bridge, peer, imcpy.Heartbeat())
+    say(bridge, peer, imcpy.Heartbeat())
+    swim(bridge, info, 0, 1.0, 2.0)
+    (told,) = answers(peer)
+    assert (type(told), told.dst, told.x, told.y) == (imcpy.EstimatedState, 0x4001, 2.0, 1.0)  # north is y
+    announce(bridge, peer)  # it has a name now, and is not told twice
+    assert [node.name for node in bridge._nodes] == ["ccu"]
+    bridge.close("the test is over")
+
+
 def test_a_stranger_is_not_heard(peer: socket.socket) -> None:
     bridge = opened(Imc(port=0, peer=("192.0.2.1",), channels=DRIVES), plant_info(*POSE, actuators=(
         Channel("thrust", "m/s"), Channel("rudder", "rad/s"))))  # fmt: skip
