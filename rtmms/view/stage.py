@@ -178,7 +178,8 @@ class Stage:
         scene, visual = self.server.scene, self.picture.visual
         frames, rigid, bending = {}, [], []
         root_node = self.robot if colour is None else scene.add_frame(
-            root, axes_length=0.5 * self._size, axes_radius=0.012 * self._size, origin_color=GHOST
+            root, show_axes=visual is None, axes_length=0.5 * self._size, axes_radius=0.012 * self._size,
+            origin_color=GHOST,
         )  # fmt: skip
         bent = iter(first.bent)
         for surface in () if visual is None else visual.surfaces:

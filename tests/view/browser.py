@@ -18,6 +18,8 @@ CHROMIUM = next(
 )
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine (apt install chromium)")
 PATIENCE_S = 40.0
+SHOT_S = 120.0
+"""A picture of a page that plays, drawn without a graphics card on a busy machine."""
 HARMLESS = ("THREE.Clock", "KHR_parallel_shader_compile", "GPU stall", "GL Driver Message", "software")
 
 
@@ -40,7 +42,9 @@ class Page:
         """(height, width, 3), grey to colour."""
         import imageio.v3 as imageio
 
-        return np.asarray(imageio.imread(self.page.screenshot(), extension=".png"))[..., :3].astype(int)
+        return np.asarray(imageio.imread(self.page.screenshot(timeout=1000.0 * SHOT_S), extension=".png"))[
+            ..., :3
+        ].astype(int)
 
     def moving(self, wide: int, high: int) -> None:
         """Wait until the robot is to be seen within the left upper part of the page, and moves."""

@@ -177,7 +177,7 @@ def trikke(told: Mapping[str, Any]) -> Rigid:
     centre = float(told["centre_m"])
     low = -0.5 + 0.075 * l  # in the rider's frame, 0.5 m above the body's: the decks
     k = 0.9 * l  # a rider as tall as 1.7 l
-    hips, chest, head = low + 0.78 * k, low + 1.2 * k, low + 1.6 * k
+    hips, chest, head = low + 0.78 * k, low + 1.2 * k, low + 1.53 * k
     x0 = 0.2 * l - centre
     # the rider's hips and chest turn with the model's joint; the legs are drawn down to the decks
     limbs = [
@@ -199,17 +199,19 @@ def trikke(told: Mapping[str, Any]) -> Rigid:
     torso = moved(
         rounded(0.24 * k, 0.40 * k, 0.56 * k, 2.6), (0.0, 0.0, 0.5 * (hips + chest) + 0.05 * k), turn(1, 0.08)
     )
-    skull = moved(ellipsoid(0.21 * k, 0.18 * k, 0.25 * k), (0.03 * k, 0.0, head))
+    neck = tube([(0.0, 0.0, chest + 0.05 * k), (0.02 * k, 0.0, head)], 0.05 * k)
+    skull = merged(moved(ellipsoid(0.21 * k, 0.18 * k, 0.25 * k), (0.03 * k, 0.0, head)), neck)
     helmet = moved(ellipsoid(0.27 * k, 0.23 * k, 0.18 * k), (0.02 * k, 0.0, head + 0.075 * k))
     hand = (l + lean - 0.02 * l - centre, 0.22 * l, top - 0.5)
     sleeves = [
         tube(
             [
                 (0.0, y * 0.21 * k, chest + 0.06 * k),
-                (0.17 * k, y * 0.30 * k, chest - 0.2 * k),
-                (0.62 * hand[0], y * hand[1], 0.5 * (hand[2] + chest) - 0.12 * k),
+                (0.13 * k, y * 0.30 * k, chest - 0.17 * k),
+                (0.6 * hand[0], y * 1.05 * hand[1], 0.55 * hand[2] + 0.45 * (chest - 0.17 * k)),
+                (0.95 * hand[0], y * hand[1], hand[2]),
             ],
-            [0.06 * k, 0.05 * k, 0.04 * k],
+            [0.06 * k, 0.052 * k, 0.045 * k, 0.04 * k],
         )
         for y in (1, -1)
     ]
