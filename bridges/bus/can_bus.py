@@ -16,7 +16,7 @@ from rtmms.bridging.counters import Counters
 from ..lines.from_here import from_here
 from ..lines.inbox import Inbox
 
-_AT_ONCE = 16
+_AT_ONCE = 4
 """Frames of one look: a state that comes meanwhile waits for no more than that."""
 _WAITING = 1024
 _LOOK_S = 0.2
