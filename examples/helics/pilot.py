@@ -36,8 +36,8 @@ def main(robot: str = "manta", seconds: float = 5.0, core_words: str = "", perio
             x, y, _ = h.helicsInputGetVector(position)
             far = math.hypot(x, y)
         for i, angle in enumerate(angles):
-            phase = math.tau * 0.6 * now - (0.6 if i % 2 else 0.0)  # the back rods follow the front ones
-            h.helicsPublicationPublishDouble(angle, 25.0 * min(1.0, now) * math.sin(phase))
+            phase = math.tau * 0.6 * now - (0.7 if i % 2 else 0.0)  # the back rods follow the front ones
+            h.helicsPublicationPublishDouble(angle, 35.0 * min(1.0, now) * math.sin(phase))
     h.helicsFederateDisconnect(pilot)
     print(f"after {now:g} s the {robot} is {far:.1f} ft away")
     return far

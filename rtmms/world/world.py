@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from ctypes import c_double
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from rtmms.arguments import read_command, read_seed
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
@@ -83,6 +86,7 @@ class World:
             raise ModelError(f"world: sees: '{min(twice)}' is an output of the robot itself: choose another name")
         self._inner: list[Entry] = []
         self._entry: Entry | None = None
+        self._views: dict[str, Array] | None = None
         at = 0
         self._parts: dict[str, slice] = {}
         for name, plant in self.robots.items():
@@ -141,8 +145,10 @@ class World:
 
     def account(self) -> Account | None:
         """See rtmms.plant.Accounted: where all robots have compiled outputs, and none senses another."""
-        if self._sights:
-            return None
+        return None if self._sights else self._account()
+
+    def _account(self) -> Account | None:
+        """Of the robots' own outputs."""
         found = [one.account() if isinstance(one, Accounted) else None for one in self._entered]
         if not found or any(one is None for one in found):
             return None
@@ -157,11 +163,18 @@ class World:
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
-        seen: dict[str, Array] = {}
-        for name, plant in self.robots.items():
-            own = plant.observe()
-            for output, told in self._told[name]:
-                seen[told] = own[output]
+        if self._views is None:
+            self._views = self._own_views()
+        seen: dict[str, Array]
+        if self._views:
+            enter_account(self._system.address)
+            seen = {name: view.copy() for name, view in self._views.items()}
+        else:
+            seen = {}
+            for name, plant in self.robots.items():
+                own = plant.observe()
+                for output, told in self._told[name]:
+                    seen[told] = own[output]
         return seen | self._sights.observe() if self._sights else seen
 
     def snapshot(self) -> bytes:
@@ -255,6 +268,19 @@ class World:
             yield
         except DivergedError as fault:
             raise DivergedError(fault.time, f"{name}: {fault.quantity}", fault.last_good, fault.reason) from None
+
+    def _own_views(self) -> dict[str, Array]:
+        """The robots' outputs where compiled code leaves them; none where it does not tell all of them."""
+        account = self._account() if COMPILED else None
+        channels = self._channels("outputs")
+        if account is None or not all(channel.name in account.numbers for channel in channels):
+            return {}
+        found: dict[str, Array] = {}
+        for channel in channels:
+            at, count = account.numbers[channel.name]
+            numbers = np.ctypeslib.as_array((c_double * count).from_address(at))
+            found[channel.name] = numbers.reshape(channel.shape)
+        return found
 
     def _owners(self, key: str) -> list[tuple[str, str]]:
         """Whose parameter it is, and what it is called there; UnknownNameError."""

@@ -282,7 +282,7 @@ def test_helics_run_starts_a_robot_and_the_pilot_and_the_log_replays_without_a_b
     words = "--mode lockstep --duration 1 --set chains=6 --controller none --log fed.mcap"
     run = f"{tool} run manta {words} --bridge {bridge}"
     (tmp_path / "pilot.py").write_text(
-        f"import runpy\nrunpy.run_path({str(ROOT / 'examples' / '25_helics_pilot.py')!r})['main']("
+        f"import runpy\nrunpy.run_path({str(ROOT / 'examples' / 'helics' / 'pilot.py')!r})['main']("
         f"'manta', 1.0, '--broker_address=127.0.0.1 --brokerport={port}')\n"
     )
     pilot = f"{python} pilot.py"

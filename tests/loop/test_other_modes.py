@@ -157,6 +157,9 @@ def test_snapshot_and_restore_by_request() -> None:
         ("restore", {"state": ""}, "got nothing"),
         ("set", {"mass": 1}, "no parameters that can be changed"),
         ("paus", {}, "did you mean pause"),
+        ("note", {str(k): 1 for k in range(17)}, "note: expected at most 16 names, got 17"),
+        ("note", {"grants": {"a": 1}}, "note: grants: expected numbers or texts, 1024 at most"),
+        ("note", {"grants": [0.0] * 1025}, "note: grants: expected numbers or texts, 1024 at most"),
     ],
 )
 def test_a_request_that_cannot_be_done_is_answered_and_the_run_goes_on(op: str, args: dict, text: str) -> None:

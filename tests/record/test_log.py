@@ -324,3 +324,25 @@ def test_set_points_stand_in_the_log_where_they_changed(tmp_path: Path) -> None:
     rows = [row for row in open_log(path).rows() if isinstance(row, Step)]
     assert len(rows) == 300
     assert {row.step: row.set_points["angle_deg"] for row in rows if row.set_points} == {20: 20.0, 250: 250.0}
+
+
+def test_what_peers_want_noted_stands_before_its_step(tmp_path: Path) -> None:
+    path, plant = tmp_path / "run.mcap", Pendulum()
+    kept = recorder(path, plant)
+    loop = loop_of(plant, kept, 40)
+    after_step = kept.after_step
+
+    def noted(step: int, *rest: Any) -> None:
+        after_step(step, *rest)
+        if step in (9, 29):
+            loop.note({"grants": [float(step), 0.5], "by": "helics"})
+
+    kept.after_step = noted  # type: ignore[method-assign]
+    try:
+        outcome = loop.run()
+        kept.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
+    finally:
+        kept.close()
+    rows = [row for row in open_log(path).rows() if isinstance(row, Step)]
+    found = {row.step: row.notes for row in rows if row.notes}
+    assert found == {k: ({"grants": [k - 1.0, 0.5], "by": "helics"},) for k in (10, 30)}

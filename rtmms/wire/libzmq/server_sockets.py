@@ -93,6 +93,11 @@ class Publisher:
         self.socket: zmq.Socket[bytes] | None = publisher
         self._reopened = reopened
 
+    @property
+    def wanted(self) -> bool:
+        """See Publishing. A PUB does not tell."""
+        return True
+
     def attend(self, guests: Guests, cap: int) -> None:
         """All they say is subscriptions, and ZeroMQ hears them."""
 

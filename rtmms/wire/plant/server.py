@@ -132,7 +132,7 @@ class Server:
         claimants think; `serve` sends it."""
         self._outputs = outputs
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
-        if step != self._prepared and monotonic_ns() >= self._telemetry.due_ns:
+        if step != self._prepared and self._telemetry.due:
             self._telemetry.pack(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def prepare(
@@ -143,13 +143,12 @@ class Server:
         if step >= 0:
             self._outputs = outputs
         self._port.prepare(step, time, deadline_ns, outputs, applied)
-        now_ns = monotonic_ns()
-        if now_ns >= self._telemetry.due_ns and step >= 0:
-            self._telemetry.pack(step, time, deadline_ns, max(0, deadline_ns - now_ns), outputs, applied)
+        if step >= 0 and self._telemetry.due:
+            self._telemetry.pack(step, time, deadline_ns, max(0, deadline_ns - monotonic_ns()), outputs, applied)
 
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:
         """See Compiling."""
-        if monotonic_ns() >= self._telemetry.due_ns or not self._direct.prepare(step, deadline_ns):
+        if self._telemetry.due or not self._direct.prepare(step, deadline_ns):
             return False
         self._prepared = step
         if deadline_ns:

@@ -15,7 +15,6 @@ from rtmms.wire.protocol.port import Publishing
 class Telemetry:
     """
     robot   the topic;  hz   states per second of wall time, at most
-    due_ns  when the next one is to be packed
     """
 
     def __init__(self, socket: Publishing, plant: Plant, robot: str, hz: float) -> None:
@@ -23,15 +22,20 @@ class Telemetry:
         self._selection = Selection(plant.outputs, "telemetry")
         self._gap_ns = round(1e9 / hz)
         self._frame = b""
-        self.due_ns = 0
+        self._due_ns = 0
+
+    @property
+    def due(self) -> bool:
+        """The next one is to be packed now: there may be somebody who gets it."""
+        return monotonic_ns() >= self._due_ns and self._socket.wanted
 
     def pack(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> None:
         """One state. The next is due on a grid, so that the mean rate is kept where steps come at about that rate;
         from now after a gap."""
-        now_ns, due_ns = monotonic_ns(), self.due_ns + self._gap_ns
-        self.due_ns = due_ns if due_ns > now_ns else now_ns + self._gap_ns
+        now_ns, due_ns = monotonic_ns(), self._due_ns + self._gap_ns
+        self._due_ns = due_ns if due_ns > now_ns else now_ns + self._gap_ns
         self._frame = self._selection.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def send(self) -> None:

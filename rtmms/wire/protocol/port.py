@@ -123,6 +123,10 @@ class Holding(Protocol):
 class Publishing(Hosting, Protocol):
     """One that tells all alike."""
 
+    @property
+    def wanted(self) -> bool:
+        """Somebody may listen: where it is known that nobody does, nothing needs to be packed."""
+
     def hang_up(self) -> None:
         """On all that are connected: who may come in comes again."""
 

@@ -42,6 +42,11 @@ class Publisher:
         self._guests = guests
         self.listener.attend(guests, min(cap, _SUBSCRIPTION_BYTES))
 
+    @property
+    def wanted(self) -> bool:
+        """See Publishing."""
+        return bool(self.listener.connections)
+
     def next(self) -> Heard | None:
         """Nothing that is anybody else's business."""
         return None
