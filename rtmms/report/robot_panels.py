@@ -21,8 +21,6 @@ SOLID = "#b9c2cc"
 LIGHT = np.array([-0.3, -0.5, 0.81])
 OUTLINES, LEAST_SHARE, MOST_SHARE = 6, 0.1, 0.4
 """Robots along a path; one is drawn between these shares of the path's extent."""
-SMALLEST = 0.2
-"""Of a robot's size: drawn smaller than this along its path it says nothing."""
 MANY = 500
 FAINT = 0.72
 """How near to white they are."""
@@ -97,6 +95,8 @@ def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | Non
 def strip(panel: Any, outline: Outline, shown: Stretch | None) -> None:
     """The robot at evenly spaced instants of a period, in its body's frame, from where its motion is seen."""
     panel.set_title("The robot")
+    if not outline.needs:  # a robot without joints
+        shown = Stretch(np.zeros(1), {}, None, "")
     if shown is None or not all(name in shown.values for name in outline.needs):
         return say(panel, "no steps")
     share = np.arange(FRAMES) / (FRAMES if shown.seconds is not None else FRAMES - 1)
@@ -139,8 +139,6 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int) -> str:
         return ""
     # the same in all views: to scale, unless it would hide the path, or be lost in it
     scale = float(np.clip(1.0, LEAST_SHARE * reach / size, MOST_SHARE * reach / size)) if reach > 1e-9 else 1.0
-    if scale < SMALLEST:
-        return ""
     low, high = place.min(axis=0), place.max(axis=0)
     chart = matplotlib.colormaps[ORDERED]
     for k in spread(place[:, 0], place[:, 1], OUTLINES, least=1.25 * scale * size):

@@ -31,6 +31,8 @@ MOST_CURVES = 6
 MOST_OTHERS = 4
 FEW_PERIODS = 12
 LEAST_M = 1e-3
+NOTHING = 1e-9
+"""In whatever unit: rounding, drawn as large as the panel, would look like motion."""
 LEAST_SAMPLES = 20
 """Of a period: with fewer the path is not what it was."""
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
@@ -68,8 +70,9 @@ def draw(
         )  # fmt: skip
         top = rows[0].subgridspec(1, 3, wspace=0.18)
         when, way, of = _finest(time, kept, ahead)
-        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, way, outlined)
-        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(way), 2, when, way, outlined)
+        along = None if of else outlined  # of one beat the strip below has the phases
+        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, way, along)
+        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(way), 2, when, way, along)
         _speed(page.add_subplot(top[2]), of, when, way, None if of else means)
         if outline is not None:
             strip(page.add_subplot(rows[1]), outline, shown)
@@ -205,6 +208,9 @@ def _curves(panel: Any, title: str, unit: str, time: Array, values: Array, means
     panel.set_title(title[:1].upper() + title[1:])
     if len(time) < 2:
         say(panel, "no steps")
+        return
+    if np.all(np.abs(values) < NOTHING):
+        say(panel, "all at 0")
         return
     for k in range(values.shape[1]):
         panel.plot(time, values[:, k], color=SERIES[k % len(SERIES)], lw=1.0)

@@ -509,7 +509,7 @@ def _lay(parts: Sequence[tuple[Surface, Part]], drawn: Drawn, pose: Pose) -> Non
 
 def _sky(size: float) -> tuple[Any, Colour, Array]:
     """Faces, colour and vertices of the background."""
-    ring = np.concatenate([[-1.5, -0.3, 0.0], np.linspace(0.01, 1.5, 24)])
+    ring = np.linspace(0.0, 1.5, 24)  # below the horizon all is the background's own colour
     angle = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
     points = [
         np.stack([np.cos(e) * np.cos(angle), np.cos(e) * np.sin(angle), np.full(48, np.sin(e))], axis=1) for e in ring

@@ -49,6 +49,8 @@ GRAIN = 1.0 / 2048.0
 """Of the robot's size: points are rounded to about this, which cannot be seen; a page is a third as long."""
 SCALE_N = 0.25
 """Of the robot's size: how long the largest force so far is drawn."""
+THIN = 0.3
+"""Opacity of the skin, where the links within are shown."""
 LAG = 0.2
 """Of the way to the robot that the camera goes from one picture to the next."""
 WIDE = 40.0
@@ -140,6 +142,7 @@ class Stage:
                                      axes_radius=0.01 * size)  # fmt: skip
         self._body = self._dress("/scene/robot", first, None)
         self._copy = self._dress("/scene/estimate", first, GHOST) if first.ghost is not None else None
+        self._thin = False
         self._model = self._links(first) if model and picture.shape is not None else None
         self._floor_z = self._floor_under(first, lowest)
         self._grid = self._lay_grid(scene)
@@ -176,7 +179,8 @@ class Stage:
     def _dress(self, root: str, first: Drawn, colour: tuple[int, int, int] | None) -> _Dress:
         """The robot's surfaces below a node; of one colour and transparent where it is an estimate's."""
         scene, visual = self.server.scene, self.picture.visual
-        frames, rigid, bending = {}, [], []
+        frames: dict[str, Any] = {}
+        meshes, bending = [], []
         root_node = self.robot if colour is None else scene.add_frame(
             root, show_axes=visual is None, axes_length=0.5 * self._size, axes_radius=0.012 * self._size,
             origin_color=GHOST,
@@ -196,11 +200,10 @@ class Stage:
             vertices = next(bent) if surface.vertices is None else surface.vertices
             used, faces = _used(surface)
             node = scene.add_mesh_simple(f"{place}/{surface.name}", self._rounded(vertices[used]), faces, **look)
+            meshes.append((node, look["opacity"]))
             if surface.vertices is None:
                 bending.append((node, used))
-            else:
-                rigid.append(node)
-        return _Dress(root_node, frames, bending)
+        return _Dress(root_node, frames, bending, meshes)
 
     def _links(self, first: Drawn) -> _Links:
         """The model's own sheets, lines and solids, hidden at first."""
@@ -285,8 +288,10 @@ class Stage:
             self._put(self._body, drawn, drawn.pose)
             if self._copy is not None and drawn.ghost is not None:
                 self._put(self._copy, drawn, drawn.ghost)
-            if self._model is not None and self._model.root.visible:
-                self._put_links(self._model, drawn)
+            if self._model is not None:
+                self._see_through(self._model.root.visible)
+                if self._model.root.visible:
+                    self._put_links(self._model, drawn)
             if self.forces.visible and len(drawn.forces):
                 self.forces.points = self._arrows(drawn.forces)
             self._move_grid(drawn)
@@ -298,6 +303,13 @@ class Stage:
             node.position, node.wxyz = drawn.frames.get(name, HOME)
         for (node, used), vertices in zip(dress.bending, drawn.bent, strict=True):
             node.vertices = self._rounded(vertices[used])
+
+    def _see_through(self, seen: bool) -> None:
+        """The skin, where the model's own links are to be seen within it."""
+        if seen != self._thin:
+            self._thin = seen
+            for mesh, opacity in self._body.meshes:
+                mesh.opacity = THIN * (opacity or 1.0) if seen else opacity
 
     def _put_links(self, links: _Links, drawn: Drawn) -> None:
         assert self.picture.shape is not None
@@ -399,11 +411,13 @@ class Stage:
 
 
 class _Dress(NamedTuple):
-    """Nodes of a robot's surfaces: the body's, its parts', and those that bend with the vertices that they use."""
+    """Nodes of a robot's surfaces: the body's, its parts', those that bend with the vertices that they use, and all
+    with their opacity."""
 
     root: Any
     frames: dict[str, Any]
     bending: list[tuple[Any, Any]]
+    meshes: list[tuple[Any, float | None]]
 
 
 class _Links(NamedTuple):
