@@ -19,8 +19,8 @@ from numba import carray, njit
 
 import rtmms
 from rtmms.addresses import ARGUMENTS, call, numbers_at
-from rtmms.analysis.abilities import Structured
 from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
+from rtmms.analysis.structures import structure_of
 
 from .setting import machine, refuse_less
 
@@ -78,12 +78,12 @@ def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
         "two": lambda: rtmms.linearise(plant, command, threads=2, method="differences"),
     }  # fmt: skip
     by = STEP * np.concatenate([plant.chart().size, reach_of(plant.actuators)])
-    structure = plant.structure(by) if isinstance(plant, Structured) else None
+    structure = structure_of(plant, by)
     if structure is not None:
         pose = plant.coordinates().pose
         reference = origin[pose : pose + 7].copy()
-        structure.take(origin, command, reference)
-        works["structure"] = lambda: structure.take(origin, command, reference)
+        structure.take(origin, command, reference, first * plant.dt)
+        works["structure"] = lambda: structure.take(origin, command, reference, first * plant.dt)
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(blocks):
         began = time.perf_counter_ns()
