@@ -13,7 +13,7 @@ from rtmms.analysis.stages import Stages
 from rtmms.analysis.structures import structure_of
 from rtmms.errors import ModelError
 from rtmms.fluids.ambient import Flow, Wave
-from rtmms.mechanism.actuators import BodyWrench, JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
+from rtmms.mechanism.actuators import BodyWrench, JointMotion, JointServo, JointStop, JointTorque, Thruster
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.elements import Blade, Element, Strip, Tether, Wake
@@ -47,7 +47,9 @@ def elements(k: int, kinds: str) -> tuple[Element, ...]:
     return tuple(found)
 
 
-def tree(seed: int, base: str = "free", kinds: str = "", flow: Flow = STILL, **more: Any) -> Any:
+def tree(
+    seed: int, base: str = "free", kinds: str = "", flow: Flow = STILL, spinning: bool = False, **more: Any
+) -> Any:
     """Branches, sliding joints, springs and rotors; a law of the joints' own that starts softly; a servo, motions, one
     of them at a limited rate, torques; a thruster that lags, and a wrench."""
     mechanism = random_tree(JOINTS, seed, base=base, friction=True)
@@ -57,7 +59,8 @@ def tree(seed: int, base: str = "free", kinds: str = "", flow: Flow = STILL, **m
     actuators = (
         JointMotion(names[1]), JointMotion(names[4], fastest=2.0), JointServo(names[2], 3.0, 0.4),
         JointTorque(names[0]), JointTorque(names[6], limit=0.5),
-        Thruster("body3", coefficient=0.3, moment=0.02, time_constant=0.05), BodyWrench("body0", ("fy", "mz")),
+        Thruster("body3", coefficient=0.3, moment=0.02, time_constant=0.05, inertia=0.05 if spinning else 0.0),
+        BodyWrench("body0", ("fy", "mz")),
     )  # fmt: skip
     plant: Any = TreePlant(replace(mechanism, bodies=bodies), 2e-3, law, actuators=actuators, flow=flow, **more)
     for k in range(20):
@@ -89,9 +92,10 @@ COMMAND = 0.3 * np.cos(np.arange(8.0))
         ("fixed", "strip blade wake tether", MOVING, {}),
         ("free", "strip wake", STILL, {"method": "implicit1"}),
         ("free", "strip tether", MOVING, {"method": "implicit2", "substeps": 2}),
-        pytest.param("free", "strip polar", MOVING, {}, marks=pytest.mark.slow),
+        pytest.param("free", "strip polar", MOVING, {"spinning": True}, marks=pytest.mark.slow),
+        pytest.param("fixed", "", STILL, {"spinning": True}, marks=pytest.mark.slow),
     ],
-    ids=["dry", "dry-fixed", "wet", "moving", "moving-fixed", "implicit", "extrapolated", "polar"],
+    ids=["dry", "dry-fixed", "wet", "moving", "moving-fixed", "implicit", "extrapolated", "spinning", "spinning-fixed"],
 )
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_trees(base: str, kinds: str, flow: Flow, more: dict[str, Any], seed: int):
@@ -143,15 +147,13 @@ def test_stages_take_it():
     np.testing.assert_allclose(found.a[0][6:] * size / size[6:, None], step.a[6:] * size / size[6:, None], atol=1e-12)
 
 
-@pytest.mark.parametrize("further", ["stop", "rotor", "friction"])
+@pytest.mark.parametrize("further", ["stop", "friction"])
 def test_what_is_not_covered_goes_by_differences(further: str):
     mechanism = random_tree(2, 5)
     joints, name = mechanism.joints, mechanism.joints[0].name
     actuators: tuple[Any, ...] = (JointTorque(name),)
     if further == "stop":
         actuators += (JointStop(name, lower=-1.0, upper=1.0, stiffness=5.0),)
-    elif further == "rotor":
-        actuators += (Rotor("body1", thrust_coefficient=1e-3, time_constant=0.1, inertia=1e-3),)
     else:
         joints = [replace(joints[0], coulomb=0.1), joints[1]]
     plant: Any = TreePlant(replace(mechanism, joints=joints), 1e-3, actuators=actuators)

@@ -38,7 +38,7 @@ from rtmms.model.layout import (
     T_KIND,
     T_PARENT,
 )
-from rtmms.spatial import PACKED
+from rtmms.spatial import PACKED, cross
 
 
 @kernel
@@ -320,6 +320,7 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
     residual, inertia, vector = room.residual, room.inertia, room.vector
     if room.watered:
         water_slopes(fluid, time, s, room.far, room)
+        _spin_slopes(pushes, pushes.momentum, time - hold.start, room.by_twist)
     _bodies(tree, s, fluid.moving, room.watered, room)
     for j in range(n, 0, -1):
         i = topology[j, T_PARENT]
@@ -411,29 +412,65 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
             constant[j, C_ROTOR] + implicit * (constant[j, C_DAMPING] + implicit * constant[j, C_STIFFNESS])
             + s[j, S_HELD]
         )  # fmt: skip
-    numbers = pushes.numbers
-    frame = room.frame
-    for b in range(numbers.shape[0]):
-        j, channel = int(numbers[b, ROW]), int(numbers[b, CHANNEL])
-        x = lagged(pushes.motor[b], pushes.command[channel], numbers[b, LAG], time - hold.start)
-        by = room.reach[channel]
-        slope = (value_of(numbers, pushes.curve, b, x + by) - value_of(numbers, pushes.curve, b, x - by)) / (2.0 * by)
-        for k in range(3):
-            r0, r1, r2 = frame[j, 3 * k], frame[j, 3 * k + 1], frame[j, 3 * k + 2]
-            w = WRENCH
-            vector[0, k] = slope * (r0 * numbers[b, w] + r1 * numbers[b, w + 1] + r2 * numbers[b, w + 2])
-            vector[0, 3 + k] = slope * (r0 * numbers[b, w + 3] + r1 * numbers[b, w + 4] + r2 * numbers[b, w + 5])
-        px, py, pz = frame[j, 9], frame[j, 10], frame[j, 11]
-        vector[0, 3] += py * vector[0, 2] - pz * vector[0, 1]
-        vector[0, 4] += pz * vector[0, 0] - px * vector[0, 2]
-        vector[0, 5] += px * vector[0, 1] - py * vector[0, 0]
-        for r in range(base):
-            residual[r, x0 + n + b] = -vector[0, r]
-        while j > 0:
-            if not imposed[j - 1]:
-                residual[index[j - 1], x0 + n + b] = -_dot(axis, j, vector, 0)
-            j = topology[j, T_PARENT]
+    _push_slopes(system, pushes.momentum, room, x0 + n, time - hold.start)
     _solve(inertia, residual)
+
+
+@kernel
+def _push_slopes(system: Any, momentum: Any, room: Any, first: int, elapsed: float) -> None:
+    """Columns of actuators on bodies, from `first` on: by the lagged commands, and by those that spinning rotors are
+    told. momentum: pushes.momentum, an argument so that it is known when compiled."""
+    pushes, s, vector = system.pushes, system.work.s, room.vector
+    numbers, count = pushes.numbers, pushes.numbers.shape[0]
+    for b in range(count):
+        j, channel, tau = int(numbers[b, ROW]), int(numbers[b, CHANNEL]), numbers[b, LAG]
+        x, by = lagged(pushes.motor[b], pushes.command[channel], tau, elapsed), room.reach[channel]
+        slope = (value_of(numbers, pushes.curve, b, x + by) - value_of(numbers, pushes.curve, b, x - by)) / (2.0 * by)
+        for k in range(6):
+            vector[0, k] = slope * numbers[b, WRENCH + k]
+        if momentum is not None:
+            hx, hy, hz = momentum[b, 0], momentum[b, 1], momentum[b, 2]
+            if hx != 0.0 or hy != 0.0 or hz != 0.0:  # -x W x h - h x', tau x' = command - x
+                cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], hx, hy, hz)
+                vector[0, 3] += hx / tau - cx
+                vector[0, 4] += hy / tau - cy
+                vector[0, 5] += hz / tau - cz
+                for k in range(3):
+                    vector[1, k], vector[1, 3 + k] = 0.0, -momentum[b, k] / tau
+                _put_column(system, room, j, 1, first + count + b)
+        _put_column(system, room, j, 0, first + b)
+
+
+@kernel
+def _put_column(system: Any, room: Any, j: int, which: int, column: int) -> None:
+    """A column of residual: a wrench room.vector[which] on body j, in its own axes, from outside."""
+    topology, imposed, frame, residual, vector = (
+        system.tree.topology, system.tree.imposed, room.frame, room.residual, room.vector
+    )  # fmt: skip
+    for k in range(3):
+        x, y, z = frame[j, 3 * k], frame[j, 3 * k + 1], frame[j, 3 * k + 2]
+        vector[2, k] = x * vector[which, 0] + y * vector[which, 1] + z * vector[which, 2]
+        vector[2, 3 + k] = x * vector[which, 3] + y * vector[which, 4] + z * vector[which, 5]
+    px, py, pz = frame[j, 9], frame[j, 10], frame[j, 11]
+    vector[2, 3] += py * vector[2, 2] - pz * vector[2, 1]
+    vector[2, 4] += pz * vector[2, 0] - px * vector[2, 2]
+    vector[2, 5] += px * vector[2, 1] - py * vector[2, 0]
+    for r in range(room.base):
+        residual[r, column] = -vector[2, r]
+    while j > 0:
+        if not imposed[j - 1]:
+            residual[room.index[j - 1], column] = -_dot(room.axis, j, vector, 2)
+        j = topology[j, T_PARENT]
+
+
+@kernel
+def _spin_slopes(pushes: Any, momentum: Any, elapsed: float, by_twist: Any) -> None:
+    """Add to slopes by twist what spinning rotors do, -x W x h = x h x W; momentum: see `_push_slopes`."""
+    if momentum is not None:
+        numbers = pushes.numbers
+        for b in range(numbers.shape[0]):
+            x = lagged(pushes.motor[b], pushes.command[int(numbers[b, CHANNEL])], numbers[b, LAG], elapsed)
+            _add_skew(by_twist, int(numbers[b, ROW]), 21, x, momentum[b, 0], momentum[b, 1], momentum[b, 2])
 
 
 @kernel

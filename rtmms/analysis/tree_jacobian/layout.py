@@ -5,7 +5,8 @@ from __future__ import annotations
 from rtmms.memory import FLAG, INTEGER, Layout, given, model, number, scratch
 
 POSE, TWIST, JOINTS = 0, 6, 12
-"""Rows of tangents: pose error, twist, then q, qd and what drives each joint, and the actuators on bodies."""
+"""Rows of tangents: pose error, twist, then q, qd and what drives each joint, and the lagged commands of
+actuators on bodies and their commands."""
 VALUE, RATE, TARGET, COMMAND = range(4)
 FOLLOWED = 8
 """Columns of what a joint follows: of its offset and of its gain value, rate and target of the filter, and command."""
@@ -36,7 +37,7 @@ TREE_JACOBIAN = Layout(
 followed  see FOLLOWED, -1 for what is no column;  torques  columns of the commands of torques, -1
 motors    columns of the lagged command and of the command of each actuator on a body, -1
 reach, follow_reach, far   how far commands, targets, and twists (m, rad: poses) are displaced to either side
-base      6 where the base is free, else 0;  watered  whether a fluid acts
+base      6 where the base is free, else 0;  watered  whether a fluid acts, or a spinning rotor
 found     (states, columns) A and B side by side;  start, at, rates  tangents, see POSE
 residual  (unknown, rows) slopes of the unknown accelerations, inertia (unknown, unknown) the matrix before them
 m, d, p, f   of each body, then of all that it carries, in the base's axes about its origin: inertia, slopes of the

@@ -24,18 +24,9 @@ from rtmms.spatial import quaternion_columns
 def tree_jacobian(system: Any, room: Any) -> bool:
     """room.found of the step from room.origin under room.commands_given from hold.start on; False where it is not
     finite. The pose after is told in the chart around room.reference."""
-    command, hold, pushes, motion = system.command, system.hold, system.pushes, system.motion
-    memory, origin, given, start, vector = system.memory, room.origin, command.given, room.start, motion.vector
-    for k in range(memory.shape[0]):
-        memory[k] = origin[k]
-    for k in range(given.shape[0]):
-        given[k] = room.commands_given[k]
-    _command_slopes(system, room)
-    saturate(given, command.limits)
-    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew)
-    for k in range(given.shape[0]):
-        pushes.command[k] = given[k]
-    n, place = hold.torque.shape[0], room.place
+    _begin(system, room)
+    hold, vector, start, place = system.hold, system.motion.vector, room.start, room.place
+    n = place.shape[0]
     start[:] = 0.0
     for k in range(2 * room.base):
         start[k, k] = 1.0
@@ -56,6 +47,30 @@ def tree_jacobian(system: Any, room: Any) -> bool:
     for k in range(vector.shape[0]):
         sound = sound and np.isfinite(vector[k])
     return sound
+
+
+@kernel
+def tree_accelerations(system: Any, room: Any) -> None:
+    """room.residual of the state room.origin under room.commands_given at hold.start: see `acceleration_slopes`."""
+    _begin(system, room)
+    evaluate(system, system.motion.vector, system.hold.start, 0.0, system.motion.rates[0])
+    acceleration_slopes(system, room, system.hold.start, 0.0)
+
+
+@kernel
+def _begin(system: Any, room: Any) -> None:
+    """The state and what is held over the step, as `take_step` has them."""
+    command, hold, pushes, memory, origin = system.command, system.hold, system.pushes, system.memory, room.origin
+    given = command.given
+    for k in range(memory.shape[0]):
+        memory[k] = origin[k]
+    for k in range(given.shape[0]):
+        given[k] = room.commands_given[k]
+    _command_slopes(system, room)
+    saturate(given, command.limits)
+    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew)
+    for k in range(given.shape[0]):
+        pushes.command[k] = given[k]
 
 
 @kernel
@@ -157,6 +172,7 @@ def _inputs(system: Any, room: Any, t: float, implicit: float) -> None:
                 at[x0 + j, torques[j]] += room.cut[torques[j] - states]
     for b in range(motors.shape[0]):
         _add_lagged(room, pushes.numbers[b, LAG], b, t - hold.start, at[x0 + n + b])
+        at[x0 + n + motors.shape[0] + b, motors[b, 1]] = room.cut[motors[b, 1] - states]
 
 
 @kernel

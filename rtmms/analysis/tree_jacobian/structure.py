@@ -9,7 +9,7 @@ import numpy as np
 from rtmms.analysis.bordered import Bordered
 from rtmms.analysis.tiles import COLUMNS
 from rtmms.analysis.tree_jacobian.layout import COMMAND, FOLLOWED, JOINTS, RATE, TARGET, TREE_JACOBIAN, VALUE
-from rtmms.analysis.tree_jacobian.step import tree_jacobian
+from rtmms.analysis.tree_jacobian.step import tree_accelerations, tree_jacobian
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.chart import RATE_RAD_S
 from rtmms.mechanism.joint_bounds import BOUNDED, limited
@@ -24,10 +24,10 @@ def covered(plant: Running) -> bool:
     """Whether the structure is that of a step of such a tree.
 
     Rigid bodies, one-step methods, no contacts, tendons, limits or stops of joints, sections'
-    couples, spinning rotors, commanded rates, or Coulomb friction of a free joint.
+    couples, commanded rates, or Coulomb friction of a free joint.
     """
     system, method, free = plant.system, METHODS[plant.method], ~plant.model.imposed
-    tree, pushes = system.tree, system.pushes
+    tree = system.tree
     owned = [
         (drive.kind, j) for drive in plant.drives if drive.kind in (TORQUE, OFFSET, GAIN)
         for j in (range(plant.model.n) if drive.joint < 0 else [drive.joint])
@@ -37,7 +37,7 @@ def covered(plant: Running) -> bool:
         and tree.ground is None and tree.modal is None and system.hold.coast is None
         and not np.any(limited(tree.bounds)[free]) and not np.any(tree.bounds[free, BOUNDED])
         and not np.any(tree.constant[1:][free, C_COULOMB])
-        and not len(plant.attached.tendons) and (pushes.momentum is None or not np.any(pushes.momentum))
+        and not len(plant.attached.tendons)
         and not any(getattr(element, "couple", 0.0) for _, element in plant.model.elements)
         and len(owned) == len(set(owned))
     )  # fmt: skip
@@ -87,13 +87,14 @@ class TreeJacobian:
              for b, row in enumerate(numbers)], dtype=np.int64,
         ).reshape(-1, 2)  # fmt: skip
         free = np.array([-1] * base + np.flatnonzero(~model.imposed).tolist(), dtype=np.int64)
-        rows, columns = JOINTS + 3 * n + len(numbers), -(-(k + commands) // COLUMNS) * COLUMNS
+        rows, columns = JOINTS + 3 * n + 2 * len(numbers), -(-(k + commands) // COLUMNS) * COLUMNS
         length = float(np.cbrt(model.mass / 1000.0)) if model.mass > 0.0 else 1.0
         far = 1e-6 * RATE_RAD_S * np.array([length] * 3 + [1.0] * 3)
+        acts = len(system.fluid.rows) > 0 or len(system.fluid.tethers) > 0 or system.pushes.momentum is not None
         values = {
             "place": place, "followed": followed, "torques": torques, "motors": motors, "free": free,
             "reach": np.array(by[k:], dtype=float), "follow_reach": reach, "far": far, "base": base, "states": k,
-            "watered": len(system.fluid.rows) > 0 or len(system.fluid.tethers) > 0,
+            "watered": acts,
         }  # fmt: skip
         sizes = {
             "wide": system.memory.size, "columns": columns, "rows": rows, "moving": JOINTS + 2 * n, "bodies": n + 1,
@@ -115,6 +116,19 @@ class TreeJacobian:
             return True
         self._system.clear()
         return False
+
+    def accelerations(self, state: Array, command: Array, time: float) -> Array:
+        """Slopes of the unknown accelerations, of a free base and of joints that are not imposed, there: (6 + m, rows).
+
+        Columns: pose and twist of the base (6 + 6), q, qd of all n joints, torques of those that are free or
+        accelerations of those that are imposed (n each), lagged commands of actuators on bodies, and the commands of
+        those that spin.
+        """
+        room = self._room
+        room.origin[:], room.commands_given[:] = state, command
+        self._start[0] = time
+        tree_accelerations(self._system, room)
+        return room.residual.copy()
 
     @property
     def b(self) -> Array:
