@@ -46,6 +46,12 @@ def tree_jacobian(system: Any, room: Any) -> bool:
     sound = True
     for k in range(vector.shape[0]):
         sound = sound and np.isfinite(vector[k])
+    found = room.found
+    for r in range(found.shape[0]):
+        total = 0.0
+        for c in range(found.shape[1]):
+            total += found[r, c]
+        sound = sound and np.isfinite(total)
     return sound
 
 

@@ -23,8 +23,8 @@ from rtmms.spatial import Array
 def covered(plant: Running) -> bool:
     """Whether the structure is that of a step of such a tree.
 
-    Rigid bodies, one-step methods, no contacts, tendons, limits or stops of joints, sections'
-    couples, commanded rates, or Coulomb friction of a free joint.
+    Rigid bodies, one-step methods, no contacts, tendons, limits or stops of joints, sections' couples, commanded
+    rates, or Coulomb friction of a free joint.
     """
     system, method, free = plant.system, METHODS[plant.method], ~plant.model.imposed
     tree = system.tree
@@ -67,7 +67,7 @@ class TreeJacobian:
         followed = np.full((n, FOLLOWED), -1, dtype=np.int64)
         torques = np.full(n, -1, dtype=np.int64)
         reach = np.full(n, 1.0)
-        for j in np.flatnonzero(~model.imposed):
+        for j in np.flatnonzero(~model.imposed).tolist():
             place[j] = at(vector, 7 + j), at(vector, 13 + n + j)
         for a, drive in enumerate(plant.drives):
             for j in range(n) if drive.joint < 0 else [drive.joint]:
@@ -128,9 +128,11 @@ class TreeJacobian:
         room.origin[:], room.commands_given[:] = state, command
         self._start[0] = time
         tree_accelerations(self._system, room)
-        return room.residual.copy()
+        slopes: Array = room.residual.copy()
+        return slopes
 
     @property
     def b(self) -> Array:
         """(k, n_actuators), a copy."""
-        return self._b.copy()
+        found: Array = self._b.copy()
+        return found
