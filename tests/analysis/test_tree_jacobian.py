@@ -48,7 +48,14 @@ def elements(k: int, kinds: str) -> tuple[Element, ...]:
 
 
 def tree(
-    seed: int, base: str = "free", kinds: str = "", flow: Flow = STILL, spinning: bool = False, **more: Any
+    seed: int,
+    base: str = "free",
+    kinds: str = "",
+    flow: Flow = STILL,
+    spinning: bool = False,
+    dt: float = 2e-3,
+    rate: float = 0.4,
+    **more: Any,
 ) -> Any:
     """Branches, sliding joints, springs and rotors; a law of the joints' own that starts softly; a servo, motions, one
     of them at a limited rate, torques; a thruster that lags, and a wrench."""
@@ -62,10 +69,10 @@ def tree(
         Thruster("body3", coefficient=0.3, moment=0.02, time_constant=0.05, inertia=0.05 if spinning else 0.0),
         BodyWrench("body0", ("fy", "mz")),
     )  # fmt: skip
-    plant: Any = TreePlant(replace(mechanism, bodies=bodies), 2e-3, law, actuators=actuators, flow=flow, **more)
+    plant: Any = TreePlant(replace(mechanism, bodies=bodies), dt, law, actuators=actuators, flow=flow, **more)
     for k in range(20):
         plant.step(0.2 * np.sin(0.1 * k + np.arange(8.0)))
-    plant.place(random_state(plant.model, seed, 0.4))
+    plant.place(random_state(plant.model, seed, rate))
     return plant
 
 
@@ -92,10 +99,24 @@ COMMAND = 0.3 * np.cos(np.arange(8.0))
         ("fixed", "strip blade wake tether", MOVING, {}),
         ("free", "strip wake", STILL, {"method": "implicit1"}),
         ("free", "strip tether", MOVING, {"method": "implicit2", "substeps": 2}),
+        ("free", "strip", STILL, {"dt": 0.04, "rate": 4.0}),
+        ("free", "", STILL, {"dt": 0.04, "rate": 4.0, "method": "implicit2"}),
         pytest.param("free", "strip polar", MOVING, {"spinning": True}, marks=pytest.mark.slow),
         pytest.param("fixed", "", STILL, {"spinning": True}, marks=pytest.mark.slow),
     ],
-    ids=["dry", "dry-fixed", "wet", "moving", "moving-fixed", "implicit", "extrapolated", "spinning", "spinning-fixed"],
+    ids=[
+        "dry",
+        "dry-fixed",
+        "wet",
+        "moving",
+        "moving-fixed",
+        "implicit",
+        "extrapolated",
+        "long",
+        "long-extrapolated",
+        "spinning",
+        "spinning-fixed",
+    ],
 )
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_trees(base: str, kinds: str, flow: Flow, more: dict[str, Any], seed: int):
@@ -116,8 +137,8 @@ def test_commands_at_their_limits():
 @pytest.mark.parametrize(
     "robot",
     [
-        "eel", "quadrotor", "torpedo", "satellite", "fish",
-        pytest.param("moth", marks=pytest.mark.slow), pytest.param("cat", marks=pytest.mark.slow),
+        "eel", "quadrotor", "torpedo", "satellite", "fish", "moth",
+        pytest.param("cat", marks=pytest.mark.slow),
         pytest.param("fluid_swimmer", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
